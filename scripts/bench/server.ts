@@ -1,0 +1,176 @@
+import * as http from "node:http"
+import * as net from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import type { Fleet, Started } from "./fleet.ts"
+import type { Target } from "./messages.ts"
+import { cpuSeconds, cpuSecondsWithEnded, descendants, residentKibibytes } from "./procfs.ts"
+
+/** One of the two servers that are compared, and how to start it, ask it and read its meters. */
+
+const readySecondsMax = 60
+const readyPollMs = 4
+
+export interface Recipe {
+  readonly name: string
+  readonly args: ReadonlyArray<string>
+  readonly environment: Readonly<Record<string, string>>
+  /** What changes for a cold start: the address of a database that is already up. */
+  readonly coldEnvironment?: () => Readonly<Record<string, string>>
+  readonly readyPath: string
+  readonly path: string
+  readonly key: string | null
+}
+
+export interface Meters {
+  readonly cpuSeconds: number
+  /** What the server started beside itself: its database. */
+  readonly childrenCpuSeconds: number
+}
+
+export interface Server {
+  readonly name: string
+  readonly target: Target
+  readonly meters: () => Meters
+  readonly residentKibibytes: () => number
+  /** Seconds from the start of the process until it says that it is ready. */
+  readonly coldStart: () => Promise<number>
+  readonly restart: () => Promise<void>
+  /** Whether this benchmark started it, and so may start it again. */
+  readonly ours: boolean
+}
+
+export class OwnServer implements Server {
+  readonly name: string
+  readonly ours = true
+  private readonly fleet: Fleet
+  private readonly recipe: Recipe
+  private started: Started | null = null
+  private port = 0
+
+  constructor(fleet: Fleet, recipe: Recipe) {
+    this.fleet = fleet
+    this.recipe = recipe
+    this.name = recipe.name
+  }
+
+  get target(): Target {
+    return {
+      host: "127.0.0.1",
+      port: this.port,
+      path: this.recipe.path,
+      key: this.recipe.key,
+      numbered: true
+    }
+  }
+
+  get pid(): number {
+    return this.started?.pid ?? Number.NaN
+  }
+
+  meters(): Meters {
+    const children = descendants(this.pid).map((mark) => mark.pid)
+    return { cpuSeconds: cpuSeconds(this.pid), childrenCpuSeconds: cpuSecondsWithEnded(children) }
+  }
+
+  residentKibibytes(): number {
+    return residentKibibytes(this.pid)
+  }
+
+  async start(): Promise<void> {
+    this.started = await this.launch(this.recipe.environment, "server")
+    this.fleet.moveChildrenAside(this.started)
+  }
+
+  async stop(): Promise<void> {
+    if (this.started !== null) await this.fleet.stop(this.started)
+    this.started = null
+  }
+
+  async restart(): Promise<void> {
+    await this.stop()
+    await this.start()
+  }
+
+  /** The running server stays up: its database may be the one that the cold one uses. */
+  async coldStart(): Promise<number> {
+    const before = this.port
+    const begun = performance.now()
+    const environment = { ...this.recipe.environment, ...this.recipe.coldEnvironment?.() }
+    const cold = await this.launch(environment, "any")
+    const seconds = (performance.now() - begun) / 1000
+    this.port = before
+    await this.fleet.stop(cold)
+    return seconds
+  }
+
+  private async launch(
+    environment: Readonly<Record<string, string>>,
+    place: "server" | "any"
+  ): Promise<Started> {
+    this.port = await freePort()
+    const inherited = { PATH: process.env["PATH"], HOME: process.env["HOME"], LANG: process.env["LANG"] }
+    const started = this.fleet.start(
+      this.name,
+      this.recipe.args,
+      { ...inherited, ...environment, PORT: String(this.port), HOST: "127.0.0.1" },
+      place
+    )
+    const deadline = performance.now() + readySecondsMax * 1000
+    while ((await status(this.port, this.recipe.readyPath)) !== 200) {
+      if (!this.fleet.alive(started)) throw new Error(`${this.name} ended:\n${this.fleet.logTail(started)}`)
+      if (performance.now() > deadline)
+        throw new Error(`${this.name} is not ready:\n${this.fleet.logTail(started)}`)
+      await sleep(readyPollMs)
+    }
+    return started
+  }
+}
+
+/** A server that somebody else runs; its meters are known when its process is. */
+export class OtherServer implements Server {
+  readonly name = "target"
+  readonly ours = false
+  readonly target: Target
+  private readonly pid: number
+
+  constructor(target: Target, pid: number) {
+    this.target = target
+    this.pid = pid
+  }
+
+  meters(): Meters {
+    const children = descendants(this.pid).map((mark) => mark.pid)
+    return { cpuSeconds: cpuSeconds(this.pid), childrenCpuSeconds: cpuSecondsWithEnded(children) }
+  }
+  residentKibibytes(): number {
+    return residentKibibytes(this.pid)
+  }
+  coldStart(): Promise<number> {
+    return Promise.resolve(Number.NaN)
+  }
+  restart(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = net.createServer()
+    probe.on("error", reject)
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address()
+      const port = address !== null && typeof address === "object" ? address.port : 0
+      probe.close(() => resolve(port))
+    })
+  })
+
+/** The status of a GET on loopback; 0 while nobody answers. */
+export const status = (port: number, path: string): Promise<number> =>
+  new Promise((resolve) => {
+    const request = http.get({ host: "127.0.0.1", port, path, agent: false, timeout: 2000 }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    request.on("timeout", () => request.destroy())
+    request.on("error", () => resolve(0))
+  })

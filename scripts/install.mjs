@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { run, succeeded, Trouble } from "./child.mjs"
+import { withLock } from "./lock.mjs"
+import { root } from "./node24.mjs"
+
+const packagesOf = (path) => {
+  try {
+    return JSON.parse(readFileSync(join(root, path), "utf8")).packages
+  } catch {
+    return null
+  }
+}
+
+const suits = (list, here) => list === undefined || list.includes(here)
+
+/** Packages for another platform are rightly missing; so may those be that want a certain C library. */
+const isWanted = (entry, dev) => {
+  if (entry.dev === true && !dev) return false
+  if (entry.optional !== true && entry.devOptional !== true) return entry.peer !== true
+  return entry.libc === undefined && suits(entry.os, process.platform) && suits(entry.cpu, process.arch)
+}
+
+/** npm writes node_modules/.package-lock.json last, so that it says what a finished installation holds. */
+const isInstalled = (dev) => {
+  const wanted = packagesOf("package-lock.json")
+  const installed = packagesOf("node_modules/.package-lock.json")
+  if (wanted === null) throw new Trouble(`${join(root, "package-lock.json")} is missing or broken.`)
+  if (installed === null) return false
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === "") return true
+    const found = installed[path]
+    if (found === undefined) return !isWanted(entry, dev)
+    return found.version === entry.version && found.integrity === entry.integrity
+  })
+}
+
+/** Under `npm start` that npm is meant, whatever the PATH says. */
+const npm = () => {
+  const path = process.env.npm_execpath
+  return path?.endsWith("npm-cli.js") ? [process.execPath, [path]] : ["npm", []]
+}
+
+const install = async () => {
+  process.stderr.write("Installing the packages that package-lock.json names (npm ci)…\n")
+  const [command, args] = npm()
+  // No package needs its install script, the ones for this platform are needed even where npm is told to leave optional
+  // packages out, and the machine's own Node, about which npm would warn, isn't the one that runs them.
+  const flags = [
+    "--ignore-scripts",
+    "--include=dev",
+    "--include=optional",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error"
+  ]
+  // Standard output belongs to the command that follows.
+  const result = await run(command, [...args, "ci", ...flags], { cwd: root, stdio: ["ignore", 2, 2] }).catch(
+    (error) => {
+      throw new Trouble(`npm, which comes with Node, could not be started: ${error.message}`)
+    }
+  )
+  if (!succeeded(result))
+    throw new Trouble(`npm ci did not succeed (${result.signal ?? `exit code ${result.code}`}).`)
+}
+
+/** Installs what package-lock.json names, if something of it is missing. `dev`: what building and testing needs, too. */
+export const ensureInstalled = async ({ dev = true } = {}) => {
+  if (isInstalled(dev)) return
+  await withLock("install", async () => {
+    if (!isInstalled(dev)) await install()
+  })
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+import { join } from "node:path"
+import { ensureBuilt } from "./build.mjs"
+import { script } from "./child.mjs"
+import { envFile, root, runNode } from "./node24.mjs"
+
+/** The `parley` command. */
+await script(async () => {
+  await ensureBuilt({ quiet: true })
+  return runNode([...envFile(), join(root, "dist", "parley.js"), ...process.argv.slice(2)])
+})

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { build } from "./build.mjs"
+import { script, succeeded, Trouble } from "./child.mjs"
+import { closingLine, countsVariable, readCounts } from "./closing-line.mjs"
+import { ensureInstalled } from "./install.mjs"
+import { envFile, root, runNode } from "./node24.mjs"
+
+const success = { code: 0, signal: null }
+const failure = { code: 1, signal: null }
+
+const inProject = (args, options) => runNode(args, { cwd: root, ...options })
+
+const test = async (args) => {
+  const directory = mkdtempSync(join(tmpdir(), "parley-counts-"))
+  const path = join(directory, "counts.json")
+  try {
+    const result = await inProject(["node_modules/vitest/vitest.mjs", "run", ...args], {
+      env: { [countsVariable]: path }
+    })
+    const counts = readCounts(path)
+    process.stdout.write(`\n${closingLine(counts)}\n`)
+    if (!succeeded(result)) return result
+    return counts.passed > 0 && counts.failed === 0 ? success : failure
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+const oxfmt = "node_modules/oxfmt/bin/oxfmt"
+
+const checks = [
+  ["format", [oxfmt, "--check"]],
+  ["lint", ["node_modules/oxlint/bin/oxlint", "--deny-warnings"]],
+  ["types", ["node_modules/typescript/bin/tsc", "-p", "."]],
+  ["architecture", ["scripts/check-architecture.ts"]]
+]
+
+/** All of them, also when one fails, so that one run shows everything there is to mend. */
+const check = async () => {
+  const failed = []
+  for (const [name, args] of checks) {
+    process.stdout.write(`\n${name}\n`)
+    const result = await inProject(args)
+    if (result.signal !== null) return result
+    if (!succeeded(result)) failed.push(name)
+  }
+  process.stdout.write(failed.length === 0 ? "\nEvery check passed.\n" : `\nFailed: ${failed.join(", ")}\n`)
+  return failed.length === 0 ? success : failure
+}
+
+const commands = {
+  test,
+  check,
+  build: async () => {
+    await build()
+    return success
+  },
+  dev: (args) => runNode([...envFile(), "--watch", join(root, "src/main.ts"), ...args]),
+  bench: (args) => inProject(["scripts/bench/bench.ts", ...args]),
+  format: (args) => inProject([oxfmt, ...args]),
+  settings: (args) => inProject(["scripts/settings.ts", ...args])
+}
+
+await script(async () => {
+  const [name, ...args] = process.argv.slice(2)
+  if (!Object.hasOwn(commands, name ?? "")) {
+    throw new Trouble(
+      `Usage: node scripts/run.mjs COMMAND, where COMMAND is one of ${Object.keys(commands).join(", ")}.`
+    )
+  }
+  await ensureInstalled()
+  return commands[name](args)
+})

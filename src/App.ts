@@ -1,0 +1,53 @@
+import { NodeCrypto } from "@effect/platform-node"
+import { Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "./api/Api.ts"
+import { Accounts } from "./auth/Accounts.ts"
+import { ApiKeys } from "./auth/ApiKeys.ts"
+import { Onboarding } from "./auth/Onboarding.ts"
+import { Policy } from "./auth/Policy.ts"
+import { Conversations } from "./conversations/Conversations.ts"
+import { AuthenticationLayer, DocumentAccessLayer } from "./http/AuthenticationLayer.ts"
+import { BodyBoundsLayer } from "./http/BodyBounds.ts"
+import { Drain } from "./http/Drain.ts"
+import * as ErrorBoundary from "./http/ErrorBoundary.ts"
+import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
+import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
+import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
+import { Router } from "./models/Router.ts"
+import { Responses } from "./responses/Responses.ts"
+import { Database } from "./sql/Database.ts"
+import { layerMigrations } from "./sql/Migrations.ts"
+import { Usage } from "./usage/Usage.ts"
+
+/** The rooms that keep something, on a database that is up and migrated. */
+const RoomsLayer = Layer.mergeAll(
+  Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
+  Conversations.layer,
+  Policy.layer,
+  Usage.layer
+)
+
+/** The public interface and what surrounds it. */
+const Routes = Layer.mergeAll(
+  HttpApiBuilder.layer(Api).pipe(
+    Layer.provide([ResponsesHandlers, SystemHandlers]),
+    Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
+  ),
+  SystemRoutes,
+  ErrorBoundary.layer([...ErrorBoundary.routesOf(Api), ...systemRoutes])
+).pipe(Layer.provide(BodySizeLayer))
+
+/** The service over whatever database and models it is given, listening. */
+export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provide(Responses.layer),
+  Layer.provideMerge(Layer.mergeAll(RoomsLayer, Drain.layer, ServerLayer)),
+  Layer.provide(NodeCrypto.layer)
+)
+
+/** The whole service. It needs its settings, and nothing else. */
+export const AppLayer = ServiceLayer.pipe(
+  Layer.provideMerge(Router.layer),
+  Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer))
+)

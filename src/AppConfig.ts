@@ -1,0 +1,287 @@
+import { ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema, Struct } from "effect"
+import { readFile } from "node:fs/promises"
+import type { Setting } from "./Setting.ts"
+import { settingsTable } from "./SettingsTable.ts"
+
+/** Every setting of the service. Lengths of time are in seconds, sizes in bytes; paths are absolute. */
+export interface Settings {
+  readonly dataDir: string
+  readonly logLevel: "debug" | "info" | "warn" | "error"
+  readonly http: {
+    readonly host: string
+    readonly port: number
+    readonly bodyBytesMax: number
+    readonly requestSeconds: number
+    readonly headersSeconds: number
+    readonly shutdownGraceSeconds: number
+    readonly openapiPublic: boolean
+  }
+  readonly stream: { readonly beginSeconds: number; readonly keepaliveSeconds: number }
+  readonly database: {
+    /** Null: the embedded server. */
+    readonly url: Redacted.Redacted | null
+    readonly connectionsMax: number
+    readonly connectSeconds: number
+    readonly statementSeconds: number
+  }
+  readonly auth: {
+    readonly adminKey: Redacted.Redacted | null
+    readonly initApiKey: Redacted.Redacted | null
+    readonly initUserEmail: string
+    readonly cacheSeconds: number
+  }
+  readonly models: {
+    readonly file: string | null
+    readonly openaiBaseUrl: string | null
+    readonly openaiApiKey: Redacted.Redacted | null
+    readonly openaiModel: string | null
+    readonly connectSeconds: number
+    readonly firstTokenSeconds: number
+    readonly idleSeconds: number
+  }
+  readonly conversations: { readonly leaseSeconds: number; readonly turnWaitSeconds: number }
+}
+
+const SettingProblem = Schema.Struct({
+  name: Schema.String,
+  /** What was found, without anything secret. */
+  seen: Schema.String,
+  allowed: Schema.String,
+  example: Schema.String
+})
+type SettingProblem = typeof SettingProblem.Type
+
+const problemText = ({ allowed, example, name, seen }: SettingProblem): string =>
+  `  ${name}\n    seen:    ${seen}\n    allowed: ${allowed}\n    example: ${example}`
+
+/** The environment can't be used. The message lists every problem, and holds no secret. */
+export class SettingsInvalid extends Schema.TaggedError<SettingsInvalid>()("SettingsInvalid", {
+  problems: Schema.NonEmptyArray(SettingProblem)
+}) {
+  override get message(): string {
+    const count = this.problems.length === 1 ? "One setting" : `${this.problems.length} settings`
+    return `${count} can't be used:\n\n${this.problems.map(problemText).join("\n\n")}`
+  }
+}
+
+/** The settings of this process. */
+export class AppConfig extends Context.Service<AppConfig, Settings>()("parley/AppConfig") {
+  /** Reads the ConfigProvider, which is the environment of the process unless a test gives another. */
+  static readonly layer: Layer.Layer<AppConfig, SettingsInvalid> = Layer.effect(
+    AppConfig,
+    Effect.suspend(() => readSettings)
+  )
+}
+
+const groups = Struct.keys(settingsTable)
+const rows: ReadonlyArray<Setting<unknown>> = groups.flatMap((group): ReadonlyArray<Setting<unknown>> =>
+  Object.values(settingsTable[group])
+)
+
+/** Variables by which other programs are told of a database. With one of them set, the embedded one isn't what was meant. */
+const databaseNames = [
+  "PGHOST",
+  "PGHOSTADDR",
+  "PGPORT",
+  "PGDATABASE",
+  "PGUSER",
+  "PGPASSWORD",
+  "PGPASSFILE",
+  "PGSERVICE",
+  "POSTGRES_URL",
+  "PARLEY_DATABASE_URL"
+]
+
+/** Read by the command line, which is a client and has no settings of its own. */
+const otherNames = ["PARLEY_URL"]
+
+const secretFileBytesMax = 65_536
+const seenCharactersMax = 80
+
+/** A text as a problem may show it: on one line, bounded, without the credentials of a URL. */
+const shown = (text: string): string =>
+  JSON.stringify(text.slice(0, seenCharactersMax).replace(/\/\/[^/@]*@/, "//<redacted>@"))
+
+const textOf = Effect.fnUntraced(function* (name: string) {
+  const provider = yield* ConfigProvider.ConfigProvider
+  // The environment is at hand; a provider that can fail would be a mistake of whoever wired it.
+  const node = yield* Effect.orDie(provider.load([name]))
+  const text = node?.value?.trim()
+  return text === "" ? undefined : text
+})
+
+/** The text of a row and the variable it came from, or what is wrong with it. */
+interface Found {
+  readonly setting: Setting<unknown>
+  readonly name: string
+  readonly text: string | undefined
+  readonly problem: string | null
+}
+
+const secretFromFile = (path: string) =>
+  Effect.tryPromise(() => readFile(path)).pipe(
+    Effect.map((bytes): Pick<Found, "text" | "problem"> => {
+      const text = bytes.toString("utf8").trim()
+      if (text === "") return { text: undefined, problem: `the file ${shown(path)}, which is empty` }
+      return bytes.length <= secretFileBytesMax
+        ? { text, problem: null }
+        : { text: undefined, problem: `the file ${shown(path)}, which is too long for a secret` }
+    }),
+    Effect.orElseSucceed(() => ({ text: undefined, problem: `the file ${shown(path)}, which can't be read` }))
+  )
+
+const find = Effect.fnUntraced(function* (setting: Setting<unknown>): Effect.fn.Return<Found> {
+  const { name } = setting
+  const text = yield* textOf(name)
+  const fileName = `${name}_FILE`
+  const file = setting.secret ? yield* textOf(fileName) : undefined
+  if (file === undefined) return { setting, name, text, problem: null }
+  if (text !== undefined) {
+    return { setting, name, text: undefined, problem: `a value here and another in ${fileName}; one must go` }
+  }
+  return { setting, name: fileName, ...(yield* secretFromFile(file)) }
+})
+
+const problemOf = ({ name, problem, setting, text }: Found): ReadonlyArray<SettingProblem> => {
+  if (problem === null && Option.isSome(setting.parse(text))) return []
+  const inFile = name !== setting.name
+  return [
+    {
+      name,
+      seen: problem ?? (setting.secret ? "<redacted>" : shown(text ?? "")),
+      allowed: inFile ? `the path of a file that holds ${setting.allowed}` : setting.allowed,
+      example: inFile ? `${name}=/run/secrets/${setting.name}` : `${name}=${setting.example}`
+    }
+  ]
+}
+
+/** With variables set that name a database in another way, falling back to the embedded one would hide the mistake. */
+const databaseProblems = Effect.fnUntraced(function* (found: ReadonlyArray<Found>) {
+  const { url } = settingsTable.database
+  const isSet = found.some(
+    ({ problem, setting, text }) => setting === url && (text !== undefined || problem !== null)
+  )
+  const names = yield* Effect.filter(databaseNames, (name) =>
+    Effect.map(textOf(name), (text) => text !== undefined)
+  )
+  if (isSet || names.length === 0) return []
+  const problem: SettingProblem = {
+    name: url.name,
+    seen: `nothing, but ${names.join(", ")}, which this service doesn't read`,
+    allowed: `${url.allowed}; or neither, for the embedded database`,
+    example: `${url.name}=${url.example}`
+  }
+  return [problem]
+})
+
+/** Node refuses to start a server whose headers may take longer than the whole request. */
+const headersProblems = (settings: Settings): ReadonlyArray<SettingProblem> => {
+  const { headersSeconds, requestSeconds } = settings.http
+  const { name } = settingsTable.http.headersSeconds
+  if (headersSeconds <= requestSeconds) return []
+  const limit = `at most ${settingsTable.http.requestSeconds.name}, which is ${requestSeconds}`
+  return [{ name, seen: shown(String(headersSeconds)), allowed: limit, example: `${name}=${requestSeconds}` }]
+}
+
+const failWith = (problems: ReadonlyArray<SettingProblem>): Effect.Effect<void, SettingsInvalid> => {
+  const [first, ...others] = problems
+  return first === undefined
+    ? Effect.void
+    : Effect.fail(new SettingsInvalid({ problems: [first, ...others] }))
+}
+
+interface ReadRow extends Struct.Lambda {
+  <A>(setting: Setting<A>): A
+  readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? A : never
+}
+
+const assemble = (found: ReadonlyArray<Found>): Settings => {
+  const textByRow = new Map(found.map(({ setting, text }) => [setting.name, text]))
+  const read = Struct.lambda<ReadRow>((setting) =>
+    Option.getOrThrow(setting.parse(textByRow.get(setting.name)))
+  )
+  return {
+    ...Struct.map(settingsTable.service, read),
+    http: Struct.map(settingsTable.http, read),
+    stream: Struct.map(settingsTable.stream, read),
+    database: Struct.map(settingsTable.database, read),
+    auth: Struct.map(settingsTable.auth, read),
+    models: Struct.map(settingsTable.models, read),
+    conversations: Struct.map(settingsTable.conversations, read)
+  }
+}
+
+/** The settings that the ConfigProvider holds, or every problem with them at once. */
+export const readSettings: Effect.Effect<Settings, SettingsInvalid> = Effect.gen(function* () {
+  const found = yield* Effect.forEach(rows, find)
+  yield* failWith([...found.flatMap(problemOf), ...(yield* databaseProblems(found))])
+  const settings = assemble(found)
+  yield* failWith(headersProblems(settings))
+  return settings
+})
+
+/** The names below a path of the environment, whose provider splits them at the underscores. */
+const namesBelow = (path: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const provider = yield* ConfigProvider.ConfigProvider
+    const node = yield* Effect.orDie(provider.load(path))
+    if (node === undefined) return []
+    const own = node.value === undefined ? [] : [path.join("_")]
+    if (node._tag === "Value") return own
+    const keys = node._tag === "Record" ? [...node.keys] : [String(node.length - 1)]
+    const below = yield* Effect.forEach(keys, (key) => namesBelow([...path, key]))
+    return [...own, ...below.flat()]
+  })
+
+/** Variables that begin like ours but mean nothing here, probably mistyped. Worth a warning. */
+export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(
+  namesBelow(["PARLEY"]),
+  (names) => {
+    const known = new Set([
+      ...otherNames,
+      ...rows.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
+    ])
+    return names.filter((name) => !known.has(name)).toSorted()
+  }
+)
+
+/** A setting as the operator sees it. */
+export interface SettingDescription {
+  readonly name: string
+  /** Null when it is not set and has no default; "<redacted>" for a secret. */
+  readonly value: string | null
+  readonly default: string | null
+  readonly description: string
+}
+
+/** Every setting with its value, in the order of the README. */
+export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescription> => {
+  const { dataDir, logLevel, ...others } = settings
+  const values = { service: { dataDir, logLevel }, ...others }
+  return groups.flatMap((group) => {
+    const fields = new Map<string, unknown>(Object.entries(values[group]))
+    return Object.entries<Setting<unknown>>(settingsTable[group]).map(([field, setting]) => {
+      const value = fields.get(field) ?? null
+      return {
+        name: setting.name,
+        value: value === null ? null : String(value),
+        default: setting.default,
+        description: setting.description
+      }
+    })
+  })
+}
+
+/** The table of the README. */
+export const settingsMarkdown = (): string => {
+  const line = (cells: ReadonlyArray<string>) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`
+  const described = rows.map((row) =>
+    line([
+      row.secret ? `\`${row.name}\` or \`${row.name}_FILE\`` : `\`${row.name}\``,
+      row.default === null ? "" : `\`${row.default}\``,
+      `${row.description}. Allowed: ${row.allowed}.`
+    ])
+  )
+  return [line(["name", "default", "what it is"]), line(["---", "---", "---"]), ...described].join("\n")
+}

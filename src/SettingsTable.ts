@@ -1,0 +1,170 @@
+import * as Setting from "./Setting.ts"
+
+/** The shortest operator's key, and the longest of any key: the Authorization header is bounded too. */
+const adminKeyCharactersMin = 16
+const keyCharactersMax = 180
+
+/**
+ * Every setting, once: the start-up check, `parley config print`, the table of the README and .env.example all come from
+ * here. A group is the part of Settings that its rows fill.
+ */
+export const settingsTable = {
+  service: {
+    dataDir: Setting.withDefault(Setting.path, {
+      name: "PARLEY_DATA_DIR",
+      default: ".data",
+      example: "/var/lib/parley",
+      description: "Directory of the embedded database and of the first operator's key"
+    }),
+    logLevel: Setting.withDefault(Setting.oneOf(["debug", "info", "warn", "error"]), {
+      name: "PARLEY_LOG_LEVEL",
+      default: "info",
+      description: "The least severe messages that are logged"
+    })
+  },
+  http: {
+    host: Setting.withDefault(Setting.address, {
+      name: "HOST",
+      default: "127.0.0.1",
+      example: "0.0.0.0",
+      description: "Address to listen on"
+    }),
+    port: Setting.withDefault(Setting.wholeNumber(0, 65_535), {
+      name: "PORT",
+      default: "3000",
+      description: "Port to listen on; 0 takes a free one"
+    }),
+    bodyBytesMax: Setting.withDefault(Setting.wholeNumber(1_024, 67_108_864), {
+      name: "PARLEY_BODY_BYTES_MAX",
+      default: "4194304",
+      description: "Longest JSON body of a request, in bytes"
+    }),
+    requestSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_REQUEST_SECONDS",
+      default: "60",
+      description: "Longest time in which a whole request must have arrived"
+    }),
+    headersSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_HEADERS_SECONDS",
+      default: "20",
+      description:
+        "Longest time in which a request's headers must have arrived; at most PARLEY_REQUEST_SECONDS"
+    }),
+    shutdownGraceSeconds: Setting.withDefault(Setting.wholeNumber(0, 600), {
+      name: "PARLEY_SHUTDOWN_GRACE_SECONDS",
+      default: "20",
+      description: "How long open streams may go on after SIGTERM"
+    }),
+    openapiPublic: Setting.withDefault(Setting.trueOrFalse, {
+      name: "PARLEY_OPENAPI_PUBLIC",
+      default: "false",
+      description: "Whether /openapi.json is served without a key"
+    })
+  },
+  stream: {
+    beginSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
+      name: "PARLEY_STREAM_BEGIN_SECONDS",
+      default: "15",
+      description: "How long a stream waits for the model's first output before it begins without one"
+    }),
+    keepaliveSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
+      name: "PARLEY_KEEPALIVE_SECONDS",
+      default: "15",
+      description: "Silence on an open stream after which a keepalive comment is sent"
+    })
+  },
+  database: {
+    url: Setting.secret(Setting.postgresUrl, {
+      name: "DATABASE_URL",
+      example: "postgres://parley:PASSWORD@127.0.0.1:5432/parley",
+      description: "Your own PostgreSQL; without it the embedded one is started in PARLEY_DATA_DIR"
+    }),
+    connectionsMax: Setting.withDefault(Setting.wholeNumber(1, 1_000), {
+      name: "PARLEY_DATABASE_CONNECTIONS_MAX",
+      default: "10",
+      description: "Most connections to the database that this process opens"
+    }),
+    connectSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
+      name: "PARLEY_DATABASE_CONNECT_SECONDS",
+      default: "5",
+      description: "Longest time for opening a connection to the database, or for waiting for a free one"
+    }),
+    statementSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_DATABASE_STATEMENT_SECONDS",
+      default: "15",
+      description: "Longest time of one SQL statement"
+    })
+  },
+  auth: {
+    adminKey: Setting.secret(Setting.visibleText(adminKeyCharactersMin, keyCharactersMax), {
+      name: "PARLEY_ADMIN_KEY",
+      example: "parley_admin_AT_LEAST_16_CHARACTERS",
+      description: "The operator's key; without it the first start makes one and keeps it in PARLEY_DATA_DIR"
+    }),
+    initApiKey: Setting.secret(Setting.apiKey, {
+      name: "PARLEY_INIT_API_KEY",
+      example: "parley_THIRTY_NINE_LETTERS_AND_DIGITS",
+      description: "API key that the first start gives the first user, for unattended starts"
+    }),
+    initUserEmail: Setting.withDefault(Setting.email, {
+      name: "PARLEY_INIT_USER_EMAIL",
+      default: "admin@localhost",
+      example: "you@example.com",
+      description: "Address of the user that the first start makes"
+    }),
+    cacheSeconds: Setting.withDefault(Setting.wholeNumber(0, 5), {
+      name: "PARLEY_KEY_CACHE_SECONDS",
+      default: "5",
+      description: "How long a key that was looked up is trusted: a revoked key may work that much longer"
+    })
+  },
+  models: {
+    file: Setting.optional(Setting.readableFile, {
+      name: "PARLEY_MODELS_FILE",
+      example: "/etc/parley/models.json",
+      description: "Catalog of providers and models"
+    }),
+    openaiBaseUrl: Setting.optional(Setting.httpUrl, {
+      name: "OPENAI_BASE_URL",
+      example: "http://127.0.0.1:8000/v1",
+      description: "A server that speaks OpenAI Chat Completions, when there is no catalog"
+    }),
+    openaiApiKey: Setting.secret(Setting.visibleText(1, 4_096), {
+      name: "OPENAI_API_KEY",
+      example: "sk-YOUR_KEY",
+      description: "The key that this server wants"
+    }),
+    openaiModel: Setting.optional(Setting.visibleText(1, 200), {
+      name: "OPENAI_MODEL",
+      example: "gpt-oss-20b",
+      description: "The model to use there; without it the server is asked for its list"
+    }),
+    connectSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
+      name: "PARLEY_MODEL_CONNECT_SECONDS",
+      default: "10",
+      description: "Longest time for connecting to a model server"
+    }),
+    firstTokenSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_MODEL_FIRST_TOKEN_SECONDS",
+      default: "120",
+      description: "Longest wait for a model's first output"
+    }),
+    idleSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_MODEL_IDLE_SECONDS",
+      default: "60",
+      description: "Longest silence between two pieces of a model's output"
+    })
+  },
+  conversations: {
+    leaseSeconds: Setting.withDefault(Setting.wholeNumber(5, 600), {
+      name: "PARLEY_TURN_LEASE_SECONDS",
+      default: "30",
+      description: "How long a turn of a process that died keeps its conversation locked"
+    }),
+    turnWaitSeconds: Setting.withDefault(Setting.wholeNumber(0, 3_600), {
+      name: "PARLEY_TURN_WAIT_SECONDS",
+      default: "120",
+      description: "Longest wait for an earlier turn of the same conversation"
+    })
+  }
+}

@@ -1,0 +1,146 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { Envelope } from "../api/Authentication.ts"
+import { BoundedBody } from "../api/BoundedBody.ts"
+import { Conflict, Unauthorized } from "../api/ErrorEnvelope.ts"
+import { AccountName, Email, PlanName } from "../domain/Account.ts"
+import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { ModelSpec } from "../domain/ModelSpec.ts"
+
+/** The operator's side, under /admin. It is no part of the public interface and of its description. */
+
+const day = 86_400
+
+/** A key that is to last longer may as well have no expiry. */
+export const expirySecondsMax = 3_650 * day
+
+const Time = Schema.DateTimeUtcFromString
+const TimeOrNull = Schema.NullOr(Time)
+
+export const OrganizationBody = Schema.Struct({
+  id: OrganizationId,
+  name: Schema.String,
+  plan: Schema.String,
+  created_at: Time
+})
+
+const userFields = {
+  id: UserId,
+  email: Schema.String,
+  organization: Schema.String,
+  disabled_at: TimeOrNull,
+  created_at: Time
+}
+export const UserBody = Schema.Struct(userFields)
+
+/** A new user; the key, if one was asked for, is shown here and never again. */
+export const NewUserBody = Schema.Struct({
+  ...userFields,
+  key_id: Schema.NullOr(ApiKeyId),
+  key: Schema.NullOr(Schema.String)
+})
+
+const keyFields = {
+  id: ApiKeyId,
+  user_id: UserId,
+  name: Schema.String,
+  /** The key's last four characters. */
+  hint: Schema.String,
+  status: Schema.Literals(["active", "expired", "revoked"]),
+  created_at: Time,
+  expires_at: TimeOrNull,
+  revoked_at: TimeOrNull,
+  last_used_at: TimeOrNull
+}
+export const KeyBody = Schema.Struct(keyFields)
+
+/** A new key, which is shown here and never again. */
+export const NewKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
+
+const pageOf = <Item extends Schema.Top>(item: Item) =>
+  Schema.Struct({ data: Schema.Array(item), has_more: Schema.Boolean })
+
+export const SettingBody = Schema.Struct({
+  name: Schema.String,
+  value: Schema.NullOr(Schema.String),
+  default: Schema.NullOr(Schema.String),
+  description: Schema.String
+})
+
+export const Check = Schema.Struct({
+  name: Schema.String,
+  status: Schema.Literals(["ok", "warning", "failed"]),
+  detail: Schema.String
+})
+export type Check = typeof Check.Type
+
+/** Every request carries the operator's key: `Authorization: Bearer <admin key>`. */
+export class AdminAuthentication extends HttpApiMiddleware.Service<AdminAuthentication>()(
+  "parley/admin/AdminAuthentication",
+  { security: { bearer: HttpApiSecurity.bearer }, error: Unauthorized }
+) {}
+
+class AccountsGroup extends HttpApiGroup.make("accounts")
+  .add(
+    HttpApiEndpoint.get("listOrganizations", "/organizations", {
+      query: { after: Schema.optionalKey(OrganizationId) },
+      success: pageOf(OrganizationBody)
+    }),
+    HttpApiEndpoint.post("createOrganization", "/organizations", {
+      payload: Schema.Struct({
+        name: AccountName,
+        plan: Schema.optionalKey(PlanName)
+      }),
+      success: OrganizationBody,
+      error: Conflict
+    }),
+    HttpApiEndpoint.get("listUsers", "/users", {
+      query: { after: Schema.optionalKey(UserId) },
+      success: pageOf(UserBody)
+    }),
+    HttpApiEndpoint.post("createUser", "/users", {
+      payload: Schema.Struct({
+        email: Email,
+        organization: AccountName,
+        with_key: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: NewUserBody,
+      error: Conflict
+    }),
+    HttpApiEndpoint.get("listKeys", "/keys", {
+      query: { email: Email, after: Schema.optionalKey(ApiKeyId) },
+      success: pageOf(KeyBody)
+    }),
+    HttpApiEndpoint.post("createKey", "/keys", {
+      payload: Schema.Struct({
+        email: Email,
+        name: AccountName,
+        /** Left out or null: the key is good until it is revoked. */
+        expires_in_seconds: Schema.optionalKey(
+          Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax })))
+        )
+      }),
+      success: NewKeyBody
+    }),
+    HttpApiEndpoint.post("revokeKey", "/keys/:id/revoke", { params: { id: ApiKeyId }, success: KeyBody })
+  )
+  .middleware(BoundedBody)
+  // Added last, so that it runs first: nothing of a stranger's body is read.
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
+class ServerGroup extends HttpApiGroup.make("server")
+  .add(
+    HttpApiEndpoint.get("models", "/models", {
+      success: Schema.Struct({ data: Schema.Array(ModelSpec), description: Schema.String })
+    }),
+    HttpApiEndpoint.get("config", "/config", { success: Schema.Struct({ data: Schema.Array(SettingBody) }) }),
+    HttpApiEndpoint.get("doctor", "/doctor", { success: Schema.Struct({ checks: Schema.Array(Check) }) })
+  )
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
+export class AdminApi extends HttpApi.make("parley-admin")
+  .add(AccountsGroup)
+  .add(ServerGroup)
+  .middleware(Envelope) {}

@@ -1,0 +1,136 @@
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type * as Failure from "../api/Failure.ts"
+import { AppConfig, describeSettings } from "../AppConfig.ts"
+import { Accounts } from "../auth/Accounts.ts"
+import { ApiKeys, type CreatedKey } from "../auth/ApiKeys.ts"
+import { Onboarding } from "../auth/Onboarding.ts"
+import { type ApiKeyRecord, defaultPlan, type Organization, type User } from "../domain/Account.ts"
+import { Router } from "../models/Router.ts"
+import { DatabaseReport } from "../sql/DatabaseReport.ts"
+import { AdminApi, type KeyBody, type NewKeyBody, type OrganizationBody, type UserBody } from "./AdminApi.ts"
+import { AdminAuthenticationLayer } from "./AdminAuthenticationLayer.ts"
+import { refusal } from "./AdminRefusal.ts"
+import { examine } from "./Doctor.ts"
+
+const organizationBody = ({ createdAt, id, name, plan }: Organization): typeof OrganizationBody.Type => ({
+  id,
+  name,
+  plan,
+  created_at: createdAt
+})
+
+const userBody = ({ createdAt, disabledAt, email, id, organization }: User): typeof UserBody.Type => ({
+  id,
+  email,
+  organization,
+  disabled_at: disabledAt,
+  created_at: createdAt
+})
+
+const statusOf = ({ expiresAt, revokedAt }: ApiKeyRecord, now: DateTime.Utc) => {
+  if (revokedAt !== null) return "revoked"
+  return expiresAt !== null && DateTime.isGreaterThanOrEqualTo(now, expiresAt) ? "expired" : "active"
+}
+
+const keyBody = (record: ApiKeyRecord, now: DateTime.Utc): typeof KeyBody.Type => ({
+  id: record.id,
+  user_id: record.userId,
+  name: record.name,
+  hint: record.hint,
+  status: statusOf(record, now),
+  created_at: record.createdAt,
+  expires_at: record.expiresAt,
+  revoked_at: record.revokedAt,
+  last_used_at: record.lastUsedAt
+})
+
+const newKeyBody = (created: CreatedKey, now: DateTime.Utc): typeof NewKeyBody.Type => ({
+  ...keyBody(created, now),
+  key: Redacted.value(created.key)
+})
+
+/** Names an expected failure as the envelope. */
+const answer = <A, R>(
+  effect: Effect.Effect<A, Failure.Expected, R>
+): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
+  Effect.catch(effect, (error) => Effect.succeed(refusal(error)))
+
+const AccountsHandlers = HttpApiBuilder.group(
+  AdminApi,
+  "accounts",
+  Effect.fnUntraced(function* (handlers) {
+    const accounts = yield* Accounts
+    const apiKeys = yield* ApiKeys
+    const onboarding = yield* Onboarding
+
+    const createUser = Effect.fnUntraced(function* (email: string, organization: string, withKey: boolean) {
+      if (!withKey) {
+        return { ...userBody(yield* accounts.createUser(email, organization)), key_id: null, key: null }
+      }
+      const { key, user } = yield* onboarding.userWithKey(email, organization)
+      return { ...userBody(user), key_id: key.id, key: Redacted.value(key.key) }
+    }, answer)
+
+    const listKeys = Effect.fnUntraced(function* (email: string, after: ApiKeyRecord["id"] | undefined) {
+      const { id } = yield* accounts.findUserByEmail(email)
+      const { data, hasMore } = yield* apiKeys.list(id, after)
+      const now = yield* DateTime.now
+      return { data: data.map((record) => keyBody(record, now)), has_more: hasMore }
+    }, answer)
+
+    const createKey = Effect.fnUntraced(function* (email: string, name: string, seconds: number | null) {
+      const { id: userId } = yield* accounts.findUserByEmail(email)
+      const now = yield* DateTime.now
+      const expiresAt = seconds === null ? null : DateTime.add(now, { seconds })
+      return newKeyBody(yield* apiKeys.create({ userId, name, expiresAt }), now)
+    }, answer)
+
+    const revokeKey = Effect.fnUntraced(function* (id: ApiKeyRecord["id"]) {
+      return keyBody(yield* apiKeys.revoke(id), yield* DateTime.now)
+    }, answer)
+
+    return handlers.handleAll({
+      listOrganizations: ({ query }) =>
+        accounts.listOrganizations(query.after).pipe(
+          Effect.map(({ data, hasMore }) => ({ data: data.map(organizationBody), has_more: hasMore })),
+          answer
+        ),
+      createOrganization: ({ payload }) =>
+        accounts
+          .createOrganization(payload.name, payload.plan ?? defaultPlan)
+          .pipe(Effect.map(organizationBody), answer),
+      listUsers: ({ query }) =>
+        accounts.listUsers(query.after).pipe(
+          Effect.map(({ data, hasMore }) => ({ data: data.map(userBody), has_more: hasMore })),
+          answer
+        ),
+      createUser: ({ payload }) => createUser(payload.email, payload.organization, payload.with_key ?? false),
+      listKeys: ({ query }) => listKeys(query.email, query.after),
+      createKey: ({ payload }) => createKey(payload.email, payload.name, payload.expires_in_seconds ?? null),
+      revokeKey: ({ params }) => revokeKey(params.id)
+    })
+  })
+)
+
+const ServerHandlers = HttpApiBuilder.group(
+  AdminApi,
+  "server",
+  Effect.fnUntraced(function* (handlers) {
+    const settings = yield* AppConfig
+    const router = yield* Router
+    const services = yield* Effect.context<Effect.Services<typeof examine>>()
+    return handlers.handleAll({
+      models: () => Effect.all({ data: router.models, description: router.describe }),
+      config: () => Effect.succeed({ data: describeSettings(settings) }),
+      doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
+    })
+  })
+)
+
+/** The operator's side of the server, all of it under /admin. */
+export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
+  Layer.provide([AccountsHandlers, ServerHandlers]),
+  Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])
+)

@@ -1,0 +1,110 @@
+import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
+import { Digest, Mac, SecureRandom } from "effect/crypto"
+import { AppConfig } from "../AppConfig.ts"
+import * as KeyToken from "../auth/KeyToken.ts"
+
+/** The file of the data directory that holds the operator's key. */
+export const adminKeyFileName = "admin.key"
+
+/** Nobody but the owner may read or write it. */
+const ownerOnly = 0o600
+const othersBits = 0o077
+
+/** Shorter keys could be guessed; longer ones don't fit into the header. */
+const charactersMin = 16
+const charactersMax = 180
+
+/** The file of the operator's key can't be used. `message` is for the operator: which file, why, and what to do. */
+export class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("AdminKeyUnusable", {
+  message: Schema.String
+}) {}
+
+/** Reads the key that a file holds. */
+export const readAdminKey = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const text = (yield* fs.readFileString(file)).trim()
+  if (text.length < charactersMin || text.length > charactersMax || !/^[\x21-\x7e]*$/.test(text)) {
+    return yield* new AdminKeyUnusable({
+      message: `${file} holds no admin key. Delete it, and the next start of the server makes a new one.`
+    })
+  }
+  return Redacted.make(text)
+})
+
+/** Takes the rights of all others away from the file. */
+const closeToOthers = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { mode } = yield* fs.stat(file)
+  if ((mode & othersBits) === 0) return
+  yield* fs.chmod(file, ownerOnly)
+  yield* Effect.logWarning(`${file} could be read by other users of this machine; now it can't.`)
+})
+
+/**
+ * Makes a key and its file. The file gets its name only when it is whole, and only if no other process was faster: then
+ * that process's key is the one.
+ */
+const createAdminKey = Effect.fnUntraced(
+  function* (file: string) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const random = yield* SecureRandom.SecureRandom
+    yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+    const draft = `${file}.${yield* random.uuidV4()}`
+    yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(draft)))
+    const key = yield* KeyToken.makeAdminKey
+    yield* fs.writeFileString(draft, `${Redacted.value(key)}\n`, { mode: ownerOnly, flag: "wx" })
+    yield* fs.link(draft, file).pipe(Effect.catchIf(isTaken, () => Effect.void))
+    return yield* readAdminKey(file)
+  },
+  (effect) => Effect.scoped(effect)
+)
+
+const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
+const isMissing = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
+
+const keyInFile = (file: string) =>
+  readAdminKey(file).pipe(
+    Effect.tap(() => closeToOthers(file)),
+    Effect.catchIf(
+      (error) => error._tag === "PlatformError" && isMissing(error),
+      () => createAdminKey(file)
+    ),
+    Effect.catchTag("PlatformError", (error) =>
+      Effect.fail(
+        new AdminKeyUnusable({ message: `The admin key in ${file} can't be read or made: ${error.message}` })
+      )
+    )
+  )
+
+/** The operator's key: the one of the settings, or the one that the first start puts into the data directory. */
+export class AdminKey extends Context.Service<
+  AdminKey,
+  {
+    /** Compares in the same time, whatever is presented. */
+    readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
+    /** Where the key is kept; null when the settings give it. */
+    readonly file: string | null
+  }
+>()("parley/admin/AdminKey") {
+  static readonly layer = Layer.effect(
+    AdminKey,
+    Effect.gen(function* () {
+      const { auth, dataDir } = yield* AppConfig
+      const path = yield* Path.Path
+      const services = yield* Effect.context<Digest.Digest>()
+      const file = auth.adminKey === null ? path.join(dataDir, adminKeyFileName) : null
+      const key = auth.adminKey ?? (yield* keyInFile(path.join(dataDir, adminKeyFileName)))
+      const expected = yield* KeyToken.hash(key)
+      return AdminKey.of({
+        file,
+        // Hashes have one length and tell nothing about the key, so that the comparison can't either.
+        matches: (presented) =>
+          KeyToken.hash(presented).pipe(
+            Effect.map((hash) => Mac.timingSafeEqual(hash, expected)),
+            Effect.provideContext(services)
+          )
+      })
+    })
+  )
+}

@@ -1,0 +1,117 @@
+import { DateTime, Duration, Effect, FileSystem } from "effect"
+import { statfs } from "node:fs/promises"
+import { AppConfig, unknownVariables } from "../AppConfig.ts"
+import { offlineModel } from "../models/OfflineModel.ts"
+import { Router } from "../models/Router.ts"
+import { DatabaseReport } from "../sql/DatabaseReport.ts"
+import type { Check } from "./AdminApi.ts"
+import { AdminKey } from "./AdminKey.ts"
+
+/** Less free space than this is worth a warning, or stops the embedded database soon. */
+const spaceMebibytesLow = 2_048
+const spaceMebibytesMin = 256
+
+/** Clocks that differ by more are worth a warning: keys expire and days begin by them. */
+const clockSecondsMax = 5
+
+const check = (name: string, status: Check["status"], detail: string): Check => ({ name, status, detail })
+
+const database = Effect.gen(function* () {
+  const { facts } = yield* DatabaseReport
+  const { database } = yield* AppConfig
+  const { schemaVersion, version } = yield* facts
+  const which = database.url === null ? "the embedded one" : "the one of DATABASE_URL"
+  return check("database", "ok", `PostgreSQL ${version}, ${which}, with tables of version ${schemaVersion}.`)
+}).pipe(
+  Effect.catchTag("DatabaseUnavailable", () =>
+    Effect.succeed(check("database", "failed", "The database doesn't answer."))
+  )
+)
+
+const clock = Effect.gen(function* () {
+  const { facts } = yield* DatabaseReport
+  const before = yield* DateTime.now
+  const { now } = yield* facts
+  const after = yield* DateTime.now
+  // The database looked at its clock somewhere between the two.
+  const ahead = Duration.toSeconds(DateTime.distance(after, now))
+  const behind = Duration.toSeconds(DateTime.distance(now, before))
+  const seconds = Math.max(0, ahead, behind)
+  const difference = `This machine's clock and the database's differ by ${seconds.toFixed(1)} seconds.`
+  return seconds > clockSecondsMax
+    ? check("clock", "warning", `${difference} Keep both right, for instance by NTP.`)
+    : check("clock", "ok", difference)
+}).pipe(
+  Effect.catchTag("DatabaseUnavailable", () =>
+    Effect.succeed(check("clock", "warning", "There is no database to compare this machine's clock with."))
+  )
+)
+
+const models = Effect.gen(function* () {
+  const router = yield* Router
+  const known = yield* router.models
+  const detail = yield* router.describe
+  if (known.length === 0) return check("models", "failed", detail)
+  return check("models", known.every(({ id }) => id === offlineModel.id) ? "warning" : "ok", detail)
+})
+
+const disk = Effect.gen(function* () {
+  const { dataDir } = yield* AppConfig
+  const { bavail, bsize } = yield* Effect.tryPromise(() => statfs(dataDir))
+  const mebibytes = Math.floor((bavail * bsize) / 2 ** 20)
+  const detail = `${mebibytes} MiB are free in ${dataDir}.`
+  if (mebibytes < spaceMebibytesMin) return check("disk", "failed", detail)
+  return check("disk", mebibytes < spaceMebibytesLow ? "warning" : "ok", detail)
+}).pipe(
+  Effect.catchTag("UnknownError", () =>
+    Effect.succeed(check("disk", "warning", "How much space is free in the data directory can't be told."))
+  )
+)
+
+const adminKeyFile = Effect.gen(function* () {
+  const { file } = yield* AdminKey
+  if (file === null) return check("admin key", "ok", "The settings give it.")
+  const fs = yield* FileSystem.FileSystem
+  const { mode } = yield* fs.stat(file)
+  return (mode & 0o077) === 0
+    ? check("admin key", "ok", `It is in ${file}, for its owner alone.`)
+    : check("admin key", "warning", `Others may read ${file}: run \`chmod 600 ${file}\`.`)
+}).pipe(
+  Effect.catchTag("PlatformError", () =>
+    Effect.succeed(
+      check("admin key", "warning", "Its file is gone. The key still works; the next start makes a new one.")
+    )
+  )
+)
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || host.startsWith("127.")
+
+/** What the settings allow but the operator may not have meant. */
+export const settingsChecks = Effect.gen(function* () {
+  const { http } = yield* AppConfig
+  const unknown = yield* unknownVariables
+  const checks: ReadonlyArray<Check> = [
+    ...(unknown.length === 0
+      ? []
+      : [check("settings", "warning", `These variables mean nothing here: ${unknown.join(", ")}.`)]),
+    ...(isLoopback(http.host)
+      ? []
+      : [
+          check(
+            "settings",
+            "warning",
+            `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`
+          )
+        ])
+  ]
+  return checks.length === 0 ? [check("settings", "ok", "Nothing to say against them.")] : checks
+})
+
+/** Everything that can be found out about this server without changing anything. */
+export const examine = Effect.gen(function* () {
+  const single = yield* Effect.all([database, clock, models, disk, adminKeyFile], {
+    concurrency: "unbounded"
+  })
+  return [...single, ...(yield* settingsChecks)]
+})

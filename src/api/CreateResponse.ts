@@ -1,0 +1,139 @@
+import { Schema } from "effect"
+import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain/Ids.ts"
+
+/** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
+
+/** Items in one request. */
+const itemsMax = 10_000
+/** Content parts in one item. */
+const partsMax = 10_000
+/** File parts in one request. */
+const filePartsMax = 500
+
+/** Text that PostgreSQL can keep: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
+const storable = Schema.makeFilter((text: string) => !text.includes("\0") && text.isWellFormed(), {
+  expected: "text without NUL characters and lone surrogates"
+})
+
+const Text = Schema.String.check(storable)
+
+/** Absent and null mean the same. */
+const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+const InputTextPart = Schema.Struct({
+  type: Schema.Literal("input_text"),
+  text: Text
+}).annotate({ identifier: "InputTextPart" })
+
+const InputFilePart = Schema.Struct({
+  type: Schema.Literal("input_file"),
+  file_id: FileId
+}).annotate({ identifier: "InputFilePart", description: "A file uploaded before, by its id." })
+
+const OutputTextPart = Schema.Struct({
+  type: Schema.Literal("output_text"),
+  text: Text
+}).annotate({ identifier: "OutputTextPart", description: "Text of an earlier answer, replayed." })
+
+const Part = Schema.Union([InputTextPart, InputFilePart, OutputTextPart]).annotate({
+  expected: "an input_text, input_file or output_text part"
+})
+
+/** Text of any kind of part, and files: what a message may be made of. */
+export type Part = typeof Part.Type
+
+export const ContentItem = Schema.Struct({
+  type: maybe(Text),
+  role: maybe(Text),
+  content: Schema.Union([
+    Text,
+    Schema.Array(Part).check(
+      Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
+    )
+  ]).annotate({ expected: "a string or a list of parts" })
+}).annotate({
+  identifier: "ContentItem",
+  description:
+    "A message. `role` is usually `user`; `system` and `developer` give instructions for this response, `assistant` " +
+    "replays an earlier answer, and anything else counts as `user`."
+})
+export type ContentItem = typeof ContentItem.Type
+
+export const ItemReference = Schema.Struct({
+  type: Schema.Literal("item_reference"),
+  id: ItemId
+}).annotate({ identifier: "ItemReference", description: "An item of an earlier turn of the same user." })
+
+/** Items that clients replay along with messages. They may become context; they are never run again. */
+export const ReplayedItem = Schema.Struct({
+  type: Schema.Literals([
+    "mcp_call",
+    "file_search_call",
+    "web_search_call",
+    "reasoning",
+    "function_call",
+    "function_call_output"
+  ]),
+  name: Schema.optionalKey(Schema.Unknown),
+  arguments: Schema.optionalKey(Schema.Unknown),
+  output: Schema.optionalKey(Schema.Unknown),
+  error: Schema.optionalKey(Schema.Unknown)
+}).annotate({ identifier: "ReplayedItem" })
+export type ReplayedItem = typeof ReplayedItem.Type
+
+const InputEntry = Schema.Union([ItemReference, ReplayedItem, ContentItem]).annotate({ expected: "an item" })
+export type InputEntry = typeof InputEntry.Type
+
+const hasFewFiles = Schema.makeFilter(
+  (entries: ReadonlyArray<InputEntry>) => {
+    let files = 0
+    for (const entry of entries) {
+      if (!("content" in entry) || typeof entry.content === "string") continue
+      for (const part of entry.content) if (part.type === "input_file") files++
+    }
+    return files <= filePartsMax
+  },
+  { expected: `a list with at most ${filePartsMax} files` }
+)
+
+const Input = Schema.Union([
+  Text.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
+  Schema.Array(InputEntry).check(
+    Schema.isMinLength(1, { expected: "a list with at least one item" }),
+    Schema.isMaxLength(itemsMax, { expected: `a list of at most ${itemsMax} items` }),
+    hasFewFiles
+  )
+]).annotate({ expected: "a string or a list of items" })
+
+const MaxOutputTokens = Schema.Int.check(Schema.isGreaterThan(0, { expected: "a positive integer" }))
+
+const ConversationReference = Schema.Union([ConversationId, Schema.Struct({ id: ConversationId })]).annotate({
+  expected: "the id of a conversation, or an object with its id"
+})
+
+export const CreateResponse = Schema.Struct({
+  model: maybe(Text).annotate({
+    description: "Accepted for client libraries and ignored: the service chooses the model.",
+    default: "auto"
+  }),
+  input: Input.annotate({ description: "The user's message, or a list of items." }),
+  stream: maybe(Schema.Boolean).annotate({
+    description: "True answers with an event stream, false with one JSON document.",
+    default: true
+  }),
+  instructions: maybe(Text).annotate({ description: "The system prompt for this response." }),
+  conversation_id: maybe(ConversationId).annotate({
+    description: "The conversation to append to. Without it the request is stateless."
+  }),
+  project_id: maybe(ProjectId).annotate({ description: "The project whose files are searched." }),
+  max_output_tokens: maybe(MaxOutputTokens).annotate({
+    description: "Upper bound on generated tokens; clamped to the chosen model's own maximum."
+  }),
+  conversation: maybe(ConversationReference).annotate({
+    description: "Another way to name the conversation."
+  }),
+  previous_response_id: maybe(ResponseId).annotate({
+    description: "Names the conversation of that response."
+  })
+}).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })
+export type CreateResponse = typeof CreateResponse.Type

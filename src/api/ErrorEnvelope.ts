@@ -1,0 +1,87 @@
+import { Schema } from "effect"
+
+/** The inner object: what OpenAI-style clients read. `param` is the path of the field at fault, "" where there is none. */
+export const ErrorBody = Schema.Struct({
+  message: Schema.String,
+  type: Schema.String,
+  code: Schema.String,
+  param: Schema.String
+}).annotate({ identifier: "ErrorBody" })
+export type ErrorBody = typeof ErrorBody.Type
+
+/** Every error response, whatever its status. Source: specification, Errors; wire contract, section 6. */
+const envelope = { detail: Schema.String, error: ErrorBody }
+
+// One class for each status, because an HttpApi tells error responses apart by their schema's status.
+
+export class BadRequest extends Schema.Error<BadRequest>("BadRequest")(envelope, {
+  httpApiStatus: 400,
+  description: "The input message is missing, or something else in the request is not what it must be."
+}) {}
+
+export class Unauthorized extends Schema.Error<Unauthorized>("Unauthorized")(envelope, {
+  httpApiStatus: 401,
+  description: "The API key is missing, malformed, unknown, expired or revoked."
+}) {}
+
+export class Forbidden extends Schema.Error<Forbidden>("Forbidden")(envelope, {
+  httpApiStatus: 403,
+  description: "Licence or organization policy denies the request."
+}) {}
+
+export class NotFound extends Schema.Error<NotFound>("NotFound")(envelope, {
+  httpApiStatus: 404,
+  description: "What the request names doesn't exist, or isn't the caller's."
+}) {}
+
+export class MethodNotAllowed extends Schema.Error<MethodNotAllowed>("MethodNotAllowed")(envelope, {
+  httpApiStatus: 405,
+  description: "The path exists, but not with this method; `Allow` lists the ones that do."
+}) {}
+
+export class Conflict extends Schema.Error<Conflict>("Conflict")(envelope, {
+  httpApiStatus: 409,
+  description: "Something of that name exists already."
+}) {}
+
+export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("PayloadTooLarge")(envelope, {
+  httpApiStatus: 413,
+  description: "The body is larger than the service takes."
+}) {}
+
+export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("UnsupportedMediaType")(
+  envelope,
+  {
+    httpApiStatus: 415,
+    description: "The content type or content encoding of the body is not supported."
+  }
+) {}
+
+export class TooManyRequests extends Schema.Error<TooManyRequests>("TooManyRequests")(envelope, {
+  httpApiStatus: 429,
+  description: "The daily or monthly token usage limit is exceeded; `Retry-After` says when it resets."
+}) {}
+
+export class InternalError extends Schema.Error<InternalError>("InternalError")(envelope, {
+  httpApiStatus: 500,
+  description: "An internal error during response generation."
+}) {}
+
+export class Unavailable extends Schema.Error<Unavailable>("Unavailable")(envelope, {
+  httpApiStatus: 503,
+  description: "The service can't work at this moment; try again."
+}) {}
+
+/** What any endpoint may answer besides its success. */
+export const commonErrors = [
+  BadRequest,
+  Unauthorized,
+  Forbidden,
+  NotFound,
+  MethodNotAllowed,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  TooManyRequests,
+  InternalError,
+  Unavailable
+] as const

@@ -1,0 +1,194 @@
+import type * as Errors from "../domain/Errors.ts"
+import type { ErrorBody } from "./ErrorEnvelope.ts"
+
+/** Everything that a request may fail with, short of a defect. */
+export type Expected =
+  | Errors.ApiKeyMissing
+  | Errors.ApiKeyRejected
+  | Errors.InvalidRequest
+  | Errors.FileNotFound
+  | Errors.ItemNotFound
+  | Errors.ConversationNotFound
+  | Errors.ProjectNotFound
+  | Errors.PromptTooLong
+  | Errors.UsageLimitExceeded
+  | Errors.ConversationBusy
+  | Errors.TurnLeaseLost
+  | Errors.NoModelAvailable
+  | Errors.ModelFailure
+  | Errors.OrganizationExists
+  | Errors.OrganizationNotFound
+  | Errors.UserExists
+  | Errors.UserNotFound
+  | Errors.ApiKeyNotFound
+  | Errors.AdminKeyRejected
+  | Errors.DatabaseUnavailable
+  | Errors.ServerShuttingDown
+
+/** How a failure looks from outside: the envelope's content, its status, and the headers that go with it. */
+export interface Failure {
+  readonly status: number
+  readonly body: ErrorBody
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const failure = (
+  status: number,
+  type: string,
+  code: string,
+  message: string,
+  options: { readonly param?: string; readonly headers?: Readonly<Record<string, string>> } = {}
+): Failure => ({
+  status,
+  body: { message, type, code, param: options.param ?? "" },
+  headers: options.headers ?? {}
+})
+
+const invalid = (code: string, message: string, param: string) =>
+  failure(400, "invalid_request_error", code, message, { param })
+
+const notFound = (code: string, message: string, param: string) =>
+  failure(404, "not_found_error", code, message, { param })
+
+const conflict = (code: string, message: string, param: string) =>
+  failure(409, "invalid_request_error", code, message, { param })
+
+const generationFailed = (message: string) => failure(500, "server_error", "generation_failed", message)
+
+const retryShortly = { "retry-after": "1" }
+
+/**
+ * The one table from error to status, type, code and message. It is total by its type. Codes are stable: a client may
+ * rely on them, so a retired one stays here as a comment and is never used again.
+ *
+ * Retired: none so far. Reserved: `rate_limit_exceeded` and `monthly_quota_exceeded`, for limits per key.
+ */
+const table: {
+  readonly [Tag in Expected["_tag"]]: (error: Extract<Expected, { readonly _tag: Tag }>) => Failure
+} = {
+  ApiKeyMissing: () =>
+    failure(
+      401,
+      "authentication_error",
+      "api_key_missing",
+      "Send an API key: `Authorization: Bearer <key>`.",
+      {
+        headers: { "www-authenticate": "Bearer" }
+      }
+    ),
+  ApiKeyRejected: () =>
+    failure(
+      401,
+      "authentication_error",
+      "invalid_api_key",
+      "The API key is not valid. It may have expired or been revoked.",
+      {
+        headers: { "www-authenticate": 'Bearer error="invalid_token"' }
+      }
+    ),
+  InvalidRequest: (error) => invalid("invalid_request", error.message, error.param),
+  FileNotFound: (error) => invalid("file_not_found", "The file does not exist.", error.param),
+  ItemNotFound: (error) => invalid("item_not_found", "The referenced item does not exist.", error.param),
+  ConversationNotFound: (error) =>
+    notFound("conversation_not_found", "The conversation does not exist.", error.param),
+  ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
+  PromptTooLong: (error) =>
+    invalid(
+      "context_length_exceeded",
+      `The input is too long: about ${error.promptTokens} tokens, where at most ${error.tokensMax} fit.`,
+      "input"
+    ),
+  UsageLimitExceeded: (error) =>
+    failure(
+      429,
+      "rate_limit_error",
+      `${error.window}_token_limit_exceeded`,
+      `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets in ${error.retryAfterSeconds} seconds.`,
+      {
+        headers: {
+          "retry-after": String(error.retryAfterSeconds),
+          "x-should-retry": "false",
+          "x-token-limit-window": error.window,
+          "x-token-limit-used": String(error.used),
+          "x-token-limit": String(error.limit)
+        }
+      }
+    ),
+  ConversationBusy: (error) =>
+    failure(
+      503,
+      "server_error",
+      "conversation_busy",
+      `An earlier message of this conversation is still being answered after ${error.waitedSeconds} seconds. Try again.`,
+      { headers: retryShortly }
+    ),
+  TurnLeaseLost: () => generationFailed("The answer could not be stored. Try again."),
+  NoModelAvailable: () =>
+    failure(500, "server_error", "model_unavailable", "No model can answer at this moment. Try again later."),
+  ModelFailure: (error) =>
+    error.reason === "rate_limited"
+      ? failure(500, "server_error", "model_overloaded", "The model is overloaded. Try again later.", {
+          headers:
+            error.retryAfterSeconds === undefined
+              ? {}
+              : { "retry-after": String(Math.ceil(error.retryAfterSeconds)) }
+        })
+      : generationFailed("The model could not produce an answer. Try again."),
+  OrganizationExists: () =>
+    conflict("organization_exists", "An organization of that name exists already.", "name"),
+  OrganizationNotFound: () =>
+    notFound("organization_not_found", "The organization does not exist.", "organization"),
+  UserExists: () => conflict("user_exists", "A user with that e-mail address exists already.", "email"),
+  UserNotFound: () => notFound("user_not_found", "The user does not exist.", "email"),
+  ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
+  AdminKeyRejected: () =>
+    failure(
+      401,
+      "authentication_error",
+      "invalid_admin_key",
+      "The admin key is missing or not the right one.",
+      {
+        headers: { "www-authenticate": "Bearer" }
+      }
+    ),
+  DatabaseUnavailable: () =>
+    failure(503, "server_error", "database_unavailable", "The service can't reach its database. Try again.", {
+      headers: retryShortly
+    }),
+  ServerShuttingDown: () =>
+    failure(503, "server_error", "server_shutting_down", "The service is shutting down. Try again.", {
+      headers: retryShortly
+    })
+}
+
+/** How `error` looks to a client. */
+export const describe = (error: Expected): Failure =>
+  // The table's type pairs each tag with its own function; TypeScript can't follow that through an index by a union.
+  (table[error._tag] as (error: Expected) => Failure)(error)
+
+// ---- what never becomes a typed error of ours: the platform's own refusals, and defects
+
+export const unknownRoute = notFound("route_not_found", "There is no such endpoint.", "")
+
+export const methodNotAllowed = (allow: ReadonlyArray<string>): Failure =>
+  failure(405, "invalid_request_error", "method_not_allowed", "The endpoint doesn't have this method.", {
+    headers: { allow: allow.join(", ") }
+  })
+
+export const bodyTooLarge = (bytesMax: number): Failure =>
+  failure(413, "invalid_request_error", "body_too_large", `The body is larger than ${bytesMax} bytes.`, {
+    headers: { connection: "close" }
+  })
+
+export const unsupportedMediaType = (message: string): Failure =>
+  failure(415, "invalid_request_error", "unsupported_media_type", message)
+
+/** A body that was cut, or that is not what its headers say. */
+export const unreadableBody = invalid("unreadable_body", "The body could not be read.", "")
+
+export const defect: Failure = failure(
+  500,
+  "server_error",
+  "internal_error",
+  "Something went wrong inside the service."
+)

@@ -1,0 +1,95 @@
+import type { Schema, SchemaAST, SchemaIssue } from "effect"
+
+/** Where a value failed its schema, and what was expected there, in words that never hold the value itself. */
+export interface FieldProblem {
+  /** A path such as `input[0].content[1].text`; "" for the whole body. */
+  readonly param: string
+  readonly message: string
+}
+
+type Path = ReadonlyArray<PropertyKey>
+
+interface Finding {
+  readonly path: Path
+  readonly expected: string | null
+  readonly missing: boolean
+}
+
+/** Deeper than any schema of ours; a hostile value can't make the walk longer than its schema. */
+const depthMax = 100
+
+const render = (path: Path): string =>
+  path.reduce<string>(
+    (text, key) =>
+      typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`,
+    ""
+  )
+
+const expectedOf = (annotated: {
+  readonly annotations?: { readonly [key: string]: unknown } | undefined
+}) => {
+  const expected = annotated.annotations?.["expected"]
+  return typeof expected === "string" ? expected : null
+}
+
+/** What to call the plain types; a schema that wants better words carries an `expected` annotation. */
+const typeNames: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
+  String: "a string",
+  Number: "a number",
+  Boolean: "true or false",
+  Null: "null",
+  Objects: "an object",
+  Arrays: "a list"
+}
+
+/** A branch of a union that already fails at its discriminator says nothing about what the client meant. */
+const failsAtType = (finding: Finding, base: Path): boolean =>
+  finding.path.length === base.length + 1 && finding.path[base.length] === "type"
+
+const pick = (findings: ReadonlyArray<Finding>, base: Path): Finding => {
+  const meant = findings.filter((finding) => !failsAtType(finding, base))
+  const pool = meant.length > 0 ? meant : findings
+  return pool.reduce((best, next) => (next.path.length > best.path.length ? next : best))
+}
+
+const walk = (issue: SchemaIssue.Issue, path: Path, depth: number): Finding => {
+  const here: Finding = { path, expected: null, missing: false }
+  if (depth > depthMax) return here
+  switch (issue._tag) {
+    case "Pointer":
+      return walk(issue.issue, [...path, ...issue.path], depth + 1)
+    case "Filter": {
+      const inner = walk(issue.issue, path, depth + 1)
+      return inner.path.length > path.length ? inner : { ...here, expected: expectedOf(issue.filter) }
+    }
+    case "Encoding":
+      return walk(issue.issue, path, depth + 1)
+    case "Composite":
+    case "AnyOf": {
+      const findings = issue.issues.map((inner) => walk(inner, path, depth + 1))
+      if (findings.length > 0) {
+        const best = pick(findings, path)
+        if (best.path.length > path.length || best.expected !== null) return best
+      }
+      return { ...here, expected: expectedOf(issue.ast) }
+    }
+    case "InvalidType":
+      return { ...here, expected: expectedOf(issue.ast) ?? typeNames[issue.ast._tag] ?? null }
+    case "MissingKey":
+      return { ...here, missing: true }
+    default:
+      return here
+  }
+}
+
+/** The one problem worth telling: in a union, the deepest one of the branch that the value plainly meant. */
+export const fieldProblem = (error: Schema.SchemaError): FieldProblem => {
+  const finding = walk(error.issue, [], 0)
+  const param = render(finding.path)
+  const name = param === "" ? "The request body" : `\`${param}\``
+  if (finding.missing) return { param, message: `${name} is missing.` }
+  return {
+    param,
+    message: finding.expected === null ? `${name} is not valid.` : `${name} must be ${finding.expected}.`
+  }
+}

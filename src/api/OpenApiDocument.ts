@@ -1,0 +1,98 @@
+import { Predicate } from "effect"
+import { OpenApi } from "effect/http-api"
+import { Api } from "./Api.ts"
+
+/**
+ * The published description, derived from the HttpApi and then tidied: without the extensions that only Effect's own
+ * clients read, with each schema named once, and open to fields that come later (spec: Versioning, rules 2 and 3).
+ */
+
+type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+
+const isObject = (value: Json): value is { readonly [key: string]: Json } =>
+  Predicate.isObject(value) && !Array.isArray(value)
+
+const mapObject = (
+  value: { readonly [key: string]: Json },
+  f: (key: string, value: Json) => Json | undefined
+): Json =>
+  Object.fromEntries(
+    Object.entries(value).flatMap(([key, inner]) => {
+      const mapped = f(key, inner)
+      return mapped === undefined ? [] : [[key, mapped]]
+    })
+  )
+
+/** Equal members of an `anyOf`, such as null twice, are one. */
+const distinct = (members: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  const seen = new Set<string>()
+  return members.filter((member) => {
+    const text = JSON.stringify(member)
+    return seen.has(text) ? false : seen.add(text)
+  })
+}
+
+const eventStream: Json = {
+  schema: { $ref: "#/components/schemas/ResponseEvent" }
+}
+
+const tidy = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(tidy)
+  if (!isObject(value)) return value
+  const isUuid = value["format"] === "uuid"
+  return mapObject(value, (key, inner) => {
+    if (key.startsWith("x-effect")) return undefined
+    if (key === "additionalProperties" && inner === false) return undefined
+    if (key === "pattern" && isUuid) return undefined
+    // What a JSON number can hold anyway.
+    if ((key === "minimum" || key === "maximum") && Math.abs(Number(inner)) === Number.MAX_SAFE_INTEGER)
+      return undefined
+    if (key === "text/event-stream") return eventStream
+    const tidied = tidy(inner)
+    return key === "anyOf" && Array.isArray(tidied) ? distinct(tidied) : tidied
+  })
+}
+
+/** Names such as `BadRequestEncoded` and `ResponseObject_1` tell the encoded side of a schema from its type. */
+const plainName = (name: string): string => name.replace(/_\d+$/, "").replace(/Encoded$/, "")
+
+const prefix = "#/components/schemas/"
+
+const renameReferences = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(renameReferences)
+  if (!isObject(value)) return value
+  return mapObject(value, (key, inner) =>
+    key === "$ref" && typeof inner === "string" && inner.startsWith(prefix)
+      ? prefix + plainName(inner.slice(prefix.length))
+      : renameReferences(inner)
+  )
+}
+
+/** Each schema once, by its plain name. The event union stands twice, as text and as an object; the object stays. */
+const nameOnce = (schemas: Json): Json => {
+  if (!isObject(schemas)) return schemas
+  const named = new Map<string, Json>()
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (isObject(schema) && schema["contentSchema"] !== undefined) continue
+    const plain = plainName(name)
+    if (!named.has(plain) || name === plain) named.set(plain, schema)
+  }
+  return Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+const publish = (document: Json): Json => {
+  const renamed = renameReferences(tidy(document))
+  if (!isObject(renamed)) return renamed
+  return mapObject(renamed, (key, inner) =>
+    key === "components" && isObject(inner)
+      ? mapObject(inner, (name, section) => (name === "schemas" ? nameOnce(section) : section))
+      : inner
+  )
+}
+
+/** The OpenAPI 3.1 document of the public interface. */
+export const openApiDocument: { readonly [key: string]: Json } = (() => {
+  // The document is JSON by its nature; a trip through text drops the undefined members of Effect's model.
+  const document = publish(JSON.parse(JSON.stringify(OpenApi.fromApi(Api))))
+  return isObject(document) ? document : {}
+})()

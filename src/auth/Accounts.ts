@@ -1,0 +1,177 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient, SqlSchema } from "effect/sql"
+import type { Organization, Page, User } from "../domain/Account.ts"
+import {
+  type DatabaseUnavailable,
+  OrganizationExists,
+  OrganizationNotFound,
+  UserExists,
+  UserNotFound
+} from "../domain/Errors.ts"
+import { OrganizationId, UserId } from "../domain/Ids.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { firstId, pageOf, pageRowsAsked } from "./Paging.ts"
+
+const OrganizationRow = Schema.Struct({
+  id: OrganizationId,
+  name: Schema.String,
+  plan: Schema.String,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const UserRow = Schema.Struct({
+  id: UserId,
+  email: Schema.String,
+  organizationId: OrganizationId,
+  organization: Schema.String,
+  disabledAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const NewOrganization = Schema.Struct({ id: OrganizationId, name: Schema.String, plan: Schema.String })
+const NewUser = Schema.Struct({ id: UserId, email: Schema.String, organization: Schema.String })
+
+/** Organizations and their users. Whether a name or an address is well-formed is decided before it comes here. */
+export class Accounts extends Context.Service<
+  Accounts,
+  {
+    readonly createOrganization: (
+      name: string,
+      plan: string
+    ) => Effect.Effect<Organization, OrganizationExists | DatabaseUnavailable>
+    /** Oldest first, from the one after `after` on. */
+    readonly listOrganizations: (
+      after?: OrganizationId
+    ) => Effect.Effect<Page<Organization>, DatabaseUnavailable>
+    /** Makes a user in the organization of that name. */
+    readonly createUser: (
+      email: string,
+      organization: string
+    ) => Effect.Effect<User, UserExists | OrganizationNotFound | DatabaseUnavailable>
+    /** The case of the address doesn't matter. */
+    readonly findUserByEmail: (email: string) => Effect.Effect<User, UserNotFound | DatabaseUnavailable>
+    /** Oldest first, from the one after `after` on. */
+    readonly listUsers: (after?: UserId) => Effect.Effect<Page<User>, DatabaseUnavailable>
+    readonly hasUsers: Effect.Effect<boolean, DatabaseUnavailable>
+  }
+>()("parley/auth/Accounts") {
+  static readonly layer = Layer.effect(
+    Accounts,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const random = yield* SecureRandom.SecureRandom
+
+      // A name that is taken gives no row instead of an error, which would end a transaction around it.
+      const insertOrganization = SqlSchema.findOneOption({
+        Request: NewOrganization,
+        Result: OrganizationRow,
+        execute: ({ id, name, plan }) => sql`
+          INSERT INTO organizations (id, name, plan) VALUES (${id}, ${name}, ${plan})
+          ON CONFLICT (name) DO NOTHING
+          RETURNING id, name, plan, created_at`
+      })
+
+      const createOrganization = Effect.fn("Accounts.createOrganization")(function* (
+        name: string,
+        plan: string
+      ) {
+        const id = OrganizationId.make(yield* random.uuidV7())
+        const made = yield* insertOrganization({ id, name, plan })
+        if (Option.isNone(made)) return yield* new OrganizationExists()
+        return made.value
+      }, orUnavailable)
+
+      const selectOrganizations = SqlSchema.findAll({
+        Request: OrganizationId,
+        Result: OrganizationRow,
+        execute: (after) => sql`
+          SELECT id, name, plan, created_at FROM organizations
+          WHERE id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`
+      })
+
+      const listOrganizations = Effect.fn("Accounts.listOrganizations")(function* (after?: OrganizationId) {
+        return pageOf(yield* selectOrganizations(after ?? OrganizationId.make(firstId)))
+      }, orUnavailable)
+
+      const insertUser = SqlSchema.findOneOption({
+        Request: NewUser,
+        Result: UserRow,
+        execute: ({ id, email, organization }) => sql`
+          WITH made AS (
+            INSERT INTO users (id, organization_id, email)
+            SELECT ${id}, id, ${email} FROM organizations WHERE name = ${organization}
+            ON CONFLICT (lower(email)) DO NOTHING
+            RETURNING id, organization_id, email, disabled_at, created_at
+          )
+          SELECT made.*, organizations.name AS organization
+          FROM made JOIN organizations ON organizations.id = made.organization_id`
+      })
+
+      const organizationExists = SqlSchema.findOneOption({
+        Request: Schema.String,
+        Result: Schema.Struct({ id: OrganizationId }),
+        execute: (name) => sql`SELECT id FROM organizations WHERE name = ${name}`
+      })
+
+      const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
+        const id = UserId.make(yield* random.uuidV7())
+        const made = yield* insertUser({ id, email, organization })
+        if (Option.isSome(made)) return made.value
+        return yield* Option.isSome(yield* organizationExists(organization))
+          ? new UserExists()
+          : new OrganizationNotFound()
+      }, orUnavailable)
+
+      const userColumns = sql.literal(
+        "u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at, u.created_at"
+      )
+
+      const selectUser = SqlSchema.findOneOption({
+        Request: Schema.String,
+        Result: UserRow,
+        execute: (email) => sql`
+          SELECT ${userColumns} FROM users u JOIN organizations o ON o.id = u.organization_id
+          WHERE lower(u.email) = lower(${email})`
+      })
+
+      const findUserByEmail = Effect.fn("Accounts.findUserByEmail")(function* (email: string) {
+        const found = yield* selectUser(email)
+        if (Option.isNone(found)) return yield* new UserNotFound()
+        return found.value
+      }, orUnavailable)
+
+      const selectUsers = SqlSchema.findAll({
+        Request: UserId,
+        Result: UserRow,
+        execute: (after) => sql`
+          SELECT ${userColumns} FROM users u JOIN organizations o ON o.id = u.organization_id
+          WHERE u.id > ${after} ORDER BY u.id LIMIT ${pageRowsAsked}`
+      })
+
+      const listUsers = Effect.fn("Accounts.listUsers")(function* (after?: UserId) {
+        return pageOf(yield* selectUsers(after ?? UserId.make(firstId)))
+      }, orUnavailable)
+
+      const selectAnyUser = SqlSchema.findOneOption({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: UserId }),
+        execute: () => sql`SELECT id FROM users LIMIT 1`
+      })
+      const hasUsers = Effect.suspend(() => selectAnyUser(undefined)).pipe(
+        Effect.map(Option.isSome),
+        orUnavailable,
+        Effect.withSpan("Accounts.hasUsers")
+      )
+
+      return Accounts.of({
+        createOrganization,
+        listOrganizations,
+        createUser,
+        findUserByEmail,
+        listUsers,
+        hasUsers
+      })
+    })
+  )
+}

@@ -1,0 +1,68 @@
+import { Effect, Option, Redacted } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
+import { crc32 } from "node:zlib"
+
+/**
+ * How a secret of this service is written: a prefix, 192 random bits in base62, and the CRC32 of both, also in base62.
+ * The check tells a mistyped or cut key from a real one without a database look-up; it keeps nobody out.
+ */
+
+/** What every API key begins with; the part before the underscore names the service. */
+export const keyPrefix = "parley_"
+
+/** What the operator's key begins with. An API key can't, because its token has no underscore. */
+export const adminKeyPrefix = "parley_admin_"
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+const randomBytes = 24
+/** 62^33 is a little more than 2^192. */
+const bodyCharacters = 33
+/** 62^6 is a little more than 2^32. */
+const checkCharacters = 6
+const hintCharacters = 4
+
+const tokenPattern = new RegExp(`^[0-9A-Za-z]{${bodyCharacters + checkCharacters}}$`)
+
+const base62 = (value: bigint, characters: number): string => {
+  let text = ""
+  for (let rest = value; text.length < characters; rest /= 62n) {
+    text = alphabet[Number(rest % 62n)] + text
+  }
+  return text
+}
+
+const checkOf = (text: string): string => base62(BigInt(crc32(text)), checkCharacters)
+
+/** The secret that stands for these bytes. */
+export const fromBytes = (prefix: string, bytes: Uint8Array): Redacted.Redacted => {
+  const body = base62(BigInt(`0x${Buffer.from(bytes).toString("hex")}`), bodyCharacters)
+  return Redacted.make(`${prefix}${body}${checkOf(prefix + body)}`)
+}
+
+const make = (prefix: string): Effect.Effect<Redacted.Redacted, never, SecureRandom.SecureRandom> =>
+  Effect.flatMap(SecureRandom.SecureRandom, (random) => random.randomBytes(randomBytes)).pipe(
+    Effect.map((bytes) => fromBytes(prefix, bytes))
+  )
+
+/** A new API key. */
+export const makeKey = make(keyPrefix)
+
+/** A new operator's key. */
+export const makeAdminKey = make(adminKeyPrefix)
+
+/** The API key, if it could have been made here: nothing longer, shorter, or with a wrong check passes. */
+export const parseKey = (presented: Redacted.Redacted): Option.Option<Redacted.Redacted> => {
+  const text = Redacted.value(presented)
+  if (text.length !== keyPrefix.length + bodyCharacters + checkCharacters) return Option.none()
+  if (!text.startsWith(keyPrefix) || !tokenPattern.test(text.slice(keyPrefix.length))) return Option.none()
+  const checked = text.slice(0, -checkCharacters)
+  return checkOf(checked) === text.slice(-checkCharacters) ? Option.some(presented) : Option.none()
+}
+
+/** The SHA-256 of a secret: all that is ever stored of it. */
+export const hash = (secret: Redacted.Redacted): Effect.Effect<Uint8Array, never, Digest.Digest> =>
+  Effect.flatMap(Digest.Digest, (digest) => digest.digest(Digest.sha256, Buffer.from(Redacted.value(secret))))
+
+/** The last characters of a key, by which people tell their keys apart. */
+export const hint = (key: Redacted.Redacted): string => Redacted.value(key).slice(-hintCharacters)

@@ -1,0 +1,115 @@
+import { Clock, Deferred, Effect } from "effect"
+import type { Scope } from "effect"
+import type { OpenTurn } from "../domain/Conversation.ts"
+import { TurnLeaseLost } from "../domain/Errors.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import type { ConversationId, UserId } from "../domain/Ids.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import type { LeaseTable } from "./LeaseTable.ts"
+
+/** A turn that this process holds. */
+export interface HeldTurn {
+  readonly userId: UserId
+  readonly turn: OpenTurn
+  /** Completes when the conversation's row is in the database. */
+  readonly stored: Deferred.Deferred<void, DatabaseUnavailable>
+  readonly lost: Deferred.Deferred<never, TurnLeaseLost>
+  /** When the last renewal that succeeded was asked for, in milliseconds of the monotonic clock. */
+  renewedAt: number
+  /** Committing gives the lease back, so that there is nothing to renew or release any more. */
+  committed: boolean
+}
+
+export interface HeldTurns {
+  readonly find: (conversationId: ConversationId) => HeldTurn | undefined
+  /** Keeps the lease alive until the scope closes, and gives it back then. */
+  readonly hold: (
+    userId: UserId,
+    turn: OpenTurn,
+    stored: Deferred.Deferred<void, DatabaseUnavailable>
+  ) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** Renewals per lease. */
+const beatsPerLease = 3
+/** Wait after a renewal that failed. */
+const retrySeconds = 1
+/** Leases renewed by one statement. */
+const leasesPerStatementMax = 1000
+
+export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) =>
+  Number(nanos / 1_000_000n)
+)
+
+/** Renews the leases of all turns that this process holds, together, for as long as the scope is open. */
+export const makeHeldTurns = Effect.fnUntraced(function* (leases: LeaseTable, leaseSeconds: number) {
+  const held = new Map<ConversationId, HeldTurn>()
+  const leaseMillis = leaseSeconds * 1000
+  const beatMillis = leaseMillis / beatsPerLease
+
+  const lose = (entry: HeldTurn) => Deferred.doneUnsafe(entry.lost, Effect.fail(new TurnLeaseLost()))
+
+  const renewSome = Effect.fnUntraced(function* (entries: ReadonlyArray<HeldTurn>) {
+    const askedAt = yield* monotonicMillis
+    const renewed = yield* leases.renew(
+      entries.map(({ turn: { conversationId, fence } }) => ({ conversationId, fence }))
+    )
+    for (const entry of entries) {
+      if (renewed.has(entry.turn.conversationId)) entry.renewedAt = askedAt
+      else if (!entry.committed) lose(entry)
+    }
+  })
+
+  /** True when every lease could be asked for. */
+  const renewAll = Effect.gen(function* () {
+    const entries = [...held.values()].filter(
+      (entry) => !entry.committed && Deferred.isDoneUnsafe(entry.stored)
+    )
+    for (let from = 0; from < entries.length; from += leasesPerStatementMax) {
+      yield* renewSome(entries.slice(from, from + leasesPerStatementMax))
+    }
+    return true
+  }).pipe(
+    orUnavailable,
+    Effect.timeoutOrElse({ duration: beatMillis, orElse: () => Effect.succeed(false) }),
+    Effect.catchTag("DatabaseUnavailable", () => Effect.succeed(false))
+  )
+
+  yield* Effect.gen(function* () {
+    while (true) {
+      const renewed = yield* renewAll
+      const now = yield* monotonicMillis
+      for (const entry of held.values()) {
+        if (!entry.committed && now - entry.renewedAt >= leaseMillis) lose(entry)
+      }
+      yield* Effect.sleep(renewed ? beatMillis : Math.min(retrySeconds * 1000, beatMillis))
+    }
+  }).pipe(Effect.forkScoped)
+
+  const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
+    Effect.acquireRelease(
+      Effect.gen(function* () {
+        const lost = yield* Deferred.make<never, TurnLeaseLost>()
+        const entry: HeldTurn = {
+          userId,
+          turn,
+          stored,
+          lost,
+          renewedAt: yield* monotonicMillis,
+          committed: false
+        }
+        held.set(turn.conversationId, entry)
+        return entry
+      }),
+      (entry) =>
+        // A row that is still being written is written first; otherwise its lease would stay until it ends by itself.
+        Effect.exit(Deferred.await(stored)).pipe(
+          Effect.andThen(Effect.suspend(() => (entry.committed ? Effect.void : leases.release(entry.turn)))),
+          orUnavailable,
+          Effect.ignore,
+          Effect.ensuring(Effect.sync(() => held.delete(turn.conversationId)))
+        )
+    ).pipe(Effect.asVoid)
+
+  return { find: (conversationId: ConversationId) => held.get(conversationId), hold } satisfies HeldTurns
+})

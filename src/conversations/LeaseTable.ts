@@ -1,0 +1,98 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ConversationId, UserId } from "../domain/Ids.ts"
+
+/** One conversation and the holder's number on it. */
+export interface LeaseKey {
+  readonly conversationId: ConversationId
+  readonly fence: number
+}
+
+/** What came of asking for a lease. */
+export type LeaseAnswer =
+  | {
+      readonly _tag: "Taken"
+      readonly fence: number
+      readonly turnCount: number
+      readonly systemMessage: string | null
+    }
+  | { readonly _tag: "Busy" }
+  | { readonly _tag: "Missing" }
+
+const Answer = Schema.Array(
+  Schema.Struct({
+    leaseFence: Schema.NullOr(Schema.Int),
+    turnCount: Schema.NullOr(Schema.Int),
+    systemMessage: Schema.NullOr(Schema.String)
+  })
+)
+const Ids = Schema.Array(Schema.Struct({ id: Schema.String }))
+
+/** The fence of a conversation's first holder, who creates it. */
+export const firstFence = 1
+
+/**
+ * The lease columns of `conversations`. The database's clock alone decides when a lease has ended. A crash of the server
+ * may forget what was written here in the last moments, so nothing waits for the disk: two holders that share a fence
+ * because of it still can't both store a turn, since a turn's position is checked as well.
+ */
+export const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
+  const sql = yield* SqlClient.SqlClient
+  const quick = sql`SELECT set_config('synchronous_commit', 'off', true)`
+  const leaseEnd = sql`clock_timestamp() + make_interval(secs => ${leaseSeconds})`
+
+  /** A new hidden conversation, its lease already held by `firstFence`. */
+  const create = (userId: UserId, conversationId: ConversationId) =>
+    sql`INSERT INTO conversations (id, user_id, hidden, lease_fence, lease_until)
+      SELECT ${conversationId}::uuid, ${userId}::uuid, true, ${firstFence}, ${leaseEnd} FROM (${quick}) AS quick`
+
+  /** The conversation's lease, if it is this user's and nobody holds it. */
+  const take = (userId: UserId, conversationId: ConversationId) =>
+    sql`WITH quick AS MATERIALIZED (${quick}), taken AS (
+        UPDATE conversations SET lease_fence = lease_fence + 1, lease_until = ${leaseEnd} FROM quick
+        WHERE id = ${conversationId}::uuid AND user_id = ${userId}::uuid
+          AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+        RETURNING lease_fence, turn_count, system_message
+      )
+      SELECT taken.lease_fence, taken.turn_count, taken.system_message
+      FROM conversations LEFT JOIN taken ON true
+      WHERE conversations.id = ${conversationId}::uuid AND conversations.user_id = ${userId}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Answer)),
+      Effect.map(([row]): LeaseAnswer => {
+        if (row === undefined) return { _tag: "Missing" }
+        if (row.leaseFence === null || row.turnCount === null) return { _tag: "Busy" }
+        return {
+          _tag: "Taken",
+          fence: row.leaseFence,
+          turnCount: row.turnCount,
+          systemMessage: row.systemMessage
+        }
+      })
+    )
+
+  const isOwner = (userId: UserId, conversationId: ConversationId) =>
+    sql`SELECT 1 FROM conversations WHERE id = ${conversationId}::uuid AND user_id = ${userId}::uuid`.pipe(
+      Effect.map((rows) => rows.length > 0)
+    )
+
+  /** Renews the leases that are still held as `keys` say; the ids of the others are absent from the answer. */
+  const renew = (keys: ReadonlyArray<LeaseKey>) =>
+    sql`UPDATE conversations SET lease_until = ${leaseEnd}
+      FROM (${quick}) AS quick, unnest(
+        ${keys.map((key) => key.conversationId)}::uuid[], ${keys.map((key) => key.fence)}::int[]
+      ) AS held (id, fence)
+      WHERE conversations.id = held.id AND conversations.lease_fence = held.fence
+      RETURNING conversations.id`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Ids)),
+      Effect.map((rows): ReadonlySet<string> => new Set(rows.map((row) => row.id)))
+    )
+
+  /** Gives a lease back; without effect when it has changed hands. */
+  const release = ({ conversationId, fence }: LeaseKey) =>
+    sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1 FROM (${quick}) AS quick
+      WHERE id = ${conversationId}::uuid AND lease_fence = ${fence}`
+
+  return { create, take, isOwner, renew, release }
+})
+
+export type LeaseTable = Effect.Success<ReturnType<typeof makeLeaseTable>>

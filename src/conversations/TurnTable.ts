@@ -1,0 +1,121 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { OpenTurn, StoredTurn } from "../domain/Conversation.ts"
+import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
+
+/** A finished turn, to be stored. */
+export interface CommitTurn {
+  readonly responseId: ResponseId
+  readonly model: string
+  readonly input: ReadonlyArray<InputItem>
+  readonly output: ReadonlyArray<OutputItem>
+  /** Kept only when the conversation has no turn yet. */
+  readonly systemMessage: string | null
+  readonly promptTokens: number
+}
+
+/** Turns that a history may have at most, so that a conversation of tiny turns stays cheap to read. */
+export const historyTurnsMax = 500
+
+const Turns = Schema.Array(
+  Schema.Struct({
+    position: Schema.Int,
+    responseId: ResponseId,
+    promptTokens: Schema.Int,
+    input: Schema.Array(InputItem),
+    output: Schema.Array(OutputItem)
+  })
+)
+const Items = Schema.Array(Schema.Struct({ id: ItemId, item: StoredItem }))
+const Owners = Schema.Array(Schema.Struct({ conversationId: ConversationId }))
+const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
+
+/** The tables `turns` and `items`. */
+export const makeTurnTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /**
+   * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Reads at most
+   * `historyTurnsMax` rows of the index, however long the conversation is.
+   */
+  const history = (turn: OpenTurn, tokensMax: number) =>
+    sql`SELECT position, response_id, prompt_tokens,
+        ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
+      FROM (
+        SELECT position, response_id, prompt_tokens, sum(prompt_tokens) OVER (ORDER BY position DESC) AS tokens
+        FROM (
+          SELECT position, response_id, prompt_tokens FROM turns
+          WHERE conversation_id = ${turn.conversationId}::uuid AND position < ${turn.turnCount}
+          ORDER BY position DESC LIMIT ${historyTurnsMax}
+        ) AS newest
+      ) AS counted
+      WHERE tokens <= ${Math.floor(Math.min(tokensMax, Number.MAX_SAFE_INTEGER))}::bigint
+      ORDER BY position`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Turns)),
+      Effect.map((turns): ReadonlyArray<StoredTurn> => turns)
+    )
+
+  const itemsOf = (side: "input" | "output") =>
+    sql`coalesce((
+      SELECT json_agg(item ORDER BY items.position) FROM items
+      WHERE items.response_id = counted.response_id AND side = ${side}
+    ), '[]')`
+
+  /**
+   * Stores the turn and gives the lease back, in one statement, if the fence and the position are still `turn`'s. True
+   * also when this very turn was stored before, so that it may be repeated after an answer that got lost.
+   */
+  const commit = (turn: OpenTurn, content: CommitTurn) => {
+    const items = [
+      ...content.input.map((item, position) => ({ side: "input", position, item })),
+      ...content.output.map((item, position) => ({ side: "output", position, item }))
+    ]
+    return sql`WITH held AS (
+        UPDATE conversations SET
+          turn_count = turn_count + 1,
+          system_message = CASE WHEN turn_count = 0 THEN ${content.systemMessage}::text ELSE system_message END,
+          lease_until = NULL,
+          lease_fence = lease_fence + 1,
+          updated_at = now()
+        WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
+        RETURNING id, user_id
+      ), turn AS (
+        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
+        SELECT ${content.responseId}::uuid, id, user_id, ${turn.turnCount}::int, ${content.model}, ${content.promptTokens}::int
+        FROM held
+      ), written AS (
+        INSERT INTO items (response_id, side, position, id, user_id, item)
+        SELECT ${content.responseId}::uuid, item.side, item.position, item.id, held.user_id, item.item::json
+        FROM held, unnest(
+          ${items.map(({ side }) => side)}::text[], ${items.map(({ position }) => position)}::int[],
+          ${items.map(({ item }) => item.id)}::uuid[], ${items.map(({ item }) => JSON.stringify(item))}::text[]
+        ) AS item (side, position, id, item)
+      )
+      SELECT EXISTS (SELECT FROM held) OR EXISTS (
+        SELECT FROM turns
+        WHERE response_id = ${content.responseId}::uuid AND conversation_id = ${turn.conversationId}::uuid
+      ) AS stored`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Outcome)),
+      Effect.map(([row]) => row.stored)
+    )
+  }
+
+  /** The conversation that a response of this user belongs to, or nothing. */
+  const conversationOf = (userId: UserId, responseId: ResponseId) =>
+    sql`SELECT conversation_id FROM turns WHERE response_id = ${responseId}::uuid AND user_id = ${userId}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Owners)),
+      Effect.map(([row]) => row?.conversationId)
+    )
+
+  /** This user's items with these ids; of an item that was replayed later, the answer in which it first stood. */
+  const items = (userId: UserId, ids: ReadonlyArray<ItemId>) =>
+    sql`SELECT DISTINCT ON (id) id, item FROM items
+      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[]) ORDER BY id, side DESC`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Items)),
+      Effect.map((rows): ReadonlyMap<ItemId, StoredItem> => new Map(rows.map(({ id, item }) => [id, item])))
+    )
+
+  return { history, commit, conversationOf, items }
+})

@@ -1,0 +1,75 @@
+import { type DateTime, Schema } from "effect"
+import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
+
+/** Characters that a name may have. */
+const nameCharactersMax = 100
+/** Characters that an address may have. Source: RFC 5321, section 4.5.3.1.3, less the angle brackets. */
+const emailCharactersMax = 254
+
+/** No control characters, NUL above all, and no lone surrogates: such a name could be neither stored nor printed. */
+const printable = /^[^\p{Cc}\p{Cs}]*$/u
+
+const isName = (name: string): boolean =>
+  name !== "" && name.length <= nameCharactersMax && name.trim() === name && printable.test(name)
+
+const isEmail = (email: string): boolean =>
+  email.length <= emailCharactersMax && printable.test(email) && /^[^\s@]+@[^\s@]+$/u.test(email)
+
+/** The name of an organization or of a key, as people write it. */
+export const AccountName = Schema.String.check(
+  Schema.makeFilter(isName, {
+    expected: `1 to ${nameCharactersMax} characters, without control characters, and without blanks at its ends`
+  })
+)
+
+/** The name of a plan. */
+export const PlanName = Schema.String.check(
+  Schema.makeFilter((plan) => /^[a-z0-9][a-z0-9_-]{0,49}$/.test(plan), {
+    expected: "1 to 50 lower-case letters, digits, - or _, of which the first is a letter or a digit"
+  })
+)
+
+/** An address: something, an @, something. Two addresses that differ only in case are the same. */
+export const Email = Schema.String.check(
+  Schema.makeFilter(isEmail, { expected: `an e-mail address of at most ${emailCharactersMax} characters` })
+)
+
+/** The plan of an organization that was made without one. */
+export const defaultPlan = "default"
+
+export interface Organization {
+  readonly id: OrganizationId
+  readonly name: string
+  readonly plan: string
+  readonly createdAt: DateTime.Utc
+}
+
+export interface User {
+  readonly id: UserId
+  readonly email: string
+  readonly organizationId: OrganizationId
+  /** The name of the user's organization. */
+  readonly organization: string
+  readonly disabledAt: DateTime.Utc | null
+  readonly createdAt: DateTime.Utc
+}
+
+/** All that is known of a key once it has been shown: never the key itself. */
+export interface ApiKeyRecord {
+  readonly id: ApiKeyId
+  readonly userId: UserId
+  readonly name: string
+  /** The last four characters, by which people tell their keys apart. */
+  readonly hint: string
+  readonly createdAt: DateTime.Utc
+  readonly expiresAt: DateTime.Utc | null
+  readonly revokedAt: DateTime.Utc | null
+  /** Correct to about a minute. */
+  readonly lastUsedAt: DateTime.Utc | null
+}
+
+/** A part of a list, oldest first. */
+export interface Page<A> {
+  readonly data: ReadonlyArray<A>
+  readonly hasMore: boolean
+}

@@ -1,0 +1,129 @@
+import { Schema } from "effect"
+
+/**
+ * The failures that are expected. Each is named for what happened and knows nothing of HTTP: api/Failure decides how a
+ * client sees it. A field here is for the log or for a number that the client may know; never the rejected value.
+ */
+
+// ---- who
+
+export class ApiKeyMissing extends Schema.TaggedError<ApiKeyMissing>()("ApiKeyMissing", {}) {}
+
+/** Malformed, unknown, expired or revoked: a client can't tell which. */
+export class ApiKeyRejected extends Schema.TaggedError<ApiKeyRejected>()("ApiKeyRejected", {
+  reason: Schema.Literals(["malformed", "unknown", "expired", "revoked", "disabled"])
+}) {}
+
+// ---- what was asked
+
+/** A field of the request is not what it must be. `param` is its path, such as `input[0].content[1].text`. */
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
+  param: Schema.String,
+  message: Schema.String
+}) {}
+
+/** An `input_file` names a file that doesn't exist or isn't the caller's. */
+export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", {
+  param: Schema.String
+}) {}
+
+/** An `item_reference` names an item that doesn't exist or isn't the caller's. */
+export class ItemNotFound extends Schema.TaggedError<ItemNotFound>()("ItemNotFound", {
+  param: Schema.String
+}) {}
+
+export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
+  param: Schema.Literals(["conversation_id", "conversation", "previous_response_id"])
+}) {}
+
+export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {}) {}
+
+/** The message with its instructions is longer than any model's context window. */
+export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
+  /** Estimated tokens of the prompt without any history. */
+  promptTokens: Schema.Int,
+  /** Tokens that the roomiest model takes. */
+  tokensMax: Schema.Int
+}) {}
+
+// ---- limits
+
+export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()("UsageLimitExceeded", {
+  window: Schema.Literals(["daily", "monthly"]),
+  used: Schema.Int,
+  limit: Schema.Int,
+  retryAfterSeconds: Schema.Int
+}) {}
+
+// ---- conversations
+
+/** An earlier turn of the conversation is still being answered, and it took longer than a request may wait. */
+export class ConversationBusy extends Schema.TaggedError<ConversationBusy>()("ConversationBusy", {
+  waitedSeconds: Schema.Int
+}) {}
+
+/** Another process has taken the conversation over; this turn can't be stored any more. */
+export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeaseLost", {}) {}
+
+// ---- models
+
+/** Nothing in the catalog can serve the request, for instance because the provider's list could not be read yet. */
+export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("NoModelAvailable", {
+  detail: Schema.String
+}) {}
+
+/** What went wrong between the service and a model. */
+export const ModelFailureReason = Schema.Literals([
+  "refused",
+  "unauthorized",
+  "rate_limited",
+  "bad_request",
+  "server_error",
+  "first_token_timeout",
+  "idle_timeout",
+  "cut",
+  "malformed",
+  "in_stream",
+  "no_finish"
+])
+export type ModelFailureReason = typeof ModelFailureReason.Type
+
+export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailure", {
+  reason: ModelFailureReason,
+  provider: Schema.String,
+  model: Schema.String,
+  /** The provider's HTTP status, where there was one. */
+  status: Schema.optionalKey(Schema.Int),
+  /** How long the provider asked to be left alone. */
+  retryAfterSeconds: Schema.optionalKey(Schema.Finite),
+  /** For the log only; bounded, without the prompt. */
+  detail: Schema.String
+}) {}
+
+// ---- accounts
+
+export class OrganizationExists extends Schema.TaggedError<OrganizationExists>()("OrganizationExists", {}) {}
+
+export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFound>()(
+  "OrganizationNotFound",
+  {}
+) {}
+
+export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {}) {}
+
+export class UserNotFound extends Schema.TaggedError<UserNotFound>()("UserNotFound", {}) {}
+
+export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
+
+/** The operator's key is missing or wrong. */
+export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}
+
+// ---- the service itself
+
+/** PostgreSQL is away, too slow, or out of connections. */
+export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
+  cause: Schema.Defect()
+}) {}
+
+/** The process is going down and takes no new work, or can't finish this one. */
+export class ServerShuttingDown extends Schema.TaggedError<ServerShuttingDown>()("ServerShuttingDown", {}) {}

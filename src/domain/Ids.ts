@@ -1,0 +1,28 @@
+import { Schema } from "effect"
+
+/** A UUID as text; each id below brands it, so that one kind can't be passed for another. */
+const Uuid = Schema.String.check(Schema.isUUID())
+
+export const OrganizationId = Uuid.pipe(Schema.brand("OrganizationId"))
+export type OrganizationId = typeof OrganizationId.Type
+
+export const UserId = Uuid.pipe(Schema.brand("UserId"))
+export type UserId = typeof UserId.Type
+
+export const ApiKeyId = Uuid.pipe(Schema.brand("ApiKeyId"))
+export type ApiKeyId = typeof ApiKeyId.Type
+
+export const ConversationId = Uuid.pipe(Schema.brand("ConversationId"))
+export type ConversationId = typeof ConversationId.Type
+
+export const ProjectId = Uuid.pipe(Schema.brand("ProjectId"))
+export type ProjectId = typeof ProjectId.Type
+
+export const ResponseId = Uuid.pipe(Schema.brand("ResponseId"))
+export type ResponseId = typeof ResponseId.Type
+
+export const ItemId = Uuid.pipe(Schema.brand("ItemId"))
+export type ItemId = typeof ItemId.Type
+
+export const FileId = Uuid.pipe(Schema.brand("FileId"))
+export type FileId = typeof FileId.Type

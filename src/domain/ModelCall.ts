@@ -1,0 +1,51 @@
+/**
+ * What passes between the service and a model, whichever provider it is: one request in, a stream of parts out.
+ * Plain data, so that an adapter costs nothing beyond reading its wire format.
+ */
+
+/** A tool call as the model asked for it; `arguments` is JSON as text, whole but not yet checked. */
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+export type ModelMessage =
+  | { readonly role: "system"; readonly text: string }
+  | { readonly role: "user"; readonly text: string }
+  | { readonly role: "assistant"; readonly text: string; readonly toolCalls: ReadonlyArray<ToolCall> }
+  | { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
+
+/** A tool that the model may call; `parameters` is a JSON Schema of its arguments. */
+export interface ToolSpec {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+export interface ModelRequest {
+  readonly messages: ReadonlyArray<ModelMessage>
+  /** Tokens that the answer may have; never more than the model's own maximum. */
+  readonly maxOutputTokens: number
+  readonly tools: ReadonlyArray<ToolSpec>
+}
+
+/** Tokens that a call cost, and whose count it is. */
+export interface ModelUsage {
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly source: "provider" | "estimate"
+}
+
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
+
+/**
+ * What a model's stream is made of. A whole stream is any number of `text` and `tool_call` parts, then exactly one
+ * `finish`; a stream that ends without it has failed.
+ */
+export type ModelPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "tool_call"; readonly call: ToolCall }
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly usage: ModelUsage }

@@ -1,0 +1,176 @@
+import { Cause, Effect, Layer, Option, type Types } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { SecureRandom } from "effect/crypto"
+import { AppConfig } from "../AppConfig.ts"
+import { Envelope } from "../api/Authentication.ts"
+import * as Failure from "../api/Failure.ts"
+import { fieldProblem } from "../api/FieldProblem.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import { Drain } from "./Drain.ts"
+
+/** Characters of a request id that a client may choose; anything else gets a new one. */
+const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
+
+/** A failure as a response: the envelope, its status and its headers. */
+export const respond = (failure: Failure.Failure): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(
+    { detail: failure.body.message, error: failure.body },
+    { status: failure.status, headers: failure.headers }
+  )
+
+/** An expected error as a response. */
+export const respondTo = (error: Failure.Expected): HttpServerResponse.HttpServerResponse =>
+  respond(Failure.describe(error))
+
+/** Logs what is the service's fault and not the client's; the client is told less than the operator. */
+export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
+  const { body, status } = Failure.describe(error)
+  if (status < 500) return Effect.void
+  return Effect.logWarning("A request failed.").pipe(
+    Effect.annotateLogs({ status, code: body.code, ...detailOf(error) })
+  )
+}
+
+const detailOf = (error: Failure.Expected): Record<string, unknown> => {
+  switch (error._tag) {
+    case "ModelFailure": {
+      const { detail, model, provider, reason } = error
+      return { reason, provider, model, detail }
+    }
+    case "NoModelAvailable":
+      return { detail: error.detail }
+    case "DatabaseUnavailable":
+      return { detail: String(error.cause) }
+    default:
+      return {}
+  }
+}
+
+/** Turns what a schema refuses into a 400 that names the field. What we can't encode ourselves is our own bug. */
+export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect) =>
+  Effect.catch(httpEffect, (error: unknown) =>
+    HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
+      ? Effect.succeed(respondTo(new InvalidRequest({ ...fieldProblem(error.cause) })))
+      : Effect.die(error)
+  )
+)
+
+/** Which methods each path of the interfaces has, for telling a wrong method from an unknown route. */
+export interface KnownRoute {
+  readonly path: RegExp
+  readonly method: string
+}
+
+interface Declared {
+  readonly groups: {
+    readonly [name: string]: {
+      readonly endpoints: { readonly [name: string]: { readonly path: string; readonly method: string } }
+    }
+  }
+}
+
+/** The routes that an HttpApi declares. */
+export const routesOf = (api: Declared): ReadonlyArray<KnownRoute> =>
+  Object.values(api.groups).flatMap((group) =>
+    Object.values(group.endpoints).map((endpoint) => ({
+      path: new RegExp(`^${endpoint.path.replace(/:[^/]+/g, "[^/]+")}/?$`),
+      method: endpoint.method
+    }))
+  )
+
+const pathOf = (url: string): string => {
+  const end = url.search(/[?#]/)
+  return end < 0 ? url : url.slice(0, end)
+}
+
+const missingRoute = (request: HttpServerRequest.HttpServerRequest, known: ReadonlyArray<KnownRoute>) => {
+  const path = pathOf(request.url)
+  const methods = known.filter((route) => route.path.test(path)).map((route) => route.method)
+  return methods.length === 0
+    ? Failure.unknownRoute
+    : Failure.methodNotAllowed([...new Set(methods)].toSorted())
+}
+
+/** The failure behind an error of the platform; none for what is not one of its refusals. */
+const platformFailure = (
+  error: unknown,
+  request: HttpServerRequest.HttpServerRequest,
+  known: ReadonlyArray<KnownRoute>,
+  bodyBytesMax: number
+): Option.Option<Failure.Failure> => {
+  if (!HttpServerError.isHttpServerError(error)) return Option.none()
+  switch (error.reason._tag) {
+    case "RouteNotFound":
+      return Option.some(missingRoute(request, known))
+    case "RequestParseError":
+      return Option.some(
+        error.reason.reason === "BodyTooLarge" ? Failure.bodyTooLarge(bodyBytesMax) : Failure.unreadableBody
+      )
+    default:
+      return Option.none()
+  }
+}
+
+/** Responses of the platform that carry no envelope, by status. */
+const bareFailure = (status: number, bodyBytesMax: number): Failure.Failure => {
+  switch (status) {
+    case 413:
+      return Failure.bodyTooLarge(bodyBytesMax)
+    case 415:
+      return Failure.unsupportedMediaType("The body must be `application/json`.")
+    case 404:
+      return Failure.unknownRoute
+    default:
+      return Failure.defect
+  }
+}
+
+const isBare = (response: HttpServerResponse.HttpServerResponse): boolean =>
+  response.status >= 400 && !(response.headers["content-type"] ?? "").startsWith("application/json")
+
+/**
+ * Around everything: each request gets an id, none is admitted while the process goes down, and whatever goes wrong
+ * comes out as the envelope.
+ */
+export const layer = (known: ReadonlyArray<KnownRoute>) =>
+  HttpRouter.middleware(
+    Effect.gen(function* () {
+      const { http } = yield* AppConfig
+      const drain = yield* Drain
+      const random = yield* SecureRandom.SecureRandom
+
+      const recover = (cause: Cause.Cause<Types.unhandled>, request: HttpServerRequest.HttpServerRequest) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        const error = Cause.squash(cause)
+        const refusal = platformFailure(error, request, known, http.bodyBytesMax)
+        if (Option.isSome(refusal)) return Effect.succeed(respond(refusal.value))
+        return Effect.logError("A request died.", cause).pipe(Effect.as(respond(Failure.defect)))
+      }
+
+      return (httpEffect) =>
+        Effect.gen(function* () {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const given = request.headers["x-request-id"]
+          const requestId =
+            given !== undefined && requestIdPattern.test(given) ? given : yield* random.uuidV7()
+          const admitted = isProbe(pathOf(request.url)) ? Effect.void : drain.admit
+          const response = yield* admitted.pipe(
+            Effect.matchEffect({
+              onFailure: (refusal) => Effect.succeed(respondTo(refusal)),
+              onSuccess: () => httpEffect
+            }),
+            Effect.catchCause((cause) => recover(cause, request)),
+            Effect.annotateLogs({ requestId })
+          )
+          const enveloped = isBare(response)
+            ? respond(bareFailure(response.status, http.bodyBytesMax))
+            : response
+          return HttpServerResponse.setHeader(enveloped, "x-request-id", requestId)
+        })
+    }),
+    { global: true }
+  )
+
+/** The probes answer to the end, also while the process goes down. */
+const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"

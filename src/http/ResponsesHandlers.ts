@@ -1,0 +1,45 @@
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { AppConfig } from "../AppConfig.ts"
+import { Api } from "../api/Api.ts"
+import { collect } from "../responses/Collect.ts"
+import { Responses } from "../responses/Responses.ts"
+import { Drain } from "./Drain.ts"
+import { logFailure, respondTo } from "./ErrorBoundary.ts"
+import { streamResponse } from "./Sse.ts"
+
+/**
+ * Whether to answer with events. What the body says wins; without it events are the default, but for a client that
+ * accepts JSON and nothing else. Source: wire contract, section 1.
+ */
+export const wantsStream = (stream: boolean | null | undefined, accept: string | undefined): boolean => {
+  if (stream != null) return stream
+  const types = (accept ?? "").toLowerCase()
+  return !types.includes("application/json") || types.includes("text/event-stream") || types.includes("*/*")
+}
+
+export const ResponsesHandlers = HttpApiBuilder.group(
+  Api,
+  "responses",
+  Effect.fn(function* (handlers) {
+    const responses = yield* Responses
+    const drain = yield* Drain
+    const { stream } = yield* AppConfig
+
+    return handlers.handle("create", ({ payload, request }) =>
+      Effect.gen(function* () {
+        const begun = yield* responses.create(payload)
+        const headers = { "x-conversation-id": begun.conversationId }
+        if (wantsStream(payload.stream, request.headers["accept"])) {
+          return yield* streamResponse(begun.events, { headers, keepaliveSeconds: stream.keepaliveSeconds })
+        }
+        const response = yield* collect(begun.events).pipe(Effect.raceFirst(drain.cutoff))
+        return HttpServerResponse.jsonUnsafe(response, { headers })
+      }).pipe(
+        Effect.provideService(Drain, drain),
+        Effect.catch((error) => Effect.as(logFailure(error), respondTo(error)))
+      )
+    )
+  })
+)

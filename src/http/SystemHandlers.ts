@@ -1,0 +1,55 @@
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import { openApiDocument } from "../api/OpenApiDocument.ts"
+import { Database } from "../sql/Database.ts"
+import { Drain } from "./Drain.ts"
+import { referencePage } from "./ReferencePage.ts"
+
+const document = HttpServerResponse.jsonUnsafe(openApiDocument)
+
+export const SystemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
+  handlers.handle("openapi", () => Effect.succeed(document))
+)
+
+const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })
+
+/** The process answers. */
+const Healthz = HttpRouter.add("GET", "/healthz", alive)
+
+/** The process can serve: it has a migrated database that answers, and it isn't going down. */
+const Readyz = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const drain = yield* Drain
+    const database = yield* Database
+    const check = Effect.gen(function* () {
+      const draining = yield* drain.isDraining
+      const databaseUp = yield* Effect.isSuccess(database.ping)
+      const body = { status: !draining && databaseUp ? "ready" : "not_ready", draining, database: databaseUp }
+      return HttpServerResponse.jsonUnsafe(body, { status: body.status === "ready" ? 200 : 503 })
+    })
+    yield* router.add("GET", "/readyz", check)
+  })
+)
+
+const page = HttpServerResponse.text(referencePage, {
+  contentType: "text/html; charset=utf-8",
+  headers: {
+    // The page may talk to this service and to nobody else.
+    "content-security-policy":
+      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer"
+  }
+})
+
+const Docs = HttpRouter.add("GET", "/docs", page)
+
+/** What isn't part of the described interface: probes for the operator, and the reference page. */
+export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, Docs)
+
+export const systemRoutes = ["/healthz", "/readyz", "/docs"].map((path) => ({
+  path: new RegExp(`^${path}/?$`),
+  method: "GET"
+}))

@@ -1,0 +1,73 @@
+import { NodeRuntime } from "@effect/platform-node"
+import { Cause, Effect, Exit, Predicate, Redacted, type Runtime } from "effect"
+import { HttpServer } from "effect/http"
+import { AppLayer } from "./App.ts"
+import { AppConfig, unknownVariables } from "./AppConfig.ts"
+import { Onboarding } from "./auth/Onboarding.ts"
+import { Drain } from "./http/Drain.ts"
+import { ObservabilityLayer } from "./Observability.ts"
+import { Router } from "./models/Router.ts"
+import { startupNotice } from "./StartupNotice.ts"
+
+const version = "0.1.0"
+
+/** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
+const configurationExitCode = 78
+
+/** Tells the operator where the service is; at the very first start with a key and a request to try. */
+const announce = Effect.gen(function* () {
+  const { auth, dataDir } = yield* AppConfig
+  const onboarding = yield* Onboarding
+  const router = yield* Router
+  const server = yield* HttpServer.HttpServer
+  const account = yield* onboarding.firstAccount(auth.initUserEmail, auth.initApiKey)
+  const isNew = account.made === "user" && auth.initApiKey === null
+  const notice = startupNotice({
+    url: HttpServer.formatAddress(server.address),
+    version,
+    models: yield* router.describe,
+    dataDir,
+    firstKey: isNew ? Redacted.value(account.key) : null
+  })
+  yield* Effect.sync(() => process.stdout.write(notice))
+})
+
+/** The service from its start to the last stream's end. */
+const program = Effect.gen(function* () {
+  const unknown = yield* unknownVariables
+  if (unknown.length > 0) {
+    yield* Effect.logWarning("Some variables mean nothing here; are they misspelt?").pipe(
+      Effect.annotateLogs({ variables: unknown.join(", ") })
+    )
+  }
+  const drain = yield* Drain
+  yield* announce
+  // A signal interrupts this: the drain runs while the server still answers, and only then is everything closed.
+  yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
+}).pipe(Effect.provide(AppLayer))
+
+const configured = program.pipe(Effect.provide(ObservabilityLayer), Effect.provide(AppConfig.layer))
+
+const isConfigurationProblem = (error: unknown): boolean =>
+  Predicate.hasProperty(error, "_tag") && error._tag === "SettingsInvalid"
+
+/** What the operator has to know when the start fails, without the noise of a stack trace where it is expected. */
+const explain = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  const expected = cause.reasons.every((reason) => reason._tag === "Fail")
+  return expected && Predicate.hasProperty(error, "message") ? String(error.message) : Cause.pretty(cause)
+}
+
+const teardown: Runtime.Teardown = (exit, onExit) => {
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
+  const cause = exit.cause
+  process.stderr.write(`parley: ${explain(cause)}\n`)
+  onExit(isConfigurationProblem(Cause.squash(cause)) ? configurationExitCode : 1)
+}
+
+process.on("uncaughtException", (error) => {
+  process.stderr.write(`parley: uncaught exception\n${error.stack ?? String(error)}\n`)
+  process.exit(1)
+})
+
+NodeRuntime.runMain(Effect.scoped(configured), { teardown, disableErrorReporting: true })

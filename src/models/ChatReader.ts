@@ -1,0 +1,221 @@
+import type { Array as Arr } from "effect"
+import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
+import { type CallFragment, type ChatChunk, decodeChatChunk } from "./ChatChunk.ts"
+import type { Fault } from "./Fault.ts"
+import { ServerSentEvents } from "./ServerSentEvents.ts"
+
+/** A whole answer where a stream was asked for is read to its end before it counts. */
+const jsonBodyBytesMax = 8 * 1024 * 1024
+
+/** The text kept for an estimate is packed whenever it has grown by this: a chain of small strings needs ten times as much. */
+const packedCharacters = 512
+
+const toolCallsMax = 128
+const toolArgumentsCharactersMax = 1024 * 1024
+
+interface OpenCall {
+  readonly index: number | null
+  id: string
+  name: string
+  arguments: string
+}
+
+/**
+ * Reads the body of one Chat Completions answer: bytes in, parts out. All state of the reading is here, and nothing in it
+ * waits or knows the connection.
+ */
+export class ChatReader {
+  /**
+   * `uncounted`: everything is said but for the finish, because the server sent no usage.
+   * `over`: the finish is among the parts, and nothing more will come.
+   */
+  state: "reading" | "uncounted" | "over" | "failed" = "reading"
+  /** What went wrong, once `failed`. */
+  fault: Fault | null = null
+  /** How many signs of life the model gave; a stream of mere comments gives none. */
+  progress = 0
+  /** How the answer ends, as soon as it is known; the usage may still follow. */
+  finish: FinishReason | null = null
+  private parts: Array<ModelPart> = []
+  private packed: Array<Buffer> = []
+  private unpacked = ""
+  private usage: ModelUsage | null = null
+  private calls: Array<OpenCall> = []
+  private highSurrogate = ""
+  private begun = false
+  private json: Array<Buffer> | null = null
+  private jsonBytes = 0
+  private readonly events = new ServerSentEvents((data) => this.read(decodeChatChunk(data)))
+
+  get hasParts(): boolean {
+    return this.parts.length > 0
+  }
+
+  /** Everything that the model wrote, for an estimate where the server counts nothing. */
+  get written(): string {
+    return Buffer.concat(this.packed).toString("utf8") + this.unpacked
+  }
+
+  /** The parts that were read since the last time. */
+  take(): ReadonlyArray<ModelPart> {
+    const parts = this.parts
+    this.parts = []
+    return parts
+  }
+
+  /** The finish, where the usage had to be estimated. */
+  finishWith(usage: ModelUsage): Arr.NonEmptyReadonlyArray<ModelPart> {
+    this.state = "over"
+    return [{ type: "finish", reason: this.finish ?? "stop", usage }]
+  }
+
+  write(bytes: Buffer): void {
+    if (this.state !== "reading" || bytes.length === 0) return
+    if (!this.begun) this.begin(bytes)
+    if (this.json !== null) {
+      this.jsonBytes += bytes.length
+      this.json.push(Buffer.from(bytes))
+      if (this.jsonBytes > jsonBodyBytesMax) this.malformed("an answer that is too long")
+    } else if (!this.events.write(bytes)) this.malformed("an event that is too long")
+  }
+
+  /** The body ended as it should. */
+  end(): void {
+    if (this.state !== "reading") return
+    if (this.json === null) this.events.end()
+    else this.read(decodeChatChunk(Buffer.concat(this.json).toString("utf8")))
+    if (this.state === "reading") this.conclude("the answer ended without a finish")
+  }
+
+  /** The server doesn't end the body though everything was said. */
+  abandon(): void {
+    if (this.state === "reading") this.conclude("the answer was abandoned without a finish")
+  }
+
+  /** Some servers answer with one JSON document though a stream was asked for; no event begins with a brace. */
+  private begin(bytes: Buffer): void {
+    const first = bytes.find((byte) => byte > 0x20)
+    if (first === undefined) return
+    this.begun = true
+    if (first === 0x7b) this.json = []
+  }
+
+  private fail(fault: Fault): void {
+    this.state = "failed"
+    this.fault = fault
+  }
+
+  private malformed(detail: string): void {
+    this.fail({ reason: "malformed", detail })
+  }
+
+  private read(chunk: ChatChunk): void {
+    if (this.state !== "reading") return
+    switch (chunk.type) {
+      case "choice":
+        if (chunk.progress) this.progress++
+        if (chunk.usage !== null) this.usage = chunk.usage
+        if (chunk.text !== "") this.text(chunk.text)
+        for (const fragment of chunk.fragments) this.fragment(fragment)
+        if (chunk.finish !== null) this.finished(chunk.finish)
+        return
+      case "usage":
+        if (chunk.usage !== null) this.usage = chunk.usage
+        return
+      case "done":
+        return this.conclude("the stream was done without a finish")
+      case "error":
+        return this.fail({
+          reason: "in_stream",
+          detail: `an error in the stream ${chunk.label}`,
+          message: chunk.message
+        })
+      case "malformed":
+        return this.malformed(chunk.detail)
+      case "unknown":
+        return
+    }
+  }
+
+  /** A pair of surrogates that was cut between two deltas is joined: half of it is no text. */
+  private text(text: string): void {
+    let whole = this.highSurrogate === "" ? text : this.highSurrogate + text
+    const last = whole.charCodeAt(whole.length - 1)
+    if (last >= 0xd800 && last <= 0xdbff) {
+      this.highSurrogate = whole.slice(-1)
+      whole = whole.slice(0, -1)
+    } else this.highSurrogate = ""
+    if (whole === "") return
+    this.keep(whole)
+    this.parts.push({ type: "text", text: whole })
+  }
+
+  private keep(text: string): void {
+    this.unpacked += text
+    if (this.unpacked.length < packedCharacters) return
+    this.packed.push(Buffer.from(this.unpacked))
+    this.unpacked = ""
+  }
+
+  private fragment(fragment: CallFragment): void {
+    const call = this.callOf(fragment)
+    if (call === undefined) return this.malformed("too many tool calls")
+    // Some servers repeat the name with every fragment; none sends it in pieces.
+    if (call.name === "") call.name = fragment.name
+    call.arguments += fragment.arguments
+    if (call.arguments.length > toolArgumentsCharactersMax) this.malformed("tool arguments that are too long")
+  }
+
+  /** The call that a fragment belongs to; a new one where it belongs to none. */
+  private callOf(fragment: CallFragment): OpenCall | undefined {
+    const known =
+      fragment.index === null
+        ? this.calls.at(-1)
+        : this.calls.findLast((call) => call.index === fragment.index)
+    if (known !== undefined && !beginsAnother(known, fragment)) {
+      if (known.id === "") known.id = fragment.id
+      return known
+    }
+    if (this.calls.length >= toolCallsMax) return undefined
+    const call: OpenCall = { index: fragment.index, id: fragment.id, name: "", arguments: "" }
+    this.calls.push(call)
+    return call
+  }
+
+  private finished(reason: FinishReason): void {
+    if (this.highSurrogate !== "") this.parts.push({ type: "text", text: "\ufffd" })
+    this.highSurrogate = ""
+    // Some servers say "stop" after a tool call, or the other way round.
+    const calling = reason === "stop" || reason === "tool_calls"
+    this.finish = calling ? (this.calls.length > 0 ? "tool_calls" : "stop") : reason
+    // A call that the length or a filter cut off is not whole, and is not passed on.
+    if (calling) this.wholeCalls()
+    this.calls = []
+  }
+
+  private wholeCalls(): void {
+    for (const [position, call] of this.calls.entries()) {
+      if (call.name === "") return this.malformed("a tool call without a name")
+      const id = call.id === "" ? `call_${position}` : call.id
+      const args = call.arguments === "" ? "{}" : call.arguments
+      this.keep(call.name + args)
+      this.parts.push({ type: "tool_call", call: { id, name: call.name, arguments: args } })
+    }
+  }
+
+  private conclude(withoutFinish: string): void {
+    if (this.finish === null) return this.fail({ reason: "no_finish", detail: withoutFinish })
+    if (this.usage === null) {
+      this.state = "uncounted"
+      return
+    }
+    this.state = "over"
+    this.parts.push({ type: "finish", reason: this.finish, usage: this.usage })
+  }
+}
+
+/** Some servers give every call the same index, or none: a new id begins another call, and so does a name without an index. */
+const beginsAnother = (known: OpenCall, fragment: CallFragment): boolean =>
+  fragment.id !== "" && known.id !== ""
+    ? fragment.id !== known.id
+    : fragment.index === null && fragment.name !== "" && known.name !== ""

@@ -1,0 +1,119 @@
+import { Clock, Effect, Predicate } from "effect"
+import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
+
+/** What went wrong in one exchange with a model server, before anyone decided what to do about it. */
+export interface Fault {
+  readonly reason: ModelFailureReason
+  /** Says what happened, without anything that came from the prompt. */
+  readonly detail: string
+  /** What the server said about it, in its own words. It may quote the prompt or the key. */
+  readonly message?: string
+  readonly status?: number
+  readonly retryAfter?: RetryAfter
+  /** A kept-alive connection turned out to be closed before the request got through: nothing was processed. */
+  readonly staleConnection?: boolean
+}
+
+/** The values of the headers that ask for patience. */
+export interface RetryAfter {
+  readonly seconds: string | undefined
+  readonly milliseconds: string | undefined
+}
+
+const detailCharactersMax = 200
+
+/** A longer wait than this is no hint any more. */
+const retryAfterSecondsMax = 86_400
+
+/** The texts that must not be repeated: what was asked, and the key. */
+export interface Confidential {
+  readonly texts: ReadonlyArray<string>
+  readonly key: string | null
+}
+
+/** The failure as everyone outside this room knows it. */
+export const toModelFailure = Effect.fnUntraced(function* (
+  fault: Fault,
+  from: { readonly provider: string; readonly model: string; readonly confidential: Confidential }
+) {
+  const retryAfterSeconds =
+    fault.retryAfter === undefined
+      ? undefined
+      : parseRetryAfter(fault.retryAfter, yield* Clock.currentTimeMillis)
+  const said =
+    fault.message === undefined || fault.message === "" || fault.reason === "unauthorized"
+      ? ""
+      : quotesRequest(fault.message, from.confidential)
+        ? ": (the server's message quotes the request)"
+        : `: ${fault.message}`
+  return new ModelFailure({
+    reason: fault.reason,
+    provider: from.provider,
+    model: from.model,
+    detail: bounded(fault.detail + said),
+    ...(fault.status === undefined ? {} : { status: fault.status }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
+  })
+})
+
+const bounded = (text: string): string => text.replaceAll(/\s+/g, " ").trim().slice(0, detailCharactersMax)
+
+/** Seconds, or an HTTP date; undefined where it is neither. */
+const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefined => {
+  const milliseconds = Number(header.milliseconds ?? Number.NaN)
+  const seconds = Number(header.seconds ?? Number.NaN)
+  const wait = Number.isFinite(milliseconds)
+    ? milliseconds / 1000
+    : Number.isFinite(seconds)
+      ? seconds
+      : (Date.parse(header.seconds ?? "") - nowMillis) / 1000
+  return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), retryAfterSecondsMax) : undefined
+}
+
+/** So many equal characters in a row are taken for a quotation. */
+const quotationCharacters = 12
+
+/** The text searched for quotations; a longer request isn't searched, and the message is left out. */
+const searchedCharactersMax = 256 * 1024
+
+const quotesRequest = (message: string, { texts, key }: Confidential): boolean => {
+  const said = message.slice(0, detailCharactersMax)
+  const secrets = key === null ? texts : [...texts, key]
+  if (secrets.reduce((sum, text) => sum + text.length, 0) > searchedCharactersMax) return true
+  return secrets.some((text) => sharesRun(said, text.trim()))
+}
+
+const sharesRun = (said: string, text: string): boolean => {
+  if (text.length < quotationCharacters) return text.length > 2 && said.includes(text)
+  for (let at = 0; at + quotationCharacters <= said.length; at++) {
+    if (text.includes(said.slice(at, at + quotationCharacters))) return true
+  }
+  return false
+}
+
+/** What a status that isn't a success means. */
+export const statusReason = (status: number): ModelFailureReason => {
+  if (status === 401 || status === 403) return "unauthorized"
+  if (status === 429) return "rate_limited"
+  return status >= 500 ? "server_error" : "bad_request"
+}
+
+/** Error codes that name a server which doesn't speak HTTP as it should; a body that ends too early is merely cut. */
+const malformedCode = /^(HPE_(?!INVALID_EOF_STATE)|UND_ERR_HEADERS_OVERFLOW)/
+
+/** What an error of the connection means, by whether the answer had begun. */
+export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
+  const code = Predicate.hasProperty(error, "code") && typeof error.code === "string" ? error.code : "no code"
+  const message = Predicate.hasProperty(error, "message") ? String(error.message) : ""
+  const detail = `${code} ${message}`
+  if (code === "UND_ERR_INVALID_ARG") return { reason: "bad_request", detail }
+  if (malformedCode.test(code)) return { reason: "malformed", detail }
+  if (answerBegun) return { reason: "cut", detail }
+  return { reason: "refused", detail, staleConnection: isStale(error, code) }
+}
+
+const isStale = (error: unknown, code: string): boolean =>
+  code === "UND_ERR_SOCKET" &&
+  Predicate.hasProperty(error, "socket") &&
+  Predicate.hasProperty(error.socket, "bytesRead") &&
+  Number(error.socket.bytesRead) > 0

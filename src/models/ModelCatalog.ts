@@ -1,0 +1,121 @@
+import { Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { AppConfig, type Settings } from "../AppConfig.ts"
+import type { ModelFailure } from "../domain/Errors.ts"
+import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { CatalogInvalid, httpUrl, readCatalogFile } from "./CatalogFile.ts"
+import { keepModelServerList, placeOf } from "./ModelServerList.ts"
+import { callOfflineModel, offlineModel } from "./OfflineModel.ts"
+import { type ChatServer, makeOpenAiChat } from "./OpenAiChat.ts"
+import { makeUpstream, type Upstream } from "./Upstream.ts"
+
+/** A model, and the way to call it. */
+export interface CatalogEntry {
+  readonly model: ModelSpec
+  readonly call: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+}
+
+const openAiBaseUrl = "https://api.openai.com/v1"
+
+/** In sentences for people, so many models are named. */
+const namedModelsMax = 5
+
+/** Knows which models there are. */
+export class ModelCatalog extends Context.Service<
+  ModelCatalog,
+  {
+    /** The models to choose from. Where a server's list could not be read yet, it is asked once more, within bounds. */
+    readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
+    /** The models that are known now; waits for nothing. */
+    readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
+    /** A sentence for people: what answers, or why nothing does. */
+    readonly describe: Effect.Effect<string>
+  }
+>()("parley/models/ModelCatalog") {
+  static readonly layer: Layer.Layer<ModelCatalog, CatalogInvalid, AppConfig> = Layer.effect(
+    ModelCatalog,
+    Effect.gen(function* () {
+      const { models: settings } = yield* AppConfig
+      const openAi = yield* openAiServer(settings)
+      if (settings.file !== null) {
+        if (openAi !== null) {
+          yield* Effect.logWarning(
+            "PARLEY_MODELS_FILE is set, so OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL are not used"
+          )
+        }
+        return ModelCatalog.of(yield* fromFile(settings, settings.file))
+      }
+      return ModelCatalog.of(openAi === null ? offlineOnly : yield* fromServer(settings, openAi))
+    })
+  )
+}
+
+type Catalog = ModelCatalog["Service"]
+
+/** The models never change, so that they need not be sought. */
+const fixed = (entries: ReadonlyArray<CatalogEntry>, description: string): Catalog => ({
+  entries: Effect.succeed(entries),
+  known: Effect.succeed(entries),
+  describe: Effect.succeed(description)
+})
+
+const offlineOnly: Catalog = fixed(
+  [{ model: offlineModel, call: callOfflineModel }],
+  `Only the built-in model ${offlineModel.id} answers: a small program that is no language model. ` +
+    "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
+)
+
+const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file: string) {
+  const { models, servers } = yield* readCatalogFile(file)
+  const upstream = yield* makeUpstream(settings)
+  const calls = new Map(servers.map((server) => [server.provider, makeOpenAiChat(upstream, server)]))
+  const entries = models.flatMap((model): ReadonlyArray<CatalogEntry> => {
+    const call = calls.get(model.provider)
+    return call === undefined ? [] : [{ model, call: call(model) }]
+  })
+  return fixed(entries, `${file} has ${nameModels(models)}.`)
+})
+
+const fromServer = Effect.fnUntraced(function* (
+  settings: Settings["models"],
+  server: ChatServer
+): Effect.fn.Return<Catalog, never, Scope.Scope> {
+  const upstream: Upstream = yield* makeUpstream(settings)
+  const list = yield* keepModelServerList(upstream, server, namesOf(settings))
+  const call = makeOpenAiChat(upstream, server)
+  const toEntries = (models: ReadonlyArray<ModelSpec>) =>
+    models.map((model): CatalogEntry => ({ model, call: call(model) }))
+  return {
+    entries: Effect.map(list.models, toEntries),
+    known: Effect.map(list.known, toEntries),
+    describe: Effect.gen(function* () {
+      const problem = yield* list.problem
+      const models = yield* list.known
+      if (models.length > 0) return `${placeOf(server)} has ${nameModels(models)}.`
+      const reason = problem === null ? "it is still being read" : problem
+      return `No model answers yet, because the list of models at ${placeOf(server)} is not known: ${reason}.`
+    })
+  }
+})
+
+const nameModels = (models: ReadonlyArray<ModelSpec>): string => {
+  const names = models.slice(0, namedModelsMax).map((model) => model.id)
+  const more = models.length - names.length
+  return `${models.length === 1 ? "the model" : `${models.length} models:`} ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+}
+
+/** The server that the OPENAI_ variables name; null without them. */
+const openAiServer = (settings: Settings["models"]): Effect.Effect<ChatServer | null, CatalogInvalid> => {
+  if (settings.openaiBaseUrl === null && settings.openaiApiKey === null) return Effect.succeed(null)
+  const baseUrl = httpUrl(settings.openaiBaseUrl ?? openAiBaseUrl)
+  if (baseUrl === null) {
+    const problems = [{ path: "", message: "Expected an http or https URL" }] as const
+    return Effect.fail(new CatalogInvalid({ source: "OPENAI_BASE_URL", problems }))
+  }
+  return Effect.succeed({ provider: "openai", baseUrl, key: settings.openaiApiKey, tokenParameter: null })
+}
+
+const namesOf = (settings: Settings["models"]): ReadonlyArray<string> =>
+  [...new Set((settings.openaiModel ?? "").split(",").map((name) => name.trim()))].filter(
+    (name) => name !== ""
+  )

@@ -1,0 +1,133 @@
+import { Array as Arr, Order } from "effect"
+
+/** A longer text is summed up by its beginning, and a sentence is compared with so many others at most. */
+const textCharactersMax = 60_000
+const sentencesMax = 800
+const sentenceCharactersMax = 320
+
+const chosenMin = 1
+const chosenMax = 5
+/** One sentence in so many is chosen, within the bounds above. */
+const sentencesPerChosen = 5
+
+/** Two sentences that share this much of their words say the same. */
+const sameShare = 0.6
+
+/** A sentence with fewer words than this is a heading or an exclamation. */
+const wordsMin = 4
+const wordsUsual = 18
+
+export interface Summary {
+  /** In the order of the text. */
+  readonly sentences: ReadonlyArray<string>
+  /** How many sentences the text has, as far as it was read. */
+  readonly total: number
+}
+
+interface Sentence {
+  readonly text: string
+  readonly position: number
+  readonly words: ReadonlySet<string>
+}
+
+/**
+ * The most telling sentences of a text, in its own words and in any language. A sentence tells much if its words recur in the
+ * text without being everywhere, if it stands at the beginning, if it is neither very short nor very long, and if it shares
+ * words with what was asked.
+ */
+export const summarize = (text: string, question: string): Summary => {
+  const sentences = sentencesOf(text.slice(0, textCharactersMax))
+  const weights = weightsOf(sentences)
+  const asked = new Set(wordsOf(question))
+  const byScore = Arr.sort(
+    sentences.map((sentence): Scored => ({
+      ...sentence,
+      score: scoreOf(sentence, sentences.length, weights, asked)
+    })),
+    bestThenFirst
+  )
+  const wanted = Math.min(chosenMax, Math.max(chosenMin, Math.round(sentences.length / sentencesPerChosen)))
+  const chosen: Array<Sentence> = []
+  for (const sentence of byScore) {
+    if (chosen.length === wanted) break
+    if (!chosen.some((other) => overlap(other.words, sentence.words) > sameShare)) chosen.push(sentence)
+  }
+  return { sentences: Arr.sort(chosen, inOrder).map((sentence) => sentence.text), total: sentences.length }
+}
+
+interface Scored extends Sentence {
+  readonly score: number
+}
+
+const inOrder = Order.mapInput(Order.Number, (sentence: Sentence) => sentence.position)
+const bestThenFirst = Order.combine(
+  Order.mapInput(Order.flip(Order.Number), (sentence: Scored) => sentence.score),
+  inOrder
+)
+
+const segmenter = new Intl.Segmenter("en", { granularity: "sentence" })
+
+/** A line end inside a paragraph: neither before a blank line nor before a list, a heading or a quotation. */
+const softLineEnd = /(?<=\S)[ \t]*\r?\n(?![ \t]*(\r?\n|[-*#>|•]|\d+[.)]))/g
+
+/** What stands before a heading, a quotation or a point of a list. */
+const marker = /^\s*([-*#>|•]+|\d+[.)])\s+/
+
+const sentencesOf = (text: string): ReadonlyArray<Sentence> => {
+  const sentences: Array<Sentence> = []
+  for (const { segment } of segmenter.segment(text.replaceAll(softLineEnd, " "))) {
+    const trimmed = shorten(segment.replaceAll(/\s+/g, " ").replace(marker, "").trim(), sentenceCharactersMax)
+    const words = new Set(wordsOf(trimmed))
+    if (words.size > 0) sentences.push({ text: trimmed, position: sentences.length, words })
+    if (sentences.length === sentencesMax) break
+  }
+  return sentences
+}
+
+/** Words, or single characters in the scripts that put no blanks between words. */
+const wordPattern =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{M}\p{N}]+/gu
+
+export const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().match(wordPattern) ?? []
+
+/** The number of sentences that have a word, weighed by how rare it is among them. */
+const weightsOf = (sentences: ReadonlyArray<Sentence>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const { words } of sentences) {
+    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  return new Map(
+    [...counts].map(([word, count]) => [word, Math.log1p(count) * Math.log1p(sentences.length / count)])
+  )
+}
+
+/** How many times more a word counts that was asked for. */
+const askedWeight = 5
+
+const scoreOf = (
+  { position, words }: Sentence,
+  total: number,
+  weights: ReadonlyMap<string, number>,
+  asked: ReadonlySet<string>
+): number => {
+  let sum = 0
+  for (const word of words) sum += (weights.get(word) ?? 0) * (asked.has(word) ? askedWeight : 1)
+  const place = position === 0 ? 1.3 : position === total - 1 ? 1.1 : 1
+  const brevity = words.size < wordsMin ? 0.3 : 1
+  // Divided by more than the root of the length, or the longest sentence would always win.
+  return (sum * place * brevity) / Math.max(words.size, wordsUsual) ** 0.8
+}
+
+const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
+  let shared = 0
+  for (const word of one) if (other.has(word)) shared++
+  return shared / Math.min(one.size, other.size)
+}
+
+/** A text of at most so many characters, with a sign where it was cut; never half a character. */
+export const shorten = (text: string, charactersMax: number): string => {
+  if (text.length <= charactersMax) return text
+  const cut = text.slice(0, charactersMax - 1)
+  const last = cut.charCodeAt(cut.length - 1)
+  return `${last >= 0xd800 && last <= 0xdbff ? cut.slice(0, -1) : cut}…`
+}

@@ -1,0 +1,121 @@
+import { Effect, type Scope } from "effect"
+import type { Exchange, Patience } from "./Exchange.ts"
+import { type Fault, statusReason, transportFault } from "./Fault.ts"
+
+/** A model list is small; what is longer is something else. */
+const listBytesMax = 4 * 1024 * 1024
+const listSeconds = 10
+
+/** An idle connection is kept this long, unless the server says that it will close it earlier. */
+const keepAliveSeconds = 30
+
+/** How often the silence of the open exchanges is looked at, at least and at most. */
+const sweepSecondsMax = 0.5
+const sweepSecondsMin = 0.02
+
+/** Where requests go, and what every one of them carries. */
+export interface Endpoint {
+  readonly origin: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What the sweep needs to know of an exchange. */
+interface Watched {
+  readonly isOpen: boolean
+  readonly tick: (seconds: number) => void
+}
+
+/** The connections to the model servers. There is no cap on them: each stream has its own while it lasts. */
+export interface Upstream {
+  readonly patience: Patience
+  /** Sends the body; the exchange gets the answer. */
+  readonly post: <E>(to: Endpoint, body: string, exchange: Exchange<E>) => void
+  /** A small JSON document, whole. */
+  readonly get: (from: Endpoint) => Effect.Effect<string, Fault>
+}
+
+/**
+ * Holds the pool until the scope closes. HTTP/1.1 only: with a connection for each stream, not reading one of them holds
+ * back that one alone.
+ */
+export const makeUpstream = Effect.fnUntraced(function* (
+  settings: Patience & { readonly connectSeconds: number }
+): Effect.fn.Return<Upstream, never, Scope.Scope> {
+  // Loaded here, because a service without a model server does without it.
+  const undici = yield* Effect.promise(() => import("@effect/platform-node/Undici"))
+  const agent = yield* Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new undici.Agent({
+          allowH2: false,
+          pipelining: 1,
+          connect: { timeout: settings.connectSeconds * 1000 },
+          keepAliveTimeout: keepAliveSeconds * 1000,
+          // Silence is watched by the sweep below, which knows a token from a comment.
+          headersTimeout: 0,
+          bodyTimeout: 0
+        })
+    ),
+    (agent) => Effect.promise(() => agent.destroy())
+  )
+
+  const open = new Set<Watched>()
+  const post: Upstream["post"] = (to, body, exchange) => {
+    open.add(exchange)
+    agent.dispatch({ ...to, method: "POST", body, headers: to.headers }, exchange)
+  }
+  const sweepSeconds = Math.max(
+    sweepSecondsMin,
+    Math.min(sweepSecondsMax, settings.firstTokenSeconds / 10, settings.idleSeconds / 10)
+  )
+  yield* Effect.sync(() => {
+    for (const exchange of open) {
+      if (exchange.isOpen) exchange.tick(sweepSeconds)
+      else open.delete(exchange)
+    }
+  }).pipe(Effect.delay(`${sweepSeconds * 1000} millis`), Effect.forever, Effect.forkScoped)
+
+  const get: Upstream["get"] = (from) =>
+    Effect.tryPromise({
+      try: async (signal) => {
+        const answer = await agent.request({ ...from, method: "GET", signal, headers: from.headers })
+        if (answer.statusCode !== 200) {
+          await answer.body.dump()
+          throw new Refused(answer.statusCode)
+        }
+        return await readBounded(answer.body)
+      },
+      catch: (error): Fault =>
+        error instanceof Refused
+          ? { reason: statusReason(error.status), status: error.status, detail: `HTTP ${error.status}` }
+          : transportFault(error, false)
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: `${listSeconds} seconds`,
+        orElse: () =>
+          Effect.fail<Fault>({ reason: "first_token_timeout", detail: `no answer in ${listSeconds} seconds` })
+      })
+    )
+
+  return { patience: settings, post, get }
+})
+
+class Refused extends Error {
+  readonly status: number
+  constructor(status: number) {
+    super(`HTTP ${status}`)
+    this.status = status
+  }
+}
+
+const readBounded = async (body: AsyncIterable<Uint8Array>): Promise<string> => {
+  const pieces: Array<Uint8Array> = []
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.byteLength
+    if (bytes > listBytesMax) throw new Error("the list is too long")
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString("utf8")
+}

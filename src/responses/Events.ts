@@ -1,0 +1,196 @@
+import type { EventBody } from "../api/ResponseEvent.ts"
+import { startedResponse } from "../api/ResponseObject.ts"
+import type { ResponseObject, ResponseStart, ResponseUsage } from "../api/ResponseObject.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import type { OutputItem, OutputMessage } from "../domain/Item.ts"
+import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
+import { cleanPiece, cleanRest } from "./StorableText.ts"
+
+/**
+ * From what a generation yields to the events of the stream: a pure state machine. For any parts in any order the
+ * events obey the grammar of the wire contract, section 2.
+ */
+
+/** What a generation yields, whole or piece by piece. */
+export type GenerationPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly usage: ModelUsage }
+
+interface OpenMessage {
+  readonly id: ItemId
+  readonly index: number
+  readonly text: string
+}
+
+export interface EventsState {
+  readonly start: ResponseStart
+  /** Finished items, in their order. */
+  readonly output: ReadonlyArray<OutputItem>
+  /** The message that is being written. */
+  readonly open: OpenMessage | null
+  readonly carry: string
+  /** All text so far. */
+  readonly outputText: string
+  readonly finish: Extract<GenerationPart, { type: "finish" }> | null
+}
+
+/** Nothing more comes: every item is done. */
+export type FinishedState = EventsState & { readonly finish: NonNullable<EventsState["finish"]> }
+
+export const isFinished = (state: EventsState): state is FinishedState => state.finish !== null
+
+export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody>]
+
+const none: ReadonlyArray<never> = []
+
+/** The first event, and the state that it leaves. */
+export const begin = (start: ResponseStart): Step => [
+  { start, output: none, open: null, carry: "", outputText: "", finish: null },
+  [{ type: "response.created", response: startedResponse(start) }]
+]
+
+const openMessage = (
+  state: EventsState,
+  nextId: () => ItemId
+): readonly [OpenMessage, ReadonlyArray<EventBody>] => {
+  const open: OpenMessage = { id: nextId(), index: state.output.length, text: "" }
+  const item: OutputMessage = {
+    id: open.id,
+    type: "message",
+    status: "in_progress",
+    role: "assistant",
+    content: none
+  }
+  return [
+    open,
+    [
+      { type: "response.output_item.added", output_index: open.index, item },
+      {
+        type: "response.content_part.added",
+        item_id: open.id,
+        output_index: open.index,
+        content_index: 0,
+        part: { type: "output_text", text: "", annotations: none, logprobs: none }
+      }
+    ]
+  ]
+}
+
+const delta = (open: OpenMessage, text: string): EventBody => ({
+  type: "response.output_text.delta",
+  item_id: open.id,
+  output_index: open.index,
+  content_index: 0,
+  delta: text,
+  logprobs: none
+})
+
+const addText = (state: EventsState, text: string, carry: string, nextId: () => ItemId): Step => {
+  if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
+  const [open, opening] = state.open === null ? openMessage(state, nextId) : [state.open, none]
+  return [
+    {
+      ...state,
+      carry,
+      open: { ...open, text: open.text + text },
+      outputText: state.outputText + text
+    },
+    opening.length === 0 ? [delta(open, text)] : [...opening, delta(open, text)]
+  ]
+}
+
+const closeMessage = (state: EventsState, open: OpenMessage): Step => {
+  const item: OutputMessage = {
+    id: open.id,
+    type: "message",
+    status: "completed",
+    role: "assistant",
+    content: [{ type: "output_text", text: open.text, annotations: none, logprobs: none }]
+  }
+  return [
+    { ...state, open: null, output: [...state.output, item] },
+    [
+      {
+        type: "response.output_text.done",
+        item_id: open.id,
+        output_index: open.index,
+        content_index: 0,
+        text: open.text,
+        logprobs: none
+      },
+      { type: "response.output_item.done", output_index: open.index, item }
+    ]
+  ]
+}
+
+const finish = (
+  state: EventsState,
+  part: Extract<GenerationPart, { type: "finish" }>,
+  nextId: () => ItemId
+): Step => {
+  const [rested, rest] = addText(state, cleanRest(state.carry), "", nextId)
+  // spec: Events, rule 1: there is at least one delta, even when the whole text is empty.
+  const [open, opening] = rested.open === null ? openMessage(rested, nextId) : [rested.open, none]
+  const [closed, closing] = closeMessage(rested, open)
+  const written = rested.open === null ? [...opening, delta(open, "")] : none
+  return [{ ...closed, finish: part }, [...rest, ...written, ...closing]]
+}
+
+/** What one part adds. A part after the finish adds nothing. */
+export const step = (state: EventsState, part: GenerationPart, nextId: () => ItemId): Step => {
+  if (state.finish !== null) return [state, none]
+  if (part.type === "finish") return finish(state, part, nextId)
+  const cleaned = cleanPiece(state.carry, part.text)
+  return addText(state, cleaned.text, cleaned.carry, nextId)
+}
+
+/** What several parts add, one after the other. */
+export const steps = (
+  state: EventsState,
+  parts: ReadonlyArray<GenerationPart>,
+  nextId: () => ItemId
+): Step => {
+  if (parts.length === 1) return step(state, parts[0]!, nextId)
+  let current = state
+  const events: Array<EventBody> = []
+  for (const part of parts) {
+    const [next, added] = step(current, part, nextId)
+    current = next
+    for (const event of added) events.push(event)
+  }
+  return [current, events]
+}
+
+const usageOf = (usage: ModelUsage): ResponseUsage => ({
+  input_tokens: usage.inputTokens,
+  input_tokens_details: { cached_tokens: usage.cachedInputTokens },
+  output_tokens: usage.outputTokens,
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  total_tokens: usage.inputTokens + usage.outputTokens
+})
+
+const incompleteDetails = (reason: FinishReason): ResponseObject["incomplete_details"] => {
+  switch (reason) {
+    case "length":
+      return { reason: "max_output_tokens" }
+    case "content_filter":
+      return { reason: "content_filter" }
+    case "stop":
+    case "tool_calls":
+      return null
+  }
+}
+
+/** The terminal event of a generation that finished; `completedAt` in milliseconds since the Unix epoch. */
+export const complete = (state: FinishedState, completedAt: number): EventBody => ({
+  type: "response.completed",
+  response: {
+    ...startedResponse(state.start),
+    status: "completed",
+    output: state.output,
+    output_text: state.outputText,
+    completed_at: completedAt,
+    incomplete_details: incompleteDetails(state.finish.reason),
+    usage: usageOf(state.finish.usage)
+  }
+})

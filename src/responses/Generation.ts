@@ -1,0 +1,108 @@
+import { type Array as Arr, Duration, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
+import { ModelFailure } from "../domain/Errors.ts"
+import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { GenerationPart } from "./Events.ts"
+
+/** One way to get the answer: a model and what to send to it. */
+export interface Attempt {
+  readonly model: ModelSpec
+  readonly request: ModelRequest
+  /** Tokens of the request's messages, estimated. */
+  readonly promptTokens: number
+  readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+}
+
+/** A generation whose model is fixed: it has put something out, or it was waited for long enough. */
+export interface Generation {
+  readonly model: ModelSpec
+  /** The next parts. The last of all is a `finish`; an upstream that ends without one is a failure. */
+  readonly pull: Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure>
+}
+
+type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
+
+/** A model's stream once its first parts are there. */
+interface Flow {
+  readonly first: Parts
+  readonly pull: Pull.Pull<Parts, ModelFailure>
+}
+
+/** What the waiting request and the attempts tell each other. */
+interface Progress {
+  attempt: Attempt
+  /** Set when the stream has begun: no other model may take over from then on. */
+  fixed: boolean
+}
+
+const failureOf = (attempt: Attempt, reason: "no_finish" | "malformed", detail: string) =>
+  new ModelFailure({ reason, detail, provider: attempt.model.provider, model: attempt.model.id })
+
+/** The first parts of one attempt. Its stream lives in a scope of its own, closed at once when it fails. */
+const openFlow = Effect.fnUntraced(function* (attempt: Attempt, scope: Scope.Scope) {
+  const own = yield* Scope.fork(scope)
+  const pull = yield* Stream.toPull(attempt.stream(attempt.request)).pipe(Scope.provide(own))
+  return yield* pull.pipe(
+    Effect.map((first): Flow => ({ first, pull })),
+    Pull.catchDone(() => Effect.fail(failureOf(attempt, "no_finish", "the stream ended before any output"))),
+    Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
+  )
+})
+
+/** The first attempt that puts something out. They are tried in order until the stream has begun. */
+const firstFlow = (
+  attempts: ReadonlyArray<Attempt>,
+  scope: Scope.Scope,
+  progress: Progress
+): Effect.Effect<Flow, ModelFailure> =>
+  openFlow(progress.attempt, scope).pipe(
+    Effect.catch((failure) => {
+      const [next, ...rest] = attempts
+      if (next === undefined || progress.fixed) return Effect.fail(failure)
+      progress.attempt = next
+      return Effect.logWarning("A model failed before its first output; trying the next.").pipe(
+        Effect.annotateLogs({ model: failure.model, reason: failure.reason, detail: failure.detail }),
+        Effect.andThen(firstFlow(rest, scope, progress))
+      )
+    })
+  )
+
+const isGenerationPart = (part: ModelPart): part is GenerationPart => part.type !== "tool_call"
+
+/** Pulls the parts of a flow; an upstream that ends without a finish fails. Not to be pulled after the finish. */
+const pullParts = (attempt: Attempt, awaitFlow: Effect.Effect<Flow, ModelFailure>) => {
+  let pull: Effect.Effect<Parts, ModelFailure> = Effect.flatMap(awaitFlow, (flow) => {
+    pull = Pull.catchDone(flow.pull, () =>
+      Effect.fail(failureOf(attempt, "no_finish", "the stream ended without a finish"))
+    )
+    return Effect.succeed(flow.first)
+  })
+  return Effect.flatMap(
+    Effect.suspend(() => pull),
+    (parts) =>
+      parts.every(isGenerationPart)
+        ? Effect.succeed<ReadonlyArray<GenerationPart>>(parts)
+        : Effect.fail(failureOf(attempt, "malformed", "a tool call, though no tool was offered"))
+  )
+}
+
+/**
+ * Starts a generation. Succeeds at the first output of a model, or after `beginSeconds` of silence with the model that
+ * is being tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is
+ * the result; afterwards the model is fixed. Everything upstream ends with the scope.
+ */
+export const generate = Effect.fn("Generation.generate")(function* (
+  attempts: Arr.NonEmptyReadonlyArray<Attempt>,
+  beginSeconds: number
+): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const [first, ...rest] = attempts
+  const progress: Progress = { attempt: first, fixed: false }
+  const fiber = yield* Effect.forkIn(firstFlow(rest, scope, progress), scope)
+  const flow = yield* Fiber.join(fiber).pipe(Effect.timeoutOption(Duration.seconds(beginSeconds)))
+  progress.fixed = true
+  return {
+    model: progress.attempt.model,
+    pull: pullParts(progress.attempt, Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber))
+  }
+})

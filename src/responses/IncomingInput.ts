@@ -1,0 +1,105 @@
+import { Effect, Predicate } from "effect"
+import type { CreateResponse, InputEntry, Part, ReplayedItem } from "../api/CreateResponse.ts"
+import { FileNotFound, InvalidRequest } from "../domain/Errors.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import type { InputItem, InputMessage, McpCall } from "../domain/Item.ts"
+
+/** One entry of a request's input, in the service's own terms. */
+export type Incoming =
+  | { readonly kind: "item"; readonly item: InputItem }
+  | { readonly kind: "reference"; readonly id: ItemId; readonly param: string }
+
+/** What a request says, sorted: what to answer, and what to heed for this response only. */
+export interface IncomingInput {
+  /** Texts of `system` and `developer` items: they hold for this response and are not stored. */
+  readonly directions: ReadonlyArray<string>
+  readonly entries: ReadonlyArray<Incoming>
+}
+
+/** Roles that don't name somebody else are the user's. Source: wire contract, section 1, roles. */
+const roleOf = (role: string | null | undefined): "user" | "assistant" | "system" => {
+  switch (role) {
+    case "assistant":
+      return "assistant"
+    case "system":
+    case "developer":
+      return "system"
+    default:
+      return "user"
+  }
+}
+
+const partsOf = (content: string | ReadonlyArray<Part>): ReadonlyArray<Part> =>
+  typeof content === "string" ? [{ type: "input_text", text: content }] : content
+
+const textOf = (parts: ReadonlyArray<Part>): string =>
+  parts.flatMap((part) => (part.type === "input_file" ? [] : [part.text])).join("\n")
+
+const storedPart = (part: Part): InputMessage["content"][number] =>
+  part.type === "output_text" ? { ...part, annotations: [], logprobs: [] } : part
+
+/** A replayed tool call is kept as context where it says what was called and what came of it. */
+const replayedCall = (item: ReplayedItem, id: ItemId): McpCall | null => {
+  const { name, arguments: args, output, error } = item
+  if (item.type !== "mcp_call" || !isStorable(name) || !isStorable(args)) return null
+  return {
+    id,
+    type: "mcp_call",
+    status: isStorable(output) ? "completed" : "failed",
+    server_label: "builtin",
+    name,
+    arguments: args,
+    output: isStorable(output) ? output : null,
+    error: isStorable(error) ? error : null,
+    approval_request_id: null
+  }
+}
+
+const isStorable = (value: unknown): value is string =>
+  Predicate.isString(value) && !value.includes("\0") && value.isWellFormed()
+
+/** Whether an input holds anything that a user said. */
+const speaks = (entries: ReadonlyArray<Incoming>): boolean =>
+  entries.some(
+    (entry) =>
+      entry.kind === "item" &&
+      entry.item.type === "message" &&
+      entry.item.role === "user" &&
+      entry.item.content.some((part) => part.type === "input_file" || part.text !== "")
+  )
+
+/**
+ * Sorts the input of a request. `nextId` gives each stored item its id.
+ *
+ * No file can exist before the files interface does, so every file part is refused.
+ */
+export const readInput = Effect.fnUntraced(function* (input: CreateResponse["input"], nextId: () => ItemId) {
+  const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
+  const directions: Array<string> = []
+  const entries: Array<Incoming> = []
+  for (const [index, entry] of given.entries()) {
+    if (!("content" in entry)) {
+      if (entry.type === "item_reference") {
+        entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
+        continue
+      }
+      const call = replayedCall(entry, nextId())
+      if (call !== null) entries.push({ kind: "item", item: call })
+      continue
+    }
+    const parts = partsOf(entry.content)
+    const file = parts.findIndex((part) => part.type === "input_file")
+    if (file >= 0) return yield* new FileNotFound({ param: `input[${index}].content[${file}].file_id` })
+    const role = roleOf(entry.role)
+    if (role === "system") {
+      directions.push(textOf(parts))
+      continue
+    }
+    const item: InputMessage = { id: nextId(), type: "message", role, content: parts.map(storedPart) }
+    entries.push({ kind: "item", item })
+  }
+  if (!speaks(entries)) {
+    return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
+  }
+  return { directions, entries } satisfies IncomingInput
+})

@@ -1,0 +1,281 @@
+import {
+  Array as Arr,
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  Layer,
+  type Pull,
+  Ref,
+  type Scope,
+  Stream
+} from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { CreateResponse } from "../api/CreateResponse.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import type { ResponseStart } from "../api/ResponseObject.ts"
+import { AppConfig } from "../AppConfig.ts"
+import { Policy } from "../auth/Policy.ts"
+import { Conversations } from "../conversations/Conversations.ts"
+import type { OpenTurn } from "../domain/Conversation.ts"
+import { type Caller, CurrentUser } from "../domain/CurrentUser.ts"
+import {
+  ConversationNotFound,
+  type ConversationBusy,
+  type DatabaseUnavailable,
+  type FileNotFound,
+  type InvalidRequest,
+  ItemNotFound,
+  type ModelFailure,
+  type NoModelAvailable,
+  type ProjectNotFound,
+  type PromptTooLong,
+  type TurnLeaseLost
+} from "../domain/Errors.ts"
+import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
+import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
+import { type Candidate, Router } from "../models/Router.ts"
+import { Usage } from "../usage/Usage.ts"
+import * as Events from "./Events.ts"
+import { type Attempt, type Generation, generate } from "./Generation.ts"
+import { type Incoming, readInput } from "./IncomingInput.ts"
+import * as Meter from "./Meter.ts"
+import { assemble, historyTokensMax, leastTokens, type PromptParts, turnTokens } from "./PromptAssembly.ts"
+
+/** Why a request gets no stream: an HTTP error. */
+export type RequestFailure =
+  | InvalidRequest
+  | FileNotFound
+  | ItemNotFound
+  | ConversationNotFound
+  | ProjectNotFound
+  | PromptTooLong
+  | ConversationBusy
+  | NoModelAvailable
+  | ModelFailure
+  | DatabaseUnavailable
+
+/** Why a stream that has begun fails: the terminal `error` event. */
+export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
+
+/** A response that has begun. Its events end with `response.completed`, or fail. */
+export interface BegunResponse {
+  readonly id: ResponseId
+  readonly conversationId: ConversationId
+  readonly events: Stream.Stream<EventBody, GenerationFailure>
+}
+
+/**
+ * The product: one message in, one stream of events out. The outer failure is an HTTP error, the inner one the terminal
+ * `error` event. Everything that the response holds is released when the scope closes.
+ */
+export class Responses extends Context.Service<
+  Responses,
+  {
+    readonly create: (
+      request: CreateResponse
+    ) => Effect.Effect<BegunResponse, RequestFailure, CurrentUser | Scope.Scope>
+  }
+>()("parley/responses/Responses") {
+  static readonly layer = Layer.effect(
+    Responses,
+    Effect.gen(function* () {
+      const settings = yield* AppConfig
+      const policy = yield* Policy
+      const conversations = yield* Conversations
+      const router = yield* Router
+      const usage = yield* Usage
+      const random = yield* SecureRandom.SecureRandom
+
+      // The state machine of the events is pure and asks for ids as it goes; making one is synchronous.
+      const nextItemId = (): ItemId => ItemId.make(Effect.runSync(random.uuidV7()))
+
+      /** Puts the stored items in the place of the references to them. */
+      const resolve = Effect.fnUntraced(function* (userId: UserId, entries: ReadonlyArray<Incoming>) {
+        const ids = entries.flatMap((entry) => (entry.kind === "reference" ? [entry.id] : []))
+        const stored =
+          ids.length === 0 ? new Map<ItemId, StoredItem>() : yield* conversations.items(userId, ids)
+        return yield* Effect.forEach(entries, (entry) => {
+          if (entry.kind === "item") return Effect.succeed(entry.item)
+          const item = stored.get(entry.id)
+          return item === undefined
+            ? Effect.fail(new ItemNotFound({ param: entry.param }))
+            : Effect.succeed(asInput(item, nextItemId()))
+        })
+      })
+
+      /** The conversation that the request names, by whichever of its fields. */
+      const openTurn = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
+        const named = yield* namedConversation(request, userId)
+        if (named === null) return yield* conversations.create(userId)
+        const turn = yield* conversations
+          .open(userId, named.id)
+          .pipe(
+            Effect.catchTag("ConversationNotFound", () => new ConversationNotFound({ param: named.param }))
+          )
+        return { turn, stored: Effect.void }
+      })
+
+      const namedConversation = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
+        if (request.conversation_id != null) {
+          return { id: request.conversation_id, param: "conversation_id" as const }
+        }
+        const conversation = request.conversation
+        if (conversation != null) {
+          const id = typeof conversation === "string" ? conversation : conversation.id
+          return { id, param: "conversation" as const }
+        }
+        if (request.previous_response_id == null) return null
+        const id = yield* conversations.ofResponse(userId, request.previous_response_id)
+        return { id, param: "previous_response_id" as const }
+      })
+
+      /** The ways to answer, best first, each with the prompt that fits its model. */
+      const attempts = Effect.fnUntraced(function* (
+        parts: PromptParts,
+        turn: OpenTurn,
+        maxOutputTokens: number | null
+      ) {
+        const least = leastTokens(parts)
+        const candidates = yield* router.route({ promptTokens: least, tools: false, maxOutputTokens })
+        const tokensMax = Math.max(
+          ...candidates.map(({ model, maxOutputTokens: answer }) =>
+            historyTokensMax(model.contextWindow, least, answer)
+          )
+        )
+        const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
+        return Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history }))
+      })
+
+      /** Records what the response cost, whatever became of it. The answer is out by now: a failure is only logged. */
+      const settle = (responseId: ResponseId, caller: Caller, spent: Meter.Meter) =>
+        usage
+          .record({
+            responseId,
+            caller,
+            model: spent.model.id,
+            usage: Meter.usageOf(spent),
+            outcome: spent.outcome
+          })
+          .pipe(
+            Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
+            Effect.annotateLogs({ responseId })
+          )
+
+      const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {
+        const caller = yield* CurrentUser
+        const incoming = yield* readInput(request.input, nextItemId)
+        if (request.project_id != null) yield* policy.project(caller.userId, request.project_id)
+        const items = yield* resolve(caller.userId, incoming.entries)
+        const { turn, stored } = yield* openTurn(request, caller.userId)
+
+        const instructions = request.instructions ? request.instructions : null
+        const isNew = turn.turnCount === 0
+        // spec: CreateResponseRequest, rules 2 and 3: a new conversation keeps them, an old one only hears them.
+        const systemMessage = isNew ? instructions : turn.systemMessage
+        const directions = isNew || instructions === null ? [] : [instructions]
+        const parts: PromptParts = {
+          systemMessage,
+          directions: [...directions, ...incoming.directions],
+          history: [],
+          items
+        }
+        const tries = yield* attempts(parts, turn, request.max_output_tokens ?? null)
+
+        const id = ResponseId.make(yield* random.uuidV7())
+        const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
+        yield* Effect.addFinalizer(() => Effect.flatMap(Ref.get(meter), (spent) => settle(id, caller, spent)))
+        const generation = yield* generate(tries, settings.stream.beginSeconds).pipe(
+          Effect.tapError(() => Ref.update(meter, Meter.failed))
+        )
+        // The conversation's row was being written meanwhile; nothing is shown to the client before it is there.
+        yield* stored
+
+        const start: ResponseStart = {
+          id,
+          createdAt: yield* Clock.currentTimeMillis,
+          model: generation.model.id,
+          conversationId: turn.conversationId,
+          instructions,
+          maxOutputTokens: request.max_output_tokens ?? null,
+          previousResponseId: request.previous_response_id ?? null
+        }
+        const store = (output: ReadonlyArray<OutputItem>) =>
+          conversations.commit(turn, {
+            responseId: id,
+            model: generation.model.id,
+            input: items,
+            output,
+            systemMessage,
+            promptTokens: turnTokens([...items, ...output])
+          })
+        return {
+          id,
+          conversationId: turn.conversationId,
+          events: eventsOf(start, generation, store, meter)
+        } satisfies BegunResponse
+      })
+
+      /** Everything of one generation as events; the turn is stored before the terminal one. */
+      const eventsOf = (
+        start: ResponseStart,
+        generation: Generation,
+        store: (
+          output: ReadonlyArray<OutputItem>
+        ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>,
+        meter: Ref.Ref<Meter.Meter>
+      ): Stream.Stream<EventBody, GenerationFailure> =>
+        Stream.suspend(() => {
+          let [state, opening] = Events.begin(start)
+          let done = false
+          const body: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.flatMap(
+            generation.pull,
+            (parts) => {
+              const [next, events] = Events.steps(state, parts, nextItemId)
+              state = next
+              return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+            }
+          )
+          const end = (finished: Events.FinishedState) =>
+            Ref.update(meter, Meter.finished(finished.finish.usage)).pipe(
+              Effect.andThen(store(finished.output)),
+              Effect.andThen(Ref.update(meter, Meter.completed)),
+              Effect.andThen(Clock.currentTimeMillis),
+              Effect.map((now) => Arr.of(Events.complete(finished, now)))
+            )
+          const pull: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.suspend(
+            () => {
+              if (done) return Cause.done()
+              if (Arr.isReadonlyArrayNonEmpty(opening)) {
+                const events = opening
+                opening = []
+                return Effect.succeed(events)
+              }
+              if (!Events.isFinished(state)) return body
+              done = true
+              return end(state)
+            }
+          )
+          return Stream.fromPull(Effect.succeed(pull)).pipe(
+            Stream.tapError(() => Ref.update(meter, Meter.failed)),
+            Stream.onExit(() => Ref.update(meter, Meter.wrote(generation.model, state.outputText)))
+          )
+        })
+
+      return Responses.of({ create })
+    })
+  )
+}
+
+/** An item of an earlier turn as part of a new turn's input; it gets an id of its own there. */
+const asInput = (item: StoredItem, id: ItemId): InputItem =>
+  item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
+
+/** What to send to a candidate: the prompt cut to its window, and the room that is left for the answer. */
+const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
+  const { model } = candidate
+  const { messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
+  // The estimate may be a little over; a model refuses a bound below 1.
+  const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, model.contextWindow - promptTokens))
+  return { model, promptTokens, request: { messages, maxOutputTokens, tools: [] }, stream: candidate.stream }
+}

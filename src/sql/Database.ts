@@ -1,0 +1,92 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { Reactivity } from "effect/reactivity"
+import type { SqlClient, SqlError } from "effect/sql"
+import { AppConfig } from "../AppConfig.ts"
+import { DatabaseUnavailable } from "../domain/Errors.ts"
+import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
+import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
+import { startEmbeddedPostgres } from "./EmbeddedPostgres.ts"
+import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { isUnavailable, orUnavailable } from "./orUnavailable.ts"
+
+export { orUnavailable } from "./orUnavailable.ts"
+
+/** No connection to the database could be made at start. `message` is for the operator and holds no secret. */
+export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {
+  message: Schema.String
+}) {}
+
+/** Seconds that a start waits for a database that is still coming up. */
+const startWaitSeconds = 30
+/** Seconds after which a ping counts as failed, however slow statements may be. */
+const pingSeconds = 2
+
+/** The PostgreSQL server that the service works with: the one of `DATABASE_URL`, or else the embedded one. */
+export class Database extends Context.Service<
+  Database,
+  {
+    /** Whether the database answers now; fails within two seconds when it doesn't. */
+    readonly ping: Effect.Effect<void, DatabaseUnavailable>
+    /** Where the server is, so that another client can join it. */
+    readonly address: DatabaseAddress
+  }
+>()("parley/sql/Database") {
+  /** A client of the server at `address`, which must answer within half a minute. */
+  static readonly layerAddress = (
+    address: DatabaseAddress,
+    limits: ClientLimits
+  ): Layer.Layer<Database | SqlClient.SqlClient | PgClient.PgClient, DatabaseUnreachable> =>
+    Layer.effectContext(
+      Effect.gen(function* () {
+        const client = yield* makeDatabaseClient(address, limits).pipe(Effect.mapError(unreachable(address)))
+        yield* client`SELECT 1`.pipe(
+          Effect.retry({
+            schedule: Schedule.spaced("250 millis").pipe(
+              Schedule.upTo({ duration: `${startWaitSeconds} seconds` })
+            ),
+            while: isUnavailable
+          }),
+          Effect.mapError(unreachable(address))
+        )
+        const ping = client`SELECT 1`.pipe(
+          Effect.timeoutOrElse({
+            duration: `${pingSeconds} seconds`,
+            orElse: () => Effect.fail(new DatabaseUnavailable({ cause: new Error("The ping took too long") }))
+          }),
+          orUnavailable,
+          Effect.asVoid
+        )
+        return Context.add(clientContext(client), Database, { ping, address })
+      })
+    ).pipe(Layer.provide(Reactivity.layer))
+
+  static readonly layer: Layer.Layer<
+    Database | SqlClient.SqlClient | PgClient.PgClient,
+    DatabaseUnreachable | DataDirectoryInUse | EmbeddedPostgresFailed,
+    AppConfig
+  > = Layer.unwrap(
+    Effect.gen(function* () {
+      const { database, dataDir } = yield* AppConfig
+      const address: DatabaseAddress =
+        database.url === null
+          ? yield* startEmbeddedPostgres({ dataDir, connectionsMax: database.connectionsMax, durable: true })
+          : { url: database.url }
+      return Database.layerAddress(address, database)
+    })
+  )
+}
+
+const unreachable =
+  (address: DatabaseAddress) =>
+  (error: SqlError.SqlError): DatabaseUnreachable => {
+    const cause = error.reason.cause
+    const detail = cause instanceof Error ? `${error.message}: ${cause.message}` : error.message
+    return new DatabaseUnreachable({ message: `Can't reach PostgreSQL at ${shown(address)}. ${detail}` })
+  }
+
+const shown = (address: DatabaseAddress): string => {
+  if (!("url" in address)) return address.path
+  const url = URL.parse(Redacted.value(address.url))
+  return url === null ? "the address in DATABASE_URL" : `${url.host}${url.pathname}`
+}

@@ -1,0 +1,134 @@
+import { NodeFileSystem, NodePath } from "@effect/platform-node"
+import { Effect, FileSystem, Layer, Schedule } from "effect"
+import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { ownDirectory } from "./OwnerSocket.ts"
+import { runProgram } from "./PostgresAccount.ts"
+import { preparePostgresBinaries, preparePostgresHome } from "./PostgresHome.ts"
+import type { PostgresBinaries, PostgresHome } from "./PostgresHome.ts"
+import { startPostgresServer, stopOrphan } from "./PostgresServer.ts"
+import type { PostgresServer } from "./PostgresServer.ts"
+
+export interface EmbeddedPostgresOptions {
+  /** The service's data directory; the server lives in `postgres` below it. */
+  readonly dataDir: string
+  /** How many connections the service's pool opens at most. */
+  readonly connectionsMax: number
+  /** False for a test's database, which needn't survive a power cut. */
+  readonly durable: boolean
+}
+
+/** How a client of this machine reaches the embedded server. */
+export interface EmbeddedPostgresAddress {
+  /** The Unix socket. */
+  readonly path: string
+  /** The directory that holds it, as libpq's `host` takes it. */
+  readonly host: string
+  readonly username: string
+  readonly database: string
+}
+
+const superuser = "parley"
+const port = 5432
+/** Connections beyond the pool's: for the operator, and for the server's own reserve. */
+const spareConnections = 10
+
+/** Waits between attempts to bring back a server that died, from the first to the longest. */
+const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("30 seconds")])
+
+/**
+ * A PostgreSQL server of this process's own, until the scope closes. One process owns a data directory; a second one
+ * fails with `DataDirectoryInUse`. A server that an earlier owner left behind is stopped first, and one that dies
+ * while it is needed is started again.
+ */
+export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
+  function* (options: EmbeddedPostgresOptions) {
+    const home = yield* preparePostgresHome(options.dataDir)
+    yield* ownDirectory(options.dataDir, `${home.sockets}/owner`)
+    yield* stopOrphan(home)
+    const binaries = yield* preparePostgresBinaries(home)
+    yield* initialize(home, binaries, options.durable)
+    const start = startPostgresServer(home, binaries, serverSettings(home, options))
+
+    let server: PostgresServer = yield* Effect.acquireRelease(start, () => server.stop, {
+      interruptible: true
+    })
+    yield* Effect.gen(function* () {
+      while (true) {
+        yield* server.exited
+        yield* Effect.logError("The embedded PostgreSQL has gone; starting it again")
+        server = yield* start.pipe(
+          Effect.tapError((error) => Effect.logError(error.message)),
+          Effect.retry(restartBackoff)
+        )
+      }
+    }).pipe(Effect.forkScoped)
+
+    return {
+      host: home.sockets,
+      path: `${home.sockets}/.s.PGSQL.${port}`,
+      username: superuser,
+      database: "postgres"
+    } satisfies EmbeddedPostgresAddress
+  },
+  (effect) =>
+    Effect.catchTag(effect, "PlatformError", (error) =>
+      Effect.fail(
+        new EmbeddedPostgresFailed({ message: `Can't prepare PostgreSQL's directory: ${error.message}` })
+      )
+    ),
+  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))
+)
+
+/** Creates the data directory, whole or not at all. */
+const initialize = Effect.fnUntraced(function* (
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  durable: boolean
+) {
+  const fs = yield* FileSystem.FileSystem
+  if (yield* fs.exists(`${home.data}/PG_VERSION`)) return
+  const half = `${home.data}.half`
+  yield* fs.remove(half, { recursive: true, force: true })
+  const result = yield* runProgram({
+    account: home.account,
+    file: `${binaries.native}/bin/initdb`,
+    args: [
+      ["-D", half, "-U", superuser],
+      // Only this process's account and root can reach the socket's directory; the server listens nowhere else.
+      [
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8"
+      ],
+      ["--no-instructions", durable ? "--sync-method=fsync" : "--no-sync"]
+    ].flat(),
+    cwd: home.directory,
+    env: binaries.env
+  })
+  if (result.code !== 0) {
+    return yield* new EmbeddedPostgresFailed({
+      message: `PostgreSQL's initdb failed in ${half}:\n${result.output}`
+    })
+  }
+  yield* fs.rename(half, home.data)
+})
+
+const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): Record<string, string> => ({
+  listen_addresses: "",
+  port: String(port),
+  unix_socket_directories: home.sockets,
+  unix_socket_permissions: "0700",
+  max_connections: String(options.connectionsMax + spareConnections),
+  shared_buffers: "128MB",
+  max_wal_size: "256MB",
+  io_method: "sync",
+  max_parallel_workers_per_gather: "0",
+  jit: "off",
+  // The log is the operator's; what users wrote must not reach it through an error's detail or statement.
+  log_error_verbosity: "terse",
+  log_min_error_statement: "panic",
+  log_checkpoints: "off",
+  ...(options.durable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" })
+})

@@ -1,0 +1,96 @@
+import { Effect, Layer, Schedule, Schema } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { Migrator, SqlClient } from "effect/sql"
+import initial from "../../migrations/0001_initial.ts"
+import { Database } from "./Database.ts"
+import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
+import type { DatabaseAddress } from "./DatabaseClient.ts"
+import { isUnavailable } from "./orUnavailable.ts"
+
+/** Every migration, imported and not read from a directory, so that a bundle carries them. */
+const migrations = {
+  "0001_initial": initial
+}
+
+const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+/** The database was migrated by a newer version of the service; this one doesn't know its tables. */
+export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
+  found: Schema.Int,
+  known: Schema.Int
+}) {
+  override get message(): string {
+    return `The database's schema has version ${this.found}, but this version of parley knows only ${this.known}: run the newer version, or restore a backup made before it`
+  }
+}
+
+/** The tables could not be brought up to date; nothing was changed by the migration that failed. */
+export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+const table = "effect_sql_migrations"
+
+/** Seconds that one statement of a migration may take, such as building an index on a large table. */
+const statementSeconds = 600
+/** Seconds to wait for another process that is migrating at the same moment, or for a database that went away. */
+const waitSeconds = 900
+
+const Newest = Schema.Tuple([Schema.Struct({ newest: Schema.NullOr(Schema.Int) })])
+
+const newestApplied = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const found = yield* sql`SELECT 1 WHERE to_regclass(${table}) IS NOT NULL`
+  if (found.length === 0) return 0
+  const rows = yield* sql`SELECT max(migration_id) AS newest FROM ${sql(table)}`
+  const [row] = yield* Schema.decodeUnknownEffect(Newest)(rows)
+  return row.newest ?? 0
+})
+
+const run = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+
+const migrateOnce = Effect.gen(function* () {
+  const before = yield* newestApplied
+  if (before > newestKnown) return yield* new SchemaTooNew({ found: before, known: newestKnown })
+  yield* run
+  // The migrator gives way without a word when it finds another one at work.
+  if ((yield* newestApplied) < newestKnown) return yield* new MigratorBusy()
+})
+
+class MigratorBusy extends Schema.TaggedError<MigratorBusy>()("MigratorBusy", {}) {}
+
+/**
+ * Brings the tables of the database at `address` up to date. Any number of processes may do so at once: one works, under
+ * a lock on the table of migrations, and the others wait for it. Each migration is applied whole or not at all.
+ */
+export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaTooNew | MigrationFailed> =>
+  Effect.gen(function* () {
+    const client = yield* makeDatabaseClient(address, {
+      connectionsMax: 1,
+      connectSeconds: 10,
+      statementSeconds
+    })
+    yield* migrateOnce.pipe(
+      Effect.retry({
+        schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${waitSeconds} seconds` })),
+        while: (error) => error._tag === "MigratorBusy" || (error._tag === "SqlError" && isUnavailable(error))
+      }),
+      Effect.provide(clientContext(client))
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Reactivity.layer),
+    Effect.catchIf(
+      (error) => error._tag !== "SchemaTooNew",
+      (cause) =>
+        Effect.fail(
+          new MigrationFailed({ message: `The database can't be migrated: ${cause.message}`, cause })
+        )
+    ),
+    Effect.withSpan("Migrations.migrate")
+  )
+
+/** Completes when the tables are up to date. */
+export const layerMigrations: Layer.Layer<never, SchemaTooNew | MigrationFailed, Database> =
+  Layer.effectDiscard(Effect.flatMap(Database, (database) => migrate(database.address)))

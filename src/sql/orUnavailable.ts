@@ -1,0 +1,55 @@
+import { Cause, Effect, Predicate, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import { DatabaseUnavailable } from "../domain/Errors.ts"
+
+/**
+ * SQLSTATE classes and codes that say "not now" rather than "not like this", beyond those that the driver knows by
+ * name: insufficient resources (53300 is "too many connections"), shutdown and crash, storage that fails, a session
+ * ended by an idle limit, and a server that has become read-only after a failover.
+ */
+const unavailableStates = ["53", "57P", "58", "25P03", "25006"]
+
+const sqlState = (error: SqlError.SqlError): string => {
+  const cause = error.reason.cause
+  return Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
+}
+
+/** Whether the database, and not the statement, is the reason of a failure. */
+export const isUnavailable = (error: SqlError.SqlError): boolean =>
+  error.isRetryable ||
+  error.reason.operation === "connect" ||
+  unavailableStates.some((state) => sqlState(error).startsWith(state))
+
+/**
+ * Turns every failure of SQL into what a service may promise: `DatabaseUnavailable` when the database is away, too slow
+ * or out of connections, and a defect for anything else, a row that doesn't decode included.
+ */
+export const orUnavailable = <A, E, R>(
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, NotOfSql<E> | DatabaseUnavailable, R> =>
+  Effect.catchCause(self, (cause): Effect.Effect<never, NotOfSql<E> | DatabaseUnavailable> => {
+    const errors = cause.reasons.map(errorOf)
+    for (const error of errors) {
+      if (SqlError.isSqlError(error) && isUnavailable(error)) {
+        return Effect.fail(new DatabaseUnavailable({ cause: error }))
+      }
+    }
+    return Effect.failCause(Cause.fromReasons(cause.reasons.map(unexpectedAsDefect)))
+  })
+
+type NotOfSql<E> = Exclude<E, SqlError.SqlError | Schema.SchemaError>
+
+/** A transaction whose connection broke reports the failed ROLLBACK as a defect, so defects count too. */
+const errorOf = (reason: Cause.Reason<unknown>): unknown => {
+  if (Cause.isFailReason(reason)) return reason.error
+  return Cause.isDieReason(reason) ? reason.defect : undefined
+}
+
+const unexpectedAsDefect = <E>(reason: Cause.Reason<E>): Cause.Reason<NotOfSql<E>> => {
+  if (!Cause.isFailReason(reason)) return reason
+  const { error } = reason
+  return isNotOfSql(error) ? Cause.makeFailReason(error) : Cause.makeDieReason(error)
+}
+
+const isNotOfSql = <E>(error: E): error is NotOfSql<E> =>
+  !SqlError.isSqlError(error) && !Schema.isSchemaError(error)

@@ -1,0 +1,28 @@
+import { NodeCrypto } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { AppConfig, type Settings } from "../../src/AppConfig.ts"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { Onboarding } from "../../src/auth/Onboarding.ts"
+import { testConfig } from "../support/TestConfig.ts"
+
+/** The services of the auth room, as one process has them; they join the database of the test. */
+export const authLayer = (settings: Settings = testConfig()) =>
+  Onboarding.layer.pipe(
+    Layer.provideMerge(Layer.merge(Accounts.layer, ApiKeys.layer)),
+    Layer.provideMerge(NodeCrypto.layer),
+    Layer.provide(Layer.succeed(AppConfig, settings))
+  )
+
+let made = 0
+
+/** A user of an organization of their own, with a key that doesn't expire. */
+export const makeUser = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const apiKeys = yield* ApiKeys
+  const number = ++made
+  const organization = yield* accounts.createOrganization(`organization ${number}`, "gold")
+  const user = yield* accounts.createUser(`user${number}@example.com`, organization.name)
+  const key = yield* apiKeys.create({ userId: user.id, name: "a key", expiresAt: null })
+  return { organization, user, key }
+})

@@ -1,0 +1,336 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Redacted, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import * as KeyToken from "../../src/auth/KeyToken.ts"
+import type { ApiKeyId } from "../../src/domain/Ids.ts"
+import { testConfig } from "../support/TestConfig.ts"
+import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { authLayer, makeUser } from "./AccountsFixture.ts"
+
+/** A second process on the same database: its own pool, its own cache. */
+const secondProcess = Effect.map(
+  Layer.build(Layer.fresh(authLayer()).pipe(Layer.provide(Layer.fresh(TestDatabase.client())))),
+  (context) => Context.get(context, ApiKeys)
+)
+
+const reasonOf = (key: Redacted.Redacted) =>
+  ApiKeys.pipe(
+    Effect.flatMap((apiKeys) => Effect.flip(apiKeys.authenticate(key))),
+    Effect.map((error) => (error._tag === "ApiKeyRejected" ? error.reason : error._tag))
+  )
+
+/** Asks again, by the real clock, until the answer is the one waited for. */
+const until = <A, E, R>(ask: Effect.Effect<A, E, R>, isThere: (answer: A) => boolean) =>
+  TestClock.withLive(
+    Effect.repeat(ask, { until: isThere, schedule: Schedule.spaced("20 millis") }).pipe(
+      Effect.timeout("10 seconds")
+    )
+  )
+
+const lastUseOf = Effect.fnUntraced(function* (id: ApiKeyId) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly lastUsedAt: Date | null }>`
+    SELECT last_used_at FROM api_keys WHERE id = ${id}`
+  return row?.lastUsedAt?.getTime() ?? null
+})
+
+const everything = authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing))
+
+layer(everything)("ApiKeys", (it) => {
+  describe("authenticate", () => {
+    it.effect("says who presents a key", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { key, organization, user } = yield* makeUser
+        assert.deepStrictEqual(yield* apiKeys.authenticate(key.key), {
+          userId: user.id,
+          organizationId: organization.id,
+          keyId: key.id,
+          plan: "gold"
+        })
+      })
+    )
+
+    it.effect("refuses a malformed key without asking the database", () =>
+      Effect.gen(function* () {
+        const faults = yield* SqlFaults
+        const { key } = yield* makeUser
+        const text = Redacted.value(key.key)
+        yield* faults.off
+        for (const malformed of [
+          "",
+          "parley_",
+          text.slice(0, -1),
+          `${text}0`,
+          text.toUpperCase(),
+          "x".repeat(10_000)
+        ]) {
+          assert.strictEqual(yield* reasonOf(Redacted.make(malformed)), "malformed")
+        }
+        assert.strictEqual((yield* faults.seen).statements, 0)
+      })
+    )
+
+    it.effect("refuses a key that nobody was given", () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* reasonOf(yield* KeyToken.makeKey), "unknown")
+      })
+    )
+
+    it.effect("accepts a key until the millisecond before it expires, however well it is remembered", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { user } = yield* makeUser
+        const expiresAt = DateTime.addDuration(yield* DateTime.now, Duration.seconds(2))
+        const { key } = yield* apiKeys.create({ userId: user.id, name: "short", expiresAt })
+        yield* apiKeys.authenticate(key)
+        yield* TestClock.adjust(1_999)
+        yield* apiKeys.authenticate(key)
+        yield* TestClock.adjust(1)
+        assert.strictEqual(yield* reasonOf(key), "expired")
+      })
+    )
+
+    it.effect("refuses the key of a user who was disabled", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { key, user } = yield* makeUser
+        yield* sql`UPDATE users SET disabled_at = now() WHERE id = ${user.id}`
+        assert.strictEqual(yield* reasonOf(key.key), "disabled")
+      })
+    )
+
+    it.effect("asks the database once for concurrent requests and for those that follow", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const sql = yield* SqlClient.SqlClient
+        const faults = yield* SqlFaults
+        const { key } = yield* makeUser
+        // A last use of just now, so that nothing is to be written.
+        const now = DateTime.toDateUtc(yield* DateTime.now)
+        yield* sql`UPDATE api_keys SET last_used_at = ${now} WHERE id = ${key.id}`
+        yield* faults.off
+        yield* Effect.all(
+          Array.from({ length: 50 }, () => apiKeys.authenticate(key.key)),
+          { concurrency: "unbounded" }
+        )
+        yield* apiKeys.authenticate(key.key)
+        assert.strictEqual((yield* faults.seen).statements, 1)
+        yield* TestClock.adjust("6 seconds")
+        yield* apiKeys.authenticate(key.key)
+        assert.strictEqual((yield* faults.seen).statements, 2)
+      })
+    )
+
+    it.effect("remembers an unknown key too, until it is made", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const faults = yield* SqlFaults
+        const { user } = yield* makeUser
+        const key = yield* KeyToken.makeKey
+        yield* faults.off
+        assert.strictEqual(yield* reasonOf(key), "unknown")
+        assert.strictEqual(yield* reasonOf(key), "unknown")
+        assert.strictEqual((yield* faults.seen).statements, 1)
+        assert.isTrue(yield* apiKeys.adopt({ userId: user.id, name: "given", expiresAt: null }, key))
+        assert.strictEqual((yield* apiKeys.authenticate(key)).userId, user.id)
+      })
+    )
+
+    it.effect(
+      "outlives a database outage only as long as what it knows is fresh, and recovers by itself",
+      () =>
+        Effect.gen(function* () {
+          const apiKeys = yield* ApiKeys
+          const faults = yield* SqlFaults
+          const { key } = yield* makeUser
+          const { userId } = yield* apiKeys.authenticate(key.key)
+          yield* until(lastUseOf(key.id), (at) => at !== null)
+
+          yield* faults.failStatement(1, "before")
+          yield* TestClock.adjust("4900 millis")
+          assert.strictEqual((yield* apiKeys.authenticate(key.key)).userId, userId)
+          assert.isFalse((yield* faults.seen).failed)
+          yield* TestClock.adjust("101 millis")
+          assert.strictEqual(yield* reasonOf(key.key), "DatabaseUnavailable")
+          assert.strictEqual((yield* apiKeys.authenticate(key.key)).userId, userId)
+        })
+    )
+
+    it.effect("believes nothing longer because the wall clock was set back", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const sql = yield* SqlClient.SqlClient
+        yield* TestClock.adjust("2 hours")
+        const { key } = yield* makeUser
+        yield* apiKeys.authenticate(key.key)
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${key.id}`
+        yield* TestClock.setTime((yield* Clock.currentTimeMillis) - 3_600_000)
+        yield* TestClock.adjust("5001 millis")
+        assert.strictEqual(yield* reasonOf(key.key), "revoked")
+      })
+    )
+  })
+
+  describe("revoke", () => {
+    it.effect("ends the key here at once and in other processes within the staleness", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const other = yield* secondProcess
+        const { key } = yield* makeUser
+        yield* apiKeys.authenticate(key.key)
+        yield* other.authenticate(key.key)
+
+        const revoked = yield* apiKeys.revoke(key.id)
+        assert.isNotNull(revoked.revokedAt)
+        assert.strictEqual(yield* reasonOf(key.key), "revoked")
+        yield* TestClock.adjust("5001 millis")
+        const error = yield* Effect.flip(other.authenticate(key.key))
+        assert.strictEqual(error._tag === "ApiKeyRejected" && error.reason, "revoked")
+      })
+    )
+
+    it.effect("keeps the first time when it is done again, and knows what it can't find", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { key, user } = yield* makeUser
+        const first = yield* apiKeys.revoke(key.id)
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual((yield* apiKeys.revoke(key.id)).revokedAt, first.revokedAt)
+        const unknownId = user.id as string as ApiKeyId
+        assert.strictEqual((yield* Effect.flip(apiKeys.revoke(unknownId)))._tag, "ApiKeyNotFound")
+      })
+    )
+  })
+
+  describe("last use", () => {
+    it.effect("is written beside the request, at most once a minute by all processes together", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const other = yield* secondProcess
+        const sql = yield* SqlClient.SqlClient
+        const { key } = yield* makeUser
+        yield* sql`CREATE TABLE last_uses (id uuid)`
+        yield* sql`CREATE FUNCTION note_last_use() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN INSERT INTO last_uses VALUES (NEW.id); RETURN NEW; END $$`
+        yield* sql`CREATE TRIGGER note_last_use AFTER UPDATE OF last_used_at ON api_keys
+          FOR EACH ROW EXECUTE FUNCTION note_last_use()`
+
+        const useThroughout = Effect.gen(function* () {
+          yield* apiKeys.authenticate(key.key)
+          yield* other.authenticate(key.key)
+          yield* TestClock.adjust("2 seconds")
+        })
+        // Steady use from both processes for just less than a minute, then a use that is due.
+        yield* useThroughout
+        const first = yield* until(lastUseOf(key.id), (at) => at !== null)
+        yield* Effect.repeat(useThroughout, { times: 27 })
+        assert.strictEqual(yield* lastUseOf(key.id), first)
+        yield* TestClock.adjust("10 seconds")
+        yield* useThroughout
+        yield* until(lastUseOf(key.id), (at) => at !== first)
+
+        // Another key's write comes after whatever this key's use may still have had in the queues.
+        for (const process of [apiKeys, other]) {
+          const { key: fence } = yield* makeUser
+          yield* process.authenticate(fence.key)
+          yield* until(lastUseOf(fence.id), (at) => at !== null)
+        }
+        const writes = yield* sql`SELECT id FROM last_uses WHERE id = ${key.id}`
+        assert.strictEqual(writes.length, 2)
+        yield* sql`DROP TRIGGER note_last_use ON api_keys`
+      })
+    )
+
+    it.effect("never fails a request, and is written later if it could not be written now", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const faults = yield* SqlFaults
+        const { key } = yield* makeUser
+        yield* faults.failStatement(2, "before")
+        yield* apiKeys.authenticate(key.key)
+        yield* until(faults.seen, ({ failed }) => failed)
+        assert.isNull(yield* lastUseOf(key.id))
+        yield* faults.off
+        yield* TestClock.adjust("6 seconds")
+        yield* apiKeys.authenticate(key.key)
+        yield* until(lastUseOf(key.id), (at) => at !== null)
+      })
+    )
+  })
+
+  describe("what is stored", () => {
+    it.effect("is a hash and a hint, and nothing else of the key", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const sql = yield* SqlClient.SqlClient
+        const { key, user } = yield* makeUser
+        const text = Redacted.value(key.key)
+        const rows = yield* sql<{ readonly row: string }>`
+          SELECT api_keys::text AS row FROM api_keys WHERE id = ${key.id}`
+        assert.strictEqual(rows.length, 1)
+        assert.isFalse(rows[0]?.row.includes(text.slice(7, 15)))
+        assert.isTrue(rows[0]?.row.includes(Buffer.from(yield* KeyToken.hash(key.key)).toString("hex")))
+
+        const { data, hasMore } = yield* apiKeys.list(user.id)
+        assert.isFalse(hasMore)
+        assert.deepStrictEqual(
+          data.map(({ hint, id, name }) => ({ hint, id, name })),
+          [{ hint: text.slice(-4), id: key.id, name: "a key" }]
+        )
+      })
+    )
+
+    it.effect("is listed in pages, oldest first, and only for its owner", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { key, user } = yield* makeUser
+        const stranger = yield* makeUser
+        const more = yield* Effect.forEach(Array.from({ length: 201 }), () =>
+          apiKeys.create({ userId: user.id, name: "more", expiresAt: null })
+        )
+        const first = yield* apiKeys.list(user.id)
+        assert.isTrue(first.hasMore)
+        const second = yield* apiKeys.list(user.id, first.data.at(-1)?.id)
+        assert.isFalse(second.hasMore)
+        assert.deepStrictEqual(
+          [...first.data, ...second.data].map(({ id }) => id),
+          [key.id, ...more.map(({ id }) => id)]
+        )
+        assert.deepStrictEqual(
+          (yield* apiKeys.list(stranger.user.id)).data.map(({ id }) => id),
+          [stranger.key.id]
+        )
+      })
+    )
+
+    it.effect("is nothing for a user who doesn't exist", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { organization } = yield* makeUser
+        const nobody = organization.id as string as (typeof organization & { userId: never })["userId"]
+        const error = yield* Effect.flip(apiKeys.create({ userId: nobody, name: "x", expiresAt: null }))
+        assert.strictEqual(error._tag, "UserNotFound")
+      })
+    )
+  })
+})
+
+layer(authLayer(testConfig({ auth: { cacheSeconds: 0 } })).pipe(Layer.provideMerge(TestDatabase.layer)))(
+  "ApiKeys that remembers nothing",
+  (it) => {
+    it.effect("sees a revocation by another process at once", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const other = yield* secondProcess
+        const { key } = yield* makeUser
+        yield* apiKeys.authenticate(key.key)
+        yield* other.revoke(key.id)
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual(yield* reasonOf(key.key), "revoked")
+      })
+    )
+  }
+)

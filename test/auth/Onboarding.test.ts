@@ -1,0 +1,131 @@
+import { assert, layer } from "@effect/vitest"
+import { Array as Arr, Context, Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import * as KeyToken from "../../src/auth/KeyToken.ts"
+import { Onboarding } from "../../src/auth/Onboarding.ts"
+import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { authLayer } from "./AccountsFixture.ts"
+
+/** As many processes as there are statements in the way of each other. */
+const processes = 8
+
+const anotherProcess = Effect.map(
+  Layer.build(
+    Layer.fresh(authLayer()).pipe(Layer.provide(Layer.fresh(TestDatabase.client({ connectionsMax: 1 }))))
+  ),
+  (context) => Context.get(context, Onboarding)
+)
+
+const counts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly users: number; readonly keys: number; readonly organizations: number }>`
+    SELECT (SELECT count(*) FROM users)::int AS users, (SELECT count(*) FROM api_keys)::int AS keys,
+      (SELECT count(*) FROM organizations)::int AS organizations`
+  return row
+})
+
+/** Each test begins with a database in which nobody is. */
+const empty = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`TRUNCATE organizations, users, api_keys CASCADE`
+})
+
+layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboarding", (it) => {
+  it.effect("makes the first user and a working key, once", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const onboarding = yield* Onboarding
+      const first = yield* onboarding.firstAccount("admin@localhost", null)
+      if (first.made !== "user") return assert.fail("no user was made")
+      const caller = yield* (yield* ApiKeys).authenticate(first.key)
+      const user = yield* (yield* Accounts).findUserByEmail("admin@localhost")
+      assert.strictEqual(caller.userId, user.id)
+      assert.strictEqual(user.organization, "default")
+      assert.strictEqual(caller.plan, "default")
+      assert.deepStrictEqual(yield* onboarding.firstAccount("admin@localhost", null), { made: "nothing" })
+      assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
+    })
+  )
+
+  it.effect("lets exactly one of several processes that start at once make the first user", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const starts = yield* Effect.all(Arr.makeBy(processes, () => anotherProcess))
+      const results = yield* Effect.all(
+        starts.map((onboarding) => onboarding.firstAccount("admin@localhost", null)),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(results.filter(({ made }) => made === "user").length, 1)
+      assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
+    })
+  )
+
+  it.effect("takes a key that is given, at the first start and at any later one", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const onboarding = yield* Onboarding
+      const apiKeys = yield* ApiKeys
+      const given = yield* KeyToken.makeKey
+      const first = yield* onboarding.firstAccount("Owner@example.com", given)
+      assert.strictEqual(first.made === "user" ? Redacted.value(first.key) : "", Redacted.value(given))
+      const { keyId, userId } = yield* apiKeys.authenticate(given)
+      assert.deepStrictEqual(yield* onboarding.firstAccount("owner@EXAMPLE.com", given), { made: "nothing" })
+      assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
+
+      yield* apiKeys.revoke(keyId)
+      yield* onboarding.firstAccount("owner@example.com", given)
+      const error = yield* Effect.flip(apiKeys.authenticate(given))
+      assert.strictEqual(error._tag === "ApiKeyRejected" && error.reason, "revoked")
+
+      const later = yield* KeyToken.makeKey
+      assert.deepStrictEqual(yield* onboarding.firstAccount("owner@example.com", later), { made: "nothing" })
+      assert.strictEqual((yield* apiKeys.authenticate(later)).userId, userId)
+      yield* onboarding.firstAccount("second@example.com", yield* KeyToken.makeKey)
+      assert.deepStrictEqual(yield* counts, { users: 2, keys: 3, organizations: 1 })
+    })
+  )
+
+  it.effect("gives one key and one user when several processes bring the same key", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const given = yield* KeyToken.makeKey
+      const starts = yield* Effect.all(Arr.makeBy(processes, () => anotherProcess))
+      const results = yield* Effect.all(
+        starts.map((onboarding) => onboarding.firstAccount("admin@localhost", given)),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(results.filter(({ made }) => made === "user").length, 1)
+      assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
+    })
+  )
+
+  it.effect("makes a user with a key, or neither, whichever statement fails", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const accounts = yield* Accounts
+      const onboarding = yield* Onboarding
+      const faults = yield* SqlFaults
+      yield* accounts.createOrganization("acme", "default")
+      const make = onboarding.userWithKey("ada@example.com", "acme")
+      for (const when of ["before", "after"] as const) {
+        for (let n = 1; n <= 20; n++) {
+          yield* faults.failStatement(n, when)
+          const result = yield* Effect.exit(make)
+          const { failed } = yield* faults.seen
+          yield* faults.off
+          const found = yield* counts
+          assert.strictEqual(found?.users, found?.keys, `statement ${n}, ${when}`)
+          if (result._tag === "Success") assert.strictEqual(found?.users, 1)
+          yield* (yield* SqlClient.SqlClient)`TRUNCATE users, api_keys CASCADE`
+          if (!failed) break
+          assert.isBelow(n, 20)
+        }
+      }
+      const { key, user } = yield* make
+      assert.strictEqual((yield* (yield* ApiKeys).authenticate(key.key)).userId, user.id)
+      assert.strictEqual((yield* Effect.flip(make))._tag, "UserExists")
+    })
+  )
+})

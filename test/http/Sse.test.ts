@@ -1,0 +1,64 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { Effect } from "effect"
+import { errorEvent, type EventBody, numberEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
+import { ItemId } from "../../src/domain/Ids.ts"
+import { frame } from "../../src/http/Sse.ts"
+
+const Units = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff })))
+const Text = Schema.Union([Schema.String, Units])
+const textOf = (value: string | ReadonlyArray<number>) =>
+  (typeof value === "string" ? value : String.fromCharCode(...value)).toWellFormed()
+
+const delta = (text: string): EventBody => ({
+  type: "response.output_text.delta",
+  item_id: ItemId.make("019845e1-682f-4b02-a706-3b2422d13aec"),
+  output_index: 3,
+  content_index: 0,
+  delta: text,
+  logprobs: []
+})
+
+/** Reads one frame back, having checked its bytes. */
+const dataOf = (text: string): string => {
+  const match = /^event: message\ndata: ([^\n\r]*)\n\n$/.exec(text)
+  assert.isNotNull(match, "a frame is an event line, a data line and a blank line")
+  return match![1]!
+}
+
+describe("Sse.frame", () => {
+  it.effect.prop(
+    "survives any text, and the prepared template of a delta equals the schema's encoding",
+    [Text, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e9 }))],
+    ([value, sequenceNumber]) =>
+      Effect.gen(function* () {
+        const event = delta(textOf(value))
+        const data = dataOf(frame(event, sequenceNumber))
+        const encoded = yield* Schema.encodeEffect(ResponseEvent)(numberEvent(event, sequenceNumber))
+        assert.deepStrictEqual(JSON.parse(data), encoded)
+        assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
+      })
+  )
+
+  it.effect.prop("survives any text in every other kind of event", [Text], ([value]) =>
+    Effect.gen(function* () {
+      const text = textOf(value)
+      const events: ReadonlyArray<EventBody> = [
+        errorEvent({ type: "server_error", code: "generation_failed", message: text, param: "" }),
+        {
+          type: "response.output_text.done",
+          item_id: ItemId.make("019845e1-682f-4b02-a706-3b2422d13aec"),
+          output_index: 0,
+          content_index: 0,
+          text,
+          logprobs: []
+        }
+      ]
+      for (const event of events) {
+        const data = dataOf(frame(event, 7))
+        assert.deepStrictEqual(JSON.parse(data), yield* Schema.encodeEffect(ResponseEvent)(numberEvent(event, 7)))
+        assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
+      }
+    })
+  )
+})

@@ -1,0 +1,166 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schema, Stream } from "effect"
+import { errorEvent, type EventBody, numberEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
+import { defect } from "../../src/api/Failure.ts"
+import type { ResponseStart } from "../../src/api/ResponseObject.ts"
+import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
+import type { ModelUsage } from "../../src/domain/ModelCall.ts"
+import { collect } from "../../src/responses/Collect.ts"
+import * as Events from "../../src/responses/Events.ts"
+import { assertGrammar } from "../support/StreamGrammar.ts"
+
+const start: ResponseStart = {
+  id: ResponseId.make("019845e1-682f-4b02-a706-3b2422d13aec"),
+  createdAt: 1_795_257_700_065,
+  model: "scripted",
+  conversationId: ConversationId.make("019845e1-682f-4b02-a706-3b2422d13aed"),
+  instructions: null,
+  maxOutputTokens: null,
+  previousResponseId: null
+}
+
+const usage: ModelUsage = {
+  inputTokens: 11,
+  cachedInputTokens: 2,
+  outputTokens: 7,
+  reasoningTokens: 1,
+  source: "provider"
+}
+
+const counter = () => {
+  let next = 0
+  return () => ItemId.make(`00000000-0000-4000-8000-${String(next++).padStart(12, "0")}`)
+}
+
+/** UTF-16 code units of any kind, lone surrogates and NUL included. */
+const AnyText = Schema.Array(
+  Schema.Union([
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff })),
+    Schema.Literals([0, 0xd83d, 0xde00, 0x2028, 0x0a])
+  ])
+)
+const textOf = (units: ReadonlyArray<number>) => String.fromCharCode(...units)
+
+const Ending = Schema.Literals(["stop", "length", "content_filter", "failure", "nothing"])
+const Script = {
+  texts: Schema.Array(AnyText),
+  ending: Ending,
+  batch: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 }))
+}
+
+/** The bodies of a whole generation, its parts handed over in batches. */
+const play = (
+  texts: ReadonlyArray<string>,
+  ending: typeof Ending.Type,
+  batch: number
+): ReadonlyArray<EventBody> => {
+  const parts: Array<Events.GenerationPart> = texts.map((text) => ({ type: "text", text }))
+  if (ending === "stop" || ending === "length" || ending === "content_filter") {
+    parts.push({ type: "finish", reason: ending, usage })
+  }
+  const nextId = counter()
+  let [state, events] = Events.begin(start)
+  const all = [...events]
+  for (let i = 0; i < parts.length; i += batch) {
+    ;[state, events] = Events.steps(state, parts.slice(i, i + batch), nextId)
+    all.push(...events)
+  }
+  all.push(Events.isFinished(state) ? Events.complete(state, 1_795_257_700_999) : errorEvent(defect.body))
+  return all
+}
+
+describe("Events", () => {
+  it.effect.prop(
+    "any script obeys the grammar, and its events encode as their schema says",
+    [Script.texts, Script.ending, Script.batch],
+    ([units, ending, batch]) =>
+      Effect.gen(function* () {
+        const texts = units.map(textOf)
+        const numbered = play(texts, ending, batch).map(numberEvent)
+        const folded = assertGrammar(numbered)
+        const isWhole = ending !== "failure" && ending !== "nothing"
+        assert.strictEqual(folded.last.type, isWhole ? "response.completed" : "error")
+        for (const event of numbered) {
+          assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(ResponseEvent)(event), event)
+        }
+        assert.isTrue(folded.outputText.isWellFormed())
+        assert.notInclude(folded.outputText, "\0")
+        if (isWhole) {
+          const expected = texts.join("").toWellFormed().replaceAll("\0", "\u{fffd}")
+          assert.strictEqual(folded.outputText, expected)
+        }
+      })
+  )
+
+  it.effect.prop(
+    "the JSON body equals the folded stream",
+    [Script.texts, Script.ending, Script.batch],
+    ([units, ending, batch]) =>
+      Effect.gen(function* () {
+        const bodies = play(units.map(textOf), ending, batch)
+        const last = bodies.at(-1)!
+        const exit = yield* Effect.exit(collect(Stream.fromIterable(bodies)))
+        if (last.type === "response.completed") assert.deepStrictEqual(exit, Exit.succeed(last.response))
+        else assert.isTrue(Exit.isFailure(exit))
+      })
+  )
+
+  it("writes one message with one empty delta when a model says nothing", () => {
+    const types = play([], "stop", 1).map((event) => event.type)
+    assert.deepStrictEqual(types, [
+      "response.created",
+      "response.output_item.added",
+      "response.content_part.added",
+      "response.output_text.delta",
+      "response.output_text.done",
+      "response.output_item.done",
+      "response.completed"
+    ])
+  })
+
+  it("never writes an empty delta into a text that has others", () => {
+    const deltas = play(["", "a", "", "b", ""], "stop", 2).filter(
+      (event) => event.type === "response.output_text.delta"
+    )
+    assert.deepStrictEqual(
+      deltas.map((event) => event.delta),
+      ["a", "b"]
+    )
+  })
+
+  it("puts a surrogate pair together that a model cut in two", () => {
+    const deltas = play(["x\ud83d", "\ude00y"], "stop", 1).flatMap((event) =>
+      event.type === "response.output_text.delta" ? [event.delta] : []
+    )
+    assert.deepStrictEqual(deltas, ["x", "\u{1f600}y"])
+  })
+
+  it("ignores what comes after the finish", () => {
+    const nextId = counter()
+    const [started] = Events.begin(start)
+    const [finished] = Events.steps(
+      started,
+      [
+        { type: "text", text: "a" },
+        { type: "finish", reason: "stop", usage }
+      ],
+      nextId
+    )
+    assert.deepStrictEqual(Events.step(finished, { type: "text", text: "late" }, nextId), [finished, []])
+  })
+
+  it("keeps status completed for a cut text and says why it was cut", () => {
+    const last = play(["a"], "length", 1).at(-1)!
+    assert.strictEqual(last.type, "response.completed")
+    if (last.type !== "response.completed") return
+    assert.strictEqual(last.response.status, "completed")
+    assert.deepStrictEqual(last.response.incomplete_details, { reason: "max_output_tokens" })
+    assert.deepStrictEqual(last.response.usage, {
+      input_tokens: 11,
+      input_tokens_details: { cached_tokens: 2 },
+      output_tokens: 7,
+      output_tokens_details: { reasoning_tokens: 1 },
+      total_tokens: 18
+    })
+  })
+})

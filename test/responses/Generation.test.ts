@@ -1,0 +1,136 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Ref, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { ModelFailure } from "../../src/domain/Errors.ts"
+import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
+import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { type Attempt, generate, type Generation } from "../../src/responses/Generation.ts"
+
+const usage: ModelUsage = {
+  inputTokens: 1,
+  cachedInputTokens: 0,
+  outputTokens: 1,
+  reasoningTokens: 0,
+  source: "provider"
+}
+const finish = { type: "finish", reason: "stop", usage } as const
+const text = (value: string) => ({ type: "text", text: value }) as const
+
+const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => {
+  const model: ModelSpec = {
+    id,
+    provider: "scripted",
+    contextWindow: 1000,
+    maxOutputTokens: 100,
+    tools: false,
+    quality: 1,
+    cost: 0
+  }
+  return {
+    model,
+    promptTokens: 1,
+    request: { messages: [], maxOutputTokens: 1, tools: [] },
+    stream: () => stream
+  }
+}
+const failure = (model: string, reason: ModelFailure["reason"] = "refused") =>
+  new ModelFailure({ reason, model, provider: "scripted", detail: "scripted" })
+const failing = (id: string) => attempt(id, Stream.fail(failure(id)))
+
+/** All parts up to the finish. */
+const drain = Effect.fnUntraced(function* (generation: Generation) {
+  const parts: Array<ModelPart> = []
+  while (true) {
+    const next = yield* generation.pull
+    parts.push(...next)
+    if (next.some((part) => part.type === "finish")) return parts
+  }
+})
+
+describe("Generation", () => {
+  it.effect("answers with the first model that puts something out", () =>
+    Effect.gen(function* () {
+      const generation = yield* generate(
+        [
+          failing("a"),
+          attempt("b", Stream.empty),
+          attempt("c", Stream.make(text("hi"), finish)),
+          failing("d")
+        ],
+        15
+      )
+      assert.strictEqual(generation.model.id, "c")
+      assert.deepStrictEqual(yield* drain(generation), [text("hi"), finish])
+    })
+  )
+
+  it.effect("fails with the last model's failure when none puts anything out", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(generate([failing("a"), failing("b")], 15))
+      assert.strictEqual(error.model, "b")
+    })
+  )
+
+  it.effect("closes a model that failed before the next one is asked", () =>
+    Effect.gen(function* () {
+      const closed = yield* Ref.make(false)
+      const first = Stream.fail(failure("a")).pipe(Stream.onExit(() => Ref.set(closed, true)))
+      const second = Stream.fromEffect(Ref.get(closed)).pipe(
+        Stream.flatMap((wasClosed) => Stream.make(text(String(wasClosed)), finish))
+      )
+      const generation = yield* generate([attempt("a", first), attempt("b", second)], 15)
+      assert.deepStrictEqual(yield* drain(generation), [text("true"), finish])
+    })
+  )
+
+  it.effect("begins after the silence with the model that is being tried, and sticks to it", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<ModelPart, ModelFailure>()
+      const slow = attempt("slow", Stream.fromEffect(Deferred.await(gate)))
+      const fiber = yield* Effect.forkChild(
+        generate([slow, attempt("other", Stream.make(text("no"), finish))], 15)
+      )
+      yield* TestClock.adjust("14 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const generation = yield* Fiber.join(fiber)
+      assert.strictEqual(generation.model.id, "slow")
+      yield* Deferred.fail(gate, failure("slow", "cut"))
+      const error = yield* Effect.flip(generation.pull)
+      assert.strictEqual(error.reason, "cut")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("tells a stream that ends without a finish", () =>
+    Effect.gen(function* () {
+      const generation = yield* generate([attempt("a", Stream.make(text("half")))], 15)
+      assert.deepStrictEqual(yield* generation.pull, [text("half")])
+      const error = yield* Effect.flip(generation.pull)
+      assert.strictEqual(error.reason, "no_finish")
+    })
+  )
+
+  it.effect("refuses a tool call where no tool was offered", () =>
+    Effect.gen(function* () {
+      const call: ModelPart = { type: "tool_call", call: { id: "1", name: "calculator", arguments: "{}" } }
+      const generation = yield* generate([attempt("a", Stream.make(call, finish))], 15)
+      const error = yield* Effect.flip(generation.pull)
+      assert.strictEqual(error.reason, "malformed")
+    })
+  )
+
+  it.effect("cancels the model when its scope closes", () =>
+    Effect.gen(function* () {
+      const exits = yield* Ref.make<ReadonlyArray<boolean>>([])
+      const endless = Stream.make(text("a")).pipe(
+        Stream.concat(Stream.never),
+        Stream.onExit((exit) => Ref.update(exits, (all) => [...all, Exit.hasInterrupts(exit)]))
+      )
+      yield* generate([attempt("a", endless)], 15).pipe(
+        Effect.flatMap((generation) => generation.pull),
+        Effect.scoped
+      )
+      assert.strictEqual((yield* Ref.get(exits)).length, 1)
+    })
+  )
+})

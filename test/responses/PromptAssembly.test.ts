@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import type { StoredTurn } from "../../src/domain/Conversation.ts"
+import { ItemId, ResponseId } from "../../src/domain/Ids.ts"
+import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
+import { assemble, leastTokens, type PromptParts, turnTokens } from "../../src/responses/PromptAssembly.ts"
+
+const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
+const id = ItemId.make(uuid)
+
+const user = (text: string): InputMessage => ({
+  id,
+  type: "message",
+  role: "user",
+  content: [{ type: "input_text", text }]
+})
+const answer = (text: string): OutputMessage => ({
+  id,
+  type: "message",
+  status: "completed",
+  role: "assistant",
+  content: [{ type: "output_text", text, annotations: [], logprobs: [] }]
+})
+const call: McpCall = {
+  id,
+  type: "mcp_call",
+  status: "completed",
+  server_label: "builtin",
+  name: "calculator",
+  arguments: '{"expression":"1+1"}',
+  output: "2",
+  error: null,
+  approval_request_id: null
+}
+const turn = (position: number, words: number): StoredTurn => {
+  const input = [user(`question ${position} ${"word ".repeat(words)}`)]
+  const output = [answer(`answer ${position}`)]
+  return {
+    position,
+    responseId: ResponseId.make(uuid),
+    input,
+    output,
+    promptTokens: turnTokens([...input, ...output])
+  }
+}
+const parts = (over: Partial<PromptParts> = {}): PromptParts => ({
+  systemMessage: null,
+  directions: [],
+  history: [],
+  items: [user("now")],
+  ...over
+})
+const small = { contextWindow: 200, tools: false }
+
+describe("PromptAssembly", () => {
+  it("puts the system message, what holds for this response, the history and the message in this order", () => {
+    const { messages } = assemble(
+      parts({ systemMessage: "Be brief.", directions: ["In French.", ""], history: [turn(0, 1)] }),
+      small,
+      10
+    )
+    assert.deepStrictEqual(messages, [
+      { role: "system", text: "Be brief.\n\nIn French." },
+      { role: "user", text: "question 0 word " },
+      { role: "assistant", text: "answer 0", toolCalls: [] },
+      { role: "user", text: "now" }
+    ])
+  })
+
+  it("sends no system message where there is none", () => {
+    assert.deepStrictEqual(assemble(parts(), small, 10).messages, [{ role: "user", text: "now" }])
+  })
+
+  it("replays a tool call as such, and not at all to a model that has no tools", () => {
+    const items = [user("what is 1+1?"), call, user("and now?")]
+    const withTools = assemble(parts({ items }), { contextWindow: 1000, tools: true }, 10).messages
+    assert.deepStrictEqual(withTools.slice(1, 3), [
+      {
+        role: "assistant",
+        text: "",
+        toolCalls: [{ id, name: "calculator", arguments: '{"expression":"1+1"}' }]
+      },
+      { role: "tool", callId: id, name: "calculator", text: "2" }
+    ])
+    assert.strictEqual(
+      assemble(parts({ items }), { contextWindow: 1000, tools: false }, 10).messages.length,
+      2
+    )
+  })
+
+  const Words = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
+  const Window = Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 1500 }))
+  it.effect.prop(
+    "cuts history from the oldest turn on, never within a turn, and never more than it must",
+    [Schema.Array(Words), Window, Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 800 }))],
+    ([words, contextWindow, answerTokens]) =>
+      Effect.sync(() => {
+        const history = words.map((count, position) => turn(position, count))
+        const all = parts({ systemMessage: "Stay.", history })
+        const { messages, promptTokens } = assemble(all, { contextWindow, tools: false }, answerTokens)
+        const kept = messages.flatMap((message) => /^question (\d+)/.exec(message.text)?.[1] ?? [])
+        const answered = messages.flatMap((message) => /^answer (\d+)/.exec(message.text)?.[1] ?? [])
+        assert.deepStrictEqual(kept, answered, "turns are whole")
+        assert.deepStrictEqual(
+          kept,
+          words.map((_, position) => String(position)).slice(words.length - kept.length),
+          "the newest turns are kept"
+        )
+        assert.strictEqual(messages[0]?.role, "system")
+        assert.strictEqual(messages.at(-1)?.text, "now")
+        const least = leastTokens(all)
+        if (kept.length > 0) assert.isAtMost(promptTokens, contextWindow)
+        const next = history[words.length - kept.length - 1]
+        if (next !== undefined) {
+          const room = contextWindow - Math.min(answerTokens, Math.floor(contextWindow / 4))
+          assert.isAbove(
+            promptTokens + next.promptTokens,
+            Math.min(room, contextWindow),
+            "another turn wouldn't fit"
+          )
+        }
+        assert.isAtLeast(promptTokens, least)
+      })
+  )
+})

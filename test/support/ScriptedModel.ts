@@ -1,0 +1,95 @@
+import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
+import { ModelFailure, NoModelAvailable } from "../../src/domain/Errors.ts"
+import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
+import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { type Need, rank, Router } from "../../src/models/Router.ts"
+
+export const scriptedUsage: ModelUsage = {
+  inputTokens: 11,
+  cachedInputTokens: 0,
+  outputTokens: 7,
+  reasoningTokens: 0,
+  source: "provider"
+}
+
+export const text = (value: string): ModelPart => ({ type: "text", text: value })
+export const finish = (reason: "stop" | "length" = "stop"): ModelPart => ({
+  type: "finish",
+  reason,
+  usage: scriptedUsage
+})
+
+/** A model that says these pieces and finishes. */
+export const says = (...pieces: ReadonlyArray<string>): Stream.Stream<ModelPart, ModelFailure> =>
+  Stream.fromIterable([...pieces.map(text), finish()])
+
+export const failure = (reason: ModelFailure["reason"]): ModelFailure =>
+  new ModelFailure({ reason, provider: "scripted", model: "scripted-1", detail: "scripted" })
+
+/** What one call was asked. */
+export interface Asked {
+  readonly model: string
+  readonly request: ModelRequest
+}
+
+const specs: ReadonlyArray<ModelSpec> = ["scripted-1", "scripted-2"].map((id, index) => ({
+  id,
+  provider: "scripted",
+  contextWindow: 4_000,
+  maxOutputTokens: 500,
+  tools: false,
+  quality: 1 - index / 2,
+  cost: 0
+}))
+
+/**
+ * Models that say what a test wrote down for them, call by call, in the order of the calls. A call beyond the script is
+ * a defect, so that no test passes by accident.
+ */
+export class ScriptedModel extends Context.Service<
+  ScriptedModel,
+  {
+    /** Appends to the script. */
+    readonly next: (...streams: ReadonlyArray<Stream.Stream<ModelPart, ModelFailure>>) => Effect.Effect<void>
+    /** What was asked so far, call by call. */
+    readonly asked: Effect.Effect<ReadonlyArray<Asked>>
+    /** Calls whose stream has ended, one way or the other. */
+    readonly ended: Effect.Effect<number>
+    /** What the requests needed of a model. */
+    readonly needs: Effect.Effect<ReadonlyArray<Need>>
+  }
+>()("parley/test/ScriptedModel") {
+  static readonly layer: Layer.Layer<ScriptedModel | Router> = Layer.effectContext(
+    Effect.sync(() => {
+      const script: Array<Stream.Stream<ModelPart, ModelFailure>> = []
+      const asked: Array<Asked> = []
+      const needs: Array<Need> = []
+      let ended = 0
+      const stream = (model: ModelSpec) => (request: ModelRequest) =>
+        Stream.suspend(() => {
+          const next = script.shift()
+          asked.push({ model: model.id, request })
+          if (next === undefined) return Stream.die(new Error("The script has run out"))
+          return next.pipe(Stream.onExit(() => Effect.sync(() => void ended++)))
+        })
+      const scripted = ScriptedModel.of({
+        next: (...streams) => Effect.sync(() => void script.push(...streams)),
+        asked: Effect.sync(() => [...asked]),
+        ended: Effect.sync(() => ended),
+        needs: Effect.sync(() => [...needs])
+      })
+      const router = Router.of({
+        route: (need) => {
+          needs.push(need)
+          const ranked = rank(need, specs).map((one) => ({ ...one, stream: stream(one.model) }))
+          return Arr.isReadonlyArrayNonEmpty(ranked)
+            ? Effect.succeed(ranked)
+            : Effect.fail(new NoModelAvailable({ detail: "scripted" }))
+        },
+        models: Effect.succeed(specs),
+        describe: Effect.succeed("Scripted models answer.")
+      })
+      return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))
+    })
+  )
+}

@@ -1,0 +1,67 @@
+import { Context, DateTime, Effect, Layer, Redacted, References } from "effect"
+import { HttpServer } from "effect/http"
+import { ServiceLayer } from "../../src/App.ts"
+import { AppConfig } from "../../src/AppConfig.ts"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import type { UserId } from "../../src/domain/Ids.ts"
+import { ScriptedModel } from "./ScriptedModel.ts"
+import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
+import { TestDatabase } from "./TestDatabase.ts"
+
+export interface TestUser {
+  readonly id: UserId
+  readonly email: string
+  readonly key: string
+}
+
+/** The service on a free port, with two users who are strangers to each other. */
+export class TestApp extends Context.Service<
+  TestApp,
+  {
+    readonly url: string
+    readonly alice: TestUser
+    readonly bob: TestUser
+  }
+>()("parley/test/TestApp") {
+  static readonly layerNoDeps = Layer.effect(
+    TestApp,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const keys = yield* ApiKeys
+      const server = yield* HttpServer.HttpServer
+      const user = Effect.fnUntraced(function* (name: string) {
+        const email = `${name}@example.test`
+        yield* accounts.createOrganization(`${name}'s`, "default")
+        const { id } = yield* accounts.createUser(email, `${name}'s`)
+        const expiresAt = DateTime.add(yield* DateTime.now, { hours: 1 })
+        const { key } = yield* keys.create({ userId: id, name: "test", expiresAt })
+        return { id, email, key: Redacted.value(key) }
+      })
+      return TestApp.of({
+        url: HttpServer.formatAddress(server.address),
+        alice: yield* user("alice"),
+        bob: yield* user("bob")
+      })
+    })
+  )
+
+  /** The service with scripted models and a database of its own. */
+  static readonly layer = (overrides: SettingsOverrides = {}) =>
+    TestApp.layerOn(TestDatabase.layer, overrides)
+
+  /** The same on another kind of test database. */
+  static readonly layerOn = <A, E>(
+    database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
+    overrides: SettingsOverrides = {}
+  ) =>
+    TestApp.layerNoDeps.pipe(
+      Layer.provideMerge(ServiceLayer),
+      Layer.provideMerge(ScriptedModel.layer),
+      Layer.provideMerge(database),
+      Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),
+      // The tests provoke what would be logged; a test that is about the log sets its own level.
+      Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
+      Layer.orDie
+    )
+}

@@ -1,0 +1,49 @@
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Settings } from "../../src/AppConfig.ts"
+
+/** What a test wants to be different: any field, at any depth. */
+export type SettingsOverrides = {
+  readonly [Field in keyof Settings]?: Settings[Field] extends string
+    ? Settings[Field]
+    : Partial<Settings[Field]>
+}
+
+/**
+ * Settings for a test: the defaults, except that the port is a free one and that nothing outlives the test for long. A test
+ * that writes to the data directory gives its own.
+ */
+export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
+  dataDir: overrides.dataDir ?? join(tmpdir(), "parley-test"),
+  logLevel: overrides.logLevel ?? "error",
+  http: {
+    host: "127.0.0.1",
+    port: 0,
+    bodyBytesMax: 4_194_304,
+    requestSeconds: 60,
+    headersSeconds: 20,
+    shutdownGraceSeconds: 5,
+    openapiPublic: false,
+    ...overrides.http
+  },
+  stream: { beginSeconds: 15, keepaliveSeconds: 15, ...overrides.stream },
+  database: { url: null, connectionsMax: 10, connectSeconds: 5, statementSeconds: 15, ...overrides.database },
+  auth: {
+    adminKey: null,
+    initApiKey: null,
+    initUserEmail: "admin@localhost",
+    cacheSeconds: 5,
+    ...overrides.auth
+  },
+  models: {
+    file: null,
+    openaiBaseUrl: null,
+    openaiApiKey: null,
+    openaiModel: null,
+    connectSeconds: 10,
+    firstTokenSeconds: 120,
+    idleSeconds: 60,
+    ...overrides.models
+  },
+  conversations: { leaseSeconds: 30, turnWaitSeconds: 120, ...overrides.conversations }
+})

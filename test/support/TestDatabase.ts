@@ -1,0 +1,115 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import type { SqlClient } from "effect/sql"
+import { SqlError } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { inject } from "vitest"
+import { Database } from "../../src/sql/Database.ts"
+import { clientContext, makeDatabaseClient, wrapConnections } from "../../src/sql/DatabaseClient.ts"
+import type { ClientLimits } from "../../src/sql/DatabaseClient.ts"
+import { onServer, urlOfDatabase } from "./TestServer.ts"
+
+/** Limits as in production, with a pool small enough that waiting for a connection happens. */
+const defaultLimits: ClientLimits = { connectionsMax: 5, connectSeconds: 5, statementSeconds: 15 }
+
+type Clients = Database | SqlClient.SqlClient | PgClient.PgClient
+
+/** A migrated PostgreSQL database of one test file's own, dropped at the end. */
+export class TestDatabase extends Context.Service<
+  TestDatabase,
+  {
+    /** For a second client (`Database.layerAddress({ url }, limits)`), or as DATABASE_URL of a child process. */
+    readonly url: Redacted.Redacted
+  }
+>()("parley/test/TestDatabase") {
+  /** The database alone, without a client. */
+  static readonly clone: Layer.Layer<TestDatabase> = Layer.effect(
+    TestDatabase,
+    Effect.gen(function* () {
+      const { template, url } = inject("testServer")
+      const name = `parley_test_${randomUUID().replaceAll("-", "")}`
+      yield* Effect.acquireRelease(onServer(url, `CREATE DATABASE ${name} TEMPLATE ${template}`), () =>
+        Effect.orDie(onServer(url, `DROP DATABASE ${name} WITH (FORCE)`))
+      )
+      return { url: Redacted.make(urlOfDatabase(url, name)) }
+    }).pipe(Effect.orDie)
+  )
+
+  /** One more client of the database, with a pool of its own, as another process would have. */
+  static readonly client = (limits: Partial<ClientLimits> = {}): Layer.Layer<Clients, never, TestDatabase> =>
+    Layer.unwrap(
+      Effect.map(TestDatabase, ({ url }) => Database.layerAddress({ url }, { ...defaultLimits, ...limits }))
+    ).pipe(Layer.orDie)
+
+  /** A database and a client of it. */
+  static readonly layer: Layer.Layer<TestDatabase | Clients> = Layer.provideMerge(
+    TestDatabase.client(),
+    TestDatabase.clone
+  )
+
+  /** The same, with a client whose connection can be made to break at a chosen statement. */
+  static readonly layerFailing: Layer.Layer<TestDatabase | Clients | SqlFaults> = Layer.suspend(() =>
+    Layer.provideMerge(SqlFaults.layer, TestDatabase.layer)
+  )
+}
+
+/** Breaks the connection at a chosen statement. Transaction control (BEGIN, COMMIT, ROLLBACK) counts as a statement. */
+export class SqlFaults extends Context.Service<
+  SqlFaults,
+  {
+    /**
+     * Counts from one again, and breaks the connection of the n-th statement: `before` it reaches the server, or `after`
+     * the server has done it, so that only the answer is lost.
+     */
+    readonly failStatement: (n: number, when: "before" | "after") => Effect.Effect<void>
+    /** Counts from one again, and lets every statement through. */
+    readonly off: Effect.Effect<void>
+    /** Statements since the last `failStatement` or `off`, and whether the chosen one was among them. */
+    readonly seen: Effect.Effect<{ readonly statements: number; readonly failed: boolean }>
+  }
+>()("parley/test/SqlFaults") {
+  /** Puts a client with faults in place of the one below it. */
+  static readonly layer: Layer.Layer<
+    SqlFaults | SqlClient.SqlClient | PgClient.PgClient,
+    never,
+    TestDatabase
+  > = Layer.effectContext(
+    Effect.gen(function* () {
+      const { url } = yield* TestDatabase
+      const pool = yield* makeDatabaseClient({ url }, defaultLimits)
+      let statements = 0
+      let chosen: { readonly n: number; readonly when: "before" | "after" } | null = null
+      const client = yield* wrapConnections(pool, {
+        acquire: (connection) => connection,
+        run: (statement, connection) =>
+          Effect.suspend(() => {
+            statements++
+            if (chosen === null || statements !== chosen.n) return statement
+            const breakIt = connection
+              .executeUnprepared("SELECT pg_terminate_backend(pg_backend_pid())", [], undefined)
+              .pipe(Effect.ignore, Effect.andThen(Effect.fail(broken())))
+            return chosen.when === "before" ? breakIt : Effect.andThen(statement, breakIt)
+          })
+      })
+      const choose = (choice: typeof chosen) =>
+        Effect.sync(() => {
+          statements = 0
+          chosen = choice
+        })
+      return Context.add(clientContext(client), SqlFaults, {
+        failStatement: (n, when) => choose({ n, when }),
+        off: choose(null),
+        seen: Effect.sync(() => ({ statements, failed: chosen !== null && statements >= chosen.n }))
+      })
+    }).pipe(Effect.orDie)
+  ).pipe(Layer.provide(Reactivity.layer))
+}
+
+const broken = (): SqlError.SqlError =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({
+      cause: new Error("The test broke the connection"),
+      operation: "query"
+    })
+  })
