@@ -12,13 +12,15 @@ const packagesOf = (path) => {
   }
 }
 
-const suits = (list, here) => list === undefined || list.includes(here)
-
-/** Packages for another platform are rightly missing; so may those be that want a certain C library. */
+/**
+ * Of the optional packages those count that are made for this platform. Others may rightly be missing: those that come
+ * with a package for another platform, and those that ask for a certain C library.
+ */
 const isWanted = (entry, dev) => {
   if (entry.dev === true && !dev) return false
   if (entry.optional !== true && entry.devOptional !== true) return entry.peer !== true
-  return entry.libc === undefined && suits(entry.os, process.platform) && suits(entry.cpu, process.arch)
+  const isForHere = entry.os?.includes(process.platform) && entry.cpu?.includes(process.arch)
+  return isForHere === true && entry.libc === undefined
 }
 
 /** npm writes node_modules/.package-lock.json last, so that it says what a finished installation holds. */

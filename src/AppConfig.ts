@@ -272,16 +272,22 @@ export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescr
   })
 }
 
-/** The table of the README. */
+const tableHead = ["name", "default", "what it is, and what is allowed"]
+
+const tableCells = ({ allowed, default: text, description, name, secret }: Setting<unknown>) =>
+  [
+    secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``,
+    text === null ? "" : `\`${text}\``,
+    `${description}. Allowed: ${allowed}.`
+  ].map((cell) => cell.replaceAll("|", "\\|"))
+
+/** The table of the README, laid out as the formatter wants it. */
 export const settingsMarkdown = (): string => {
-  const line = (cells: ReadonlyArray<string>) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`
-  const described = rows.map((row) =>
-    line([
-      row.secret ? `\`${row.name}\` or \`${row.name}_FILE\`` : `\`${row.name}\``,
-      row.default === null ? "" : `\`${row.default}\``,
-      `${row.description}. Allowed: ${row.allowed}.`
-    ])
+  const body = rows.map(tableCells)
+  const widths = tableHead.map((head, column) =>
+    Math.max(...[head, ...body.map((cells) => cells[column] ?? "")].map((cell) => cell.length))
   )
-  return [line(["name", "default", "what it is"]), line(["---", "---", "---"]), ...described].join("\n")
+  const line = (cells: ReadonlyArray<string>) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
+  return [tableHead, widths.map((width) => "-".repeat(width)), ...body].map(line).join("\n")
 }

@@ -135,6 +135,7 @@ export const visibleText = (charactersMin: number, charactersMax: number): Rule<
   )
 
 /** Whether the key's check is right is known to the room that makes keys. */
-export const apiKey: Rule<string> = texts("parley_ and then letters and digits", (text) =>
-  /^parley_[0-9A-Za-z]{27,180}$/.test(text)
+export const apiKey: Rule<string> = texts(
+  "a key of this service: parley_ and then letters and digits",
+  (text) => /^parley_[0-9A-Za-z]{27,180}$/.test(text)
 )

@@ -103,7 +103,7 @@ export const settingsTable = {
     }),
     initApiKey: Setting.secret(Setting.apiKey, {
       name: "PARLEY_INIT_API_KEY",
-      example: "parley_THIRTY_NINE_LETTERS_AND_DIGITS",
+      example: `parley_${"X".repeat(39)}`,
       description: "API key that the first start gives the first user, for unattended starts"
     }),
     initUserEmail: Setting.withDefault(Setting.email, {
@@ -132,12 +132,12 @@ export const settingsTable = {
     openaiApiKey: Setting.secret(Setting.visibleText(1, 4_096), {
       name: "OPENAI_API_KEY",
       example: "sk-YOUR_KEY",
-      description: "The key that this server wants"
+      description: "The key that the server at OPENAI_BASE_URL wants"
     }),
     openaiModel: Setting.optional(Setting.visibleText(1, 200), {
       name: "OPENAI_MODEL",
       example: "gpt-oss-20b",
-      description: "The model to use there; without it the server is asked for its list"
+      description: "The model to use at OPENAI_BASE_URL; without it the server is asked for its list"
     }),
     connectSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
       name: "PARLEY_MODEL_CONNECT_SECONDS",

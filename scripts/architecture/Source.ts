@@ -59,10 +59,10 @@ export const nameOf = (node: unknown): string | null => {
   return typeof name === "string" ? name : null
 }
 
-/** `process.env`, `Date.now` and the like, as text; null when the node isn't of that shape. */
+/** `process.env`, `Date.now` and the like: the last two names of a chain. Null when the node isn't of that shape. */
 export const memberName = (node: SyntaxNode): string | null => {
-  if (node.type !== "MemberExpression") return null
-  const object = nameOf(node["object"])
+  if (node.type !== "MemberExpression" || !isNode(node["object"])) return null
+  const object = nameOf(node["object"]) ?? nameOf(node["object"]["property"])
   const property = nameOf(node["property"])
   return object === null || property === null ? null : `${object}.${property}`
 }

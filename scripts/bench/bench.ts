@@ -100,7 +100,7 @@ const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> =>
   }
   if (!existsSync(options.entry))
     throw new Error(`${options.entry} is not there: run \`npm run build\` first`)
-  const server = new OwnServer(fleet, parleyRecipe(options.entry, upstreamPort, directory))
+  const server = new OwnServer(fleet, parleyRecipe(options, upstreamPort, directory))
   await server.start()
   return server
 }
@@ -141,11 +141,10 @@ const main = async (options: Options): Promise<boolean> => {
   // A database that runs as another account than root must be able to reach its files.
   chmodSync(directory, 0o755)
   const fleet = new Fleet(directory, coresToUse(options.pin))
+  // Registered after the fleet's own last resort, so that nobody writes here any more.
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
   const leave = (exitCode: number): void => {
-    void fleet.stopAll().finally(() => {
-      rmSync(directory, { recursive: true, force: true })
-      process.exit(exitCode)
-    })
+    void fleet.stopAll().finally(() => process.exit(exitCode))
   }
   process.once("SIGINT", () => leave(130))
   process.once("SIGTERM", () => leave(143))
@@ -157,7 +156,6 @@ const main = async (options: Options): Promise<boolean> => {
     return await (options.selfCheck ? selfCheck(bench) : benchmark(bench))
   } finally {
     await fleet.stopAll()
-    rmSync(directory, { recursive: true, force: true })
   }
 }
 

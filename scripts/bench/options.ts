@@ -12,6 +12,7 @@ export interface Options {
   readonly strict: boolean
   readonly selfCheck: boolean
   readonly entry: string
+  readonly profile: string | null
   readonly streams: number | null
   /** Words for the raw translator, for instance `fold=1`. */
   readonly raw: ReadonlyArray<string>
@@ -36,6 +37,7 @@ export const help = `Measures Parley beside a plain node:http translator (raw), 
   --out FILE        writes all samples as JSON
   --strict          exit code 1 also when a figure misses its bound
   --entry FILE      the program to measure (dist/main.js)
+  --profile DIR     writes a V8 processor profile of that program there (not for figures: it costs time)
   --raw WORDS       words for raw.ts, for instance fold=1: JSON answers from a stream
   --no-pin          leave the servers on all processors, even where taskset exists
   --target URL      measure a server that runs already, which asks the mock model server
@@ -65,6 +67,7 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
       strict: { type: "boolean", default: false },
       "self-check": { type: "boolean", default: false },
       entry: { type: "string" },
+      profile: { type: "string" },
       streams: { type: "string" },
       raw: { type: "string", default: "" },
       target: { type: "string" },
@@ -89,6 +92,7 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
     strict: values.strict,
     selfCheck: values["self-check"],
     entry: values.entry ?? new URL("../../dist/main.js", import.meta.url).pathname,
+    profile: values.profile ?? null,
     streams: values.streams === undefined ? null : wholeNumber("streams", values.streams),
     raw: values.raw.split(" ").filter((word) => word !== ""),
     target,

@@ -1,19 +1,24 @@
 import { randomBytes } from "node:crypto"
 import { mkdtempSync } from "node:fs"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { Redacted } from "effect"
 import { fromBytes, keyPrefix } from "../../src/auth/KeyToken.ts"
+import type { Options } from "./options.ts"
+import { commandWords, descendants } from "./procfs.ts"
 import type { Recipe } from "./server.ts"
 
 /** Parley as it is measured: the bundle, its embedded database, the mock model server as its only model. */
 
 const graceSeconds = 2
 
-export const parleyRecipe = (entry: string, upstreamPort: number, directory: string): Recipe => {
+export const parleyRecipe = (options: Options, upstreamPort: number, directory: string): Recipe => {
+  const { entry, profile } = options
+  const profiling =
+    profile === null ? [] : ["--cpu-prof", "--cpu-prof-interval=500", `--cpu-prof-dir=${resolve(profile)}`]
   const key = Redacted.value(fromBytes(keyPrefix, randomBytes(24)))
   return {
     name: "parley",
-    args: [entry],
+    args: [...profiling, entry],
     environment: {
       PARLEY_DATA_DIR: mkdtempSync(join(directory, "data-")),
       PARLEY_INIT_API_KEY: key,
@@ -22,8 +27,22 @@ export const parleyRecipe = (entry: string, upstreamPort: number, directory: str
       OPENAI_API_KEY: "bench",
       OPENAI_MODEL: "bench-model-1"
     },
+    coldEnvironment: (runningPid) => ({
+      PARLEY_DATA_DIR: mkdtempSync(join(directory, "cold-")),
+      DATABASE_URL: databaseUrl(runningPid)
+    }),
     readyPath: "/readyz",
     path: "/v1/responses",
     key
   }
+}
+
+const socketsSetting = "unix_socket_directories="
+
+/** The embedded database of a running service, as a URL: it tells PostgreSQL on its command line where its socket is. */
+const databaseUrl = (pid: number): string => {
+  const words = descendants(pid).flatMap((mark) => commandWords(mark.pid))
+  const directory = words.find((word) => word.startsWith(socketsSetting))?.slice(socketsSetting.length)
+  if (directory === undefined) throw new Error("the service has no embedded database")
+  return `postgres://parley@localhost/postgres?host=${encodeURIComponent(directory)}`
 }

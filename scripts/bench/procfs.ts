@@ -56,6 +56,10 @@ export interface ProcessMark {
 export const stillThere = (mark: ProcessMark): boolean =>
   field(mark.pid, 19) === mark.startedAt && statFields(mark.pid)?.[0] !== "Z"
 
+/** The words of the command that a process was started with. */
+export const commandWords = (pid: number): ReadonlyArray<string> =>
+  read(`/proc/${pid}/cmdline`)?.split("\0") ?? []
+
 export const descendants = (root: number): ReadonlyArray<ProcessMark> => {
   const children = new Map<number, Array<number>>()
   for (const name of readdirSync("/proc")) {

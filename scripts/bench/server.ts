@@ -14,8 +14,8 @@ export interface Recipe {
   readonly name: string
   readonly args: ReadonlyArray<string>
   readonly environment: Readonly<Record<string, string>>
-  /** What changes for a cold start: the address of a database that is already up. */
-  readonly coldEnvironment?: () => Readonly<Record<string, string>>
+  /** What changes for a cold start beside the running server: it uses the database of that one. */
+  readonly coldEnvironment?: (runningPid: number) => Readonly<Record<string, string>>
   readonly readyPath: string
   readonly path: string
   readonly key: string | null
@@ -95,7 +95,7 @@ export class OwnServer implements Server {
   async coldStart(): Promise<number> {
     const before = this.port
     const begun = performance.now()
-    const environment = { ...this.recipe.environment, ...this.recipe.coldEnvironment?.() }
+    const environment = { ...this.recipe.environment, ...this.recipe.coldEnvironment?.(this.pid) }
     const cold = await this.launch(environment, "any")
     const seconds = (performance.now() - begun) / 1000
     this.port = before

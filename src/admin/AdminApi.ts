@@ -83,7 +83,7 @@ export class AdminAuthentication extends HttpApiMiddleware.Service<AdminAuthenti
 class AccountsGroup extends HttpApiGroup.make("accounts")
   .add(
     HttpApiEndpoint.get("listOrganizations", "/organizations", {
-      query: { after: Schema.optionalKey(OrganizationId) },
+      query: { after: Schema.optional(OrganizationId) },
       success: pageOf(OrganizationBody)
     }),
     HttpApiEndpoint.post("createOrganization", "/organizations", {
@@ -95,7 +95,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }),
     HttpApiEndpoint.get("listUsers", "/users", {
-      query: { after: Schema.optionalKey(UserId) },
+      query: { after: Schema.optional(UserId) },
       success: pageOf(UserBody)
     }),
     HttpApiEndpoint.post("createUser", "/users", {
@@ -108,7 +108,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }),
     HttpApiEndpoint.get("listKeys", "/keys", {
-      query: { email: Email, after: Schema.optionalKey(ApiKeyId) },
+      query: { email: Email, after: Schema.optional(ApiKeyId) },
       success: pageOf(KeyBody)
     }),
     HttpApiEndpoint.post("createKey", "/keys", {

@@ -1,11 +1,11 @@
 import { DateTime, Duration, Effect, FileSystem } from "effect"
 import { statfs } from "node:fs/promises"
-import { AppConfig, unknownVariables } from "../AppConfig.ts"
+import { AppConfig } from "../AppConfig.ts"
 import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
-import type { Check } from "./AdminApi.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { check, settingsChecks } from "./SettingsChecks.ts"
 
 /** Less free space than this is worth a warning, or stops the embedded database soon. */
 const spaceMebibytesLow = 2_048
@@ -13,8 +13,6 @@ const spaceMebibytesMin = 256
 
 /** Clocks that differ by more are worth a warning: keys expire and days begin by them. */
 const clockSecondsMax = 5
-
-const check = (name: string, status: Check["status"], detail: string): Check => ({ name, status, detail })
 
 const database = Effect.gen(function* () {
   const { facts } = yield* DatabaseReport
@@ -83,30 +81,6 @@ const adminKeyFile = Effect.gen(function* () {
     )
   )
 )
-
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || host.startsWith("127.")
-
-/** What the settings allow but the operator may not have meant. */
-export const settingsChecks = Effect.gen(function* () {
-  const { http } = yield* AppConfig
-  const unknown = yield* unknownVariables
-  const checks: ReadonlyArray<Check> = [
-    ...(unknown.length === 0
-      ? []
-      : [check("settings", "warning", `These variables mean nothing here: ${unknown.join(", ")}.`)]),
-    ...(isLoopback(http.host)
-      ? []
-      : [
-          check(
-            "settings",
-            "warning",
-            `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`
-          )
-        ])
-  ]
-  return checks.length === 0 ? [check("settings", "ok", "Nothing to say against them.")] : checks
-})
 
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {

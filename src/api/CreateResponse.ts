@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain/Ids.ts"
 
 /** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
@@ -17,6 +17,10 @@ const storable = Schema.makeFilter((text: string) => !text.includes("\0") && tex
 
 const Text = Schema.String.check(storable)
 
+/** An id in either case; the service itself writes small letters. */
+const idOf = <Id extends Schema.Codec<string, string>>(id: Id) =>
+  Schema.String.check(Schema.isUUID()).pipe(Schema.decodeTo(id, SchemaTransformation.toLowerCase()))
+
 /** Absent and null mean the same. */
 const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
@@ -27,7 +31,7 @@ const InputTextPart = Schema.Struct({
 
 const InputFilePart = Schema.Struct({
   type: Schema.Literal("input_file"),
-  file_id: FileId
+  file_id: idOf(FileId)
 }).annotate({ identifier: "InputFilePart", description: "A file uploaded before, by its id." })
 
 const OutputTextPart = Schema.Struct({
@@ -61,7 +65,7 @@ export type ContentItem = typeof ContentItem.Type
 
 export const ItemReference = Schema.Struct({
   type: Schema.Literal("item_reference"),
-  id: ItemId
+  id: idOf(ItemId)
 }).annotate({ identifier: "ItemReference", description: "An item of an earlier turn of the same user." })
 
 /** Items that clients replay along with messages. They may become context; they are never run again. */
@@ -107,7 +111,7 @@ const Input = Schema.Union([
 
 const MaxOutputTokens = Schema.Int.check(Schema.isGreaterThan(0, { expected: "a positive integer" }))
 
-const ConversationReference = Schema.Union([ConversationId, Schema.Struct({ id: ConversationId })]).annotate({
+const ConversationReference = Schema.Union([idOf(ConversationId), Schema.Struct({ id: idOf(ConversationId) })]).annotate({
   expected: "the id of a conversation, or an object with its id"
 })
 
@@ -122,17 +126,17 @@ export const CreateResponse = Schema.Struct({
     default: true
   }),
   instructions: maybe(Text).annotate({ description: "The system prompt for this response." }),
-  conversation_id: maybe(ConversationId).annotate({
+  conversation_id: maybe(idOf(ConversationId)).annotate({
     description: "The conversation to append to. Without it the request is stateless."
   }),
-  project_id: maybe(ProjectId).annotate({ description: "The project whose files are searched." }),
+  project_id: maybe(idOf(ProjectId)).annotate({ description: "The project whose files are searched." }),
   max_output_tokens: maybe(MaxOutputTokens).annotate({
     description: "Upper bound on generated tokens; clamped to the chosen model's own maximum."
   }),
   conversation: maybe(ConversationReference).annotate({
     description: "Another way to name the conversation."
   }),
-  previous_response_id: maybe(ResponseId).annotate({
+  previous_response_id: maybe(idOf(ResponseId)).annotate({
     description: "Names the conversation of that response."
   })
 }).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })

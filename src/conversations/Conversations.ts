@@ -103,7 +103,7 @@ export class Conversations extends Context.Service<
           Effect.forkIn(serviceScope, { startImmediately: true })
         )
         return { turn, stored: Deferred.await(stored) }
-      })
+      }, Effect.uninterruptible)
 
       /** Asks for the lease again and again, with growing pauses, until it is free or the time is up. */
       const pollLease = Effect.fnUntraced(function* (userId: UserId, id: ConversationId, startedAt: number) {
@@ -127,7 +127,7 @@ export class Conversations extends Context.Service<
           if (answer._tag === "Busy") return null
           const { fence, systemMessage, turnCount } = answer
           const turn: OpenTurn = { conversationId, turnCount, systemMessage, fence }
-          yield* held.hold(userId, turn, storedAlready)
+          yield* held.hold(userId, turn, null)
           return turn
         }).pipe(Effect.uninterruptible)
 
@@ -165,7 +165,19 @@ export class Conversations extends Context.Service<
       const commit = Effect.fn("Conversations.commit")(function* (turn: OpenTurn, content: CommitTurn) {
         const holder = held.find(turn.conversationId)
         const own = holder?.turn.fence === turn.fence ? holder : undefined
-        if (own !== undefined) yield* Deferred.await(own.stored)
+        if (own === undefined) return yield* commitStored(turn, content)
+        if (own.stored !== null) yield* Deferred.await(own.stored)
+        own.state = "committing"
+        yield* commitStored(turn, content).pipe(
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              own.state = Exit.isSuccess(exit) ? "committed" : "open"
+            })
+          )
+        )
+      })
+
+      const commitStored = Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn) {
         const stored = yield* turns.commit(turn, content).pipe(
           orUnavailable,
           // A lost answer leaves open whether the turn is there; asking again finds out, or stores it.
@@ -174,7 +186,6 @@ export class Conversations extends Context.Service<
           )
         )
         if (!stored) return yield* new TurnLeaseLost()
-        if (own !== undefined) own.committed = true
       })
 
       const lost = (turn: OpenTurn) =>
@@ -203,9 +214,6 @@ export class Conversations extends Context.Service<
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
-
-const storedAlready = Deferred.makeUnsafe<void>()
-Deferred.doneUnsafe(storedAlready, Effect.void)
 
 const busy = (waitedMillis: number): ConversationBusy =>
   new ConversationBusy({ waitedSeconds: Math.round(waitedMillis / 1000) })

@@ -11,13 +11,13 @@ import type { LeaseTable } from "./LeaseTable.ts"
 export interface HeldTurn {
   readonly userId: UserId
   readonly turn: OpenTurn
-  /** Completes when the conversation's row is in the database. */
-  readonly stored: Deferred.Deferred<void, DatabaseUnavailable>
+  /** Completes when the conversation's row is in the database; null when it was there before. */
+  readonly stored: Deferred.Deferred<void, DatabaseUnavailable> | null
   readonly lost: Deferred.Deferred<never, TurnLeaseLost>
   /** When the last renewal that succeeded was asked for, in milliseconds of the monotonic clock. */
   renewedAt: number
-  /** Committing gives the lease back, so that there is nothing to renew or release any more. */
-  committed: boolean
+  /** A commit gives the lease back, so a renewal that comes too late for it is no loss. */
+  state: "open" | "committing" | "committed"
 }
 
 export interface HeldTurns {
@@ -26,7 +26,7 @@ export interface HeldTurns {
   readonly hold: (
     userId: UserId,
     turn: OpenTurn,
-    stored: Deferred.Deferred<void, DatabaseUnavailable>
+    stored: HeldTurn["stored"]
   ) => Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -34,6 +34,8 @@ export interface HeldTurns {
 const beatsPerLease = 3
 /** Wait after a renewal that failed. */
 const retrySeconds = 1
+/** How long the end of a request may wait for a lease to be given back; after that it ends by itself. */
+const releaseSeconds = 5
 /** Leases renewed by one statement. */
 const leasesPerStatementMax = 1000
 
@@ -47,7 +49,9 @@ export const makeHeldTurns = Effect.fnUntraced(function* (leases: LeaseTable, le
   const leaseMillis = leaseSeconds * 1000
   const beatMillis = leaseMillis / beatsPerLease
 
-  const lose = (entry: HeldTurn) => Deferred.doneUnsafe(entry.lost, Effect.fail(new TurnLeaseLost()))
+  const lose = (entry: HeldTurn) => {
+    if (entry.state === "open") Deferred.doneUnsafe(entry.lost, Effect.fail(new TurnLeaseLost()))
+  }
 
   const renewSome = Effect.fnUntraced(function* (entries: ReadonlyArray<HeldTurn>) {
     const askedAt = yield* monotonicMillis
@@ -56,14 +60,14 @@ export const makeHeldTurns = Effect.fnUntraced(function* (leases: LeaseTable, le
     )
     for (const entry of entries) {
       if (renewed.has(entry.turn.conversationId)) entry.renewedAt = askedAt
-      else if (!entry.committed) lose(entry)
+      else lose(entry)
     }
   })
 
   /** True when every lease could be asked for. */
   const renewAll = Effect.gen(function* () {
     const entries = [...held.values()].filter(
-      (entry) => !entry.committed && Deferred.isDoneUnsafe(entry.stored)
+      ({ state, stored }) => state !== "committed" && (stored === null || Deferred.isDoneUnsafe(stored))
     )
     for (let from = 0; from < entries.length; from += leasesPerStatementMax) {
       yield* renewSome(entries.slice(from, from + leasesPerStatementMax))
@@ -80,34 +84,32 @@ export const makeHeldTurns = Effect.fnUntraced(function* (leases: LeaseTable, le
       const renewed = yield* renewAll
       const now = yield* monotonicMillis
       for (const entry of held.values()) {
-        if (!entry.committed && now - entry.renewedAt >= leaseMillis) lose(entry)
+        if (now - entry.renewedAt >= leaseMillis) lose(entry)
       }
       yield* Effect.sleep(renewed ? beatMillis : Math.min(retrySeconds * 1000, beatMillis))
     }
   }).pipe(Effect.forkScoped)
 
+  const release = ({ state, stored, turn }: HeldTurn) =>
+    Effect.gen(function* () {
+      // A row that is still being written is waited for; otherwise its lease would stay until it ends by itself.
+      if (stored !== null) yield* Effect.exit(Deferred.await(stored))
+      if (state !== "committed") yield* leases.release(turn)
+    }).pipe(orUnavailable, Effect.timeoutOption(`${releaseSeconds} seconds`), Effect.ignore)
+
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
     Effect.acquireRelease(
       Effect.gen(function* () {
         const lost = yield* Deferred.make<never, TurnLeaseLost>()
-        const entry: HeldTurn = {
-          userId,
-          turn,
-          stored,
-          lost,
-          renewedAt: yield* monotonicMillis,
-          committed: false
-        }
+        const renewedAt = yield* monotonicMillis
+        const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, state: "open" }
         held.set(turn.conversationId, entry)
         return entry
       }),
       (entry) =>
-        // A row that is still being written is written first; otherwise its lease would stay until it ends by itself.
-        Effect.exit(Deferred.await(stored)).pipe(
-          Effect.andThen(Effect.suspend(() => (entry.committed ? Effect.void : leases.release(entry.turn)))),
-          orUnavailable,
-          Effect.ignore,
-          Effect.ensuring(Effect.sync(() => held.delete(turn.conversationId)))
+        Effect.ensuring(
+          release(entry),
+          Effect.sync(() => held.delete(turn.conversationId))
         )
     ).pipe(Effect.asVoid)
 

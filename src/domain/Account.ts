@@ -15,24 +15,23 @@ const isName = (name: string): boolean =>
 const isEmail = (email: string): boolean =>
   email.length <= emailCharactersMax && printable.test(email) && /^[^\s@]+@[^\s@]+$/u.test(email)
 
+/** What a name, a plan and an address must be, in words that follow "must be". */
+export const expected = {
+  name: `1 to ${nameCharactersMax} characters, without control characters, and without blanks at its ends`,
+  plan: "1 to 50 lower-case letters, digits, - or _, of which the first is a letter or a digit",
+  email: `an e-mail address of at most ${emailCharactersMax} characters`
+} as const
+
 /** The name of an organization or of a key, as people write it. */
-export const AccountName = Schema.String.check(
-  Schema.makeFilter(isName, {
-    expected: `1 to ${nameCharactersMax} characters, without control characters, and without blanks at its ends`
-  })
-)
+export const AccountName = Schema.String.check(Schema.makeFilter(isName, { expected: expected.name }))
 
 /** The name of a plan. */
 export const PlanName = Schema.String.check(
-  Schema.makeFilter((plan) => /^[a-z0-9][a-z0-9_-]{0,49}$/.test(plan), {
-    expected: "1 to 50 lower-case letters, digits, - or _, of which the first is a letter or a digit"
-  })
+  Schema.makeFilter((plan) => /^[a-z0-9][a-z0-9_-]{0,49}$/.test(plan), { expected: expected.plan })
 )
 
 /** An address: something, an @, something. Two addresses that differ only in case are the same. */
-export const Email = Schema.String.check(
-  Schema.makeFilter(isEmail, { expected: `an e-mail address of at most ${emailCharactersMax} characters` })
-)
+export const Email = Schema.String.check(Schema.makeFilter(isEmail, { expected: expected.email }))
 
 /** The plan of an organization that was made without one. */
 export const defaultPlan = "default"

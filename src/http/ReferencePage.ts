@@ -58,7 +58,7 @@ th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0; b
 tr:first-child > * { border-top: 0 }
 th { font-weight: 400; width: 32%; min-width: 9rem; overflow-wrap: anywhere }
 th code { font-weight: 600 }
-.required { font-size: .8rem; color: var(--warning); margin-left: .4rem }
+.required { font-size: .8rem; color: var(--quiet); margin-left: .4rem }
 .curl { position: relative }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .75rem 1rem; margin: 0; overflow-x: auto }
 input, button { font: inherit; color: inherit; padding: .45rem .75rem; border: 1px solid var(--line); border-radius: 6px }
@@ -87,6 +87,7 @@ form div { display: flex; flex-wrap: wrap; gap: .5rem }
 const script = String.raw`"use strict"
 const fetchSeconds = 20
 const sampleDepthMax = 8
+const referenceHopsMax = 8
 const openFieldsMax = 10
 const schemaPrefix = "#/components/schemas/"
 const byId = (id) => document.getElementById(id)
@@ -110,13 +111,13 @@ const nameOf = (ref) => ref.startsWith(schemaPrefix) ? ref.slice(schemaPrefix.le
 
 let api = {}
 
-/** Follows a reference within the document; one that leads nowhere is an empty schema. */
-const resolve = (value) => {
-  if (!isObject(value)) return {}
+/** Follows references within the document; one that leads nowhere is an empty schema. */
+const resolve = (value, hops = 0) => {
+  if (!isObject(value) || hops > referenceHopsMax) return {}
   if (typeof value.$ref !== "string") return value
   const keys = value.$ref.split("/").slice(1).map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"))
   const found = keys.reduce((inner, key) => isObject(inner) && Object.hasOwn(inner, key) ? inner[key] : undefined, api)
-  return isObject(found) && found.$ref === undefined ? found : {}
+  return resolve(found, hops + 1)
 }
 const membersOf = (schema) => schema.anyOf ?? schema.oneOf ?? schema.allOf
 const limitWords = {
@@ -159,10 +160,10 @@ const shortTable = (schema) => {
   const count = entriesOf(schema.properties).length
   return count > openFieldsMax ? fold({}, count + " fields", fieldTable(schema)) : fieldTable(schema)
 }
-/** A schema in full; the schemas that it refers to are links. */
+/** A schema in full; the schemas that it refers to are links. Where it stands in place, its type was told before. */
 const body = (schema, tableOf = fieldTable) => {
   const shape = resolve(schema)
-  return [prose(shape.description), shape.properties ? [] : el("p", {}, typeOf(shape)), objectsIn(shape).map((one) => tableOf(one))]
+  return [prose(shape.description), schema?.$ref && !shape.properties ? el("p", {}, typeOf(shape)) : [], objectsIn(shape).map((one) => tableOf(one))]
 }
 const eventName = (schema) => {
   const type = resolve(resolve(schema).properties?.type)
@@ -187,8 +188,9 @@ const sample = (given, depth) => {
   return type === "boolean" ? true : type === "null" ? null : schema.minimum ?? 1
 }
 const shell = (text) => /^[\w.\/:@%+=,-]+$/.test(text) ? text : "'" + text.replaceAll("'", "'\\''") + "'"
-const formFields = (media) => Object.entries(resolve(media.schema).properties ?? {}).map(([name, schema]) =>
-  "-F " + shell(name + "=" + (resolve(schema).format === "binary" ? "@file" : sample(schema, 0))))
+const isFile = (schema) => schema.format === "binary" || (schema.items !== undefined && isFile(resolve(schema.items)))
+const formFields = (media) => entriesOf(resolve(media.schema).properties).map(([name, schema]) =>
+  "-F " + shell(name + "=" + (isFile(resolve(schema)) ? "@file" : sample(schema, 0))))
 const securityOf = (operation) => (operation.security ?? api.security ?? []).flatMap(Object.keys)
 const curl = (method, path, operation, parameters) => {
   const value = (parameter) => encodeURIComponent(sample(parameter.schema, 0))
@@ -207,7 +209,8 @@ const curl = (method, path, operation, parameters) => {
 }
 const curlBlock = (text) => {
   const button = el("button", { type: "button", "aria-live": "polite" }, "Copy")
-  button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => button.replaceChildren("Copied")))
+  button.addEventListener("click", () => navigator.clipboard.writeText(text).then(
+    () => button.replaceChildren("Copied"), () => button.replaceChildren("Not allowed")))
   button.addEventListener("blur", () => button.replaceChildren("Copy"))
   // A page that came over plain HTTP from another machine has no clipboard.
   return el("div", { class: "curl" }, el("pre", { tabindex: "0" }, el("code", {}, text)), navigator.clipboard ? button : [])
@@ -235,10 +238,10 @@ const endpoint = (one) => {
     el("div", { class: "route" }, routeLabel(one)),
     prose(operation.description),
     el("h4", {}, "Authentication"), el("p", {}, schemes.length > 0 ? joined(schemes.map(codeSpans), " or ") : "None."),
-    el("h4", {}, "Try it"), curlBlock(curl(method, path, operation, parameters)),
+    el("h4", {}, "Example"), curlBlock(curl(method, path, operation, parameters)),
     parameters.length > 0
       ? [el("h4", {}, "Parameters"), table(parameters.map((each) =>
-          row(each.name, each.required, each.schema, [each.in, each.description].filter(Boolean).join(": "))))]
+          row(each.name, each.required, each.schema, "In the " + each.in + ". " + (each.description ?? ""))))]
       : [],
     entriesOf(request.content).map(([type, media]) => [
       el("h4", {}, "Request body", request.required ? "" : ", optional"),

@@ -98,21 +98,27 @@ export const statusReason = (status: number): ModelFailureReason => {
   return status >= 500 ? "server_error" : "bad_request"
 }
 
-/** Error codes that name a server which doesn't speak HTTP as it should; a body that ends too early is merely cut. */
-const malformedCode = /^(HPE_(?!INVALID_EOF_STATE)|UND_ERR_HEADERS_OVERFLOW)/
-
 /** What an error of the connection means, by whether the answer had begun. */
 export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
-  const code = Predicate.hasProperty(error, "code") && typeof error.code === "string" ? error.code : "no code"
-  const message = Predicate.hasProperty(error, "message") ? String(error.message) : ""
-  const detail = `${code} ${message}`
+  const { code, message, name } = describeError(error)
+  const detail = `${code ?? name} ${message}`
   if (code === "UND_ERR_INVALID_ARG") return { reason: "bad_request", detail }
-  if (malformedCode.test(code)) return { reason: "malformed", detail }
+  if (code === "UND_ERR_HEADERS_OVERFLOW" || isNotHttp(name, message)) return { reason: "malformed", detail }
   if (answerBegun) return { reason: "cut", detail }
   return { reason: "refused", detail, staleConnection: isStale(error, code) }
 }
 
-const isStale = (error: unknown, code: string): boolean =>
+const describeError = (error: unknown) => ({
+  code: Predicate.hasProperty(error, "code") && Predicate.isString(error.code) ? error.code : null,
+  name: Predicate.hasProperty(error, "name") ? String(error.name) : "Error",
+  message: Predicate.hasProperty(error, "message") ? String(error.message) : ""
+})
+
+/** A body that ends too early also ends in the parser, but is merely cut. */
+const isNotHttp = (name: string, message: string): boolean =>
+  name === "HTTPParserError" && !message.includes("EOF")
+
+const isStale = (error: unknown, code: string | null): boolean =>
   code === "UND_ERR_SOCKET" &&
   Predicate.hasProperty(error, "socket") &&
   Predicate.hasProperty(error.socket, "bytesRead") &&

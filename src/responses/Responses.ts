@@ -7,6 +7,7 @@ import {
   Layer,
   type Pull,
   Ref,
+  Schedule,
   type Scope,
   Stream
 } from "effect"
@@ -57,6 +58,10 @@ export type RequestFailure =
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
+
+/** Times that a record of usage is tried again while the database is away, over about six seconds. */
+const settleRetriesMax = 7
+const settleSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: settleRetriesMax }))
 
 /** A response that has begun. Its events end with `response.completed`, or fail. */
 export interface BegunResponse {
@@ -158,8 +163,9 @@ export class Responses extends Context.Service<
             outcome: spent.outcome
           })
           .pipe(
+            Effect.retry(settleSchedule),
             Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
-            Effect.annotateLogs({ responseId })
+            Effect.annotateLogs({ responseId, model: spent.model.id, ...Meter.usageOf(spent) })
           )
 
       const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {

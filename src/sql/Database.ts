@@ -4,7 +4,7 @@ import { Reactivity } from "effect/reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
-import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
+import { clientContext, inRealTime, makeDatabaseClient } from "./DatabaseClient.ts"
 import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
 import { startEmbeddedPostgres } from "./EmbeddedPostgres.ts"
 import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
@@ -47,7 +47,8 @@ export class Database extends Context.Service<
             ),
             while: isUnavailable
           }),
-          Effect.mapError(unreachable(address))
+          Effect.mapError(unreachable(address)),
+          inRealTime
         )
         const ping = client`SELECT 1`.pipe(
           Effect.timeoutOrElse({
@@ -55,7 +56,8 @@ export class Database extends Context.Service<
             orElse: () => Effect.fail(new DatabaseUnavailable({ cause: new Error("The ping took too long") }))
           }),
           orUnavailable,
-          Effect.asVoid
+          Effect.asVoid,
+          inRealTime
         )
         return Context.add(clientContext(client), Database, { ping, address })
       })

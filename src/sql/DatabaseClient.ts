@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Predicate, Redacted, String } from "effect"
+import { Clock, Context, Effect, Predicate, Redacted, String } from "effect"
 import type { Scope } from "effect"
 import { SqlClient, SqlError, Statement } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
@@ -59,6 +59,9 @@ const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
   return mode === "verify-full" ? authority : { ...authority, checkServerIdentity: () => undefined }
 }
 
+/** The server lives in real time, also where a test moves the clock of everything else. */
+export const inRealTime = Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
+
 /**
  * A pool of connections in which no one waits without end: for a connection at most `connectSeconds`, for a statement
  * at most `statementSeconds`, which the server enforces and which is enforced here when the server hangs.
@@ -71,21 +74,21 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
     try: () => poolConfig(address, limits),
     catch: (cause) => connectionError(cause, `The database's URL can't be used: ${message(cause)}`)
   })
-  const pool = yield* PgClient.make(config)
-  const client = yield* wrapConnections(pool, {
-    acquire: (connection) =>
-      Effect.timeoutOrElse(connection, {
-        duration: `${limits.connectSeconds} seconds`,
-        orElse: () =>
-          Effect.fail(connectionError(undefined, "No connection to the database became free in time"))
-      }),
-    run: (statement) =>
-      Effect.timeoutOrElse(statement, {
-        duration: `${limits.statementSeconds + statementGraceSeconds} seconds`,
-        orElse: () => Effect.fail(connectionError(undefined, "The database did not answer in time"))
-      })
+  const pool = yield* inRealTime(PgClient.make(config))
+  const within =
+    (seconds: number, text: string) =>
+    <A, R>(effect: Effect.Effect<A, SqlError.SqlError, R>) =>
+      effect.pipe(
+        Effect.timeoutOrElse({
+          duration: `${seconds} seconds`,
+          orElse: () => Effect.fail(connectionError(undefined, text))
+        }),
+        inRealTime
+      )
+  return yield* wrapConnections(pool, {
+    acquire: within(limits.connectSeconds, "No connection to the database became free in time"),
+    run: within(limits.statementSeconds + statementGraceSeconds, "The database did not answer in time")
   })
-  return client
 })
 
 const message = (cause: unknown): string => (cause instanceof Error ? cause.message : "it is malformed")

@@ -3,7 +3,7 @@ import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
 import { Database } from "./Database.ts"
-import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
+import { clientContext, inRealTime, makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
 import { isUnavailable } from "./orUnavailable.ts"
 
@@ -88,7 +88,8 @@ export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaToo
           new MigrationFailed({ message: `The database can't be migrated: ${cause.message}`, cause })
         )
     ),
-    Effect.withSpan("Migrations.migrate")
+    Effect.withSpan("Migrations.migrate"),
+    inRealTime
   )
 
 /** Completes when the tables are up to date. */

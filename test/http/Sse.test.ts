@@ -56,7 +56,10 @@ describe("Sse.frame", () => {
       ]
       for (const event of events) {
         const data = dataOf(frame(event, 7))
-        assert.deepStrictEqual(JSON.parse(data), yield* Schema.encodeEffect(ResponseEvent)(numberEvent(event, 7)))
+        assert.deepStrictEqual(
+          JSON.parse(data),
+          yield* Schema.encodeEffect(ResponseEvent)(numberEvent(event, 7))
+        )
         assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
       }
     })

@@ -1,5 +1,5 @@
 import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
-import { ModelFailure, NoModelAvailable } from "../../src/domain/Errors.ts"
+import { ModelFailure, PromptTooLong } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import { type Need, rank, Router } from "../../src/models/Router.ts"
@@ -84,7 +84,7 @@ export class ScriptedModel extends Context.Service<
           const ranked = rank(need, specs).map((one) => ({ ...one, stream: stream(one.model) }))
           return Arr.isReadonlyArrayNonEmpty(ranked)
             ? Effect.succeed(ranked)
-            : Effect.fail(new NoModelAvailable({ detail: "scripted" }))
+            : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))
         },
         models: Effect.succeed(specs),
         describe: Effect.succeed("Scripted models answer.")

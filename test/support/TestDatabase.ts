@@ -63,6 +63,8 @@ export class SqlFaults extends Context.Service<
      * the server has done it, so that only the answer is lost.
      */
     readonly failStatement: (n: number, when: "before" | "after") => Effect.Effect<void>
+    /** From now on every statement fails, as when the database is away. */
+    readonly outage: Effect.Effect<void>
     /** Counts from one again, and lets every statement through. */
     readonly off: Effect.Effect<void>
     /** Statements since the last `failStatement` or `off`, and whether the chosen one was among them. */
@@ -79,12 +81,14 @@ export class SqlFaults extends Context.Service<
       const { url } = yield* TestDatabase
       const pool = yield* makeDatabaseClient({ url }, defaultLimits)
       let statements = 0
+      let away = false
       let chosen: { readonly n: number; readonly when: "before" | "after" } | null = null
       const client = yield* wrapConnections(pool, {
         acquire: (connection) => connection,
         run: (statement, connection) =>
           Effect.suspend(() => {
             statements++
+            if (away) return Effect.fail(broken())
             if (chosen === null || statements !== chosen.n) return statement
             const breakIt = connection
               .executeUnprepared("SELECT pg_terminate_backend(pg_backend_pid())", [], undefined)
@@ -95,10 +99,14 @@ export class SqlFaults extends Context.Service<
       const choose = (choice: typeof chosen) =>
         Effect.sync(() => {
           statements = 0
+          away = false
           chosen = choice
         })
       return Context.add(clientContext(client), SqlFaults, {
         failStatement: (n, when) => choose({ n, when }),
+        outage: Effect.sync(() => {
+          away = true
+        }),
         off: choose(null),
         seen: Effect.sync(() => ({ statements, failed: chosen !== null && statements >= chosen.n }))
       })

@@ -1,0 +1,157 @@
+import {
+  Config,
+  Duration,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  type PlatformError,
+  Redacted,
+  Schema
+} from "effect"
+import { HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
+import { HttpApiClient } from "effect/http-api"
+import { settingsTable } from "../../SettingsTable.ts"
+import { AdminApi } from "../AdminApi.ts"
+import { adminKeyFileName, readAdminKey } from "../AdminKey.ts"
+import { CliFailure } from "./CliFailure.ts"
+
+/** Nothing that the operator can ask takes longer. */
+const answerSeconds = 30
+
+const defaultPort = settingsTable.http.port.default
+
+const variable = (name: string): Config.Config<Option.Option<string>> =>
+  Config.option(Config.String(name)).pipe(
+    Config.map((value) =>
+      Option.filter(
+        Option.map(value, (text) => text.trim()),
+        (text) => text !== ""
+      )
+    )
+  )
+
+const broken = (error: Config.ConfigError): CliFailure => new CliFailure({ message: error.message })
+
+/** The address of the server: PARLEY_URL, or this machine and the port that a server started here would take. */
+export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function* () {
+  const { port, url } = yield* Config.all({ url: variable("PARLEY_URL"), port: variable("PORT") })
+  const given = Option.getOrElse(url, () => {
+    const known = Option.getOrElse(port, () => "0")
+    return `http://127.0.0.1:${known === "0" ? defaultPort : known}`
+  })
+  const parsed = URL.parse(given)
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username + parsed.password !== "") {
+    return yield* new CliFailure({
+      message:
+        "PARLEY_URL must be an http or https address without credentials, such as http://127.0.0.1:3000."
+    })
+  }
+  return given.replace(/\/+$/, "")
+}).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
+
+/** The file in which the first start of a server with these settings puts the key. */
+const keyFileOfDataDir = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const { name, parse } = settingsTable.service.dataDir
+  const given = Option.getOrUndefined(yield* variable(name))
+  const directory = parse(given)
+  if (Option.isNone(directory)) return yield* new CliFailure({ message: `${name} must be a path.` })
+  return path.join(directory.value, adminKeyFileName)
+})
+
+const unreadable = (file: string) => (error: PlatformError.PlatformError) =>
+  new CliFailure({
+    message:
+      error.reason._tag === "NotFound"
+        ? `There is no admin key in ${file}; the first start of the server makes it. For a server elsewhere, set PARLEY_URL and PARLEY_ADMIN_KEY.`
+        : `The admin key in ${file} can't be read (${error.reason._tag}). Run this as the user who started the server, or set PARLEY_ADMIN_KEY.`
+  })
+
+/** The key, and where it comes from. */
+interface FoundKey {
+  readonly key: Redacted.Redacted
+  readonly from: string
+}
+
+const findKey: Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(
+  function* () {
+    const given = yield* Config.option(Config.Redacted("PARLEY_ADMIN_KEY"))
+    if (Option.isSome(given)) return { key: given.value, from: "PARLEY_ADMIN_KEY" }
+    const named = yield* variable("PARLEY_ADMIN_KEY_FILE")
+    const file = Option.isSome(named) ? named.value : yield* keyFileOfDataDir
+    const key = yield* readAdminKey(file).pipe(
+      Effect.catchTags({
+        PlatformError: (error) => unreadable(file)(error),
+        AdminKeyUnusable: ({ message }) => new CliFailure({ message })
+      })
+    )
+    return { key, from: file }
+  }
+).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
+
+type Client = HttpApiClient.ForApi<typeof AdminApi>
+
+const Refusal = Schema.Struct({ error: Schema.Struct({ message: Schema.String, code: Schema.String }) })
+const isRefusal = Schema.is(Refusal)
+
+/** What went wrong between here and the server, as the person at the terminal can act on it. */
+const explain =
+  (url: string, from: string) =>
+  (error: unknown): CliFailure => {
+    if (isRefusal(error)) {
+      const { code, message } = error.error
+      return new CliFailure({
+        message:
+          code === "invalid_admin_key" ? `The server at ${url} refuses the admin key of ${from}.` : message
+      })
+    }
+    if (HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError") {
+      return new CliFailure({
+        message: `No server answers at ${url}. Start it with \`npm start\`, or set PARLEY_URL to where it is.`
+      })
+    }
+    const status = HttpClientError.isHttpClientError(error) ? error.response?.status : undefined
+    return new CliFailure({
+      message: `What answers at ${url} is no parley of this version${status === undefined ? "" : ` (status ${status})`}.`
+    })
+  }
+
+/** Asks the server one thing. */
+export const askServer = Effect.fnUntraced(function* <A, E>(ask: (client: Client) => Effect.Effect<A, E>) {
+  const url = yield* serverUrl
+  const { from, key } = yield* findKey
+  const client = yield* HttpApiClient.make(AdminApi, {
+    baseUrl: url,
+    transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key))
+  })
+  return yield* ask(client).pipe(
+    Effect.mapError(explain(url, from)),
+    Effect.timeoutOrElse({
+      duration: Duration.seconds(answerSeconds),
+      orElse: () =>
+        Effect.fail(
+          new CliFailure({ message: `The server at ${url} took longer than ${answerSeconds} seconds.` })
+        )
+    })
+  )
+})
+
+/** Pages that are fetched of one list. */
+const pagesMax = 1_000
+
+/** Everything of a list that comes in pages. */
+export const askForAll = Effect.fnUntraced(function* <Id extends string, Item extends { readonly id: Id }, E>(
+  ask: (
+    client: Client,
+    after: Id | undefined
+  ) => Effect.Effect<{ readonly data: ReadonlyArray<Item>; readonly has_more: boolean }, E>
+) {
+  const items: Array<Item> = []
+  for (let page = 0; page < pagesMax; page++) {
+    const { data, has_more } = yield* askServer((client) => ask(client, items.at(-1)?.id))
+    items.push(...data)
+    if (!has_more || data.length === 0) return items
+  }
+  return yield* new CliFailure({ message: `The list has more than ${items.length} entries.` })
+})

@@ -1,0 +1,74 @@
+import { Option, Schema } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { AccountName, Email, expected, PlanName } from "../../domain/Account.ts"
+import { ApiKeyId } from "../../domain/Ids.ts"
+import { expirySecondsMax } from "../AdminApi.ts"
+
+/** What the commands take, each checked before anything is sent. */
+
+export const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print one JSON document"),
+  Flag.withDefault(false)
+)
+
+/** A rule as the end of "Expected: …". */
+const must = (rule: string) => () => `${rule}.`
+
+export const organizationName = Argument.String("name").pipe(
+  Argument.filter(Schema.is(AccountName), must(expected.name)),
+  Argument.withDescription("Name of the organization")
+)
+
+export const plan = Flag.String("plan").pipe(
+  Flag.filter(Schema.is(PlanName), must(expected.plan)),
+  Flag.withDescription("Plan of the organization"),
+  Flag.optional
+)
+
+export const email = Argument.String("email").pipe(
+  Argument.filter(Schema.is(Email), must(expected.email)),
+  Argument.withDescription("E-mail address of the user")
+)
+
+export const organization = Flag.String("org").pipe(
+  Flag.filter(Schema.is(AccountName), must(expected.name)),
+  Flag.withDescription("Name of the user's organization")
+)
+
+export const withKey = Flag.Boolean("with-key").pipe(
+  Flag.withDescription("Make a key for the user, too"),
+  Flag.withDefault(false)
+)
+
+export const user = Flag.String("user").pipe(
+  Flag.filter(Schema.is(Email), must(expected.email)),
+  Flag.withDescription("E-mail address of the key's owner")
+)
+
+export const keyName = Flag.String("name").pipe(
+  Flag.filter(Schema.is(AccountName), must(expected.name)),
+  Flag.withDescription("What to call the key")
+)
+
+export const keyId = Argument.String("id").pipe(
+  Argument.filterMap(
+    (text) => (Schema.is(ApiKeyId)(text) ? Option.some(ApiKeyId.make(text)) : Option.none()),
+    must("the id of a key, as `parley key list` shows it")
+  ),
+  Argument.withDescription("Id of the key")
+)
+
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
+
+/** The seconds of a length of time such as "30d". */
+export const parseLength = (text: string): Option.Option<number> => {
+  const [, digits, unit] = /^(\d{1,9})([smhdw])$/.exec(text) ?? []
+  const seconds = Number(digits) * (secondsOf[unit ?? ""] ?? Number.NaN)
+  return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
+}
+
+export const expiresIn = Flag.String("expires-in").pipe(
+  Flag.filterMap(parseLength, must("a length such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")),
+  Flag.withDescription("After how long the key expires, such as 30d; never, if left out"),
+  Flag.optional
+)

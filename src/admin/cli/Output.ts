@@ -1,0 +1,28 @@
+import { Console, DateTime, Effect } from "effect"
+
+/** Blanks between two columns. */
+const gap = "  "
+
+/** Rows with their columns aligned, under their headings. */
+export const table = (
+  headings: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>
+): string => {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0))
+  )
+  const line = (cells: ReadonlyArray<string>) =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join(gap)
+      .trimEnd()
+  return [line(headings), ...rows.map(line)].join("\n")
+}
+
+/** To the minute, in UTC; a dash where there is no time. */
+export const shortTime = (time: DateTime.Utc | null): string =>
+  time === null ? "-" : `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
+
+/** The one thing that a command writes to the standard output: JSON for programs, or a text for people. */
+export const print = (json: boolean, value: unknown, text: () => string): Effect.Effect<void> =>
+  Console.log(json ? JSON.stringify(value, null, 2) : text())

@@ -1,0 +1,352 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { envExample, readmeWithSettings } from "../scripts/settings.ts"
+import {
+  AppConfig,
+  describeSettings,
+  readSettings,
+  settingsMarkdown,
+  type SettingsInvalid,
+  unknownVariables
+} from "../src/AppConfig.ts"
+import type { Setting } from "../src/Setting.ts"
+import { settingsTable } from "../src/SettingsTable.ts"
+import { testConfig } from "./support/TestConfig.ts"
+
+type Environment = Record<string, string>
+
+const rows: ReadonlyArray<Setting<unknown>> = Object.values(settingsTable).flatMap((group) =>
+  Object.values<Setting<unknown>>(group)
+)
+
+const withEnvironment = (env: Environment) =>
+  Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+const settingsOf = (env: Environment) => readSettings.pipe(withEnvironment(env))
+const problemsOf = (env: Environment) => Effect.map(Effect.flip(settingsOf(env)), (error) => error.problems)
+const namesOf = (env: Environment) =>
+  Effect.map(problemsOf(env), (problems) => problems.map(({ name }) => name))
+
+/** A file that holds the text, for as long as the test runs. */
+const fileWith = (text: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const directory = mkdtempSync(join(tmpdir(), "parley-config-"))
+      const path = join(directory, "secret")
+      writeFileSync(path, text)
+      return { directory, path }
+    }),
+    ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
+  ).pipe(Effect.map(({ path }) => path))
+
+const inProject = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
+
+describe("settings that are left out", () => {
+  it.effect("have the documented defaults", () =>
+    Effect.gen(function* () {
+      const settings = yield* settingsOf({})
+      assert.deepStrictEqual(settings, {
+        ...testConfig(),
+        dataDir: resolve(".data"),
+        logLevel: "info",
+        http: { ...testConfig().http, port: 3000, shutdownGraceSeconds: 20 }
+      })
+    })
+  )
+
+  it.effect("may also be empty or blank", () =>
+    Effect.gen(function* () {
+      const blank = Object.fromEntries(rows.map(({ name }, index) => [name, index % 2 === 0 ? "" : "  "]))
+      assert.deepStrictEqual(yield* settingsOf(blank), yield* settingsOf({}))
+    })
+  )
+})
+
+describe("settings that are given", () => {
+  it.effect("each reach their own field", () =>
+    Effect.gen(function* () {
+      const models = yield* fileWith("{}")
+      const texts = new Map(
+        rows.map((row, index) => [row.name, row.default === "5" ? "4" : String(100 + index)])
+      )
+      const given: Environment = {
+        PARLEY_LOG_LEVEL: "Warn",
+        HOST: "0.0.0.0",
+        PARLEY_OPENAPI_PUBLIC: "true",
+        PARLEY_BODY_BYTES_MAX: "2048",
+        PARLEY_REQUEST_SECONDS: "1000",
+        DATABASE_URL: "postgres://one:two@three:4/five",
+        PARLEY_ADMIN_KEY: "0123456789abcdef",
+        PARLEY_INIT_API_KEY: `parley_${"a1".repeat(20)}`,
+        PARLEY_INIT_USER_EMAIL: "ann@example.com",
+        PARLEY_MODELS_FILE: models,
+        OPENAI_BASE_URL: "http://127.0.0.1:8000/v1/",
+        OPENAI_API_KEY: "sk-1",
+        OPENAI_MODEL: "some-model"
+      }
+      const env = { ...Object.fromEntries(texts), ...given }
+      const described = describeSettings(yield* settingsOf(env))
+      const expected = new Map([...texts, ...Object.entries(given)])
+      expected.set("PARLEY_DATA_DIR", resolve(texts.get("PARLEY_DATA_DIR") ?? ""))
+      expected.set("PARLEY_LOG_LEVEL", "warn")
+      expected.set("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+      for (const { name, secret } of rows) if (secret) expected.set(name, "<redacted>")
+      assert.deepStrictEqual(new Map(described.map(({ name, value }) => [name, value ?? ""])), expected)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keep their secrets redacted, and whole", () =>
+    Effect.gen(function* () {
+      const { auth } = yield* settingsOf({ PARLEY_ADMIN_KEY: " sixteen-or-more-characters " })
+      assert.strictEqual(
+        auth.adminKey === null ? null : Redacted.value(auth.adminKey),
+        "sixteen-or-more-characters"
+      )
+      assert.notInclude(JSON.stringify(auth), "sixteen")
+    })
+  )
+
+  it.effect.prop(
+    "are whole numbers within their bounds, or a problem that names them",
+    [Schema.Int.check(Schema.isBetween({ minimum: -10, maximum: 80_000 }))],
+    ([port]) =>
+      Effect.gen(function* () {
+        const result = yield* Effect.result(settingsOf({ PORT: String(port) }))
+        if (port >= 0 && port <= 65_535) {
+          assert.strictEqual(result._tag === "Success" ? result.success.http.port : null, port)
+        } else {
+          assert.deepStrictEqual(
+            result._tag === "Failure" ? result.failure.problems.map(({ name }) => name) : [],
+            ["PORT"]
+          )
+        }
+      })
+  )
+
+  for (const [name, text] of [
+    ["PORT", "3000.5"],
+    ["PORT", "1e3"],
+    ["PORT", "0x10"],
+    ["PORT", "3000 4000"],
+    ["HOST", "http://127.0.0.1"],
+    ["HOST", "localhost:3000"],
+    ["PARLEY_LOG_LEVEL", "loud"],
+    ["PARLEY_OPENAPI_PUBLIC", "maybe"],
+    ["PARLEY_KEY_CACHE_SECONDS", "6"],
+    ["PARLEY_MODELS_FILE", "/no/such/file.json"],
+    ["OPENAI_BASE_URL", "127.0.0.1:8000"],
+    ["OPENAI_BASE_URL", "ftp://127.0.0.1/v1"],
+    ["OPENAI_BASE_URL", "http://127.0.0.1/v1?key=1"],
+    ["OPENAI_MODEL", "two words"],
+    ["PARLEY_INIT_USER_EMAIL", "nobody"]
+  ] as const) {
+    it.effect(`refuse ${name}=${text} and show what was seen`, () =>
+      Effect.gen(function* () {
+        const [problem, ...others] = yield* problemsOf({ [name]: text })
+        assert.isEmpty(others)
+        assert.strictEqual(problem?.name, name)
+        assert.strictEqual(problem?.seen, JSON.stringify(text))
+        assert.include(problem?.example, `${name}=`)
+      })
+    )
+  }
+
+  for (const [name, text] of [
+    ["DATABASE_URL", "mysql://user:hunter2@db/parley"],
+    ["PARLEY_ADMIN_KEY", "hunter2"],
+    ["PARLEY_INIT_API_KEY", "hunter2"],
+    ["OPENAI_API_KEY", "hunter2 hunter2"],
+    ["OPENAI_BASE_URL", "https://user:hunter2@models.example/v1"]
+  ] as const) {
+    it.effect(`refuse a wrong ${name} without showing what is secret in it`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(settingsOf({ [name]: text }))
+        assert.include(error.message, name)
+        assert.notInclude(error.message, "hunter2")
+        assert.notInclude(JSON.stringify(error), "hunter2")
+      })
+    )
+  }
+})
+
+describe("problems", () => {
+  it.effect("are told all at once, each with name, what was seen, what is allowed and an example", () =>
+    Effect.gen(function* () {
+      const error: SettingsInvalid = yield* Effect.flip(
+        settingsOf({ PORT: "abc", PARLEY_LOG_LEVEL: "loud", PARLEY_ADMIN_KEY: "short", PGHOST: "db" })
+      )
+      assert.strictEqual(error._tag, "SettingsInvalid")
+      assert.deepStrictEqual(error.problems.map(({ name }) => name).toSorted(), [
+        "DATABASE_URL",
+        "PARLEY_ADMIN_KEY",
+        "PARLEY_LOG_LEVEL",
+        "PORT"
+      ])
+      assert.match(error.message, /^4 settings can't be used:/)
+      assert.include(
+        error.message,
+        '  PORT\n    seen:    "abc"\n    allowed: a whole number from 0 to 65535\n    example: PORT=3000'
+      )
+    })
+  )
+
+  it.effect("show long or strange values on one bounded line", () =>
+    Effect.gen(function* () {
+      const [problem] = yield* problemsOf({ PORT: `1\n\u001b[31m${"9".repeat(10_000)}` })
+      assert.isBelow(problem?.seen.length ?? 0, 120)
+      assert.notMatch(problem?.seen ?? "", /[\n\u001b]/)
+    })
+  )
+
+  it.effect("include headers that may take longer than the whole request", () =>
+    Effect.gen(function* () {
+      const env = { PARLEY_REQUEST_SECONDS: "10", PARLEY_HEADERS_SECONDS: "11" }
+      assert.deepStrictEqual(yield* namesOf(env), ["PARLEY_HEADERS_SECONDS"])
+      assert.strictEqual(
+        (yield* settingsOf({ ...env, PARLEY_HEADERS_SECONDS: "10" })).http.headersSeconds,
+        10
+      )
+    })
+  )
+
+  for (const name of ["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE", "PARLEY_DATABASE_URL"]) {
+    it.effect(
+      `include ${name} without DATABASE_URL, so that the embedded database is never a silent fallback`,
+      () =>
+        Effect.gen(function* () {
+          const [problem, ...others] = yield* problemsOf({ [name]: "5432" })
+          assert.isEmpty(others)
+          assert.strictEqual(problem?.name, "DATABASE_URL")
+          assert.include(problem?.seen, name)
+          const settings = yield* settingsOf({ [name]: "5432", DATABASE_URL: "postgres://127.0.0.1/parley" })
+          assert.isNotNull(settings.database.url)
+        })
+    )
+  }
+})
+
+describe("secrets in files", () => {
+  it.effect("are read and trimmed", () =>
+    Effect.gen(function* () {
+      const path = yield* fileWith("  postgres://127.0.0.1/parley\n\n")
+      const { url } = (yield* settingsOf({ DATABASE_URL_FILE: path })).database
+      assert.strictEqual(url === null ? null : Redacted.value(url), "postgres://127.0.0.1/parley")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("must not be given twice", () =>
+    Effect.gen(function* () {
+      const path = yield* fileWith("postgres://127.0.0.1/parley")
+      const problems = yield* problemsOf({
+        DATABASE_URL_FILE: path,
+        DATABASE_URL: "postgres://hunter2@127.0.0.1/parley"
+      })
+      assert.deepStrictEqual(
+        problems.map(({ name }) => name),
+        ["DATABASE_URL"]
+      )
+      assert.include(problems[0].seen, "DATABASE_URL_FILE")
+      assert.notInclude(problems[0].seen, "hunter2")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("are a problem when the file is missing, empty, too long or wrong", () =>
+    Effect.gen(function* () {
+      const contents = ["", " \n ", "x".repeat(70_000), "hunter2"]
+      const paths = [yield* Effect.forEach(contents, fileWith), "/no/such/file", tmpdir()].flat()
+      for (const path of paths) {
+        const error = yield* Effect.flip(settingsOf({ PARLEY_ADMIN_KEY_FILE: path }))
+        assert.deepStrictEqual(
+          error.problems.map(({ name }) => name),
+          ["PARLEY_ADMIN_KEY_FILE"]
+        )
+        assert.notInclude(error.message, "hunter2")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("are not known for what is no secret", () =>
+    Effect.gen(function* () {
+      const path = yield* fileWith("debug")
+      const env = { PARLEY_LOG_LEVEL_FILE: path }
+      assert.strictEqual((yield* settingsOf(env)).logLevel, "info")
+      assert.deepStrictEqual(yield* unknownVariables.pipe(withEnvironment(env)), ["PARLEY_LOG_LEVEL_FILE"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("unknownVariables", () => {
+  it.effect("are those that begin like a setting and are none", () =>
+    Effect.gen(function* () {
+      const known = rows.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
+      const env = Object.fromEntries(
+        [...known, "PARLEY_URL", "PARLEY_PORT", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY", "PORTAL"].map(
+          (name) => [name, "1"]
+        )
+      )
+      const unknown = yield* unknownVariables.pipe(withEnvironment({ ...env, PARLEY_EMPTY: "" }))
+      assert.deepStrictEqual(unknown, ["PARLEY", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY_PORT"])
+    })
+  )
+})
+
+describe("AppConfig.layer", () => {
+  it.effect("reads the provider at hand, and fails with every problem", () =>
+    Effect.gen(function* () {
+      const layerOf = (env: Environment) =>
+        AppConfig.layer.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env }))))
+      const port = Effect.map(AppConfig, ({ http }) => http.port)
+      assert.strictEqual(yield* Effect.provide(port, layerOf({ PORT: "4000" })), 4000)
+      const error = yield* Effect.flip(Effect.provide(port, layerOf({ PORT: "x", HOST: "?" })))
+      assert.strictEqual(error.problems.length, 2)
+    })
+  )
+})
+
+describe("the table", () => {
+  it("has a name for one row only, and defaults and examples that are allowed", () => {
+    assert.strictEqual(new Set(rows.map(({ name }) => name)).size, rows.length)
+    // Its example is a file that exists on no machine.
+    for (const row of rows.filter(({ name }) => name !== "PARLEY_MODELS_FILE")) {
+      assert.isTrue(Option.isSome(row.parse(row.example)), `the example of ${row.name}`)
+      assert.isTrue(Option.isSome(row.parse(undefined)), `the default of ${row.name}`)
+    }
+  })
+
+  it("says of every limit in which unit it is", () => {
+    const limits = rows.filter((row) => row.allowed.startsWith("a whole number") && row.name !== "PORT")
+    for (const { name } of limits) assert.match(name, /^PARLEY_[A-Z_]+_(BYTES_MAX|CONNECTIONS_MAX|SECONDS)$/)
+  })
+
+  it.effect("is what config print shows, without any secret", () =>
+    Effect.gen(function* () {
+      const described = describeSettings(yield* settingsOf({ OPENAI_API_KEY: "hunter2", PORT: "4000" }))
+      assert.deepStrictEqual(
+        described.map(({ name }) => name),
+        rows.map(({ name }) => name)
+      )
+      assert.deepStrictEqual(
+        described
+          .filter(({ name }) => ["PORT", "OPENAI_API_KEY", "OPENAI_MODEL"].includes(name))
+          .map(({ default: text, value }) => [value, text]),
+        [
+          ["4000", "3000"],
+          ["<redacted>", null],
+          [null, null]
+        ]
+      )
+    })
+  )
+
+  it("is in the README", () => {
+    const readme = inProject("README.md")
+    assert.strictEqual(readme, readmeWithSettings(readme), "run: npm run settings")
+    for (const { name } of rows) assert.include(settingsMarkdown(), `\`${name}\``)
+  })
+
+  it("is in .env.example", () => {
+    assert.strictEqual(inProject(".env.example"), envExample(), "run: npm run settings")
+  })
+})

@@ -1,0 +1,285 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { DateTime, Effect, Redacted } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { AdminApi } from "../../src/admin/AdminApi.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import * as KeyToken from "../../src/auth/KeyToken.ts"
+import { ApiKeyId } from "../../src/domain/Ids.ts"
+import { SqlFaults } from "../support/TestDatabase.ts"
+import { AdminServer, clientWith, modelServerKey } from "./AdminServer.ts"
+import { randomUUID } from "node:crypto"
+
+/** The status and the envelope of a raw request. */
+const raw = Effect.fnUntraced(function* (
+  method: "GET" | "POST",
+  path: string,
+  headers: Record<string, string>,
+  body?: string
+) {
+  const { url } = yield* AdminServer
+  const request = HttpClientRequest.make(method)(`${url}${path}`).pipe(HttpClientRequest.setHeaders(headers))
+  const response = yield* HttpClient.execute(
+    body === undefined ? request : HttpClientRequest.bodyText(request, body, "application/json")
+  )
+  const json = (yield* response.json) as { readonly detail: string; readonly error: Record<string, string> }
+  return { status: response.status, headers: response.headers, json }
+})
+
+const operator = Effect.map(AdminServer, ({ key }) => ({ authorization: `Bearer ${Redacted.value(key)}` }))
+
+/** Every endpoint, with an id where its path wants one. */
+const endpoints = Object.values(AdminApi.groups).flatMap((group) =>
+  Object.values(group.endpoints).map(({ method, path }) => ({
+    method: method === "POST" ? ("POST" as const) : ("GET" as const),
+    path: path.replace(":id", randomUUID())
+  }))
+)
+
+layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
+  describe("the key", () => {
+    it.effect("is asked for by every endpoint, before anything of the request is read", () =>
+      Effect.gen(function* () {
+        const { key } = yield* AdminServer
+        const text = Redacted.value(key)
+        const apiKey = Redacted.value(yield* KeyToken.makeKey)
+        const wrong = [
+          {},
+          { authorization: "" },
+          { authorization: text },
+          { authorization: "Bearer" },
+          { authorization: `Basic ${text}` },
+          { authorization: `Bearer ${text}x` },
+          { authorization: `Bearer ${text.slice(0, -1)}` },
+          { authorization: `Bearer ${text.toLowerCase()}` },
+          { authorization: `Bearer ${apiKey}` },
+          { authorization: `Bearer ${"x".repeat(300)}` },
+          { "x-api-key": text, cookie: `key=${text}` }
+        ]
+        assert.isAtLeast(endpoints.length, 10)
+        for (const { method, path } of endpoints) {
+          for (const headers of wrong) {
+            const body = method === "POST" ? "{not json" : undefined
+            const { headers: given, json, status } = yield* raw(method, path, headers, body)
+            assert.strictEqual(status, 401, `${method} ${path} ${JSON.stringify(headers)}`)
+            assert.strictEqual(json.error["code"], "invalid_admin_key")
+            assert.strictEqual(json.detail, json.error["message"])
+            assert.strictEqual(given["www-authenticate"], "Bearer")
+            assert.strictEqual(given["cache-control"], "no-store")
+          }
+        }
+      })
+    )
+
+    it.effect("is taken with the scheme in any case", () =>
+      Effect.gen(function* () {
+        const { key } = yield* AdminServer
+        const { headers, status } = yield* raw("GET", "/admin/models", {
+          authorization: `bEARER ${Redacted.value(key)}`
+        })
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers["cache-control"], "no-store")
+      })
+    )
+  })
+
+  describe("accounts", () => {
+    it.effect("are made and listed, with a key that works", () =>
+      Effect.gen(function* () {
+        const { accounts } = yield* clientWith()
+        const organization = yield* accounts.createOrganization({ payload: { name: "Acme", plan: "gold" } })
+        assert.deepInclude(organization, { name: "Acme", plan: "gold" })
+        assert.strictEqual(
+          (yield* accounts.createOrganization({ payload: { name: "Plain" } })).plan,
+          "default"
+        )
+        const user = yield* accounts.createUser({
+          payload: { email: "ada@example.com", organization: "Acme", with_key: true }
+        })
+        const plain = yield* accounts.createUser({
+          payload: { email: "bob@example.com", organization: "Acme" }
+        })
+        assert.isNull(plain.key)
+
+        const caller = yield* (yield* ApiKeys).authenticate(Redacted.make(user.key ?? ""))
+        assert.deepStrictEqual(caller, {
+          userId: user.id,
+          organizationId: organization.id,
+          keyId: user.key_id as ApiKeyId,
+          plan: "gold"
+        })
+        const organizations = yield* accounts.listOrganizations({ query: {} })
+        assert.deepInclude(organizations.data, organization)
+        const users = yield* accounts.listUsers({ query: {} })
+        assert.isFalse(users.has_more)
+        assert.includeMembers(
+          users.data.map(({ email }) => email),
+          ["ada@example.com", "bob@example.com"]
+        )
+        assert.notInclude(JSON.stringify(users), "parley_")
+      })
+    )
+
+    it.effect("have keys with an expiry by the server's clock, which can be listed and revoked", () =>
+      Effect.gen(function* () {
+        const { accounts } = yield* clientWith()
+        yield* accounts.createOrganization({ payload: { name: "Keys" } })
+        yield* accounts.createUser({ payload: { email: "keys@example.com", organization: "Keys" } })
+        const made = yield* accounts.createKey({
+          payload: { email: "KEYS@example.com", name: "ci", expires_in_seconds: 3_600 }
+        })
+        const now = yield* DateTime.now
+        const inAnHour = made.expires_at === null ? 0 : DateTime.toEpochMillis(made.expires_at)
+        assert.approximately(inAnHour - DateTime.toEpochMillis(now), 3_600_000, 60_000)
+        const lasting = yield* accounts.createKey({ payload: { email: "keys@example.com", name: "lasting" } })
+        assert.isNull(lasting.expires_at)
+
+        const revoked = yield* accounts.revokeKey({ params: { id: made.id } })
+        assert.strictEqual(revoked.status, "revoked")
+        const { data } = yield* accounts.listKeys({ query: { email: "keys@example.com" } })
+        assert.deepStrictEqual(
+          data.map(({ hint, name, status }) => ({ hint, name, status })),
+          [
+            { hint: made.key.slice(-4), name: "ci", status: "revoked" },
+            { hint: lasting.key.slice(-4), name: "lasting", status: "active" }
+          ]
+        )
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE api_keys SET expires_at = now() WHERE id = ${lasting.id}`
+        const after = yield* accounts.listKeys({ query: { email: "keys@example.com", after: made.id } })
+        assert.deepStrictEqual(
+          after.data.map(({ status }) => status),
+          ["expired"]
+        )
+      })
+    )
+
+    it.effect("say in the envelope what is there already and what isn't", () =>
+      Effect.gen(function* () {
+        const { accounts } = yield* clientWith()
+        const there = { name: "There" }
+        yield* accounts.createOrganization({ payload: there })
+        const user = { email: "there@example.com", organization: "There" }
+        yield* accounts.createUser({ payload: user })
+        const refusals = [
+          { refused: accounts.createOrganization({ payload: there }), code: "organization_exists" },
+          { refused: accounts.createUser({ payload: user }), code: "user_exists" },
+          { refused: accounts.createUser({ payload: { ...user, with_key: true } }), code: "user_exists" },
+          {
+            refused: accounts.createUser({ payload: { email: "x@example.com", organization: "Nowhere" } }),
+            code: "organization_not_found"
+          },
+          {
+            refused: accounts.createKey({ payload: { email: "nobody@example.com", name: "n" } }),
+            code: "user_not_found"
+          },
+          { refused: accounts.listKeys({ query: { email: "nobody@example.com" } }), code: "user_not_found" },
+          {
+            refused: accounts.revokeKey({ params: { id: ApiKeyId.make(randomUUID()) } }),
+            code: "api_key_not_found"
+          }
+        ] as ReadonlyArray<{ readonly refused: Effect.Effect<unknown, unknown>; readonly code: string }>
+        for (const { code, refused } of refusals) {
+          const error = yield* Effect.flip(refused)
+          assert.nestedPropertyVal(error, "error.code", code)
+        }
+      })
+    )
+
+    it.effect("refuse what is not well-formed with a 400 that names the field", () =>
+      Effect.gen(function* () {
+        const headers = yield* operator
+        const bad = [
+          { path: "/admin/organizations", body: { name: "" }, param: "name" },
+          { path: "/admin/organizations", body: { name: "a".repeat(101) }, param: "name" },
+          { path: "/admin/organizations", body: { name: "nul\u0000" }, param: "name" },
+          { path: "/admin/organizations", body: { name: "lone \ud800" }, param: "name" },
+          { path: "/admin/organizations", body: { name: "n", plan: "Not A Plan" }, param: "plan" },
+          { path: "/admin/organizations", body: {}, param: "name" },
+          { path: "/admin/users", body: { email: "no address", organization: "n" }, param: "email" },
+          { path: "/admin/users", body: { email: "a\u0000@b", organization: "n" }, param: "email" },
+          { path: "/admin/users", body: { email: "a@b", organization: "n", with_key: 1 }, param: "with_key" },
+          { path: "/admin/keys", body: { email: "a@b", name: 5 }, param: "name" },
+          ...[0, -1, 1.5, 315_360_001, "30d"].map((expires_in_seconds) => ({
+            path: "/admin/keys",
+            body: { email: "a@b", name: "n", expires_in_seconds },
+            param: "expires_in_seconds"
+          })),
+          { path: "/admin/keys/not-an-id/revoke", body: {}, param: "id" }
+        ]
+        for (const { body, param, path } of bad) {
+          const { json, status } = yield* raw("POST", path, headers, JSON.stringify(body))
+          assert.strictEqual(status, 400, `${path} ${JSON.stringify(body)}`)
+          assert.strictEqual(json.error["param"], param)
+          assert.strictEqual(json.error["code"], "invalid_request")
+        }
+        for (const path of [
+          "/admin/keys",
+          "/admin/keys?email=",
+          "/admin/keys?email=a%00@b",
+          "/admin/users?after=1"
+        ]) {
+          assert.strictEqual((yield* raw("GET", path, headers)).status, 400, path)
+        }
+        assert.strictEqual((yield* raw("POST", "/admin/users", headers, "{not json")).status, 400)
+        assert.strictEqual((yield* raw("GET", "/admin/nothing", headers)).status, 404)
+      })
+    )
+
+    it.effect("answer 503 while the database is away", () =>
+      Effect.gen(function* () {
+        const faults = yield* SqlFaults
+        const headers = yield* operator
+        yield* faults.failStatement(1, "before")
+        const { json, status } = yield* raw("GET", "/admin/users", headers)
+        assert.strictEqual(status, 503)
+        assert.strictEqual(json.error["code"], "database_unavailable")
+        assert.strictEqual((yield* raw("GET", "/admin/users", headers)).status, 200)
+      })
+    )
+  })
+
+  describe("the server", () => {
+    it.effect("lists its models", () =>
+      Effect.gen(function* () {
+        const { server } = yield* clientWith()
+        const { data } = yield* server.models()
+        assert.deepStrictEqual(
+          data.map(({ id }) => id),
+          ["scripted-1", "scripted-2"]
+        )
+      })
+    )
+
+    it.effect("tells its settings, but no secret", () =>
+      Effect.gen(function* () {
+        const { dataDir } = yield* AdminServer
+        const { server } = yield* clientWith()
+        const { data } = yield* server.config()
+        const valueOf = new Map(data.map(({ name, value }) => [name, value]))
+        assert.strictEqual(valueOf.get("PARLEY_DATA_DIR"), dataDir)
+        assert.strictEqual(valueOf.get("OPENAI_API_KEY"), "<redacted>")
+        assert.notInclude(JSON.stringify(data), modelServerKey)
+      })
+    )
+
+    it.effect("examines itself", () =>
+      Effect.gen(function* () {
+        const faults = yield* SqlFaults
+        const { server } = yield* clientWith()
+        const { checks } = yield* server.doctor()
+        const statusOf = new Map(checks.map(({ name, status }) => [name, status]))
+        for (const name of ["database", "clock", "models", "admin key", "settings"]) {
+          assert.strictEqual(statusOf.get(name), "ok", `${name}: ${JSON.stringify(checks)}`)
+        }
+        assert.isTrue(statusOf.has("disk"))
+        const database = checks.find(({ name }) => name === "database")
+        assert.match(database?.detail ?? "", /^PostgreSQL \d+.*version [1-9]\d*\.$/)
+
+        yield* faults.failStatement(1, "before")
+        const broken = (yield* server.doctor()).checks.filter(({ status }) => status !== "ok")
+        assert.isNotEmpty(broken.filter(({ name }) => name === "database" || name === "clock"))
+      })
+    )
+  })
+})

@@ -1,0 +1,105 @@
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import {
+  Console,
+  ConfigProvider,
+  Context,
+  Effect,
+  FileSystem,
+  Layer,
+  Path,
+  Redacted,
+  References
+} from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest, HttpRouter, HttpServer } from "effect/http"
+import { HttpApiClient } from "effect/http-api"
+import { TestConsole } from "effect/testing"
+import { AdminApi } from "../../src/admin/AdminApi.ts"
+import { AdminRoutes } from "../../src/admin/AdminHandlers.ts"
+import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
+import { runCli } from "../../src/admin/cli/Commands.ts"
+import { AppConfig } from "../../src/AppConfig.ts"
+import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
+import { Drain } from "../../src/http/Drain.ts"
+import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
+import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
+import { authLayer } from "../auth/AccountsFixture.ts"
+import { ScriptedModel } from "../support/ScriptedModel.ts"
+import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+
+const Routes = Layer.mergeAll(
+  AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
+  ErrorBoundary.layer(ErrorBoundary.routesOf(AdminApi))
+).pipe(Layer.provide(BodySizeLayer))
+
+const Server = (overrides: SettingsOverrides) =>
+  HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer)),
+    Layer.provideMerge(authLayer(testConfig(overrides))),
+    Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
+    Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),
+    Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),
+    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
+  )
+
+/** A secret among the settings. */
+export const modelServerKey = "sk-not-to-be-shown"
+
+/** The operator's side of a server on a free port, with its key in a data directory of its own. */
+export class AdminServer extends Context.Service<
+  AdminServer,
+  { readonly url: string; readonly dataDir: string; readonly key: Redacted.Redacted }
+>()("parley/test/AdminServer") {
+  static readonly layer = Layer.unwrap(
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "parley-admin-" })
+      return Layer.effect(
+        AdminServer,
+        Effect.gen(function* () {
+          const path = yield* Path.Path
+          const { address } = yield* HttpServer.HttpServer
+          const key = yield* readAdminKey(path.join(dataDir, adminKeyFileName))
+          return { url: HttpServer.formatAddress(address), dataDir, key }
+        })
+      ).pipe(Layer.provideMerge(Server({ dataDir, models: { openaiApiKey: Redacted.make(modelServerKey) } })))
+    })
+  ).pipe(Layer.provide(NodeServices.layer), Layer.provideMerge(FetchHttpClient.layer), Layer.orDie)
+}
+
+/** The typed client of the operator, or of somebody else. */
+export const clientWith = Effect.fnUntraced(function* (key?: Redacted.Redacted) {
+  const server = yield* AdminServer
+  return yield* HttpApiClient.make(AdminApi, {
+    baseUrl: server.url,
+    transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key ?? server.key))
+  })
+})
+
+/** What a command line did. */
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs one command line in this process, in an environment of its own. */
+export const runWith = Effect.fnUntraced(function* (
+  env: Readonly<Record<string, string>>,
+  args: ReadonlyArray<string>
+) {
+  const console = yield* TestConsole.make
+  const code = yield* runCli(args).pipe(
+    Effect.provideService(Console.Console, console),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
+  )
+  const stdout = (yield* console.logLines).join("\n")
+  const stderr = (yield* console.errorLines).join("\n")
+  return { code, stdout, stderr } satisfies Ran
+}, Effect.provide(NodeServices.layer))
+
+/** Runs one command line as the operator beside the server would. */
+export const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  const { dataDir, url } = yield* AdminServer
+  return yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }, args)
+})

@@ -1,0 +1,209 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { connect } from "node:net"
+import { says, ScriptedModel } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { call, errorOf, responseOf } from "../support/Wire.ts"
+
+const bodyBytesMax = 10_000
+
+/** Sends bytes as they are and returns everything that comes back until the server closes. */
+const raw = (url: string, bytes: string) =>
+  Effect.callback<string>((resume) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    let seen = ""
+    socket.setEncoding("utf8")
+    socket.on("data", (chunk) => (seen += chunk))
+    socket.on("close", () => resume(Effect.succeed(seen)))
+    socket.on("error", () => resume(Effect.succeed(seen)))
+    return Effect.sync(() => socket.destroy())
+  })
+
+/** Specification, chapter Errors: every error response is JSON and the envelope. */
+layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })("Errors", (it) => {
+  it.effect.each([
+    { method: "GET", path: "/" },
+    { method: "GET", path: "/v1" },
+    { method: "POST", path: "/v1/response" },
+    { method: "POST", path: "/v2/responses" },
+    { method: "DELETE", path: "/v1/responses/x" },
+    { method: "GET", path: "/%ff" },
+    { method: "GET", path: "/..%2f..%2fetc/passwd" }
+  ])("404 for an unknown route: $method $path", ({ method, path }) =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const error = errorOf(yield* call(app.url + path, { method, key: app.alice.key }), 404)
+      assert.strictEqual(error.code, "route_not_found")
+      assert.notInclude(error.message, path.slice(1) || "///")
+    })
+  )
+
+  it.effect.each([
+    { method: "GET", path: "/v1/responses", allow: "POST" },
+    { method: "PUT", path: "/v1/responses", allow: "POST" },
+    { method: "DELETE", path: "/v1/responses?x=1", allow: "POST" },
+    { method: "POST", path: "/openapi.json", allow: "GET" },
+    { method: "PATCH", path: "/healthz", allow: "GET" }
+  ])("405 with Allow for a wrong method: $method $path", ({ method, path, allow }) =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const reply = yield* call(app.url + path, { method, key: app.alice.key })
+      assert.strictEqual(errorOf(reply, 405).code, "method_not_allowed")
+      assert.strictEqual(reply.headers.get("allow"), allow)
+    })
+  )
+
+  it.effect("400 for malformed JSON, without an echo of it", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      for (const body of ["{secret", '{"input": secret}', "[", " ", "\u0000"]) {
+        const reply = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body })
+        assert.strictEqual(errorOf(reply, 400).param, "")
+        assert.notInclude(reply.text, "secret")
+      }
+      const empty = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, method: "POST" })
+      assert.strictEqual(errorOf(empty, 400).type, "invalid_request_error")
+    })
+  )
+
+  it.effect("400 for a body that nests too deep, and not at the bound", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const model = yield* ScriptedModel
+      const nested = (levels: number) =>
+        `{"input":"a","stream":false,"extra":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`
+      yield* model.next(says("ok"))
+      const at = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: nested(64) })
+      assert.strictEqual(responseOf(at).output_text, "ok")
+      errorOf(yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: nested(65) }), 400)
+    })
+  )
+
+  it.effect.each([
+    { "content-type": "text/plain" },
+    { "content-type": "multipart/form-data; boundary=x" },
+    { "content-type": "application/json", "content-encoding": "gzip" }
+  ])("415 for a body of another type or encoding: %o", (headers) =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const reply = yield* call(`${app.url}/v1/responses`, {
+        key: app.alice.key,
+        headers,
+        body: '{"input":"a"}'
+      })
+      assert.strictEqual(errorOf(reply, 415).code, "unsupported_media_type")
+    })
+  )
+
+  it.effect("413 for a body over the bound, and not at it", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const model = yield* ScriptedModel
+      const bodyOf = (bytes: number) => {
+        const frame = '{"input":"","stream":false}'
+        return frame.replace('""', `"${"a".repeat(bytes - frame.length)}"`)
+      }
+      yield* model.next(says("ok"), says("ok"))
+      for (const bytes of [bodyBytesMax - 1, bodyBytesMax]) {
+        const reply = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: bodyOf(bytes) })
+        assert.strictEqual(responseOf(reply).output_text, "ok")
+      }
+      const over = yield* call(`${app.url}/v1/responses`, {
+        key: app.alice.key,
+        body: bodyOf(bodyBytesMax + 1)
+      })
+      assert.strictEqual(errorOf(over, 413).code, "body_too_large")
+    })
+  )
+
+  it.effect("413 also for a body of unknown length, without waiting for its end", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const chunk = "x".repeat(1_000)
+      const head =
+        `POST /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${app.alice.key}\r\n` +
+        "content-type: application/json\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+      const endless = head + `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(50)
+      assert.match(yield* raw(app.url, endless), /^HTTP\/1\.1 413 /)
+    })
+  )
+
+  it.effect("gives every response an id, and takes a client's where it is harmless", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const idOf = (given: string) =>
+        Effect.map(call(`${app.url}/healthz`, { headers: { "x-request-id": given } }), ({ headers }) =>
+          headers.get("x-request-id")
+        )
+      assert.strictEqual(yield* idOf("trace-1.2_3"), "trace-1.2_3")
+      assert.notStrictEqual(yield* idOf("a b<script>"), "a b<script>")
+      assert.notStrictEqual(yield* idOf("x".repeat(101)), "x".repeat(101))
+    })
+  )
+
+  it.effect("500 for a defect, with nothing of its cause", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(Stream.die(new Error("secret detail")))
+      const reply = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input: "Hi" } })
+      const error = errorOf(reply, 500)
+      assert.deepStrictEqual([error.code, error.type], ["internal_error", "server_error"])
+      assert.notInclude(reply.text, "secret")
+    })
+  )
+
+  it.effect("answers the probes without a key", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      assert.strictEqual((yield* call(`${app.url}/healthz`, {})).status, 200)
+      const ready = yield* call(`${app.url}/readyz`, {})
+      assert.deepStrictEqual(JSON.parse(ready.text), { status: "ready", draining: false, database: true })
+    })
+  )
+
+  it.effect("has no CORS, and no way to override the method", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const preflight = yield* call(`${app.url}/v1/responses`, {
+        method: "OPTIONS",
+        headers: { origin: "http://evil.test", "access-control-request-method": "POST" }
+      })
+      assert.strictEqual(preflight.status, 405)
+      assert.isNull(preflight.headers.get("access-control-allow-origin"))
+      const overridden = yield* call(`${app.url}/v1/responses`, {
+        method: "GET",
+        key: app.alice.key,
+        headers: { "x-http-method-override": "POST" }
+      })
+      assert.strictEqual(overridden.status, 405)
+    })
+  )
+})
+
+layer(TestApp.layerOn(TestDatabase.layerFailing), { excludeTestServices: true })(
+  "a database that is away",
+  (it) => {
+    it.effect("is 503 before the stream, in both deliveries, and the service recovers by itself", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const model = yield* ScriptedModel
+        const faults = yield* SqlFaults
+        const post = (stream: boolean) =>
+          call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input: "Hi", stream } })
+        for (const stream of [true, false]) {
+          yield* model.next(says("ok"))
+          yield* faults.failStatement(1, "before")
+          const reply = yield* post(stream)
+          assert.strictEqual(errorOf(reply, 503).code, "database_unavailable")
+          assert.isNotNull(reply.headers.get("retry-after"))
+          yield* faults.off
+        }
+        yield* model.next(says("ok"))
+        assert.strictEqual(responseOf(yield* post(false)).output_text, "ok")
+      })
+    )
+  }
+)

@@ -1,0 +1,349 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import type { ModelMessage } from "../../src/domain/ModelCall.ts"
+import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { assertGrammar } from "../support/StreamGrammar.ts"
+import { TestApp, type TestUser } from "../support/TestApp.ts"
+import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
+
+const nobody = "019845e1-682f-4b02-a706-3b2422d13aec"
+
+/** Posts a body as a user. */
+const post = Effect.fnUntraced(function* (
+  body: unknown,
+  options: { readonly user?: TestUser; readonly headers?: Record<string, string> } = {}
+) {
+  const app = yield* TestApp
+  const user = options.user ?? app.alice
+  return yield* call(`${app.url}/v1/responses`, {
+    key: user.key,
+    body,
+    ...(options.headers === undefined ? {} : { headers: options.headers })
+  })
+})
+
+/** One answered JSON request, and the messages that the model got. */
+const answered = Effect.fnUntraced(function* (body: object, user?: TestUser) {
+  const model = yield* ScriptedModel
+  yield* model.next(says("ok"))
+  const reply = yield* post({ stream: false, ...body }, user === undefined ? {} : { user })
+  const response = responseOf(reply)
+  const asked = (yield* model.asked).at(-1)!
+  return { response, request: asked.request, messages: asked.request.messages, reply }
+})
+
+const user = (text: string): ModelMessage => ({ role: "user", text })
+const assistant = (text: string): ModelMessage => ({ role: "assistant", text, toolCalls: [] })
+const system = (text: string): ModelMessage => ({ role: "system", text })
+
+/** Specification, chapter Endpoints: POST /v1/responses, and its resources. */
+layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it) => {
+  it.effect("answers one JSON document when `stream` is false", () =>
+    Effect.gen(function* () {
+      const { response, reply } = yield* answered({
+        input: "Hi",
+        max_output_tokens: 7,
+        instructions: "Be brief."
+      })
+      assert.strictEqual(response.object, "response")
+      assert.strictEqual(response.status, "completed")
+      assert.strictEqual(response.output_text, "ok")
+      assert.strictEqual(response.model, "scripted-1")
+      assert.strictEqual(response.max_output_tokens, 7)
+      assert.strictEqual(response.instructions, "Be brief.")
+      assert.strictEqual(response.conversation.id, response.conversation_id)
+      assert.strictEqual(reply.headers.get("x-conversation-id"), response.conversation_id)
+      assert.isAbove(response.created_at, 1_700_000_000_000)
+      assert.isAtLeast(response.completed_at ?? 0, response.created_at)
+      assert.deepStrictEqual(response.usage?.total_tokens, 18)
+      assert.match(response.id, /^[0-9a-f-]{36}$/)
+    })
+  )
+
+  it.effect.each([
+    { stream: undefined, accept: undefined, events: true },
+    { stream: undefined, accept: "*/*", events: true },
+    { stream: undefined, accept: "text/event-stream", events: true },
+    { stream: undefined, accept: "application/json, text/event-stream", events: true },
+    { stream: undefined, accept: "application/json, */*;q=0.1", events: true },
+    { stream: undefined, accept: "application/json", events: false },
+    { stream: undefined, accept: "Application/JSON; charset=utf-8", events: false },
+    { stream: null, accept: "application/json", events: false },
+    { stream: true, accept: "application/json", events: true },
+    { stream: false, accept: "text/event-stream", events: false }
+  ])("chooses the delivery: %o", ({ stream, accept, events }) =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("ok"))
+      const reply = yield* post(
+        { input: "Hi", ...(stream === undefined ? {} : { stream }) },
+        { headers: accept === undefined ? {} : { accept } }
+      )
+      assert.strictEqual(reply.headers.get("content-type"), events ? "text/event-stream" : "application/json")
+    })
+  )
+
+  it.effect.each([
+    { model: "gpt-4o" },
+    { model: "auto" },
+    {
+      tools: [{ type: "function" }],
+      include: [],
+      text: {},
+      store: false,
+      temperature: 0.1,
+      metadata: {},
+      foo: 1
+    }
+  ])("ignores the model and unknown fields (%#)", (extra) =>
+    Effect.gen(function* () {
+      const { response } = yield* answered({ input: "Hi", ...extra })
+      assert.strictEqual(response.model, "scripted-1")
+    })
+  )
+
+  it.effect("passes the message, its parts and its roles on to the model", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* answered({
+        instructions: "One.",
+        input: [
+          { role: "system", content: "Two." },
+          {
+            role: "user",
+            content: [
+              { type: "input_text", text: "a" },
+              { type: "input_text", text: "b" }
+            ]
+          },
+          { role: "assistant", content: [{ type: "output_text", text: "earlier answer" }] },
+          { role: "developer", content: [{ type: "input_text", text: "Three." }] },
+          { type: "reasoning", id: "rs_1", summary: [] },
+          { type: "function_call_output", call_id: "x", output: "y" },
+          { role: "anybody", content: "c" },
+          { role: null, content: "d" },
+          { content: "e" }
+        ]
+      })
+      assert.deepStrictEqual(messages, [
+        system("One.\n\nTwo.\n\nThree."),
+        user("a\nb"),
+        assistant("earlier answer"),
+        user("c"),
+        user("d"),
+        user("e")
+      ])
+    })
+  )
+
+  it.effect("clamps max_output_tokens silently to the model's maximum, and uses it when none is given", () =>
+    Effect.gen(function* () {
+      const over = yield* answered({ input: "Hi", max_output_tokens: 1_000_000 })
+      assert.strictEqual(over.request.maxOutputTokens, 500)
+      assert.strictEqual(over.response.max_output_tokens, 1_000_000)
+      assert.strictEqual(
+        (yield* answered({ input: "Hi", max_output_tokens: null })).request.maxOutputTokens,
+        500
+      )
+      assert.strictEqual((yield* answered({ input: "Hi" })).request.maxOutputTokens, 500)
+      assert.strictEqual((yield* answered({ input: "Hi", max_output_tokens: 3 })).request.maxOutputTokens, 3)
+    })
+  )
+
+  it.effect("says why a text was cut by the bound, and keeps the status", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(Stream.make(text("cut"), finish("length")))
+      const response = responseOf(yield* post({ input: "Hi", stream: false, max_output_tokens: 1 }))
+      assert.strictEqual(response.status, "completed")
+      assert.deepStrictEqual(response.incomplete_details, { reason: "max_output_tokens" })
+    })
+  )
+
+  it.effect("creates a conversation for a stateless request, which the next request may go on with", () =>
+    Effect.gen(function* () {
+      const first = yield* answered({ input: "one" })
+      const second = yield* answered({ input: "two", conversation_id: first.response.conversation_id })
+      assert.strictEqual(second.response.conversation_id, first.response.conversation_id)
+      assert.deepStrictEqual(second.messages, [user("one"), assistant("ok"), user("two")])
+      const third = yield* answered({ input: "three" })
+      assert.notStrictEqual(third.response.conversation_id, first.response.conversation_id)
+      assert.deepStrictEqual(third.messages, [user("three")])
+    })
+  )
+
+  it.effect(
+    "keeps the instructions of a new conversation, and those of a later turn for that turn only",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* answered({ input: "one", instructions: "Stay." })
+        const conversation_id = first.response.conversation_id
+        const second = yield* answered({ input: "two", conversation_id, instructions: "Only now." })
+        assert.deepStrictEqual(second.messages[0], system("Stay.\n\nOnly now."))
+        const third = yield* answered({ input: "three", conversation_id })
+        assert.deepStrictEqual(third.messages[0], system("Stay."))
+        assert.strictEqual(third.messages.length, 6)
+      })
+  )
+
+  it.effect("goes on with a conversation by every name that clients have for it", () =>
+    Effect.gen(function* () {
+      const first = yield* answered({ input: "one" })
+      const id = first.response.conversation_id
+      for (const name of [
+        { conversation: id },
+        { conversation: { id } },
+        { conversation_id: id.toUpperCase() },
+        { previous_response_id: first.response.id },
+        { conversation_id: id, conversation: nobody, previous_response_id: nobody }
+      ]) {
+        const next = yield* answered({ input: "again", ...name })
+        assert.strictEqual(next.response.conversation_id, id)
+        assert.deepStrictEqual(next.messages[0], user("one"))
+      }
+    })
+  )
+
+  it.effect("puts the item in the place of a reference to it", () =>
+    Effect.gen(function* () {
+      const first = yield* answered({ input: "one" })
+      const item = first.response.output[0]!
+      const next = yield* answered({
+        input: [
+          { role: "user", content: "one" },
+          { type: "item_reference", id: item.id },
+          { role: "user", content: "two" }
+        ]
+      })
+      assert.deepStrictEqual(next.messages, [user("one"), assistant("ok"), user("two")])
+      assert.notStrictEqual(next.response.conversation_id, first.response.conversation_id)
+    })
+  )
+
+  it.effect.each([
+    { name: "conversation_id", value: nobody },
+    { name: "conversation", value: nobody },
+    { name: "conversation", value: { id: nobody } },
+    { name: "previous_response_id", value: nobody }
+  ])("answers 404 for a conversation that doesn't exist: $name (%#)", ({ name, value }) =>
+    Effect.gen(function* () {
+      const error = errorOf(yield* post({ input: "Hi", [name]: value }), 404)
+      assert.deepStrictEqual(error, {
+        message: "The conversation does not exist.",
+        type: "not_found_error",
+        code: "conversation_not_found",
+        param: name
+      })
+    })
+  )
+
+  it.effect("hides everything of another user: conversation, response and items", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { response } = yield* answered({ input: "mine" })
+      const asBob = { user: app.bob }
+      const byId = yield* post({ input: "Hi", conversation_id: response.conversation_id }, asBob)
+      const unknown = yield* post({ input: "Hi", conversation_id: nobody }, asBob)
+      assert.strictEqual(byId.status, 404)
+      assert.strictEqual(byId.text, unknown.text)
+      assert.strictEqual(
+        errorOf(yield* post({ input: "Hi", previous_response_id: response.id }, asBob), 404).param,
+        "previous_response_id"
+      )
+      const input = [{ content: "Hi" }, { type: "item_reference", id: response.output[0]!.id }]
+      const error = errorOf(yield* post({ input }, asBob), 400)
+      assert.deepStrictEqual([error.code, error.param], ["item_not_found", "input[1].id"])
+    })
+  )
+
+  it.effect("answers 404 for a project, and 400 for a file, as long as there are none", () =>
+    Effect.gen(function* () {
+      const project = errorOf(yield* post({ input: "Hi", project_id: nobody }), 404)
+      assert.deepStrictEqual([project.code, project.param], ["project_not_found", "project_id"])
+      const input = [
+        { content: "a" },
+        {
+          content: [
+            { type: "input_text", text: "b" },
+            { type: "input_file", file_id: nobody }
+          ]
+        }
+      ]
+      const file = errorOf(yield* post({ input }), 400)
+      assert.deepStrictEqual([file.code, file.param], ["file_not_found", "input[1].content[1].file_id"])
+    })
+  )
+
+  it.effect.each([
+    {},
+    { input: "" },
+    { input: [] },
+    { input: [{ content: "" }] },
+    { input: [{ content: [] }] },
+    { input: [{ role: "assistant", content: "only an answer" }] },
+    { input: [{ role: "system", content: "only instructions" }] },
+    { input: [{ type: "function_call_output", output: "x" }] }
+  ])("answers 400 for an input without a message of the user (%#)", (body) =>
+    Effect.gen(function* () {
+      const error = errorOf(yield* post(body), 400)
+      assert.strictEqual(error.param, "input")
+      assert.strictEqual(error.type, "invalid_request_error")
+    })
+  )
+
+  it.effect("answers 400 for a message that no model's window holds", () =>
+    Effect.gen(function* () {
+      const error = errorOf(yield* post({ input: "word ".repeat(10_000) }), 400)
+      assert.deepStrictEqual([error.code, error.param], ["context_length_exceeded", "input"])
+    })
+  )
+
+  it.effect("checks the key first, then the body, then what the body names", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const both = { input: 7, conversation_id: nobody }
+      assert.strictEqual(
+        (yield* call(`${app.url}/v1/responses`, { key: "parley_x", body: both })).status,
+        401
+      )
+      assert.strictEqual((yield* post(both)).status, 400)
+      assert.strictEqual((yield* post({ ...both, input: "Hi" })).status, 404)
+    })
+  )
+
+  it.effect(
+    "cuts the oldest turns of a conversation that outgrows the window, and keeps the system message",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* answered({ input: "turn 0", instructions: "Stay." })
+        const conversation_id = first.response.conversation_id
+        for (let turn = 1; turn <= 5; turn++) {
+          yield* answered({ input: `turn ${turn} ${"word ".repeat(600)}`, conversation_id })
+        }
+        const { messages } = yield* answered({ input: "last", conversation_id })
+        assert.deepStrictEqual(messages[0], system("Stay."))
+        assert.deepStrictEqual(messages.at(-1), user("last"))
+        const turns = messages.flatMap((message) => /^turn (\d)/.exec(message.text)?.[1] ?? [])
+        assert.isAbove(turns.length, 0)
+        assert.isBelow(turns.length, 6)
+        assert.strictEqual(turns.at(-1), "5")
+        assert.strictEqual(messages.filter(({ role }) => role === "assistant").length, turns.length)
+      })
+  )
+
+  it.effect("treats a conversation without a turn as new, however it came to be", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(Stream.concat(Stream.make(text("half")), Stream.fail(failure("cut"))))
+      const failed = yield* call(`${app.url}/v1/responses`, {
+        key: app.alice.key,
+        body: { input: "lost", instructions: "Lost." }
+      })
+      const conversation_id = assertGrammar(eventsOf(failed.text)).created.conversation_id
+      const next = yield* answered({ input: "one", conversation_id, instructions: "Kept." })
+      assert.deepStrictEqual(next.messages, [system("Kept."), user("one")])
+      const later = yield* answered({ input: "two", conversation_id })
+      assert.deepStrictEqual(later.messages[0], system("Kept."))
+    })
+  )
+})

@@ -1,0 +1,33 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { countTokens } from "../../src/models/Tokenizer.ts"
+
+describe("countTokens", () => {
+  it.effect("counts as the tokenizer does", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* countTokens(""), 0)
+      assert.strictEqual(yield* countTokens("Hello, world."), 4)
+    })
+  )
+
+  it.effect("takes the names of special tokens for text", () =>
+    Effect.gen(function* () {
+      assert.isAbove(yield* countTokens("a<|endoftext|>b"), 3)
+    })
+  )
+
+  it.live.each([
+    ["letters", "a"],
+    ["characters", "日本語"],
+    ["blanks", " "],
+    ["signs", "-"],
+    ["surrogates", "😀"]
+  ])("isn't held up by a long run of %s", ([, unit]) =>
+    Effect.gen(function* () {
+      // Without bounds each of these takes seconds, up to a quarter of a minute.
+      const started = performance.now()
+      assert.isAbove(yield* countTokens((unit ?? "").repeat(60_000)), 0)
+      assert.isBelow(performance.now() - started, 2000)
+    })
+  )
+})

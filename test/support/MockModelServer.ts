@@ -1,0 +1,358 @@
+import { Deferred, Effect, type Scope } from "effect"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+/**
+ * A server that speaks Chat Completions and does what a test tells it to: by script, request after request, or by a directive
+ * inside the prompt (see `mockDirective`), so that one server serves many tests at once.
+ */
+export interface MockModelServer {
+  /** The base URL, with /v1. */
+  readonly url: string
+  /** Every chat request so far, oldest first. */
+  readonly requests: ReadonlyArray<MockRequest>
+  /** How the next requests that carry no directive are answered, in order; then the usual answer comes again. */
+  readonly script: (...behaviours: ReadonlyArray<MockBehaviour>) => Effect.Effect<void>
+  /** What `GET /models` answers from now on. */
+  readonly listModels: (answer: MockModelList) => Effect.Effect<void>
+  /** How often `GET /models` was asked. */
+  readonly listings: () => number
+  /** How many connections were opened. */
+  readonly connections: () => number
+  /** The n-th chat request (0 is the first), as soon as it has come. */
+  readonly request: (index: number) => Effect.Effect<MockRequest>
+}
+
+export type MockModelList =
+  | { readonly data: ReadonlyArray<Readonly<Record<string, unknown>>> }
+  | { readonly status: number }
+  | { readonly raw: string }
+
+export interface MockRequest {
+  readonly headers: IncomingMessage["headers"]
+  readonly body: Readonly<Record<string, unknown>>
+  /** How the exchange ended: the whole answer was sent, the server cut it, or the client went away. */
+  readonly ended: Effect.Effect<"answered" | "cut" | "aborted">
+  /** Bytes that were handed to the connection so far. */
+  readonly sentBytes: () => number
+}
+
+/** Everything is optional; without anything the answer is "Hello, world." with usage. */
+export interface MockBehaviour {
+  // ---- what is said
+  readonly deltas?: ReadonlyArray<string>
+  /** The deltas are repeated for ever. */
+  readonly endless?: boolean
+  /** Thoughts before the answer, as `reasoning_content`. */
+  readonly reasoning?: ReadonlyArray<string>
+  readonly calls?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly arguments: string }>
+  /** In how many fragments a call's arguments come; 2 by default. */
+  readonly callFragments?: number
+  /** null leaves the finish out. */
+  readonly finish?: string | null
+  /** null leaves the usage out, also where it is asked for. */
+  readonly usage?: Readonly<Record<string, unknown>> | null
+  /** false leaves the [DONE] out. */
+  readonly done?: boolean
+  /** One JSON document, though a stream was asked for. */
+  readonly json?: boolean
+  /** The body to the byte, in place of all of the above; each piece is written by itself. */
+  readonly raw?: ReadonlyArray<string>
+
+  // ---- how it is cut
+  readonly lineEnd?: "\n" | "\r\n" | "\r"
+  readonly comments?: boolean
+  /** false: `data:` without a blank after it. */
+  readonly blank?: boolean
+  /** So many bytes to a write, wherever that cuts; each write is a turn of the event loop. */
+  readonly bytesPerWrite?: number
+  readonly gapMillis?: number
+
+  // ---- faults
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly errorBody?: string
+  /** A status of 400, with a complaint, as long as the request has this field. */
+  readonly refusesField?: string
+  /** Nothing comes any more: before the headers, after so many deltas (0: after the headers), or after the finish reason. */
+  readonly hangAt?: "headers" | number | "finish"
+  /** The connection is cut, at one of the same places. */
+  readonly cutAt?: "headers" | number | "finish"
+  readonly malformedAt?: number
+  readonly errorAt?: number
+}
+
+/** To be put anywhere into a prompt: the answer to it behaves so. The last one of a request counts. */
+export const mockDirective = (behaviour: MockBehaviour): string =>
+  `[[mock ${JSON.stringify(behaviour)} mock]]`
+
+const directivePattern = /\[\[mock (.*?) mock\]\]/gs
+
+export const makeMockModelServer: Effect.Effect<MockModelServer, never, Scope.Scope> = Effect.gen(
+  function* () {
+    const state: State = {
+      requests: [],
+      scripted: [],
+      models: { data: [{ id: "mock-model", object: "model" }] },
+      listings: 0,
+      connections: 0,
+      arrivals: new Map()
+    }
+    const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+      handle(state, request, response)
+    })
+    server.on("connection", () => state.connections++)
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () =>
+        Effect.callback<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
+    )
+    const { port } = server.address() as AddressInfo
+    return {
+      url: `http://127.0.0.1:${port}/v1`,
+      requests: state.requests,
+      script: (...behaviours) => Effect.sync(() => void state.scripted.push(...behaviours)),
+      listModels: (answer) => Effect.sync(() => void (state.models = answer)),
+      listings: () => state.listings,
+      connections: () => state.connections,
+      request: (index) => Deferred.await(arrivalOf(state, index))
+    }
+  }
+)
+
+interface State {
+  readonly requests: Array<MockRequest>
+  readonly scripted: Array<MockBehaviour>
+  models: MockModelList
+  listings: number
+  connections: number
+  readonly arrivals: Map<number, Deferred.Deferred<MockRequest>>
+}
+
+const arrivalOf = (state: State, index: number): Deferred.Deferred<MockRequest> => {
+  const known = state.arrivals.get(index)
+  if (known !== undefined) return known
+  const arrival = Deferred.makeUnsafe<MockRequest>()
+  state.arrivals.set(index, arrival)
+  return arrival
+}
+
+const handle = (state: State, request: IncomingMessage, response: ServerResponse): void => {
+  if (request.method === "GET") return answerModels(state, response)
+  const pieces: Array<Buffer> = []
+  request.on("data", (piece: Buffer) => pieces.push(piece))
+  request.on("end", () => {
+    const text = Buffer.concat(pieces).toString("utf8")
+    const body = JSON.parse(text) as Record<string, unknown>
+    const answer = new Answer(response, behaviourFor(state, body), body)
+    const received: MockRequest = {
+      headers: request.headers,
+      body,
+      ended: Deferred.await(answer.ended),
+      sentBytes: () => answer.sentBytes
+    }
+    state.requests.push(received)
+    Deferred.doneUnsafe(arrivalOf(state, state.requests.length - 1), Effect.succeed(received))
+    answer.begin()
+  })
+}
+
+const answerModels = (state: State, response: ServerResponse): void => {
+  state.listings++
+  const { models } = state
+  const status = "status" in models ? models.status : 200
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(
+    "raw" in models ? models.raw : JSON.stringify("data" in models ? { object: "list", ...models } : {})
+  )
+}
+
+const behaviourFor = (state: State, body: Readonly<Record<string, unknown>>): MockBehaviour => {
+  const texts = (body["messages"] as ReadonlyArray<{ readonly content: unknown }>).map((m) =>
+    String(m.content)
+  )
+  const directive = [...texts.join("\n").matchAll(directivePattern)].at(-1)?.[1]
+  return directive === undefined ? (state.scripted.shift() ?? {}) : (JSON.parse(directive) as MockBehaviour)
+}
+
+/** One step of an answer: bytes to write, or what becomes of the connection. */
+type Step = { readonly write: string } | "hang" | "cut" | "end"
+
+const head = (body: Readonly<Record<string, unknown>>) => ({
+  id: "chatcmpl-mock",
+  created: 1_780_000_000,
+  model: body["model"]
+})
+
+const defaultUsage = {
+  prompt_tokens: 11,
+  completion_tokens: 7,
+  total_tokens: 18,
+  prompt_tokens_details: { cached_tokens: 3 },
+  completion_tokens_details: { reasoning_tokens: 2 }
+}
+
+const defaultDeltas = ["Hello", ", ", "world", "."]
+
+class Answer {
+  readonly ended = Deferred.makeUnsafe<"answered" | "cut" | "aborted">()
+  sentBytes = 0
+  private readonly response: ServerResponse
+  private readonly behaviour: MockBehaviour
+  private readonly body: Readonly<Record<string, unknown>>
+  private over = false
+
+  constructor(response: ServerResponse, behaviour: MockBehaviour, body: Readonly<Record<string, unknown>>) {
+    this.response = response
+    this.behaviour = behaviour
+    this.body = body
+    response.on("close", () => this.end(response.writableFinished ? "answered" : "aborted"))
+  }
+
+  begin(): void {
+    const { behaviour } = this
+    if (behaviour.hangAt === "headers") return
+    if (behaviour.cutAt === "headers") return this.cut()
+    const refused = behaviour.refusesField !== undefined && behaviour.refusesField in this.body
+    if (behaviour.status !== undefined || refused)
+      return this.refuse(refused ? 400 : (behaviour.status ?? 500))
+    const type = behaviour.json === true ? "application/json" : "text/event-stream; charset=utf-8"
+    this.response.writeHead(200, { "content-type": type, ...behaviour.headers })
+    this.response.flushHeaders()
+    this.run(behaviour.json === true ? this.document() : this.cutUp(this.stream()))
+  }
+
+  private refuse(status: number): void {
+    const field = this.behaviour.refusesField
+    const message = field === undefined ? "The mock refuses." : `Unsupported parameter: ${field}`
+    const body =
+      this.behaviour.errorBody ??
+      JSON.stringify({ error: { message, type: "mock_error", code: null, param: null } })
+    this.response.writeHead(status, { "content-type": "application/json", ...this.behaviour.headers })
+    this.response.end(body)
+  }
+
+  private run(steps: Iterator<Step | Buffer>): void {
+    if (this.over) return
+    const next = steps.next()
+    if (next.done === true || next.value === "end") return void this.response.end()
+    if (next.value === "hang") return
+    if (next.value === "cut") return this.cut()
+    const bytes = Buffer.isBuffer(next.value) ? next.value : Buffer.from(next.value.write)
+    this.sentBytes += bytes.length
+    const more = () => this.run(steps)
+    if (!this.response.write(bytes)) this.response.once("drain", more)
+    else if (this.behaviour.gapMillis === undefined) setImmediate(more)
+    else setTimeout(more, this.behaviour.gapMillis)
+  }
+
+  private cut(): void {
+    this.end("cut")
+    this.response.socket?.destroy()
+  }
+
+  private end(how: "answered" | "cut" | "aborted"): void {
+    if (this.over) return
+    this.over = true
+    Deferred.doneUnsafe(this.ended, Effect.succeed(how))
+  }
+
+  private *document(): Generator<Step> {
+    const { behaviour } = this
+    const message = {
+      role: "assistant",
+      content: (behaviour.deltas ?? defaultDeltas).join(""),
+      tool_calls: behaviour.calls?.map((call) => ({ id: call.id, type: "function", function: call }))
+    }
+    const choices = [{ index: 0, message, finish_reason: behaviour.finish ?? "stop" }]
+    yield { write: JSON.stringify({ ...head(this.body), choices, usage: behaviour.usage ?? defaultUsage }) }
+  }
+
+  private *stream(): Generator<Step> {
+    const { behaviour } = this
+    if (behaviour.raw !== undefined) {
+      for (const piece of behaviour.raw) yield { write: piece }
+      if (behaviour.hangAt === "finish") yield "hang"
+      return
+    }
+    let sent = 0
+    for (const delta of this.deltas()) {
+      if (behaviour.hangAt === sent) yield "hang"
+      if (behaviour.cutAt === sent) yield "cut"
+      if (behaviour.malformedAt === sent) yield this.event(`{"choices":[{"delta":{"content":`)
+      if (behaviour.errorAt === sent) {
+        yield this.event(
+          JSON.stringify({ error: { message: "The mock fails.", type: "server_error", code: "mock" } })
+        )
+        return
+      }
+      yield this.choice(delta)
+      if ("content" in delta) sent++
+    }
+    if (behaviour.hangAt === sent) yield "hang"
+    if (behaviour.cutAt === sent) yield "cut"
+    yield* this.ending()
+  }
+
+  private *deltas(): Generator<Readonly<Record<string, unknown>>> {
+    const { behaviour } = this
+    if (behaviour.hangAt !== 0) yield { role: "assistant" }
+    for (const thought of behaviour.reasoning ?? []) yield { reasoning_content: thought }
+    const deltas = behaviour.deltas ?? (behaviour.calls === undefined ? defaultDeltas : [])
+    do {
+      for (const content of deltas) yield { content }
+    } while (behaviour.endless === true)
+    for (const [index, call] of (behaviour.calls ?? []).entries()) {
+      yield {
+        tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }]
+      }
+      const size = Math.max(1, Math.ceil(call.arguments.length / (behaviour.callFragments ?? 2)))
+      for (let at = 0; at < call.arguments.length; at += size) {
+        yield { tool_calls: [{ index, function: { arguments: call.arguments.slice(at, at + size) } }] }
+      }
+    }
+  }
+
+  private *ending(): Generator<Step> {
+    const { behaviour } = this
+    const finish =
+      behaviour.finish === undefined ? (behaviour.calls ? "tool_calls" : "stop") : behaviour.finish
+    if (finish !== null) yield this.choice({}, finish)
+    if (behaviour.hangAt === "finish") yield "hang"
+    if (behaviour.cutAt === "finish") yield "cut"
+    const asked = "stream_options" in this.body
+    const usage = behaviour.usage === undefined ? (asked ? defaultUsage : null) : behaviour.usage
+    if (usage !== null) yield this.event(JSON.stringify({ ...head(this.body), choices: [], usage }))
+    if (behaviour.done !== false && finish !== null) yield this.event("[DONE]")
+  }
+
+  private choice(delta: Readonly<Record<string, unknown>>, finish: string | null = null): Step {
+    return this.event(
+      JSON.stringify({ ...head(this.body), choices: [{ index: 0, delta, finish_reason: finish }] })
+    )
+  }
+
+  private event(data: string): Step {
+    const { behaviour } = this
+    const end = behaviour.lineEnd ?? "\n"
+    const comment = behaviour.comments === true ? `: still here${end}event: message${end}id: 1${end}` : ""
+    return { write: `${comment}data:${behaviour.blank === false ? "" : " "}${data}${end}${end}` }
+  }
+
+  /** The same bytes in other pieces. */
+  private *cutUp(steps: Generator<Step>): Generator<Step | Buffer> {
+    const size = this.behaviour.bytesPerWrite
+    for (const step of steps) {
+      if (size === undefined || typeof step === "string") yield step
+      else {
+        const bytes = Buffer.from(step.write)
+        for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+      }
+    }
+  }
+}
