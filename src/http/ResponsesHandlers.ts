@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type Headers, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../AppConfig.ts"
 import { Api } from "../api/Api.ts"
@@ -9,13 +9,17 @@ import { Drain } from "./Drain.ts"
 import { logFailure, respondTo } from "./ErrorBoundary.ts"
 import { streamResponse } from "./Sse.ts"
 
+/** How the AI SDK names itself. It omits `stream` when it wants JSON, and accepts anything. */
+const aiSdk = "ai-sdk"
+
 /**
  * Whether to answer with events. What the body says wins; without it events are the default, but for a client that
- * accepts JSON and nothing else. Source: wire contract, section 1.
+ * accepts JSON and nothing else, or that is known to want JSON then. Source: wire contract, section 1.
  */
-export const wantsStream = (stream: boolean | null | undefined, accept: string | undefined): boolean => {
+export const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
   if (stream != null) return stream
-  const types = (accept ?? "").toLowerCase()
+  if (headers["user-agent"]?.includes(aiSdk)) return false
+  const types = (headers["accept"] ?? "").toLowerCase()
   return !types.includes("application/json") || types.includes("text/event-stream") || types.includes("*/*")
 }
 
@@ -31,7 +35,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
       Effect.gen(function* () {
         const begun = yield* responses.create(payload)
         const headers = { "x-conversation-id": begun.conversationId }
-        if (wantsStream(payload.stream, request.headers["accept"])) {
+        if (wantsStream(payload.stream, request.headers)) {
           return yield* streamResponse(begun.events, { headers, keepaliveSeconds: stream.keepaliveSeconds })
         }
         const response = yield* collect(begun.events).pipe(Effect.raceFirst(drain.cutoff))

@@ -37,12 +37,12 @@ interface Sentence {
  */
 export const summarize = (text: string, question: string): Summary => {
   const sentences = sentencesOf(text.slice(0, textCharactersMax))
-  const weights = weightsOf(sentences)
+  const counts = countsOf(sentences)
   const asked = new Set(wordsOf(question))
   const byScore = Arr.sort(
     sentences.map((sentence): Scored => ({
       ...sentence,
-      score: scoreOf(sentence, sentences.length, weights, asked)
+      score: scoreOf(sentence, sentences.length, counts, asked)
     })),
     bestThenFirst
   )
@@ -90,32 +90,34 @@ const wordPattern =
 
 export const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().match(wordPattern) ?? []
 
-/** The number of sentences that have a word, weighed by how rare it is among them. */
-const weightsOf = (sentences: ReadonlyArray<Sentence>): ReadonlyMap<string, number> => {
+/** How many of the sentences have each word. */
+const countsOf = (sentences: ReadonlyArray<Sentence>): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const { words } of sentences) {
     for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  return new Map(
-    [...counts].map(([word, count]) => [word, Math.log1p(count) * Math.log1p(sentences.length / count)])
-  )
+  return counts
 }
 
-/** How many times more a word counts that was asked for. */
-const askedWeight = 5
+/** How much a word counts for being asked for, beside recurring. */
+const askedWeight = 6
 
 const scoreOf = (
   { position, words }: Sentence,
   total: number,
-  weights: ReadonlyMap<string, number>,
+  counts: ReadonlyMap<string, number>,
   asked: ReadonlySet<string>
 ): number => {
   let sum = 0
-  for (const word of words) sum += (weights.get(word) ?? 0) * (asked.has(word) ? askedWeight : 1)
+  for (const word of words) {
+    const count = counts.get(word) ?? 1
+    const rarity = Math.log1p(total / count)
+    sum += rarity * (Math.log1p(count) + (asked.has(word) ? askedWeight : 0))
+  }
   const place = position === 0 ? 1.3 : position === total - 1 ? 1.1 : 1
   const brevity = words.size < wordsMin ? 0.3 : 1
-  // Divided by more than the root of the length, or the longest sentence would always win.
-  return (sum * place * brevity) / Math.max(words.size, wordsUsual) ** 0.8
+  // Divided by the length, or the longest sentence would always win.
+  return (sum * place * brevity) / Math.max(words.size, wordsUsual)
 }
 
 const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {

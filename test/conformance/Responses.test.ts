@@ -83,6 +83,20 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
+  it.effect(
+    "answers JSON to the AI SDK, which omits `stream` when it wants that, and streams when it says so",
+    () =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        const headers = { "user-agent": "ai/7.0.173 ai-sdk-provider-utils/5.0.81 node.js/24" }
+        yield* model.next(says("ok"), says("ok"))
+        const json = yield* post({ input: "Hi" }, { headers })
+        const streamed = yield* post({ input: "Hi", stream: true }, { headers })
+        assert.strictEqual(json.headers.get("content-type"), "application/json")
+        assert.strictEqual(streamed.headers.get("content-type"), "text/event-stream")
+      })
+  )
+
   it.effect.each([
     { model: "gpt-4o" },
     { model: "auto" },

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
+import { Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import type { CommitTurn } from "../../src/conversations/Conversations.ts"
 import type { ConversationId, UserId } from "../../src/domain/Ids.ts"
@@ -134,10 +135,11 @@ layer(shared, { excludeTestServices: true })("When the connection breaks at any 
         const turn = content("before")
         yield* conversationOf(user, [turn])
         const ids = turn.input.map(({ id }) => id)
-        for (const lookUp of [
-          conversations.ofResponse(user, turn.responseId),
-          conversations.items(user, ids)
-        ]) {
+        const lookUps = [
+          Effect.asVoid(conversations.ofResponse(user, turn.responseId)),
+          Effect.asVoid(conversations.items(user, ids))
+        ]
+        for (const lookUp of lookUps) {
           yield* faults.failStatement(1, when)
           assert.strictEqual((yield* Effect.flip(lookUp))._tag, "DatabaseUnavailable")
           yield* faults.off
@@ -146,23 +148,6 @@ layer(shared, { excludeTestServices: true })("When the connection breaks at any 
       })
     )
   }
-
-  it.effect("and the database stays away, a commit ends with DatabaseUnavailable", () =>
-    Effect.gen(function* () {
-      const conversations = yield* Conversations
-      const faults = yield* SqlFaults
-      const user = yield* someUser
-      const id = yield* conversationOf(user, [])
-      const turn = yield* conversations.open(user, id)
-      yield* faults.outage
-      const error = yield* Effect.flip(conversations.commit(turn, content("lost"))).pipe(
-        Effect.ensuring(faults.off)
-      )
-      assert.strictEqual(error._tag, "DatabaseUnavailable")
-      assert.strictEqual((yield* storedTurns(id)).length, 0)
-      yield* conversations.commit(turn, content("found"))
-    })
-  )
 
   it.effect("and the row of a new conversation can't be written, its turn can't be stored", () =>
     Effect.gen(function* () {
@@ -177,6 +162,29 @@ layer(shared, { excludeTestServices: true })("When the connection breaks at any 
         (yield* Effect.flip(conversations.commit(turn, content("none"))))._tag,
         "DatabaseUnavailable"
       )
+    })
+  )
+})
+
+layer(shared)("When the database stays away", (it) => {
+  it.effect("a commit asks again for a while, then ends with DatabaseUnavailable", () =>
+    Effect.gen(function* () {
+      const conversations = yield* Conversations
+      const faults = yield* SqlFaults
+      const user = yield* someUser
+      const id = yield* conversationOf(user, [])
+      const turn = yield* conversations.open(user, id)
+      yield* faults.outage
+      const commit = yield* Effect.flip(conversations.commit(turn, content("lost"))).pipe(Effect.forkChild)
+      while (commit.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("1 second")
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      }
+      assert.strictEqual((yield* Fiber.join(commit))._tag, "DatabaseUnavailable")
+      assert.isAbove((yield* faults.seen).statements, 10)
+      yield* faults.off
+      assert.strictEqual((yield* storedTurns(id)).length, 0)
+      yield* conversations.commit(turn, content("found"))
     })
   )
 })

@@ -108,7 +108,7 @@ const keysIn = (value: unknown): ReadonlyArray<string> =>
 
 describe("referencePage", () => {
   it("refers to no other host, stores nothing and takes no markup", () => {
-    assert.notMatch(referencePage, /https?:|["'(]\/\/|@import|url\(|<link|<img|<iframe|\bsrc=/i)
+    assert.notMatch(referencePage, /https?:|["'(]\/\/|@import|\burl\(|<link|<img|<iframe|\bsrc=/i)
     assert.notMatch(
       referencePage,
       /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|Function\(/
@@ -228,12 +228,15 @@ describe("referencePage", () => {
   it.effect("shows what a document says as text, whatever it says", () =>
     Effect.gen(function* () {
       const markup = "<img src=x onerror=alert(1)>"
+      const deep = { content: { "application/json": { schema: { $ref: "#/components/schemas/Deep" } } } }
       const page = yield* open(() => ({
         status: 200,
         body: {
           info: { title: markup, version: markup, description: markup },
           paths: {
-            [`/${markup}`]: { get: { summary: markup, responses: { 200: { description: markup } } } }
+            [`/${markup}`]: {
+              get: { summary: markup, requestBody: deep, responses: { 200: { description: markup } } }
+            }
           },
           components: {
             schemas: {

@@ -9,7 +9,7 @@ import {
   Redacted,
   Schema
 } from "effect"
-import { HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { settingsTable } from "../../SettingsTable.ts"
 import { AdminApi } from "../AdminApi.ts"
@@ -126,6 +126,8 @@ export const askServer = Effect.fnUntraced(function* <A, E>(ask: (client: Client
     transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key))
   })
   return yield* ask(client).pipe(
+    // Whatever sits at that address, the key goes nowhere else.
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     Effect.mapError(explain(url, from)),
     Effect.timeoutOrElse({
       duration: Duration.seconds(answerSeconds),

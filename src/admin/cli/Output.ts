@@ -3,11 +3,15 @@ import { Console, DateTime, Effect } from "effect"
 /** Blanks between two columns. */
 const gap = "  "
 
+/** Some texts come from elsewhere, such as the ids of a provider's models; none may steer the terminal. */
+const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "\u{fffd}")
+
 /** Rows with their columns aligned, under their headings. */
 export const table = (
   headings: ReadonlyArray<string>,
-  rows: ReadonlyArray<ReadonlyArray<string>>
+  contents: ReadonlyArray<ReadonlyArray<string>>
 ): string => {
+  const rows = contents.map((row) => row.map(printable))
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0))
   )

@@ -1,0 +1,63 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { firstStart } from "../../src/admin/FirstStart.ts"
+import { AppConfig } from "../../src/AppConfig.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import * as KeyToken from "../../src/auth/KeyToken.ts"
+import { authLayer } from "../auth/AccountsFixture.ts"
+import { testConfig } from "../support/TestConfig.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+
+const startWith = (initApiKey: Redacted.Redacted | null) =>
+  Effect.provideService(
+    firstStart,
+    AppConfig,
+    testConfig({ auth: { initApiKey, initUserEmail: "owner@example.com" } })
+  )
+
+const empty = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`TRUNCATE organizations, users, api_keys CASCADE`
+})
+
+layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (it) => {
+  it.effect("tells the key that it made, once", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const told = Option.getOrThrow(yield* startWith(null))
+      assert.deepInclude(told, { email: "owner@example.com", made: true })
+      yield* (yield* ApiKeys).authenticate(told.key)
+      assert.isTrue(Option.isNone(yield* startWith(null)))
+    })
+  )
+
+  it.effect("takes the key that is given, at the first start and later", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const apiKeys = yield* ApiKeys
+      const given = yield* KeyToken.makeKey
+      const told = Option.getOrThrow(yield* startWith(given))
+      assert.deepStrictEqual(
+        { email: told.email, made: told.made, key: Redacted.value(told.key) },
+        { email: "owner@example.com", made: false, key: Redacted.value(given) }
+      )
+      const later = yield* KeyToken.makeKey
+      assert.isTrue(Option.isNone(yield* startWith(later)))
+      for (const key of [given, later]) yield* apiKeys.authenticate(key)
+    })
+  )
+
+  it.effect("refuses a key that could never be accepted, says how to make one, and changes nothing", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const sql = yield* SqlClient.SqlClient
+      const wrong = `parley_${"a".repeat(39)}`
+      const error = yield* Effect.flip(startWith(Redacted.make(wrong)))
+      assert.strictEqual(error._tag, "SettingsInvalid")
+      assert.match(error.message, /PARLEY_INIT_API_KEY[^]*parley key generate/)
+      assert.notInclude(error.message, wrong)
+      assert.deepStrictEqual(yield* sql`SELECT id FROM users`, [])
+    })
+  )
+})

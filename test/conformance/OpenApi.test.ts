@@ -1,0 +1,69 @@
+import { assert, describe, expect, it } from "@effect/vitest"
+import { Predicate } from "effect"
+import { openApiDocument } from "../../src/api/OpenApiDocument.ts"
+
+/** Every `$ref` of a document. */
+const references = (value: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(value)) return value.flatMap(references)
+  if (!Predicate.isObject(value)) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === "$ref" && typeof inner === "string" ? [inner] : references(inner)
+  )
+}
+
+const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((inner, key) => (Predicate.isObject(inner) ? Reflect.get(inner, key) : undefined), value)
+
+const keysAt = (value: unknown, ...path: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const found = at(value, ...path)
+  return Predicate.isObject(found) ? Object.keys(found) : []
+}
+
+/** Specification, GET /openapi.json and Versioning. */
+describe("the published description", () => {
+  it("is what it was: a change of the interface has to be meant (update with `npm test -- -u`)", async () => {
+    await expect(`${JSON.stringify(openApiDocument, null, 2)}\n`).toMatchFileSnapshot("openapi.golden.json")
+  })
+
+  it("is OpenAPI 3.1, version 1.0.0", () => {
+    assert.match(String(at(openApiDocument, "openapi")), /^3\.1\./)
+    assert.strictEqual(at(openApiDocument, "info", "version"), "1.0.0")
+  })
+
+  it("describes every endpoint and every error, and nothing of the operator's side", () => {
+    assert.sameMembers([...keysAt(openApiDocument, "paths")], ["/v1/responses", "/openapi.json"])
+    const responses = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses")
+    assert.includeMembers([...responses], ["200", "400", "401", "403", "404", "413", "415", "429", "500", "503"])
+    assert.notInclude(JSON.stringify(openApiDocument), "/admin")
+  })
+
+  it("describes the stream's events", () => {
+    const contents = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses", "200", "content")
+    assert.sameMembers([...contents], ["application/json", "text/event-stream"])
+    const union = JSON.stringify(at(openApiDocument, "components", "schemas", "ResponseEvent"))
+    for (const name of ["ResponseCreatedEvent", "OutputTextDeltaEvent", "ResponseCompletedEvent", "ErrorEvent"]) {
+      assert.include(union, name)
+    }
+  })
+
+  it("needs a key for every operation", () => {
+    for (const path of ["/v1/responses", "/openapi.json"]) {
+      for (const method of keysAt(openApiDocument, "paths", path)) {
+        assert.deepStrictEqual(at(openApiDocument, "paths", path, method, "security"), [{ bearer: [] }])
+      }
+    }
+  })
+
+  it("has no dangling reference, no name twice, and nothing of the framework", () => {
+    const names = new Set(keysAt(openApiDocument, "components", "schemas"))
+    for (const reference of references(openApiDocument)) {
+      assert.isTrue(names.has(reference.replace("#/components/schemas/", "")), reference)
+    }
+    for (const name of names) assert.notMatch(name, /Encoded$|_\d+$/)
+    assert.notInclude(JSON.stringify(openApiDocument), "effect")
+  })
+
+  it("leaves room for fields that come later", () => {
+    assert.notInclude(JSON.stringify(openApiDocument), '"additionalProperties":false')
+  })
+})

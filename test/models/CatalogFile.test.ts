@@ -1,0 +1,106 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted } from "effect"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { readCatalogFile } from "../../src/models/CatalogFile.ts"
+
+const directory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true }))
+)
+
+const environment = (variables: Readonly<Record<string, string>>) =>
+  Effect.provideService(
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromEnvRecord(variables)
+  )
+
+/** Reads a catalog from a file that is written for it. */
+const read = (content: unknown, variables: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    const file = join(yield* directory, "models.json")
+    const text = typeof content === "string" ? content : JSON.stringify(content)
+    yield* Effect.promise(() => writeFile(file, text))
+    return yield* readCatalogFile(file)
+  }).pipe(environment(variables))
+
+const provider = { id: "local", protocol: "openai-chat", baseUrl: "http://127.0.0.1:8000/v1" }
+const model = {
+  id: "m",
+  provider: "local",
+  contextWindow: 8192,
+  maxOutputTokens: 1024,
+  tools: true,
+  quality: 0.5,
+  cost: 0.1
+}
+const catalog = { providers: [provider], models: [model] }
+
+describe("readCatalogFile", () => {
+  it.effect("reads providers and models", () =>
+    Effect.gen(function* () {
+      const { models, servers } = yield* read(catalog)
+      assert.deepStrictEqual(models, [model])
+      assert.strictEqual(servers.length, 1)
+      assert.deepInclude(servers[0], { provider: "local", key: null, tokenParameter: null })
+      assert.strictEqual(servers[0]?.baseUrl.href, "http://127.0.0.1:8000/v1")
+    })
+  )
+
+  it.effect("takes the key from the variable that is named, or from the file that NAME_FILE names", () =>
+    Effect.gen(function* () {
+      const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
+      const keyOf = (content: Effect.Success<ReturnType<typeof read>>) => {
+        const key = content.servers[0]?.key
+        return key === undefined || key === null ? null : Redacted.value(key)
+      }
+      assert.strictEqual(keyOf(yield* read(withKey, { MY_KEY: "sk-1" })), "sk-1")
+      const file = join(yield* directory, "key")
+      yield* Effect.promise(() => writeFile(file, "sk-2\n"))
+      assert.strictEqual(keyOf(yield* read(withKey, { MY_KEY_FILE: file })), "sk-2")
+    })
+  )
+
+  it.effect.each([
+    ["a missing field", { providers: [provider] }, "models: Missing key"],
+    ["a field of another type", { ...catalog, models: [{ ...model, tools: "yes" }] }, "models[0].tools: "],
+    ["a share above 1", { ...catalog, models: [model, { ...model, id: "n", quality: 2 }] }, "models[1].quality: "],
+    ["a window of 0", { ...catalog, models: [{ ...model, contextWindow: 0 }] }, "models[0].contextWindow: "],
+    ["an unknown field", { ...catalog, providers: [{ ...provider, key: "sk-9" }] }, "providers[0].key: "],
+    ["an unknown protocol", { ...catalog, providers: [{ ...provider, protocol: "x" }] }, "providers[0].protocol: "],
+    ["no URL", { ...catalog, providers: [{ ...provider, baseUrl: "ftp://a" }] }, "providers[0].baseUrl: "],
+    ["no models", { ...catalog, models: [] }, "models"],
+    ["no JSON", "{", "JSON"],
+    ["an unknown provider", { ...catalog, models: [{ ...model, provider: "x" }] }, "models[0].provider: "],
+    ["a model twice", { ...catalog, models: [model, model] }, "models[1].id: "],
+    ["a provider twice", { ...catalog, providers: [provider, provider] }, "providers[1].id: "],
+    ["more output than window", { ...catalog, models: [{ ...model, maxOutputTokens: 9000 }] }, "models[0].maxOutputTokens: "],
+    ["a variable that isn't set", { ...catalog, providers: [{ ...provider, keyVariable: "GONE" }] }, "GONE"]
+  ] as const)("names the file and the place of %s", ([, content, expected]) =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(read(content))
+      assert.match(failure.message, /PARLEY_MODELS_FILE .*models\.json can't be used/)
+      assert.include(failure.message, expected)
+      assert.notInclude(failure.message, "sk-9")
+    })
+  )
+
+  it.effect("tells all problems at once", () =>
+    Effect.gen(function* () {
+      const broken = { providers: [{ ...provider, id: "" }], models: [{ ...model, cost: -1, quality: "good" }] }
+      const failure = yield* Effect.flip(read(broken))
+      assert.deepStrictEqual(
+        failure.problems.map((problem) => problem.path).toSorted(),
+        ["models[0].cost", "models[0].quality", "providers[0].id"]
+      )
+    })
+  )
+
+  it.effect("names a file that isn't there", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(readCatalogFile("/nowhere/models.json"))
+      assert.include(failure.message, "/nowhere/models.json")
+    })
+  )
+})

@@ -1,0 +1,181 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { AppConfig, type Settings } from "../../src/AppConfig.ts"
+import { ModelCatalog } from "../../src/models/ModelCatalog.ts"
+import { Router } from "../../src/models/Router.ts"
+import { makeMockModelServer } from "../support/MockModelServer.ts"
+import { testConfig } from "../support/TestConfig.ts"
+
+type ModelSettings = Partial<Settings["models"]>
+
+const configured = (models: ModelSettings) => Layer.succeed(AppConfig, testConfig({ models }))
+
+/** A catalog that was begun with these settings; it ends with the test. */
+const begin = (models: ModelSettings) =>
+  Effect.map(Layer.build(Layer.provide(ModelCatalog.layer, configured(models))), (context) =>
+    ModelCatalog.of(context.pipe((all) => all.mapUnsafe.get(ModelCatalog.key)))
+  )
+
+const idsOf = (entries: Effect.Success<ModelCatalog["Service"]["entries"]>) =>
+  entries.map((entry) => entry.model.id)
+
+const need = { promptTokens: 10, tools: false, maxOutputTokens: null }
+
+describe("ModelCatalog", () => {
+  it.effect("has the offline model alone where nothing is configured", () =>
+    Effect.gen(function* () {
+      const catalog = yield* begin({})
+      assert.deepStrictEqual(idsOf(yield* catalog.entries), ["parley-offline"])
+      const sentence = yield* catalog.describe
+      assert.include(sentence, "parley-offline")
+      assert.include(sentence, "no language model")
+    })
+  )
+
+  it.effect("has the models that a server lists, and not the offline one", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ data: [{ id: "one", max_model_len: 4096 }, { id: "whisper-1" }, { id: "two" }] })
+      const catalog = yield* begin({ openaiBaseUrl: server.url })
+      const entries = yield* catalog.entries
+      assert.deepStrictEqual(idsOf(entries).toSorted(), ["one", "two"])
+      assert.strictEqual(entries.find((entry) => entry.model.id === "one")?.model.contextWindow, 4096)
+      assert.strictEqual(yield* catalog.describe, `${server.url} has 2 models: one, two.`)
+    })
+  )
+
+  it.effect("answers through the model that the router chose, with the key", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      const settings = { openaiBaseUrl: `${server.url}/`, openaiApiKey: Redacted.make("sk-1"), openaiModel: "a, b" }
+      const parts = yield* Effect.gen(function* () {
+        const [first] = yield* (yield* Router).route(need)
+        assert.strictEqual(first.model.id, "a")
+        return yield* Stream.runCollect(
+          first.stream({ messages: [{ role: "user", text: "hi" }], maxOutputTokens: 5, tools: [] })
+        )
+      }).pipe(Effect.provide(Layer.provide(Router.layer, configured(settings))))
+      assert.strictEqual(parts.at(-1)?.type, "finish")
+      const { body, headers } = yield* server.request(0)
+      assert.strictEqual(body["model"], "a")
+      assert.strictEqual(headers.authorization, "Bearer sk-1")
+    })
+  )
+
+  it.effect("knows named models from the start, though the server is away", () =>
+    Effect.gen(function* () {
+      const catalog = yield* begin({ openaiBaseUrl: "http://127.0.0.1:9/v1", openaiModel: " a ,b,,a" })
+      assert.deepStrictEqual(idsOf(yield* catalog.known), ["a", "b"])
+      assert.deepStrictEqual(idsOf(yield* catalog.entries), ["a", "b"])
+    })
+  )
+
+  it.effect("learns the limits of named models from the list", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ data: [{ id: "a", max_model_len: 2048 }] })
+      const catalog = yield* begin({ openaiBaseUrl: server.url, openaiModel: "a" })
+      yield* catalog.describe
+      assert.strictEqual((yield* catalog.entries)[0]?.model.contextWindow, 2048)
+    })
+  )
+
+  it.effect("starts while the server is away, asks again for a request, and recovers", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ status: 503 })
+      const catalog = yield* begin({ openaiBaseUrl: server.url })
+      assert.deepStrictEqual(yield* catalog.known, [])
+      const sentence = yield* catalog.describe
+      assert.include(sentence, "No model answers yet")
+      assert.include(sentence, "HTTP 503")
+      // No time passes: each request makes the list be read once more.
+      assert.deepStrictEqual(yield* catalog.entries, [])
+      const asked = server.listings()
+      assert.isAtLeast(asked, 2)
+      yield* server.listModels({ data: [{ id: "late" }] })
+      assert.deepStrictEqual(idsOf(yield* catalog.entries), ["late"])
+      assert.include(yield* catalog.describe, "late")
+    })
+  )
+
+  it.effect("tries again by itself, less and less often", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ status: 500 })
+      const catalog = yield* begin({ openaiBaseUrl: server.url })
+      yield* catalog.describe
+      for (const [seconds, listings] of [[1, 2], [2, 3], [4, 4], [8, 5]] as const) {
+        yield* TestClock.adjust(`${seconds} seconds`)
+        yield* Effect.repeat(Effect.yieldNow, { until: () => server.listings() >= listings })
+        yield* settle
+        assert.strictEqual(server.listings(), listings)
+      }
+    })
+  )
+
+  it.effect("refreshes the list, and keeps the old one where that fails", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ data: [{ id: "old" }] })
+      const catalog = yield* begin({ openaiBaseUrl: server.url })
+      assert.deepStrictEqual(idsOf(yield* catalog.entries), ["old"])
+      yield* server.listModels({ raw: "broken" })
+      yield* TestClock.adjust("10 minutes")
+      yield* Effect.repeat(Effect.yieldNow, { until: () => server.listings() >= 2 })
+      yield* settle
+      assert.deepStrictEqual(idsOf(yield* catalog.entries), ["old"])
+      yield* server.listModels({ data: [{ id: "new" }] })
+      yield* TestClock.adjust("2 minutes")
+      yield* Effect.repeat(Effect.map(catalog.known, idsOf), { until: ([id]) => id === "new" })
+    })
+  )
+
+  it.effect("doesn't make a request wait for ever", () =>
+    Effect.gen(function* () {
+      const catalog = yield* begin({ openaiBaseUrl: yield* silentServer })
+      const fiber = yield* Effect.forkChild(catalog.entries)
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("11 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), [])
+    })
+  )
+
+  it.effect("hints at the version that is missing in the address", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ status: 404 })
+      const address = server.url.replace("/v1", "")
+      const catalog = yield* begin({ openaiBaseUrl: address })
+      assert.include(yield* catalog.describe, `${address}/v1`)
+    })
+  )
+
+  it.effect("prefers the file where both are given", () =>
+    Effect.gen(function* () {
+      const directory = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
+        (path) => Effect.promise(() => rm(path, { recursive: true }))
+      )
+      const file = join(directory, "models.json")
+      const provider = { id: "p", protocol: "openai-chat", baseUrl: "http://127.0.0.1:9/v1" }
+      const limits = { contextWindow: 100, maxOutputTokens: 10, tools: false, quality: 0.1, cost: 0.1 }
+      const models = [{ id: "from-file", provider: "p", ...limits }]
+      yield* Effect.promise(() => writeFile(file, JSON.stringify({ providers: [provider], models })))
+      const catalog = yield* begin({ file, openaiBaseUrl: "http://127.0.0.1:9/v1" })
+      assert.deepStrictEqual(idsOf(yield* catalog.entries), ["from-file"])
+      assert.strictEqual(yield* catalog.describe, `${file} has the model from-file.`)
+    })
+  )
+
+  it.effect("fails at the start where the file can't be used", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(begin({ file: "/nowhere/models.json" }))
+      assert.strictEqual(failure._tag, "CatalogInvalid")
+    })
+  )
+})
