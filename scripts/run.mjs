@@ -20,6 +20,8 @@ const test = async (args) => {
       env: { [countsVariable]: path }
     })
     const counts = readCounts(path)
+    // A run that breaks outside of every test must not look as if all were well.
+    if (!succeeded(result) && counts.failed === 0) counts.failed = 1
     process.stdout.write(`\n${closingLine(counts)}\n`)
     if (!succeeded(result)) return result
     return counts.passed > 0 && counts.failed === 0 ? success : failure

@@ -2,6 +2,9 @@ import { NodeCrypto } from "@effect/platform-node"
 import { Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { AdminApi } from "./admin/AdminApi.ts"
+import { AdminRoutes } from "./admin/AdminHandlers.ts"
+import { AdminKey } from "./admin/AdminKey.ts"
 import { Api } from "./api/Api.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
@@ -29,14 +32,17 @@ const RoomsLayer = Layer.mergeAll(
   Usage.layer
 )
 
-/** The public interface and what surrounds it. */
+const knownRoutes = [...ErrorBoundary.routesOf(Api), ...ErrorBoundary.routesOf(AdminApi), ...systemRoutes]
+
+/** The public interface, the operator's side, and what surrounds them. */
 const Routes = Layer.mergeAll(
   HttpApiBuilder.layer(Api).pipe(
     Layer.provide([ResponsesHandlers, SystemHandlers]),
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
   ),
+  AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   SystemRoutes,
-  ErrorBoundary.layer([...ErrorBoundary.routesOf(Api), ...systemRoutes])
+  ErrorBoundary.layer(knownRoutes)
 ).pipe(Layer.provide(BodySizeLayer))
 
 /** The service over whatever database and models it is given, listening. */

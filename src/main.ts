@@ -1,9 +1,9 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Exit, Predicate, Redacted, type Runtime } from "effect"
+import { Cause, Effect, Exit, Option, Predicate, Redacted, type Runtime } from "effect"
 import { HttpServer } from "effect/http"
+import { firstStart } from "./admin/FirstStart.ts"
 import { AppLayer } from "./App.ts"
 import { AppConfig, unknownVariables } from "./AppConfig.ts"
-import { Onboarding } from "./auth/Onboarding.ts"
 import { Drain } from "./http/Drain.ts"
 import { ObservabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
@@ -16,18 +16,16 @@ const configurationExitCode = 78
 
 /** Tells the operator where the service is; at the very first start with a key and a request to try. */
 const announce = Effect.gen(function* () {
-  const { auth, dataDir } = yield* AppConfig
-  const onboarding = yield* Onboarding
+  const { dataDir } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
-  const account = yield* onboarding.firstAccount(auth.initUserEmail, auth.initApiKey)
-  const isNew = account.made === "user" && auth.initApiKey === null
+  const first = yield* firstStart
   const notice = startupNotice({
     url: HttpServer.formatAddress(server.address),
     version,
     models: yield* router.describe,
     dataDir,
-    firstKey: isNew ? Redacted.value(account.key) : null
+    firstKey: Option.isSome(first) && first.value.made ? Redacted.value(first.value.key) : null
   })
   yield* Effect.sync(() => process.stdout.write(notice))
 })

@@ -53,8 +53,17 @@ const createAdminKey = Effect.fnUntraced(
     const draft = `${file}.${yield* random.uuidV4()}`
     yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(draft)))
     const key = yield* KeyToken.makeAdminKey
-    yield* fs.writeFileString(draft, `${Redacted.value(key)}\n`, { mode: ownerOnly, flag: "wx" })
-    yield* fs.link(draft, file).pipe(Effect.catchIf(isTaken, () => Effect.void))
+    const write = (name: string) =>
+      fs.writeFileString(name, `${Redacted.value(key)}\n`, { mode: ownerOnly, flag: "wx" })
+    yield* write(draft)
+    yield* fs.link(draft, file).pipe(
+      // Some file systems have no links; there the name is taken first and the key follows at once.
+      Effect.catchIf(
+        (error) => !isTaken(error),
+        () => write(file)
+      ),
+      Effect.catchIf(isTaken, () => Effect.void)
+    )
     return yield* readAdminKey(file)
   },
   (effect) => Effect.scoped(effect)

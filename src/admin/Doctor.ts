@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, FileSystem } from "effect"
+import { DateTime, Duration, Effect, FileSystem, Path } from "effect"
 import { statfs } from "node:fs/promises"
 import { AppConfig } from "../AppConfig.ts"
 import { offlineModel } from "../models/OfflineModel.ts"
@@ -53,11 +53,20 @@ const models = Effect.gen(function* () {
   return check("models", known.every(({ id }) => id === offlineModel.id) ? "warning" : "ok", detail)
 })
 
+/** The embedded server's directory below the data directory; a link, where its account can't reach that one. */
+const embeddedDirectoryName = "postgres"
+
 const disk = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
   const { dataDir } = yield* AppConfig
-  const { bavail, bsize } = yield* Effect.tryPromise(() => statfs(dataDir))
+  const directory = yield* Effect.orElseSucceed(
+    fs.realPath(path.join(dataDir, embeddedDirectoryName)),
+    () => dataDir
+  )
+  const { bavail, bsize } = yield* Effect.tryPromise(() => statfs(directory))
   const mebibytes = Math.floor((bavail * bsize) / 2 ** 20)
-  const detail = `${mebibytes} MiB are free in ${dataDir}.`
+  const detail = `${mebibytes} MiB are free in ${directory}.`
   if (mebibytes < spaceMebibytesMin) return check("disk", "failed", detail)
   return check("disk", mebibytes < spaceMebibytesLow ? "warning" : "ok", detail)
 }).pipe(

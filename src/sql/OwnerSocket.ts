@@ -1,4 +1,4 @@
-import { Effect, FileSystem } from "effect"
+import { Effect, FileSystem, Schedule } from "effect"
 import type { Scope } from "effect"
 import { connect, createServer } from "node:net"
 import type { Server } from "node:net"
@@ -6,9 +6,11 @@ import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresEr
 
 /** How often a left-over socket is cleared before giving up; each turn means that somebody else was quicker. */
 const attemptsMax = 5
+/** A process that was killed a moment ago may still be going away. */
+const graceSeconds = 2
 
 /**
- * Owns `directory` until the scope closes, or fails at once with `DataDirectoryInUse`.
+ * Owns `directory` until the scope closes, or fails within seconds with `DataDirectoryInUse`.
  *
  * The sign of ownership is a Unix socket at `path` that accepts connections: the kernel withdraws it with the process,
  * even after kill -9, and a process in another container of the same machine sees it too. No data is exchanged.
@@ -17,7 +19,15 @@ export const ownDirectory = (
   directory: string,
   path: string
 ): Effect.Effect<void, DataDirectoryInUse | EmbeddedPostgresFailed, FileSystem.FileSystem | Scope.Scope> =>
-  Effect.acquireRelease(acquire(directory, path), (server) => release(server, path)).pipe(Effect.asVoid)
+  Effect.acquireRelease(
+    acquire(directory, path).pipe(
+      Effect.retry({
+        schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: `${graceSeconds} seconds` })),
+        while: (error) => error._tag === "DataDirectoryInUse"
+      })
+    ),
+    release
+  ).pipe(Effect.asVoid)
 
 const acquire = Effect.fnUntraced(function* (directory: string, path: string) {
   const fs = yield* FileSystem.FileSystem
@@ -63,7 +73,7 @@ const answers = (path: string): Effect.Effect<boolean> =>
     socket.once("error", () => resume(Effect.succeed(false)))
   })
 
-const release = (server: Server, _path: string): Effect.Effect<void> =>
+const release = (server: Server): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     // Closing removes the socket's file as well.
     server.close(() => resume(Effect.void))

@@ -93,7 +93,7 @@ const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
     yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
     if (yield* canUse(entry, account)) return { directory: entry, account }
     yield* fs.chmod(parent, mode & 0o7777)
-    yield* fs.remove(entry)
+    yield* fs.remove(entry, { recursive: true })
     const elsewhere = path.join(fallbackParent, shortName(entry))
     yield* fs.makeDirectory(elsewhere, { recursive: true, mode: 0o711 })
     yield* fs.chown(elsewhere, account.uid, account.gid)

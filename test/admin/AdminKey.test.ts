@@ -1,6 +1,6 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Array as Arr, Context, Effect, FileSystem, Layer, Logger, Redacted } from "effect"
+import { Array as Arr, Context, Effect, FileSystem, Layer, Logger, PlatformError, Redacted } from "effect"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -57,6 +57,23 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
         )
         const key = yield* readAdminKey(`${dataDir}/${adminKeyFileName}`)
         for (const { matches } of starts) assert.isTrue(yield* matches(key))
+        assert.deepStrictEqual(yield* fs.readDirectory(dataDir), [adminKeyFileName])
+      })
+    )
+
+    it.effect("is made where the file system has no links, too", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const dataDir = yield* directory
+        const link = () =>
+          Effect.fail(
+            PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "link" })
+          )
+        const without = Effect.provideService(start(dataDir), FileSystem.FileSystem, { ...fs, link })
+        const { matches } = yield* without
+        const file = `${dataDir}/${adminKeyFileName}`
+        assert.isTrue(yield* matches(yield* readAdminKey(file)))
+        assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
         assert.deepStrictEqual(yield* fs.readDirectory(dataDir), [adminKeyFileName])
       })
     )

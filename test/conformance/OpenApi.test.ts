@@ -12,7 +12,10 @@ const references = (value: unknown): ReadonlyArray<string> => {
 }
 
 const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>((inner, key) => (Predicate.isObject(inner) ? Reflect.get(inner, key) : undefined), value)
+  path.reduce<unknown>(
+    (inner, key) => (Predicate.isObject(inner) ? Reflect.get(inner, key) : undefined),
+    value
+  )
 
 const keysAt = (value: unknown, ...path: ReadonlyArray<string>): ReadonlyArray<string> => {
   const found = at(value, ...path)
@@ -33,7 +36,10 @@ describe("the published description", () => {
   it("describes every endpoint and every error, and nothing of the operator's side", () => {
     assert.sameMembers([...keysAt(openApiDocument, "paths")], ["/v1/responses", "/openapi.json"])
     const responses = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses")
-    assert.includeMembers([...responses], ["200", "400", "401", "403", "404", "413", "415", "429", "500", "503"])
+    assert.includeMembers(
+      [...responses],
+      ["200", "400", "401", "403", "404", "413", "415", "429", "500", "503"]
+    )
     assert.notInclude(JSON.stringify(openApiDocument), "/admin")
   })
 
@@ -41,7 +47,12 @@ describe("the published description", () => {
     const contents = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses", "200", "content")
     assert.sameMembers([...contents], ["application/json", "text/event-stream"])
     const union = JSON.stringify(at(openApiDocument, "components", "schemas", "ResponseEvent"))
-    for (const name of ["ResponseCreatedEvent", "OutputTextDeltaEvent", "ResponseCompletedEvent", "ErrorEvent"]) {
+    for (const name of [
+      "ResponseCreatedEvent",
+      "OutputTextDeltaEvent",
+      "ResponseCompletedEvent",
+      "ErrorEvent"
+    ]) {
       assert.include(union, name)
     }
   })

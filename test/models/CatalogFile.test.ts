@@ -11,10 +11,7 @@ const directory = Effect.acquireRelease(
 )
 
 const environment = (variables: Readonly<Record<string, string>>) =>
-  Effect.provideService(
-    ConfigProvider.ConfigProvider,
-    ConfigProvider.fromEnvRecord(variables)
-  )
+  Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(variables))
 
 /** Reads a catalog from a file that is written for it. */
 const read = (content: unknown, variables: Readonly<Record<string, string>> = {}) =>
@@ -65,17 +62,29 @@ describe("readCatalogFile", () => {
   it.effect.each([
     ["a missing field", { providers: [provider] }, "models: Missing key"],
     ["a field of another type", { ...catalog, models: [{ ...model, tools: "yes" }] }, "models[0].tools: "],
-    ["a share above 1", { ...catalog, models: [model, { ...model, id: "n", quality: 2 }] }, "models[1].quality: "],
+    [
+      "a share above 1",
+      { ...catalog, models: [model, { ...model, id: "n", quality: 2 }] },
+      "models[1].quality: "
+    ],
     ["a window of 0", { ...catalog, models: [{ ...model, contextWindow: 0 }] }, "models[0].contextWindow: "],
     ["an unknown field", { ...catalog, providers: [{ ...provider, key: "sk-9" }] }, "providers[0].key: "],
-    ["an unknown protocol", { ...catalog, providers: [{ ...provider, protocol: "x" }] }, "providers[0].protocol: "],
+    [
+      "an unknown protocol",
+      { ...catalog, providers: [{ ...provider, protocol: "x" }] },
+      "providers[0].protocol: "
+    ],
     ["no URL", { ...catalog, providers: [{ ...provider, baseUrl: "ftp://a" }] }, "providers[0].baseUrl: "],
     ["no models", { ...catalog, models: [] }, "models"],
     ["no JSON", "{", "JSON"],
     ["an unknown provider", { ...catalog, models: [{ ...model, provider: "x" }] }, "models[0].provider: "],
     ["a model twice", { ...catalog, models: [model, model] }, "models[1].id: "],
     ["a provider twice", { ...catalog, providers: [provider, provider] }, "providers[1].id: "],
-    ["more output than window", { ...catalog, models: [{ ...model, maxOutputTokens: 9000 }] }, "models[0].maxOutputTokens: "],
+    [
+      "more output than window",
+      { ...catalog, models: [{ ...model, maxOutputTokens: 9000 }] },
+      "models[0].maxOutputTokens: "
+    ],
     ["a variable that isn't set", { ...catalog, providers: [{ ...provider, keyVariable: "GONE" }] }, "GONE"]
   ] as const)("names the file and the place of %s", ([, content, expected]) =>
     Effect.gen(function* () {
@@ -88,12 +97,16 @@ describe("readCatalogFile", () => {
 
   it.effect("tells all problems at once", () =>
     Effect.gen(function* () {
-      const broken = { providers: [{ ...provider, id: "" }], models: [{ ...model, cost: -1, quality: "good" }] }
+      const broken = {
+        providers: [{ ...provider, id: "" }],
+        models: [{ ...model, cost: -1, quality: "good" }]
+      }
       const failure = yield* Effect.flip(read(broken))
-      assert.deepStrictEqual(
-        failure.problems.map((problem) => problem.path).toSorted(),
-        ["models[0].cost", "models[0].quality", "providers[0].id"]
-      )
+      assert.deepStrictEqual(failure.problems.map((problem) => problem.path).toSorted(), [
+        "models[0].cost",
+        "models[0].quality",
+        "providers[0].id"
+      ])
     })
   )
 

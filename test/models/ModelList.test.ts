@@ -34,7 +34,15 @@ describe("decodeModelList", () => {
 
   it.effect("leaves out what it can't understand, what isn't for chat, and repetitions", () =>
     Effect.gen(function* () {
-      const data = [{ id: "a" }, { id: 3 }, "no", null, { id: "" }, { id: "text-embedding-3-small" }, { id: "a" }]
+      const data = [
+        { id: "a" },
+        { id: 3 },
+        "no",
+        null,
+        { id: "" },
+        { id: "text-embedding-3-small" },
+        { id: "a" }
+      ]
       assert.deepStrictEqual(idsOf(yield* decode({ data })), ["a"])
     })
   )

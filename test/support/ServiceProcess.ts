@@ -1,0 +1,60 @@
+import { Effect, type Scope } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+/** The service as a process of its own, run from its sources. */
+export interface ServiceProcess {
+  /** Where it listens; waits for the start-up output. */
+  readonly url: Effect.Effect<string>
+  /** Everything it has written to its standard output and error so far. */
+  readonly output: () => { readonly out: string; readonly err: string }
+  readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
+  /** The exit code; null when a signal ended it. */
+  readonly exit: Effect.Effect<number | null>
+}
+
+/** Resolves when the condition holds after some output, or when the process has ended. */
+const afterOutput = (child: ChildProcess, met: () => boolean): Promise<void> =>
+  new Promise((resolve) => {
+    const check = () => {
+      if (met() || child.exitCode !== null || child.signalCode !== null) resolve()
+    }
+    child.stdout?.on("data", check)
+    child.on("exit", check)
+    check()
+  })
+
+/** Starts the service with these variables and none of the surrounding ones; it is killed with the scope. */
+export const startService = (
+  variables: Readonly<Record<string, string>>
+): Effect.Effect<ServiceProcess, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    let out = ""
+    let err = ""
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(process.execPath, [main], {
+          env: { PATH: process.env["PATH"] ?? "", HOST: "127.0.0.1", PORT: "0", ...variables },
+          stdio: ["ignore", "pipe", "pipe"]
+        })
+      ),
+      (running) => Effect.sync(() => running.kill("SIGKILL"))
+    )
+    child.stdout.setEncoding("utf8").on("data", (chunk) => (out += chunk))
+    child.stderr.setEncoding("utf8").on("data", (chunk) => (err += chunk))
+    const exited = new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)))
+    const address = /is ready on (\S+)/
+    return {
+      url: Effect.promise(async () => {
+        await afterOutput(child, () => address.test(out))
+        const url = address.exec(out)?.[1]
+        if (url === undefined) throw new Error(`The service did not start.\n${out}\n${err}`)
+        return url
+      }),
+      output: () => ({ out, err }),
+      signal: (signal) => Effect.sync(() => void child.kill(signal)),
+      exit: Effect.promise(() => exited)
+    }
+  })
