@@ -47,7 +47,8 @@ const program = Effect.gen(function* () {
 const configured = program.pipe(Effect.provide(ObservabilityLayer), Effect.provide(AppConfig.layer))
 
 const isConfigurationProblem = (error: unknown): boolean =>
-  Predicate.hasProperty(error, "_tag") && error._tag === "SettingsInvalid"
+  Predicate.hasProperty(error, "_tag") &&
+  (error._tag === "SettingsInvalid" || error._tag === "CatalogInvalid")
 
 /** What the operator has to know when the start fails, without the noise of a stack trace where it is expected. */
 const explain = (cause: Cause.Cause<unknown>): string => {

@@ -102,7 +102,10 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
-        const env = yield* variables(upstream, { PARLEY_TURN_LEASE_SECONDS: "2", PARLEY_INIT_API_KEY: initKey })
+        const env = yield* variables(upstream, {
+          PARLEY_TURN_LEASE_SECONDS: "2",
+          PARLEY_INIT_API_KEY: initKey
+        })
         const first = yield* startService(env)
         const url = yield* first.url
         const post = (base: string, body: object) =>

@@ -111,7 +111,10 @@ const Input = Schema.Union([
 
 const MaxOutputTokens = Schema.Int.check(Schema.isGreaterThan(0, { expected: "a positive integer" }))
 
-const ConversationReference = Schema.Union([idOf(ConversationId), Schema.Struct({ id: idOf(ConversationId) })]).annotate({
+const ConversationReference = Schema.Union([
+  idOf(ConversationId),
+  Schema.Struct({ id: idOf(ConversationId) })
+]).annotate({
   expected: "the id of a conversation, or an object with its id"
 })
 

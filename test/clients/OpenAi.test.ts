@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule, Stream } from "effect"
-import OpenAI from "openai"
+import OpenAI, { APIError, AuthenticationError, BadRequestError } from "openai"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 
@@ -137,23 +137,23 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
           )
         )
       const bad = yield* caught(() => openai.responses.create({ model: "auto", input: "" }))
-      assert.instanceOf(bad, OpenAI.BadRequestError)
-      if (bad instanceof OpenAI.BadRequestError) {
+      assert.instanceOf(bad, BadRequestError)
+      if (bad instanceof BadRequestError) {
         assert.strictEqual(bad.param, "input")
         assert.strictEqual(bad.code, "invalid_request")
       }
       const stranger = new OpenAI({ apiKey: "parley_nothing", baseURL: `${app.url}/v1`, maxRetries: 0 })
       assert.instanceOf(
         yield* caught(() => stranger.responses.create({ model: "auto", input: "Hi" })),
-        OpenAI.AuthenticationError
+        AuthenticationError
       )
       yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("cut"))))
       const midStream = yield* caught(async () => {
         for await (const event of await openai.responses.create({ model: "auto", input: "Hi", stream: true }))
           void event
       })
-      assert.instanceOf(midStream, OpenAI.APIError)
-      if (midStream instanceof OpenAI.APIError) assert.strictEqual(midStream.code, "generation_failed")
+      assert.instanceOf(midStream, APIError)
+      if (midStream instanceof APIError) assert.strictEqual(midStream.code, "generation_failed")
     })
   )
 })

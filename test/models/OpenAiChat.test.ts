@@ -240,19 +240,18 @@ describe("OpenAiChat, the answer", () => {
     })
   )
 
-  it.effect("hands over all that one read held at once", () =>
+  it.effect("hands over all that one read held at once, however it was chunked", () =>
     Effect.gen(function* () {
-      const { call } = yield* setUp
-      const raw = [
-        ["a", "b", "c"]
-          .map((content) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`)
-          .join("")
-      ]
-      const first = yield* call(request(mockDirective({ raw }))).pipe(
-        Stream.chunks,
-        Stream.take(1),
-        Stream.runCollect
+      const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+      const events = ["a", "b", "c"].map(
+        (content) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`
       )
+      const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+      const url = yield* rawServer((socket) =>
+        socket.once("data", () => socket.write(head + events.map(chunk).join("")))
+      )
+      const call = makeOpenAiChat(yield* makeUpstream(patience), serverAt(url))(model)
+      const first = yield* call(request("hi")).pipe(Stream.chunks, Stream.take(1), Stream.runCollect)
       assert.deepStrictEqual(
         first[0]?.map((part) => part.type === "text" && part.text),
         ["a", "b", "c"]
