@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminRoutes } from "./admin/AdminHandlers.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
+import { FirstStart } from "./admin/FirstStart.ts"
 import { Api } from "./api/Api.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
@@ -25,7 +26,7 @@ import { layerMigrations } from "./sql/Migrations.ts"
 import { Usage } from "./usage/Usage.ts"
 
 /** The rooms that keep something, on a database that is up and migrated. */
-const RoomsLayer = Layer.mergeAll(
+export const RoomsLayer = Layer.mergeAll(
   Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
   Conversations.layer,
   Policy.layer,
@@ -45,15 +46,18 @@ const Routes = Layer.mergeAll(
   ErrorBoundary.layer(knownRoutes)
 ).pipe(Layer.provide(BodySizeLayer))
 
-/** The service over whatever database and models it is given, listening. */
+/** The interfaces over whatever database, models and rooms they are given. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provideMerge(ServerLayer),
   Layer.provide(Responses.layer),
-  Layer.provideMerge(Layer.mergeAll(RoomsLayer, Drain.layer, ServerLayer)),
-  Layer.provide(NodeCrypto.layer)
+  Layer.provideMerge(Drain.layer)
 )
 
 /** The whole service. It needs its settings, and nothing else. */
 export const AppLayer = ServiceLayer.pipe(
+  Layer.provideMerge(FirstStart.layer),
+  Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),
-  Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer))
+  Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer)),
+  Layer.provide(NodeCrypto.layer)
 )

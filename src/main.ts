@@ -1,7 +1,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Option, Predicate, Redacted, type Runtime } from "effect"
 import { HttpServer } from "effect/http"
-import { firstStart } from "./admin/FirstStart.ts"
+import { FirstStart } from "./admin/FirstStart.ts"
 import { AppLayer } from "./App.ts"
 import { AppConfig, unknownVariables } from "./AppConfig.ts"
 import { Drain } from "./http/Drain.ts"
@@ -19,7 +19,7 @@ const announce = Effect.gen(function* () {
   const { dataDir } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
-  const first = yield* firstStart
+  const first = yield* FirstStart
   const notice = startupNotice({
     url: HttpServer.formatAddress(server.address),
     version,

@@ -103,7 +103,7 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
         const env = yield* variables(upstream, {
-          PARLEY_TURN_LEASE_SECONDS: "2",
+          PARLEY_TURN_LEASE_SECONDS: "5",
           PARLEY_INIT_API_KEY: initKey
         })
         const first = yield* startService(env)

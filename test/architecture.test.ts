@@ -36,7 +36,7 @@ describe("arrows", () => {
     ["responses/Responses", "http/Sse", false],
     ["http/Sse", "responses/Responses", true],
     ["http/Sse", "admin/AdminApi", false],
-    ["admin/AdminApi", "http/Sse", false],
+    ["admin/AdminApi", "http/ErrorBoundary", true],
     ["admin/AdminApi", "App", false],
     ["App", "http/Sse", true],
     ["main", "App", true]

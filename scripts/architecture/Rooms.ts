@@ -17,7 +17,7 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   ...Object.fromEntries(serviceRooms.map((room) => [room, ["domain", "ground", "sql"]])),
   responses: ["domain", "ground", "api", "sql", ...serviceRooms],
   http: ["domain", "ground", "api", "sql", ...serviceRooms, "responses"],
-  admin: ["domain", "ground", "api", "sql", ...serviceRooms, "responses"],
+  admin: ["domain", "ground", "api", "sql", ...serviceRooms, "responses", "http"],
   App: ["domain", "ground", "api", "sql", ...serviceRooms, "responses", "http", "admin"]
 }
 

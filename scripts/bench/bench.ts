@@ -8,7 +8,7 @@ import { coresToUse, Fleet } from "./fleet.ts"
 import { Loader } from "./loader.ts"
 import { help, type Options, readOptions } from "./options.ts"
 import { parleyRecipe } from "./parley.ts"
-import { loadAverage } from "./procfs.ts"
+import { quietOf } from "./quiet.ts"
 import { table, type Result } from "./report.ts"
 import { type Check, evenChecks, handicapChecks, handicaps } from "./selfCheck.ts"
 import { OtherServer, OwnServer, type Recipe } from "./server.ts"
@@ -67,6 +67,7 @@ const comparison = (
   scale: bench.scale,
   runs: bench.options.runs,
   only: bench.options.only,
+  quiet: quietOf(bench.fleet, bench.options.waitSeconds),
   say: note
 })
 
@@ -149,7 +150,6 @@ const main = async (options: Options): Promise<boolean> => {
   process.once("SIGINT", () => leave(130))
   process.once("SIGTERM", () => leave(143))
   try {
-    if (loadAverage() > availableParallelism() / 2) say("note: the machine is busy, so expect noise")
     const upstreamPort = await startUpstream(fleet, options.upstreamPort)
     const loader = await Loader.start(fleet)
     const bench: Bench = { options, fleet, loader, upstreamPort, directory, scale: scaleOf(options) }

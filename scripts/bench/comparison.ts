@@ -1,7 +1,9 @@
 import { type Experiment, experiments, type Measured, type Scale, warmUp } from "./figures.ts"
 import type { Loader } from "./loader.ts"
+import { othersMax, type Quiet } from "./quiet.ts"
 import { resultOf, type Result } from "./report.ts"
 import type { Server } from "./server.ts"
+import { median } from "./statistics.ts"
 
 /** Runs the experiments on two servers in turn, so that what disturbs the machine disturbs both. */
 
@@ -12,12 +14,45 @@ export interface Comparison {
   readonly scale: Scale
   readonly runs: number
   readonly only: ReadonlyArray<string>
+  readonly quiet: Quiet
   readonly say: (line: string) => void
 }
 
+/** A measurement that others disturbed is made again at most so often; the quietest one counts. */
+const repeatsMax = 2
+
+interface Sample {
+  readonly values: ReadonlyArray<Measured>
+  /** Processors that others kept busy meanwhile. */
+  readonly others: number
+}
+
+const sampleOf = async (
+  comparison: Comparison,
+  experiment: Experiment,
+  server: Server,
+  run: number
+): Promise<Sample> => {
+  const { loader, quiet, runs, say, scale } = comparison
+  let best: Sample | null = null
+  for (let repeat = 0; repeat <= repeatsMax; repeat++) {
+    await quiet.wait()
+    const watched = quiet.watch()
+    const values = await experiment.measure(server, loader, scale)
+    const sample = { values, others: watched() }
+    const said = values.map((m, n) => `${m.value.toFixed(3)} ${experiment.figures[n]?.unit ?? ""}`).join(", ")
+    say(
+      `${experiment.id} ${run + 1}/${runs} ${server.name}: ${said} (others: ${sample.others.toFixed(2)} processors)`
+    )
+    if (best === null || sample.others < best.others) best = sample
+    if (best.others <= othersMax) return best
+  }
+  return best ?? { values: [], others: Number.NaN }
+}
+
 const compareOne = async (comparison: Comparison, experiment: Experiment): Promise<ReadonlyArray<Result>> => {
-  const { loader, measured, reference, runs, scale } = comparison
-  const samples = new Map<Server, Array<ReadonlyArray<Measured>>>([
+  const { loader, measured, reference, runs } = comparison
+  const samples = new Map<Server, Array<Sample>>([
     [measured, []],
     [reference, []]
   ])
@@ -26,12 +61,7 @@ const compareOne = async (comparison: Comparison, experiment: Experiment): Promi
     for (let run = 0; run < runs; run++) {
       // The order alternates, or else the second would always find the machine as the first left it.
       for (const server of run % 2 === 0 ? [reference, measured] : [measured, reference]) {
-        const values = await experiment.measure(server, loader, scale)
-        samples.get(server)?.push(values)
-        const said = values
-          .map((m, n) => `${m.value.toFixed(3)} ${experiment.figures[n]?.unit ?? ""}`)
-          .join(", ")
-        comparison.say(`${experiment.id} ${run + 1}/${runs} ${server.name}: ${said}`)
+        samples.get(server)?.push(await sampleOf(comparison, experiment, server, run))
       }
     }
   } catch (error) {
@@ -40,9 +70,10 @@ const compareOne = async (comparison: Comparison, experiment: Experiment): Promi
     await loader.ask({ type: "drop" })
   }
   const column = (server: Server, figure: number): ReadonlyArray<Measured> =>
-    (samples.get(server) ?? []).flatMap((values) => values[figure] ?? [])
+    (samples.get(server) ?? []).flatMap((sample) => sample.values[figure] ?? [])
+  const others = median([...samples.values()].flat().map((sample) => sample.others))
   return experiment.figures.map((figure, n) =>
-    resultOf({ figure, measured: column(measured, n), reference: column(reference, n), failure })
+    resultOf({ figure, measured: column(measured, n), reference: column(reference, n), others, failure })
   )
 }
 

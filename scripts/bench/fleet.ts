@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { descendants, type ProcessMark, stillThere } from "./procfs.ts"
+import { cpuSeconds, cpuSecondsWithEnded, descendants, type ProcessMark, stillThere } from "./procfs.ts"
 
 /** The processes that the benchmark starts, and the promise that none of them outlives it. */
 
@@ -33,6 +33,7 @@ export class Fleet {
   readonly cores: Cores | null
   private readonly logDirectory: string
   private readonly running = new Set<Started>()
+  private endedCpuSeconds = 0
 
   constructor(logDirectory: string, cores: Cores | null) {
     this.logDirectory = logDirectory
@@ -74,6 +75,13 @@ export class Fleet {
     return readFileSync(started.logFile, "utf8").split("\n").slice(-20).join("\n")
   }
 
+  /** What the benchmark and everything that it started has spent so far. */
+  cpuSeconds(): number {
+    let seconds = cpuSeconds(process.pid) + this.endedCpuSeconds
+    for (const started of this.running) seconds += spentBy(started)
+    return seconds
+  }
+
   /** The next thing that a child says; fails when it ends instead. */
   message(started: Started): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -88,6 +96,7 @@ export class Fleet {
 
   async stop(started: Started): Promise<void> {
     const children = descendants(started.pid)
+    this.endedCpuSeconds += spentBy(started)
     if (this.alive(started)) started.child.kill("SIGTERM")
     const deadline = performance.now() + stopSecondsMax * 1000
     while (this.alive(started) && performance.now() < deadline) await sleep(10)
@@ -109,6 +118,12 @@ export class Fleet {
       for (const mark of children) if (stillThere(mark)) signal(mark, "SIGQUIT")
     }
   }
+}
+
+const spentBy = (started: Started): number => {
+  const children = descendants(started.pid).map((mark) => mark.pid)
+  const own = cpuSeconds(started.pid)
+  return (Number.isNaN(own) ? 0 : own) + cpuSecondsWithEnded(children)
 }
 
 const signal = (mark: ProcessMark, name: NodeJS.Signals): void => {

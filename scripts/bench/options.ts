@@ -10,6 +10,7 @@ export interface Options {
   readonly out: string | null
   readonly pin: boolean
   readonly strict: boolean
+  readonly waitSeconds: number
   readonly selfCheck: boolean
   readonly entry: string
   readonly profile: string | null
@@ -35,6 +36,7 @@ export const help = `Measures Parley beside a plain node:http translator (raw), 
   --only A,B        of ${names.join(", ")}
   --streams N       open streams for the memory figure (5000)
   --out FILE        writes all samples as JSON
+  --wait SECONDS    before each run, for others on this machine to become quiet, at most (20)
   --strict          exit code 1 also when a figure misses its bound
   --entry FILE      the program to measure (dist/main.js)
   --profile DIR     writes a V8 processor profile of that program there (not for figures: it costs time)
@@ -65,6 +67,7 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
       out: { type: "string" },
       "no-pin": { type: "boolean", default: false },
       strict: { type: "boolean", default: false },
+      wait: { type: "string" },
       "self-check": { type: "boolean", default: false },
       entry: { type: "string" },
       profile: { type: "string" },
@@ -90,6 +93,7 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
     out: values.out ?? null,
     pin: !values["no-pin"],
     strict: values.strict,
+    waitSeconds: values.wait === undefined ? 20 : wholeNumber("wait", values.wait),
     selfCheck: values["self-check"],
     entry: values.entry ?? new URL("../../dist/main.js", import.meta.url).pathname,
     profile: values.profile ?? null,

@@ -85,4 +85,10 @@ export const openFilesMax = (): number => {
   return hard === undefined || hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard)
 }
 
-export const loadAverage = (): number => Number(read("/proc/loadavg")?.split(" ")[0] ?? Number.NaN)
+/** Processor seconds that the whole machine has spent on anything, or had taken away by the machine below it. */
+export const machineCpuSeconds = (): number => {
+  const [, user, nice, system, , , interrupts, softInterrupts, stolen] =
+    read("/proc/stat")?.split("\n")[0]?.split(/\s+/).map(Number) ?? []
+  const ticks = [user, nice, system, interrupts, softInterrupts, stolen]
+  return ticks.reduce<number>((sum, part) => sum + (part ?? Number.NaN), 0) / ticksPerSecond
+}

@@ -7,6 +7,8 @@ export interface Row {
   readonly figure: Figure
   readonly measured: ReadonlyArray<Measured>
   readonly reference: ReadonlyArray<Measured>
+  /** Processors that others kept busy in a typical run. */
+  readonly others: number
   /** Why the experiment could not be finished. */
   readonly failure: string | null
 }
@@ -21,6 +23,7 @@ export interface Result {
   /** The ratios of the single pairs of runs, smallest and largest: how far the noise reaches. */
   readonly ratioSpread: readonly [number, number]
   readonly databaseCpu: number | null
+  readonly others: number
   readonly must: number
   readonly aim: number
   readonly bound: "ratio" | "value"
@@ -51,6 +54,7 @@ export const resultOf = (row: Row): Result => {
     ratio,
     ratioSpread: [pairs[0] ?? Number.NaN, pairs.at(-1) ?? Number.NaN],
     databaseCpu: Number.isNaN(databaseCpu) ? null : databaseCpu,
+    others: row.others,
     must: figure.must,
     aim: figure.aim,
     bound: figure.bound,
@@ -67,7 +71,19 @@ const number = (value: number): string => {
 
 /** The table as it is printed: one line per figure, what failed at its end. */
 export const table = (results: ReadonlyArray<Result>, name: string, reference: string): string => {
-  const head = ["figure", "unit", name, reference, "ratio", "spread", "must", "aim", "", "database CPU"]
+  const head = [
+    "figure",
+    "unit",
+    name,
+    reference,
+    "ratio",
+    "spread",
+    "must",
+    "aim",
+    "",
+    "database CPU",
+    "others"
+  ]
   const lines = results.map((result) => {
     const bound = result.bound === "ratio" ? "×" : result.unit
     return [
@@ -80,7 +96,8 @@ export const table = (results: ReadonlyArray<Result>, name: string, reference: s
       `≤ ${result.must} ${bound}`,
       `${result.aim} ${bound}`,
       result.verdict,
-      result.databaseCpu === null ? "" : number(result.databaseCpu)
+      result.databaseCpu === null ? "" : number(result.databaseCpu),
+      number(result.others)
     ]
   })
   const widths = head.map((title, n) => Math.max(title.length, ...lines.map((line) => line[n]?.length ?? 0)))

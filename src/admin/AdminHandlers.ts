@@ -7,11 +7,11 @@ import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys, type CreatedKey } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { type ApiKeyRecord, defaultPlan, type Organization, type User } from "../domain/Account.ts"
+import { respondTo } from "../http/ErrorBoundary.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { AdminApi, type KeyBody, type NewKeyBody, type OrganizationBody, type UserBody } from "./AdminApi.ts"
 import { AdminAuthenticationLayer } from "./AdminAuthenticationLayer.ts"
-import { refusal } from "./AdminRefusal.ts"
 import { examine } from "./Doctor.ts"
 
 const organizationBody = ({ createdAt, id, name, plan }: Organization): typeof OrganizationBody.Type => ({
@@ -55,7 +55,7 @@ const newKeyBody = (created: CreatedKey, now: DateTime.Utc): typeof NewKeyBody.T
 const answer = <A, R>(
   effect: Effect.Effect<A, Failure.Expected, R>
 ): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
-  Effect.catch(effect, (error) => Effect.succeed(refusal(error)))
+  Effect.catch(effect, (error) => Effect.succeed(respondTo(error)))
 
 const AccountsHandlers = HttpApiBuilder.group(
   AdminApi,

@@ -1,4 +1,4 @@
-import { Effect, Option, type Redacted } from "effect"
+import { Context, Effect, Layer, Option, type Redacted } from "effect"
 import { AppConfig, SettingsInvalid } from "../AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
@@ -25,11 +25,6 @@ const initKeyInvalid = new SettingsInvalid({
   ]
 })
 
-/**
- * To be run at every start, when the tables are there. The first start makes a user and its key, and says so to exactly
- * one of several processes that start at once; with PARLEY_INIT_API_KEY, that key and its user are there afterwards at
- * any start.
- */
 export const firstStart = Effect.gen(function* () {
   const { initApiKey, initUserEmail } = (yield* AppConfig).auth
   if (initApiKey !== null && !isKey(initApiKey)) return yield* initKeyInvalid
@@ -38,3 +33,13 @@ export const firstStart = Effect.gen(function* () {
   if (account.made === "nothing") return Option.none<FirstKey>()
   return Option.some<FirstKey>({ email: initUserEmail, key: account.key, made: initApiKey === null })
 }).pipe(Effect.withSpan("FirstStart.firstStart"))
+
+/**
+ * The first start makes a user and its key, and says so to exactly one of several processes that start at once; with
+ * PARLEY_INIT_API_KEY, that key and its user are there after any start. It is done before the service listens.
+ */
+export class FirstStart extends Context.Service<FirstStart, Option.Option<FirstKey>>()(
+  "parley/admin/FirstStart"
+) {
+  static readonly layer = Layer.effect(FirstStart, firstStart)
+}

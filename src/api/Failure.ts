@@ -183,6 +183,17 @@ export const bodyTooLarge = (bytesMax: number): Failure =>
 export const unsupportedMediaType = (message: string): Failure =>
   failure(415, "invalid_request_error", "unsupported_media_type", message)
 
+/** The port is open, but nothing behind it is ready. */
+export const starting: Failure = failure(
+  503,
+  "server_error",
+  "server_starting",
+  "The service is starting. Try again.",
+  {
+    headers: retryShortly
+  }
+)
+
 /** A body that was cut, or that is not what its headers say. */
 export const unreadableBody = invalid("unreadable_body", "The body could not be read.", "")
 

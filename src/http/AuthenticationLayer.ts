@@ -1,38 +1,20 @@
-import { Effect, Layer, Predicate, Redacted } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { AppConfig } from "../AppConfig.ts"
 import { Authentication, DocumentAccess } from "../api/Authentication.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
 import { ApiKeyMissing, ApiKeyRejected } from "../domain/Errors.ts"
+import { authorizationHeader } from "./AuthorizationHeader.ts"
 import { respondTo } from "./ErrorBoundary.ts"
-
-/** Characters of an `Authorization` header; longer ones are refused unread. */
-const authorizationLengthMax = 200
-
-/** Node keeps the first of several `Authorization` headers; more than one is refused instead. */
-const isRepeated = (request: HttpServerRequest.HttpServerRequest): boolean => {
-  const source: unknown = request.source
-  if (!Predicate.hasProperty(source, "headersDistinct")) return false
-  const headers = source.headersDistinct
-  return (
-    Predicate.hasProperty(headers, "authorization") &&
-    Array.isArray(headers.authorization) &&
-    headers.authorization.length > 1
-  )
-}
 
 /** Who sends the request, by the one header that may say so. */
 const authenticate = Effect.fnUntraced(function* (credential: Redacted.Redacted) {
   const keys = yield* ApiKeys
   const request = yield* HttpServerRequest.HttpServerRequest
-  const authorization = request.headers["authorization"]
-  if (authorization === undefined) return yield* new ApiKeyMissing()
-  if (
-    authorization.length > authorizationLengthMax ||
-    Redacted.value(credential) === "" ||
-    isRepeated(request)
-  ) {
+  const header = authorizationHeader(request)
+  if (header === "missing") return yield* new ApiKeyMissing()
+  if (header === "unreadable" || Redacted.value(credential) === "") {
     return yield* new ApiKeyRejected({ reason: "malformed" })
   }
   return yield* keys.authenticate(credential)

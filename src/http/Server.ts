@@ -1,7 +1,8 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, Duration, Effect, Layer } from "effect"
 import { HttpIncomingMessage } from "effect/http"
-import { createServer } from "node:http"
+import { createServer, type RequestListener, type ServerOptions } from "node:http"
+import * as Failure from "../api/Failure.ts"
 import { AppConfig } from "../AppConfig.ts"
 
 /** Bytes of all headers of a request together. */
@@ -13,13 +14,29 @@ const keepAliveSeconds = 65
 /** Streams are ended by the drain before the server closes; this bounds whatever is left. */
 const closeSeconds = 2
 
+/** Answers whoever comes in the moment between the opening of the port and the first route. */
+const starting: RequestListener = (_request, response) => {
+  const { body, headers, status } = Failure.starting
+  response.writeHead(status, { ...headers, "content-type": "application/json" })
+  response.end(JSON.stringify({ detail: body.message, error: body }))
+}
+
+/** A server that refuses requests until something else handles them; none is ever left without an answer. */
+const createPatientServer = (options: ServerOptions) => {
+  const server = createServer(options, starting)
+  server.on("newListener", (event) => {
+    if (event === "request") server.off("request", starting)
+  })
+  return server
+}
+
 /** The listening server, with a bound on everything that a client sends. */
 export const ServerLayer = Layer.unwrap(
   Effect.gen(function* () {
     const { http } = yield* AppConfig
     return NodeHttpServer.layer(
       () =>
-        createServer({
+        createPatientServer({
           maxHeaderSize: headerBytesMax,
           headersTimeout: http.headersSeconds * 1000,
           requestTimeout: http.requestSeconds * 1000,

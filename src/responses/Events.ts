@@ -150,7 +150,8 @@ export const steps = (
   parts: ReadonlyArray<GenerationPart>,
   nextId: () => ItemId
 ): Step => {
-  if (parts.length === 1) return step(state, parts[0]!, nextId)
+  const [only] = parts
+  if (only !== undefined && parts.length === 1) return step(state, only, nextId)
   let current = state
   const events: Array<EventBody> = []
   for (const part of parts) {

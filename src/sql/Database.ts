@@ -4,11 +4,12 @@ import { Reactivity } from "effect/reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
-import { clientContext, inRealTime, makeDatabaseClient } from "./DatabaseClient.ts"
+import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
 import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
 import { startEmbeddedPostgres } from "./EmbeddedPostgres.ts"
 import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
-import { isUnavailable, orUnavailable } from "./orUnavailable.ts"
+import { inRealTime } from "./inRealTime.ts"
+import { orUnavailable, sqlState } from "./orUnavailable.ts"
 
 export { orUnavailable } from "./orUnavailable.ts"
 
@@ -45,7 +46,7 @@ export class Database extends Context.Service<
             schedule: Schedule.spaced("250 millis").pipe(
               Schedule.upTo({ duration: `${startWaitSeconds} seconds` })
             ),
-            while: isUnavailable
+            while: isWorthWaiting
           }),
           Effect.mapError(unreachable(address)),
           inRealTime
@@ -78,6 +79,29 @@ export class Database extends Context.Service<
     })
   )
 }
+
+/** What a network or a PostgreSQL that is still coming up answers; a wrong password or a wrong URL gets no better by waiting. */
+const passingCodes = [
+  [
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ETIMEDOUT",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOENT"
+  ],
+  ["57P01", "57P02", "57P03", "53300"]
+].flat()
+/** Failures to which the driver gives no code. */
+const passingMessages = [
+  "PgConnection: Connection timed out",
+  "PgConnection: Connection closed during startup"
+]
+
+const isWorthWaiting = (error: SqlError.SqlError): boolean =>
+  passingCodes.includes(sqlState(error)) || passingMessages.includes(error.message)
 
 const unreachable =
   (address: DatabaseAddress) =>

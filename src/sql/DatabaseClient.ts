@@ -1,10 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Context, Effect, Predicate, Redacted, String } from "effect"
+import { Context, Effect, Predicate, Redacted, String } from "effect"
 import type { Scope } from "effect"
 import { SqlClient, SqlError, Statement } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
+import { inRealTime } from "./inRealTime.ts"
 
 /** Where a PostgreSQL server is. */
 export type DatabaseAddress =
@@ -58,9 +59,6 @@ const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
   const authority = file === null || file === "system" ? {} : { ca: readFileSync(file, "utf8") }
   return mode === "verify-full" ? authority : { ...authority, checkServerIdentity: () => undefined }
 }
-
-/** The server lives in real time, also where a test moves the clock of everything else. */
-export const inRealTime = Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
 
 /**
  * A pool of connections in which no one waits without end: for a connection at most `connectSeconds`, for a statement

@@ -1,6 +1,7 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Schedule } from "effect"
 import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { inRealTime } from "./inRealTime.ts"
 import { ownDirectory } from "./OwnerSocket.ts"
 import { runProgram } from "./PostgresAccount.ts"
 import { preparePostgresBinaries, preparePostgresHome } from "./PostgresHome.ts"
@@ -49,7 +50,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
     yield* initialize(home, binaries, options.durable)
     const start = startPostgresServer(home, binaries, serverSettings(home, options))
 
-    let server: PostgresServer = yield* Effect.acquireRelease(start, () => server.stop, {
+    let server: PostgresServer = yield* Effect.acquireRelease(start, () => inRealTime(server.stop), {
       interruptible: true
     })
     yield* Effect.gen(function* () {
@@ -76,7 +77,8 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
         new EmbeddedPostgresFailed({ message: `Can't prepare PostgreSQL's directory: ${error.message}` })
       )
     ),
-  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))
+  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)),
+  inRealTime
 )
 
 /** Creates the data directory, whole or not at all. */

@@ -3,8 +3,9 @@ import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
 import { Database } from "./Database.ts"
-import { clientContext, inRealTime, makeDatabaseClient } from "./DatabaseClient.ts"
+import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
+import { inRealTime } from "./inRealTime.ts"
 import { isUnavailable } from "./orUnavailable.ts"
 
 /** Every migration, imported and not read from a directory, so that a bundle carries them. */
@@ -34,8 +35,8 @@ const table = "effect_sql_migrations"
 
 /** Seconds that one statement of a migration may take, such as building an index on a large table. */
 const statementSeconds = 600
-/** Seconds to wait for another process that is migrating at the same moment, or for a database that went away. */
-const waitSeconds = 900
+/** Seconds in which to ask again when another process is migrating at the same moment, or the database is away. */
+const waitSeconds = 60
 
 const Newest = Schema.Tuple([Schema.Struct({ newest: Schema.NullOr(Schema.Int) })])
 

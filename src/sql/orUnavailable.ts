@@ -9,7 +9,8 @@ import { DatabaseUnavailable } from "../domain/Errors.ts"
  */
 const unavailableStates = ["53", "57P", "58", "25P03", "25006"]
 
-const sqlState = (error: SqlError.SqlError): string => {
+/** The code that came with a failure: the server's SQLSTATE, or the operating system's name for a failed connection. */
+export const sqlState = (error: SqlError.SqlError): string => {
   const cause = error.reason.cause
   return Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
 }

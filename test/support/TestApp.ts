@@ -1,6 +1,7 @@
+import { NodeCrypto } from "@effect/platform-node"
 import { Context, DateTime, Effect, Layer, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
-import { ServiceLayer } from "../../src/App.ts"
+import { RoomsLayer, ServiceLayer } from "../../src/App.ts"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -57,8 +58,10 @@ export class TestApp extends Context.Service<
   ) =>
     TestApp.layerNoDeps.pipe(
       Layer.provideMerge(ServiceLayer),
+      Layer.provideMerge(RoomsLayer),
       Layer.provideMerge(ScriptedModel.layer),
       Layer.provideMerge(database),
+      Layer.provideMerge(NodeCrypto.layer),
       Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),
       // The tests provoke what would be logged; a test that is about the log sets its own level.
       Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),

@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const scripts = new URL("../scripts/", import.meta.url)
+const imports = (names: string, file: string) => `import { ${names} } from "${new URL(file, scripts).href}"\n`
+
+/** Runs a module that may use the scripts. */
+const start = (text: string): ChildProcess =>
+  spawn(process.execPath, ["--input-type=module", "--eval", text], { stdio: ["ignore", "pipe", "pipe"] })
+
+const outcomeOf = async (child: ChildProcess) => {
+  let output = ""
+  child.stdout?.on("data", (bytes) => (output += bytes))
+  child.stderr?.on("data", (bytes) => (output += bytes))
+  const [code, signal]: Array<unknown> = await once(child, "close")
+  return { code, signal, output }
+}
+
+const outputHas = async (child: ChildProcess, text: string) => {
+  let output = ""
+  for await (const bytes of child.stdout ?? []) {
+    output += String(bytes)
+    if (output.includes(text)) return
+  }
+  assert.fail(`ended without ${text}`)
+}
+
+const running = (command: string) =>
+  `${imports("run, script", "child.mjs")}await script(() => run(process.execPath, ["--eval", ${JSON.stringify(command)}]))`
+
+describe("a script that runs a command", () => {
+  it("ends with its exit code", async () => {
+    assert.strictEqual((await outcomeOf(start(running("process.exit(0)")))).code, 0)
+    assert.strictEqual((await outcomeOf(start(running("process.exit(78)")))).code, 78)
+  })
+
+  it("ends by the signal that ended it", async () => {
+    assert.strictEqual(
+      (await outcomeOf(start(running("process.kill(process.pid, 'SIGKILL')")))).signal,
+      "SIGKILL"
+    )
+  })
+
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    it(`passes ${signal} on, and waits for the command's own end`, async () => {
+      const child = start(
+        running(
+          `process.on("${signal}", () => setTimeout(() => process.exit(5), 50)); setInterval(() => {}, 1000); console.log("ready")`
+        )
+      )
+      await outputHas(child, "ready")
+      child.kill(signal)
+      assert.strictEqual((await outcomeOf(child)).code, 5)
+    })
+  }
+
+  it("says what is wrong without a stack when the person at the terminal can mend it", async () => {
+    const text = `${imports("script, Trouble", "child.mjs")}await script(() => { throw new Trouble("Do this.") })`
+    assert.deepStrictEqual(await outcomeOf(start(text)), { code: 1, signal: null, output: "Do this.\n" })
+  })
+})
+
+describe("a lock", () => {
+  const name = `test-${process.pid}`
+  const path = fileURLToPath(new URL(`../dist/.${name}.lock`, scripts))
+  const work = `await withLock("${name}", async () => {
+    process.stdout.write("in ")
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    process.stdout.write("out ")
+  })`
+
+  it("lets one process in at a time", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "parley-lock-"))
+    const log = join(directory, "log")
+    const logged = work.replaceAll("process.stdout.write(", `appendFileSync(${JSON.stringify(log)}, `)
+    const text = `${imports("withLock", "lock.mjs")}import { appendFileSync } from "node:fs"\n${logged}`
+    try {
+      const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(start(text))))
+      assert.deepStrictEqual(
+        outcomes.map(({ code }) => code),
+        [0, 0, 0]
+      )
+      assert.strictEqual(readFileSync(log, "utf8"), "in out ".repeat(3))
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  it("is taken over from a process that is no more", async () => {
+    const gone = start("")
+    await outcomeOf(gone)
+    mkdirSync(fileURLToPath(new URL("../dist", scripts)), { recursive: true })
+    writeFileSync(path, String(gone.pid))
+    const { code, output } = await outcomeOf(start(`${imports("withLock", "lock.mjs")}${work}`))
+    assert.deepStrictEqual({ code, output }, { code: 0, output: "in out " })
+  })
+})
+
+describe("the closing line", () => {
+  const reported = async (modules: string, errors: string) => {
+    const text = `${imports("default as ClosingLine", "closing-line.mjs")}
+      const test = (state) => ({ result: () => ({ state }) })
+      const module = (states, errors = [], suiteErrors = []) => ({
+        errors: () => errors,
+        children: { allTests: () => states.map(test), allSuites: () => [{ errors: () => suiteErrors }] }
+      })
+      delete process.env.TEST_COUNTS_FILE
+      new ClosingLine().onTestRunEnd(${modules}, ${errors})`
+    return (await outcomeOf(start(text))).output.trim()
+  }
+
+  it("counts tests by their end, skipped ones not at all", async () => {
+    const modules = `[module(["passed", "failed", "skipped"]), module(["passed", "pending"])]`
+    assert.strictEqual(await reported(modules, "[]"), "Tests: 2 passed, 1 failed")
+  })
+
+  it("counts a broken file, a failed hook and an error outside of tests as failures", async () => {
+    const modules = `[module([], ["no such module"]), module(["skipped"], [], ["hook"]), module(["passed"])]`
+    assert.strictEqual(await reported(modules, `["unhandled"]`), "Tests: 1 passed, 3 failed")
+  })
+})
