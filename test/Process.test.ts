@@ -2,7 +2,7 @@ import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Redacted, Schedule } from "effect"
 import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
-import { startService } from "./support/ServiceProcess.ts"
+import { buildBundle, bundle, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
 import { TestDatabase } from "./support/TestDatabase.ts"
 import { call, errorOf, eventsOf, openCall, responseOf } from "./support/Wire.ts"
@@ -145,6 +145,28 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
         for (const name of ["PORT", "PARLEY_BODY_BYTES_MAX", "PGHOST", "PARLEY_ADMIN_KEY"])
           assert.include(err, name)
         assert.notInclude(err + out, "short secret")
+      }),
+    slow
+  )
+})
+
+layer(processLayer, { excludeTestServices: true })("the bundle", (it) => {
+  it.effect(
+    "asks a model server, and counts by itself what that doesn't count",
+    () =>
+      Effect.gen(function* () {
+        yield* buildBundle
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(
+          yield* variables(upstream, { PARLEY_INIT_API_KEY: initKey }),
+          bundle
+        )
+        const input = `Hi ${mockDirective({ deltas: ["Hello", " there"], usage: null })}`
+        const url = `${yield* service.url}/v1/responses`
+        const response = responseOf(yield* call(url, { key: initKey, body: { input, stream: false } }))
+        assert.strictEqual(response.output_text, "Hello there")
+        assert.strictEqual(response.model, "mock-model")
+        assert.strictEqual(response.usage?.output_tokens, 2)
       }),
     slow
   )

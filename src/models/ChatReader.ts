@@ -1,7 +1,6 @@
 import type { Array as Arr } from "effect"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import { type CallFragment, type ChatChunk, decodeChatChunk } from "./ChatChunk.ts"
-import { DeltaTemplate } from "./DeltaTemplate.ts"
 import type { Fault } from "./Fault.ts"
 import { ServerSentEvents } from "./ServerSentEvents.ts"
 
@@ -46,8 +45,7 @@ export class ChatReader {
   private begun = false
   private json: Array<Buffer> | null = null
   private jsonBytes = 0
-  private readonly template = new DeltaTemplate()
-  private readonly events = new ServerSentEvents((data) => this.event(data))
+  private readonly events = new ServerSentEvents((data) => this.read(decodeChatChunk(data)))
 
   get hasParts(): boolean {
     return this.parts.length > 0
@@ -100,19 +98,6 @@ export class ChatReader {
     if (first === undefined) return
     this.begun = true
     if (first === 0x7b) this.json = []
-  }
-
-  private event(data: string): void {
-    if (this.state !== "reading") return
-    const text = this.template.textOf(data)
-    if (text === null) {
-      const chunk = decodeChatChunk(data)
-      this.template.learn(data, chunk)
-      this.read(chunk)
-    } else {
-      this.progress++
-      this.text(text)
-    }
   }
 
   private fail(fault: Fault): void {

@@ -42,8 +42,9 @@ export interface Upstream {
 export const makeUpstream = Effect.fnUntraced(function* (
   settings: Patience & { readonly connectSeconds: number }
 ): Effect.fn.Return<Upstream, never, Scope.Scope> {
-  // Loaded here, because a service without a model server does without it.
-  const undici = yield* Effect.promise(() => import("@effect/platform-node/Undici"))
+  // Loaded here, because a service without a model server does without it. By its default export, the only one that a
+  // bundle has of it.
+  const { default: undici } = yield* Effect.promise(() => import("@effect/platform-node/Undici"))
   const agent = yield* Effect.acquireRelease(
     Effect.sync(
       () =>

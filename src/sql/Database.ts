@@ -9,7 +9,7 @@ import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
 import { startEmbeddedPostgres } from "./EmbeddedPostgres.ts"
 import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
 import { inRealTime } from "./inRealTime.ts"
-import { orUnavailable, sqlState } from "./orUnavailable.ts"
+import { isPassing, orUnavailable } from "./orUnavailable.ts"
 
 export { orUnavailable } from "./orUnavailable.ts"
 
@@ -46,7 +46,7 @@ export class Database extends Context.Service<
             schedule: Schedule.spaced("250 millis").pipe(
               Schedule.upTo({ duration: `${startWaitSeconds} seconds` })
             ),
-            while: isWorthWaiting
+            while: isPassing
           }),
           Effect.mapError(unreachable(address)),
           inRealTime
@@ -79,29 +79,6 @@ export class Database extends Context.Service<
     })
   )
 }
-
-/** What a network or a PostgreSQL that is still coming up answers; a wrong password or a wrong URL gets no better by waiting. */
-const passingCodes = [
-  [
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ETIMEDOUT",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "ENOENT"
-  ],
-  ["57P01", "57P02", "57P03", "53300"]
-].flat()
-/** Failures to which the driver gives no code. */
-const passingMessages = [
-  "PgConnection: Connection timed out",
-  "PgConnection: Connection closed during startup"
-]
-
-const isWorthWaiting = (error: SqlError.SqlError): boolean =>
-  passingCodes.includes(sqlState(error)) || passingMessages.includes(error.message)
 
 const unreachable =
   (address: DatabaseAddress) =>

@@ -33,6 +33,11 @@ const port = 5432
 /** Connections beyond the pool's: for the operator, and for the server's own reserve. */
 const spareConnections = 10
 
+const firstStartAttemptsMax = 10
+
+const isMemoryStillHeld = (error: EmbeddedPostgresFailed): boolean =>
+  error.message.includes("shared memory block")
+
 /** Waits between attempts to bring back a server that died, from the first to the longest. */
 const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("30 seconds")])
 
@@ -50,7 +55,13 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
     yield* initialize(home, binaries, options.durable)
     const start = startPostgresServer(home, binaries, serverSettings(home, options))
 
-    let server: PostgresServer = yield* Effect.acquireRelease(start, () => inRealTime(server.stop), {
+    // The last processes of a server that was killed may hold its memory for a moment longer.
+    const firstStart = Effect.retry(start, {
+      while: isMemoryStillHeld,
+      schedule: Schedule.spaced("200 millis"),
+      times: firstStartAttemptsMax
+    })
+    let server: PostgresServer = yield* Effect.acquireRelease(firstStart, () => inRealTime(server.stop), {
       interruptible: true
     })
     yield* Effect.gen(function* () {

@@ -1,12 +1,13 @@
 import { Effect, Layer, Schedule, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
 import { Database } from "./Database.ts"
 import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
 import { inRealTime } from "./inRealTime.ts"
-import { isUnavailable } from "./orUnavailable.ts"
+import { isPassing, isUnavailable } from "./orUnavailable.ts"
 
 /** Every migration, imported and not read from a directory, so that a bundle carries them. */
 const migrations = {
@@ -59,6 +60,9 @@ const migrateOnce = Effect.gen(function* () {
   if ((yield* newestApplied) < newestKnown) return yield* new MigratorBusy()
 })
 
+const isWorthAnother = (error: SqlError.SqlError): boolean =>
+  error.reason.operation === "connect" ? isPassing(error) : isUnavailable(error)
+
 class MigratorBusy extends Schema.TaggedError<MigratorBusy>()("MigratorBusy", {}) {}
 
 /**
@@ -75,7 +79,8 @@ export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaToo
     yield* migrateOnce.pipe(
       Effect.retry({
         schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${waitSeconds} seconds` })),
-        while: (error) => error._tag === "MigratorBusy" || (error._tag === "SqlError" && isUnavailable(error))
+        while: (error) =>
+          error._tag === "MigratorBusy" || (error._tag === "SqlError" && isWorthAnother(error))
       }),
       Effect.provide(clientContext(client))
     )

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, Schema } from "effect"
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
@@ -64,10 +64,10 @@ export const preparePostgresHome = Effect.fnUntraced(function* (dataDir: string)
 const homeOfUser = Effect.fnUntraced(function* (entry: string) {
   const fs = yield* FileSystem.FileSystem
   yield* fs.makeDirectory(entry, { recursive: true, mode: 0o700 })
-  const owner = (yield* fs.stat(entry)).uid
-  if (owner._tag === "Some" && process.getuid !== undefined && owner.value !== process.getuid()) {
+  const { uid } = ownerOf(yield* fs.stat(entry))
+  if (process.getuid !== undefined && uid !== process.getuid()) {
     return yield* fail(
-      `${entry} belongs to the account with uid ${owner.value}, but this process runs as uid ${process.getuid()}`
+      `${entry} belongs to the account with uid ${uid}, but this process runs as uid ${process.getuid()}`
     )
   }
   return { directory: yield* fs.realPath(entry), account: null }
@@ -76,46 +76,58 @@ const homeOfUser = Effect.fnUntraced(function* (entry: string) {
 /** Root hands the directory to an account that PostgreSQL accepts; an existing directory's owner stays its owner. */
 const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  if (!(yield* fs.exists(entry))) {
-    const account = findUnprivilegedAccount(
-      yield* fs.readFileString("/etc/passwd").pipe(Effect.orElseSucceed(() => ""))
-    )
-    if (account === null) {
-      return yield* fail("PostgreSQL does not run as root, and /etc/passwd has no account named nobody")
-    }
-    yield* fs.makeDirectory(entry, { mode: 0o700 })
-    yield* fs.chown(entry, account.uid, account.gid)
-    if (yield* canUse(entry, account)) return { directory: entry, account }
-    // Whoever may pass through the data directory still can't list it, and its secrets have modes of their own.
-    const parent = path.dirname(entry)
-    const { mode } = yield* fs.stat(parent)
-    yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
-    if (yield* canUse(entry, account)) return { directory: entry, account }
-    yield* fs.chmod(parent, mode & 0o7777)
-    yield* fs.remove(entry, { recursive: true })
-    const elsewhere = path.join(fallbackParent, shortName(entry))
-    yield* fs.makeDirectory(elsewhere, { recursive: true, mode: 0o711 })
-    yield* fs.chown(elsewhere, account.uid, account.gid)
-    yield* fs.chmod(elsewhere, 0o700)
-    yield* fs.symlink(elsewhere, entry)
-    yield* Effect.logWarning(
-      `The account nobody can't reach ${path.dirname(entry)}, so the embedded PostgreSQL keeps its data in ${elsewhere}`
-    )
-  }
+  if (!(yield* fs.exists(entry))) yield* fs.makeDirectory(entry, { mode: 0o700 })
   const directory = yield* fs.realPath(entry)
-  const stat = yield* fs.stat(directory)
-  const uid = stat.uid._tag === "Some" ? stat.uid.value : 0
-  if (uid === 0) {
+  const owner = ownerOf(yield* fs.stat(directory))
+  if (owner.uid !== 0) {
+    if (yield* canUse(directory, owner)) return { directory, account: owner }
+    return yield* fail(`The account with uid ${owner.uid}, which owns ${directory}, can't reach it`)
+  }
+  if ((yield* fs.readDirectory(directory)).length > 0) {
     return yield* fail(
-      `${entry} belongs to root, and PostgreSQL does not run as root: remove it or change its owner`
+      `${entry} belongs to root, and PostgreSQL does not run as root: change its owner, or remove it`
     )
   }
-  const account = { uid, gid: stat.gid._tag === "Some" ? stat.gid.value : uid }
-  if (!(yield* canUse(directory, account))) {
-    return yield* fail(`The account with uid ${uid}, which owns ${directory}, can't reach it`)
+  const passwd = yield* fs.readFileString("/etc/passwd").pipe(Effect.orElseSucceed(() => ""))
+  const account = findUnprivilegedAccount(passwd)
+  if (account === null) {
+    return yield* fail("PostgreSQL does not run as root, and /etc/passwd has no account named nobody")
   }
-  return { directory, account }
+  return yield* newHomeOfRoot(entry, account)
+})
+
+const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: PostgresAccount) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fs.chown(entry, account.uid, account.gid)
+  if (yield* canUse(entry, account)) return { directory: entry, account }
+  // Whoever may pass through the data directory still can't list it, and its secrets have modes of their own.
+  const parent = path.dirname(entry)
+  const { mode } = yield* fs.stat(parent)
+  yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
+  if (yield* canUse(entry, account)) return { directory: entry, account }
+  yield* fs.chmod(parent, mode & 0o7777)
+
+  yield* fs.remove(entry, { recursive: true })
+  const elsewhere = path.join(fallbackParent, shortName(entry))
+  yield* fs.makeDirectory(elsewhere, { recursive: true, mode: 0o711 })
+  yield* fs.chown(elsewhere, account.uid, account.gid)
+  yield* fs.chmod(elsewhere, 0o700)
+  if (!(yield* canUse(elsewhere, account))) {
+    return yield* fail(
+      `The account "nobody" can reach neither ${parent} nor ${elsewhere}: set PARLEY_DATA_DIR or DATABASE_URL`
+    )
+  }
+  yield* fs.symlink(elsewhere, entry)
+  yield* Effect.logWarning(
+    `The account "nobody" can't reach ${parent}, so the embedded PostgreSQL keeps its data in ${elsewhere}`
+  )
+  return { directory: elsewhere, account }
+})
+
+const ownerOf = (stat: FileSystem.File.Info): PostgresAccount => ({
+  uid: Option.getOrElse(stat.uid, () => 0),
+  gid: Option.getOrElse(stat.gid, () => 0)
 })
 
 const canUse = (directory: string, account: PostgresAccount) =>
@@ -141,9 +153,8 @@ const socketDirectory = Effect.fnUntraced(function* (home: string, account: Post
     Effect.as(true),
     Effect.orElseSucceed(() => false)
   )
-  const owner = (yield* fs.stat(directory)).uid
-  const self = process.getuid?.() ?? 0
-  const uid = owner._tag === "Some" ? owner.value : self
+  const { uid } = ownerOf(yield* fs.stat(directory))
+  const self = process.getuid?.() ?? uid
   // In a shared directory such as /tmp somebody else may have been quicker.
   if (isLink || (uid !== self && uid !== account?.uid)) {
     return yield* fail(`${directory} exists already and belongs to the account with uid ${uid}`)

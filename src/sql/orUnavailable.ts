@@ -10,7 +10,7 @@ import { DatabaseUnavailable } from "../domain/Errors.ts"
 const unavailableStates = ["53", "57P", "58", "25P03", "25006"]
 
 /** The code that came with a failure: the server's SQLSTATE, or the operating system's name for a failed connection. */
-export const sqlState = (error: SqlError.SqlError): string => {
+const sqlState = (error: SqlError.SqlError): string => {
   const cause = error.reason.cause
   return Predicate.hasProperty(cause, "code") && Predicate.isString(cause.code) ? cause.code : ""
 }
@@ -20,6 +20,30 @@ export const isUnavailable = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
   error.reason.operation === "connect" ||
   unavailableStates.some((state) => sqlState(error).startsWith(state))
+
+/** What a network or a PostgreSQL that is still coming up answers; a wrong password or a wrong URL gets no better by waiting. */
+const passingCodes = [
+  [
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ETIMEDOUT",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOENT"
+  ],
+  ["57P01", "57P02", "57P03", "53300"]
+].flat()
+/** Failures to which the driver gives no code. */
+const passingMessages = [
+  "PgConnection: Connection timed out",
+  "PgConnection: Connection closed during startup"
+]
+
+/** Whether a connection that could not be made is worth another attempt. */
+export const isPassing = (error: SqlError.SqlError): boolean =>
+  passingCodes.includes(sqlState(error)) || passingMessages.includes(error.message)
 
 /**
  * Turns every failure of SQL into what a service may promise: `DatabaseUnavailable` when the database is away, too slow

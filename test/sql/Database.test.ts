@@ -83,11 +83,15 @@ layer(TestDatabase.clone)("A client", (it) => {
   it.effect("waits for a connection no longer than it may", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const holding = Effect.scoped(Effect.andThen(sql.reserve, Effect.never))
-      yield* Effect.forkChild(Effect.all([holding, holding], { concurrency: 2 }), { startImmediately: true })
-      const error = yield* Effect.flip(sql`SELECT 1`)
-      assert.strictEqual(error.message, "No connection to the database became free in time")
-      assert.strictEqual((yield* Effect.flip(orUnavailable(sql`SELECT 1`)))._tag, "DatabaseUnavailable")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          for (let n = 0; n < limits.connectionsMax; n++) yield* sql.reserve
+          const error = yield* Effect.flip(sql`SELECT 1`)
+          assert.strictEqual(error.message, "No connection to the database became free in time")
+          assert.strictEqual((yield* Effect.flip(orUnavailable(sql`SELECT 1`)))._tag, "DatabaseUnavailable")
+        })
+      )
+      yield* sql`SELECT 1`
     }).pipe(Effect.provide(TestDatabase.client(limits)))
   )
 

@@ -4,7 +4,7 @@ import { startEmbeddedPostgres } from "../../src/sql/EmbeddedPostgres.ts"
 /** A process that owns the embedded server of the data directory in its first argument until it is killed. */
 const owner = Effect.scoped(
   Effect.gen(function* () {
-    yield* startEmbeddedPostgres({ dataDir: process.argv[2] ?? "", connectionsMax: 5, durable: false })
+    yield* startEmbeddedPostgres({ dataDir: process.argv[2] ?? "", connectionsMax: 5, durable: true })
     process.stdout.write("ready\n")
     yield* Effect.never
   })

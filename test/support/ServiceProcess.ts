@@ -1,10 +1,20 @@
 import { Effect, type Scope } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
+const sources = pathOf("../../src/main.ts")
 
-/** The service as a process of its own, run from its sources. */
+/** The bundle's entry. */
+export const bundle = pathOf("../../dist/main.js")
+
+/** Makes the bundle. */
+export const buildBundle: Effect.Effect<void> = Effect.promise(async () => {
+  await promisify(execFile)(process.execPath, [pathOf("../../scripts/run.mjs"), "build"])
+})
+
+/** The service as a process of its own. */
 export interface ServiceProcess {
   /** Where it listens; waits for the start-up output. */
   readonly url: Effect.Effect<string>
@@ -28,14 +38,15 @@ const afterOutput = (child: ChildProcess, met: () => boolean): Promise<void> =>
 
 /** Starts the service with these variables and none of the surrounding ones; it is killed with the scope. */
 export const startService = (
-  variables: Readonly<Record<string, string>>
+  variables: Readonly<Record<string, string>>,
+  entry: string = sources
 ): Effect.Effect<ServiceProcess, never, Scope.Scope> =>
   Effect.gen(function* () {
     let out = ""
     let err = ""
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, [main], {
+        spawn(process.execPath, [entry], {
           env: { PATH: process.env["PATH"] ?? "", HOST: "127.0.0.1", PORT: "0", ...variables },
           stdio: ["ignore", "pipe", "pipe"]
         })

@@ -1,0 +1,83 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database, orUnavailable } from "../../src/sql/Database.ts"
+import { childrenOf, dataDirectory, ground, serverPid, start } from "./embeddedServer.ts"
+
+layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
+  const limits = { connectionsMax: 4, connectSeconds: 2, statementSeconds: 1 }
+
+  const startWithPool = Effect.gen(function* () {
+    const dataDir = yield* dataDirectory
+    const address = yield* start(dataDir)
+    const context = yield* Layer.build(Database.layerAddress(address, limits))
+    return { dataDir, context }
+  })
+
+  const busy = Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* Effect.all(
+      Array.from({ length: 12 }, () => sql`SELECT pg_sleep(0.05)`),
+      { concurrency: "unbounded" }
+    )
+  })
+
+  it.effect("recovers by itself when the server is killed and comes back", () =>
+    Effect.gen(function* () {
+      const { context, dataDir } = yield* startWithPool
+      yield* Effect.gen(function* () {
+        yield* busy
+        const pid = serverPid(dataDir)
+        process.kill(pid, "SIGKILL")
+        const failed = yield* Effect.flip(orUnavailable(Effect.forever(busy)))
+        assert.strictEqual(failed._tag, "DatabaseUnavailable")
+        while (Exit.isFailure(yield* Effect.exit(orUnavailable(busy)))) yield* Effect.sleep(50)
+        assert.notStrictEqual(serverPid(dataDir), pid)
+        // Every connection of the pool works again, not only the first.
+        for (let n = 0; n < 5; n++) yield* busy
+      }).pipe(Effect.provideContext(context))
+    })
+  )
+
+  it.effect("recovers by itself when the server ends every session", () =>
+    Effect.gen(function* () {
+      const { context } = yield* startWithPool
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* busy
+        yield* Effect.exit(
+          sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'parley'`
+        )
+        while (Exit.isFailure(yield* Effect.exit(orUnavailable(busy)))) yield* Effect.sleep(50)
+        for (let n = 0; n < 5; n++) yield* busy
+      }).pipe(Effect.provideContext(context))
+    })
+  )
+
+  it.effect("doesn't wait without end for a server that hangs", () =>
+    Effect.gen(function* () {
+      const { context, dataDir } = yield* startWithPool
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const database = yield* Database
+        yield* busy
+        const pid = serverPid(dataDir)
+        const all = [pid, ...childrenOf(pid)]
+        const failures = yield* Effect.acquireUseRelease(
+          Effect.sync(() => all.forEach((each) => process.kill(each, "SIGSTOP"))),
+          () =>
+            Effect.all([Effect.flip(orUnavailable(sql`SELECT 1`)), Effect.flip(database.ping)], {
+              concurrency: "unbounded"
+            }),
+          () => Effect.sync(() => all.forEach((each) => process.kill(each, "SIGCONT")))
+        )
+        assert.deepStrictEqual(
+          failures.map(({ _tag }) => _tag),
+          ["DatabaseUnavailable", "DatabaseUnavailable"]
+        )
+        while (Exit.isFailure(yield* Effect.exit(orUnavailable(busy)))) yield* Effect.sleep(50)
+        yield* database.ping
+      }).pipe(Effect.provideContext(context))
+    })
+  )
+})
