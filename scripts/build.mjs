@@ -62,7 +62,12 @@ const bundle = async () => {
   try {
     const { outputFiles } = await esbuild.build({
       absWorkingDir: root,
-      entryPoints: { main: "src/main.ts", parley: "src/admin/cli.ts" },
+      entryPoints: {
+        main: "src/main.ts",
+        parley: "src/admin/cli.ts",
+        // The process that reads a document; src/files/extraction finds it beside itself.
+        extract: "src/files/extraction/child.ts"
+      },
       outdir: directory,
       bundle: true,
       // What is imported late, such as the tokenizer's table, stays a part of its own.

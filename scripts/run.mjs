@@ -60,7 +60,10 @@ const commands = {
     return success
   },
   dev: (args) => runNode([...envFile(), "--watch", join(root, "src/main.ts"), ...args]),
-  bench: (args) => inProject(["scripts/bench/bench.ts", ...args]),
+  bench: ([first, ...rest]) =>
+    first === "files"
+      ? inProject(["scripts/bench/files.ts", ...rest])
+      : inProject(["scripts/bench/bench.ts", ...(first === undefined ? [] : [first, ...rest])]),
   format: (args) => inProject([oxfmt, ...args]),
   settings: (args) => inProject(["scripts/settings.ts", ...args])
 }

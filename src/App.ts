@@ -1,4 +1,4 @@
-import { NodeCrypto } from "@effect/platform-node"
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -12,10 +12,14 @@ import { ApiKeys } from "./auth/ApiKeys.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Policy } from "./auth/Policy.ts"
 import { Conversations } from "./conversations/Conversations.ts"
+import { BlobStore } from "./files/BlobStore.ts"
+import { FileStore } from "./files/FileStore.ts"
+import { TextExtraction } from "./files/TextExtraction.ts"
 import { AuthenticationLayer, DocumentAccessLayer } from "./http/AuthenticationLayer.ts"
 import { BodyBoundsLayer } from "./http/BodyBounds.ts"
 import { Drain } from "./http/Drain.ts"
 import * as ErrorBoundary from "./http/ErrorBoundary.ts"
+import { FilesHandlers } from "./http/FilesHandlers.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
 import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
@@ -33,12 +37,18 @@ export const RoomsLayer = Layer.mergeAll(
   Usage.layer
 )
 
+/** The files of the users, in the store that the settings name. */
+export const FilesLayer = FileStore.layer.pipe(
+  Layer.provide([BlobStore.layer, TextExtraction.layer]),
+  Layer.provide(NodeServices.layer)
+)
+
 const knownRoutes = [...ErrorBoundary.routesOf(Api), ...ErrorBoundary.routesOf(AdminApi), ...systemRoutes]
 
 /** The public interface, the operator's side, and what surrounds them. */
 const Routes = Layer.mergeAll(
   HttpApiBuilder.layer(Api).pipe(
-    Layer.provide([ResponsesHandlers, SystemHandlers]),
+    Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers]),
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
   ),
   AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
@@ -56,6 +66,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disa
 /** The whole service. It needs its settings, and nothing else. */
 export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(FirstStart.layer),
+  Layer.provideMerge(FilesLayer),
   Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),
   Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer)),

@@ -1,46 +1,10 @@
-import { ConfigProvider, Context, Effect, Layer, Option, Redacted, Schema, Struct } from "effect"
+import { ConfigProvider, Context, Effect, Layer, Option, Schema, Struct } from "effect"
 import { readFile } from "node:fs/promises"
 import type { Setting } from "./Setting.ts"
+import type { Settings } from "./Settings.ts"
 import { settingsTable } from "./SettingsTable.ts"
 
-/** Every setting of the service. Lengths of time are in seconds, sizes in bytes; paths are absolute. */
-export interface Settings {
-  readonly dataDir: string
-  readonly logLevel: "debug" | "info" | "warn" | "error"
-  readonly http: {
-    readonly host: string
-    readonly port: number
-    readonly bodyBytesMax: number
-    readonly requestSeconds: number
-    readonly headersSeconds: number
-    readonly shutdownGraceSeconds: number
-    readonly openapiPublic: boolean
-  }
-  readonly stream: { readonly beginSeconds: number; readonly keepaliveSeconds: number }
-  readonly database: {
-    /** Null: the embedded server. */
-    readonly url: Redacted.Redacted | null
-    readonly connectionsMax: number
-    readonly connectSeconds: number
-    readonly statementSeconds: number
-  }
-  readonly auth: {
-    readonly adminKey: Redacted.Redacted | null
-    readonly initApiKey: Redacted.Redacted | null
-    readonly initUserEmail: string
-    readonly cacheSeconds: number
-  }
-  readonly models: {
-    readonly file: string | null
-    readonly openaiBaseUrl: string | null
-    readonly openaiApiKey: Redacted.Redacted | null
-    readonly openaiModel: string | null
-    readonly connectSeconds: number
-    readonly firstTokenSeconds: number
-    readonly idleSeconds: number
-  }
-  readonly conversations: { readonly leaseSeconds: number; readonly turnWaitSeconds: number }
-}
+export type { Settings } from "./Settings.ts"
 
 const SettingProblem = Schema.Struct({
   name: Schema.String,
@@ -190,6 +154,24 @@ const failWith = (problems: ReadonlyArray<SettingProblem>): Effect.Effect<void, 
     : Effect.fail(new SettingsInvalid({ problems: [first, ...others] }))
 }
 
+/** Object storage can't be used without all that it takes to reach it. */
+const s3Problems = (found: ReadonlyArray<Found>): ReadonlyArray<SettingProblem> => {
+  const { files, s3 } = settingsTable
+  const isOn = found.some(({ setting, text }) => setting === files.store && text?.toLowerCase() === "s3")
+  const required: ReadonlyArray<Setting<unknown>> = isOn
+    ? [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
+    : []
+  const missing = found.filter(({ problem, text }) => text === undefined && problem === null)
+  return required
+    .filter((setting) => missing.some((row) => row.setting === setting))
+    .map(({ allowed, example, name }) => ({
+      name,
+      seen: `nothing, but ${files.store.name} is s3`,
+      allowed,
+      example: `${name}=${example}`
+    }))
+}
+
 interface ReadRow extends Struct.Lambda {
   <A>(setting: Setting<A>): A
   readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? A : never
@@ -200,6 +182,7 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
   const read = Struct.lambda<ReadRow>((setting) =>
     Option.getOrThrow(setting.parse(textByRow.get(setting.name)))
   )
+  const files = Struct.map(settingsTable.files, read)
   return {
     ...Struct.map(settingsTable.service, read),
     http: Struct.map(settingsTable.http, read),
@@ -207,14 +190,33 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
     database: Struct.map(settingsTable.database, read),
     auth: Struct.map(settingsTable.auth, read),
     models: Struct.map(settingsTable.models, read),
-    conversations: Struct.map(settingsTable.conversations, read)
+    conversations: Struct.map(settingsTable.conversations, read),
+    files: { ...files, s3: files.store === "s3" ? s3Of(Struct.map(settingsTable.s3, read)) : null }
   }
+}
+
+/** What is missing has been told by `s3Problems`. */
+const s3Of = ({
+  accessKeyId,
+  bucket,
+  endpoint,
+  secretAccessKey,
+  ...others
+}: S3Rows): Settings["files"]["s3"] =>
+  accessKeyId === null || bucket === null || endpoint === null || secretAccessKey === null
+    ? null
+    : { ...others, accessKeyId, bucket, endpoint, secretAccessKey }
+
+type S3Rows = {
+  readonly [Field in keyof typeof settingsTable.s3]: (typeof settingsTable.s3)[Field] extends Setting<infer A>
+    ? A
+    : never
 }
 
 /** The settings that the ConfigProvider holds, or every problem with them at once. */
 export const readSettings: Effect.Effect<Settings, SettingsInvalid> = Effect.gen(function* () {
   const found = yield* Effect.forEach(rows, find)
-  yield* failWith([...found.flatMap(problemOf), ...(yield* databaseProblems(found))])
+  yield* failWith([...found.flatMap(problemOf), ...(yield* databaseProblems(found)), ...s3Problems(found)])
   const settings = assemble(found)
   yield* failWith(headersProblems(settings))
   return settings
@@ -257,7 +259,7 @@ export interface SettingDescription {
 /** Every setting with its value, in the order of the README. */
 export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescription> => {
   const { dataDir, logLevel, ...others } = settings
-  const values = { service: { dataDir, logLevel }, ...others }
+  const values = { service: { dataDir, logLevel }, ...others, s3: settings.files.s3 ?? {} }
   return groups.flatMap((group) => {
     const fields = new Map<string, unknown>(Object.entries(values[group]))
     return Object.entries<Setting<unknown>>(settingsTable[group]).map(([field, setting]) => {

@@ -139,3 +139,14 @@ export const apiKey: Rule<string> = texts(
   "a key of this service: parley_ and then letters and digits",
   (text) => /^parley_[0-9A-Za-z]{27,180}$/.test(text)
 )
+
+/** The name of a bucket. Source: Amazon S3, rules for naming general purpose buckets. */
+export const bucket: Rule<string> = texts("3 to 63 lower-case letters, digits, dots and hyphens", (text) =>
+  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(text)
+)
+
+/** A key may begin with it and go on with anything. */
+export const keyPrefix: Rule<string> = texts(
+  "up to 200 letters, digits, dots, hyphens, underscores and slashes, the last of which is a slash, and the first is not",
+  (text) => text.length <= 200 && /^([A-Za-z0-9._-]+\/)+$/.test(text) && !/(^|\/)\.{1,2}\//.test(text)
+)

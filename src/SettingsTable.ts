@@ -166,5 +166,101 @@ export const settingsTable = {
       default: "120",
       description: "Longest wait for an earlier turn of the same conversation"
     })
+  },
+  files: {
+    store: Setting.withDefault(Setting.oneOf(["directory", "postgres", "s3"]), {
+      name: "PARLEY_FILES_STORE",
+      default: "directory",
+      description:
+        "Where uploaded files are kept: in PARLEY_DATA_DIR, in the database, or in S3-compatible object storage"
+    }),
+    directoryShared: Setting.withDefault(Setting.trueOrFalse, {
+      name: "PARLEY_FILES_DIRECTORY_SHARED",
+      default: "false",
+      description:
+        "Whether PARLEY_DATA_DIR is one and the same for all processes of the database; more than one doesn't start without it"
+    }),
+    fileBytesMax: Setting.withDefault(Setting.wholeNumber(1, 5_368_709_120), {
+      name: "PARLEY_FILE_BYTES_MAX",
+      default: "536870912",
+      description: "Largest file, in bytes"
+    }),
+    filesPerUserMax: Setting.withDefault(Setting.wholeNumber(0, 10_000_000), {
+      name: "PARLEY_USER_FILES_MAX",
+      default: "10000",
+      description: "Most files that a user may have"
+    }),
+    bytesPerUserMax: Setting.withDefault(Setting.wholeNumber(0, 100_000_000_000_000), {
+      name: "PARLEY_USER_FILE_BYTES_MAX",
+      default: "10737418240",
+      description: "Most bytes that a user's files may have together"
+    }),
+    uploadsPerUserMax: Setting.withDefault(Setting.wholeNumber(1, 1_000), {
+      name: "PARLEY_USER_UPLOADS_MAX",
+      default: "4",
+      description: "Most uploads of a user that a process takes at once"
+    }),
+    uploadSeconds: Setting.withDefault(Setting.wholeNumber(1, 86_400), {
+      name: "PARLEY_UPLOAD_SECONDS",
+      default: "3600",
+      description: "Longest time in which a whole upload must have arrived"
+    }),
+    processWaitSeconds: Setting.withDefault(Setting.wholeNumber(0, 300), {
+      name: "PARLEY_FILE_WAIT_SECONDS",
+      default: "30",
+      description: "How long an upload waits for its text to be ready, before that goes on in the background"
+    }),
+    extractionSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_EXTRACTION_SECONDS",
+      default: "30",
+      description: "Longest time for reading the text of a file"
+    }),
+    extractionMemoryBytes: Setting.withDefault(Setting.wholeNumber(134_217_728, 68_719_476_736), {
+      name: "PARLEY_EXTRACTION_MEMORY_BYTES_MAX",
+      default: "536870912",
+      description: "Most memory for reading the text of a file, in bytes"
+    }),
+    textBytesMax: Setting.withDefault(Setting.wholeNumber(1_024, 268_435_456), {
+      name: "PARLEY_TEXT_BYTES_MAX",
+      default: "10485760",
+      description: "Longest text of a file, in bytes; what is longer is cut"
+    }),
+    extractionsMax: Setting.withDefault(Setting.wholeNumber(1, 64), {
+      name: "PARLEY_EXTRACTIONS_MAX",
+      default: "2",
+      description: "Most files whose text a process reads at once"
+    })
+  },
+  s3: {
+    endpoint: Setting.optional(Setting.httpUrl, {
+      name: "PARLEY_S3_ENDPOINT",
+      example: "https://s3.example.com",
+      description: "Object storage for PARLEY_FILES_STORE=s3"
+    }),
+    region: Setting.withDefault(Setting.visibleText(1, 64), {
+      name: "PARLEY_S3_REGION",
+      default: "us-east-1",
+      description: "Region that requests to the object storage are signed for"
+    }),
+    bucket: Setting.optional(Setting.bucket, {
+      name: "PARLEY_S3_BUCKET",
+      example: "parley",
+      description: "Bucket that holds the files"
+    }),
+    prefix: Setting.withDefault(Setting.keyPrefix, {
+      name: "PARLEY_S3_PREFIX",
+      default: "files/",
+      description: "What the keys of all files in the bucket begin with"
+    }),
+    accessKeyId: Setting.optional(Setting.visibleText(1, 128), {
+      name: "PARLEY_S3_ACCESS_KEY_ID",
+      example: "AKIAIOSFODNN7EXAMPLE",
+      description: "The access key that the object storage wants"
+    }),
+    secretAccessKey: Setting.secret(Setting.visibleText(1, 256), {
+      name: "PARLEY_S3_SECRET_ACCESS_KEY",
+      example: "YOUR_SECRET",
+      description: "The secret that goes with PARLEY_S3_ACCESS_KEY_ID"
+    })
   }
 }

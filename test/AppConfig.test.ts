@@ -84,7 +84,16 @@ describe("settings that are given", () => {
         PARLEY_MODELS_FILE: models,
         OPENAI_BASE_URL: "http://127.0.0.1:8000/v1/",
         OPENAI_API_KEY: "sk-1",
-        OPENAI_MODEL: "some-model"
+        OPENAI_MODEL: "some-model",
+        PARLEY_FILES_STORE: "S3",
+        PARLEY_FILES_DIRECTORY_SHARED: "true",
+        PARLEY_EXTRACTION_MEMORY_BYTES_MAX: "268435456",
+        PARLEY_TEXT_BYTES_MAX: "4096",
+        PARLEY_EXTRACTIONS_MAX: "3",
+        PARLEY_S3_ENDPOINT: "http://127.0.0.1:9000",
+        PARLEY_S3_BUCKET: "some-bucket",
+        PARLEY_S3_PREFIX: "some/prefix/",
+        PARLEY_S3_SECRET_ACCESS_KEY: "shh"
       }
       const env = { ...Object.fromEntries(texts), ...given }
       const described = describeSettings(yield* settingsOf(env))
@@ -92,6 +101,7 @@ describe("settings that are given", () => {
       expected.set("PARLEY_DATA_DIR", resolve(texts.get("PARLEY_DATA_DIR") ?? ""))
       expected.set("PARLEY_LOG_LEVEL", "warn")
       expected.set("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+      expected.set("PARLEY_FILES_STORE", "s3")
       for (const { name, secret } of rows) if (secret) expected.set(name, "<redacted>")
       assert.deepStrictEqual(new Map(described.map(({ name, value }) => [name, value ?? ""])), expected)
     }).pipe(Effect.scoped)
@@ -211,6 +221,25 @@ describe("problems", () => {
     })
   )
 
+  it.effect("include object storage that is chosen but not described", () =>
+    Effect.gen(function* () {
+      const given = {
+        PARLEY_FILES_STORE: "s3",
+        PARLEY_S3_BUCKET: "files",
+        PARLEY_S3_SECRET_ACCESS_KEY: "hunter2"
+      }
+      const error = yield* Effect.flip(settingsOf(given))
+      assert.deepStrictEqual(
+        error.problems.map(({ name }) => name),
+        ["PARLEY_S3_ENDPOINT", "PARLEY_S3_ACCESS_KEY_ID"]
+      )
+      assert.notInclude(error.message, "hunter2")
+      const whole = { ...given, PARLEY_S3_ENDPOINT: "http://127.0.0.1:9000", PARLEY_S3_ACCESS_KEY_ID: "me" }
+      assert.strictEqual((yield* settingsOf(whole)).files.s3?.bucket, "files")
+      assert.isNull((yield* settingsOf({ ...whole, PARLEY_FILES_STORE: "postgres" })).files.s3)
+    })
+  )
+
   for (const name of ["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE", "PARLEY_DATABASE_URL"]) {
     it.effect(
       `include ${name} without DATABASE_URL, so that the embedded database is never a silent fallback`,
@@ -317,7 +346,11 @@ describe("the table", () => {
 
   it("says of every limit in which unit it is", () => {
     const limits = rows.filter((row) => row.allowed.startsWith("a whole number") && row.name !== "PORT")
-    for (const { name } of limits) assert.match(name, /^PARLEY_[A-Z_]+_(BYTES_MAX|CONNECTIONS_MAX|SECONDS)$/)
+    for (const { name } of limits)
+      assert.match(
+        name,
+        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|_SECONDS)$/
+      )
   })
 
   it.effect("is what config print shows, without any secret", () =>

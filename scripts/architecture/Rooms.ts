@@ -5,16 +5,23 @@ import { isNode, lineOf, nameOf, type Source, type SyntaxNode, visit, type Viola
 const serviceRooms = ["auth", "usage", "conversations", "files", "retrieval", "models", "tools"]
 
 /** Files directly in src that settings come from; everything above the contract may use them. */
-const ground = ["src/AppConfig.ts", "src/Setting.ts", "src/SettingsTable.ts", "src/Observability.ts"]
+const ground = [
+  "src/AppConfig.ts",
+  "src/Setting.ts",
+  "src/Settings.ts",
+  "src/SettingsTable.ts",
+  "src/Observability.ts"
+]
 
 /** What each room may import besides itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: [],
   ground: ["domain"],
   api: ["domain"],
+  text: [],
   migrations: [],
   sql: ["domain", "ground", "migrations"],
-  ...Object.fromEntries(serviceRooms.map((room) => [room, ["domain", "ground", "sql"]])),
+  ...Object.fromEntries(serviceRooms.map((room) => [room, ["domain", "ground", "text", "sql"]])),
   responses: ["domain", "ground", "api", "sql", ...serviceRooms],
   http: ["domain", "ground", "api", "sql", ...serviceRooms, "responses"],
   admin: ["domain", "ground", "api", "sql", ...serviceRooms, "responses", "http"],
@@ -77,8 +84,12 @@ const confined: ReadonlyArray<{
   },
   {
     name: /^node:/,
-    isAllowed: (path) => isIn("sql", "ground", "App")(path) || path === "src/http/Server.ts",
-    where: "sql, http/Server, App, main and AppConfig"
+    isAllowed: (path) =>
+      isIn("sql", "ground", "App")(path) ||
+      path === "src/http/Server.ts" ||
+      // What runs in a process of its own, and what starts and watches that.
+      path.startsWith("src/files/extraction/"),
+    where: "sql, files/extraction, http/Server, App, main and AppConfig"
   },
   {
     // The contract only declares who provides it.

@@ -1,11 +1,21 @@
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import {
+  HttpApi,
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpApiSchema,
+  HttpApiSecurity
+} from "effect/http-api"
 import { Envelope } from "../api/Authentication.ts"
 import { BoundedBody } from "../api/BoundedBody.ts"
 import { Conflict, Unauthorized } from "../api/ErrorEnvelope.ts"
+import { FileDeleted, FileObject } from "../api/FileObject.ts"
+import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, PlanName } from "../domain/Account.ts"
-import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { ModelSpec } from "../domain/ModelSpec.ts"
+import { filenameCharactersMax } from "../domain/StoredFile.ts"
 
 /** The operator's side, under /admin. It is no part of the public interface and of its description. */
 
@@ -129,6 +139,36 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
   .middleware(AdminAuthentication)
   .prefix("/admin") {}
 
+const Filename = Schema.String.check(Schema.isMaxLength(filenameCharactersMax))
+
+/** Who owns the files that a request is about. */
+const owner = { email: Email }
+
+const fileOfOwner = { params: { file_id: FileId }, query: owner }
+
+class FilesGroup extends HttpApiGroup.make("files")
+  .add(
+    /** Asked before an upload, so that one that can't succeed isn't begun. */
+    HttpApiEndpoint.get("uploadLimits", "/upload-limits", {
+      query: owner,
+      success: Schema.Struct({ file_bytes_max: Schema.Int })
+    }),
+    HttpApiEndpoint.post("upload", "/files", {
+      query: { ...owner, filename: Filename, purpose: Schema.optionalKey(Purpose) },
+      payload: HttpApiSchema.StreamUint8Array(),
+      success: FileObject
+    }),
+    /** Newest first. */
+    HttpApiEndpoint.get("list", "/files", {
+      query: { ...owner, purpose: Schema.optionalKey(Purpose), after: Schema.optional(FileId) },
+      success: pageOf(FileObject)
+    }),
+    HttpApiEndpoint.get("get", "/files/:file_id", { ...fileOfOwner, success: FileObject }),
+    HttpApiEndpoint.delete("delete", "/files/:file_id", { ...fileOfOwner, success: FileDeleted })
+  )
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
 class ServerGroup extends HttpApiGroup.make("server")
   .add(
     HttpApiEndpoint.get("models", "/models", {
@@ -142,5 +182,6 @@ class ServerGroup extends HttpApiGroup.make("server")
 
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
+  .add(FilesGroup)
   .add(ServerGroup)
   .middleware(Envelope) {}

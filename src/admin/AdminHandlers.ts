@@ -1,17 +1,16 @@
 import { DateTime, Effect, Layer, Redacted } from "effect"
-import type { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import type * as Failure from "../api/Failure.ts"
 import { AppConfig, describeSettings } from "../AppConfig.ts"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys, type CreatedKey } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { type ApiKeyRecord, defaultPlan, type Organization, type User } from "../domain/Account.ts"
-import { respondTo } from "../http/ErrorBoundary.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { AdminApi, type KeyBody, type NewKeyBody, type OrganizationBody, type UserBody } from "./AdminApi.ts"
 import { AdminAuthenticationLayer } from "./AdminAuthenticationLayer.ts"
+import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
+import { answer } from "./answer.ts"
 import { examine } from "./Doctor.ts"
 
 const organizationBody = ({ createdAt, id, name, plan }: Organization): typeof OrganizationBody.Type => ({
@@ -50,12 +49,6 @@ const newKeyBody = (created: CreatedKey, now: DateTime.Utc): typeof NewKeyBody.T
   ...keyBody(created, now),
   key: Redacted.value(created.key)
 })
-
-/** Names an expected failure as the envelope. */
-const answer = <A, R>(
-  effect: Effect.Effect<A, Failure.Expected, R>
-): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
-  Effect.catch(effect, (error) => Effect.succeed(respondTo(error)))
 
 const AccountsHandlers = HttpApiBuilder.group(
   AdminApi,
@@ -131,6 +124,6 @@ const ServerHandlers = HttpApiBuilder.group(
 
 /** The operator's side of the server, all of it under /admin. */
 export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
-  Layer.provide([AccountsHandlers, ServerHandlers]),
+  Layer.provide([AccountsHandlers, AdminFilesHandlers, ServerHandlers]),
   Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])
 )

@@ -1,11 +1,13 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Envelope } from "./Authentication.ts"
+import { FilesApi } from "./FilesApi.ts"
 import { ResponsesApi } from "./ResponsesApi.ts"
 import { SystemApi } from "./SystemApi.ts"
 
 /** The public interface, declared once: routes, schemas, errors and the OpenAPI document all come from here. */
 export class Api extends HttpApi.make("parley")
   .add(ResponsesApi)
+  .add(FilesApi)
   .add(SystemApi)
   .middleware(Envelope)
   .annotateMerge(

@@ -40,7 +40,7 @@ const OutputTextPart = Schema.Struct({
 }).annotate({ identifier: "OutputTextPart", description: "Text of an earlier answer, replayed." })
 
 const Part = Schema.Union([InputTextPart, InputFilePart, OutputTextPart]).annotate({
-  expected: "an input_text, input_file or output_text part"
+  expected: "an input_text, input_file or output_text part; images are not supported"
 })
 
 /** Text of any kind of part, and files: what a message may be made of. */

@@ -39,6 +39,11 @@ export class MethodNotAllowed extends Schema.Error<MethodNotAllowed>("MethodNotA
   description: "The path exists, but not with this method; `Allow` lists the ones that do."
 }) {}
 
+export class RequestTimeout extends Schema.Error<RequestTimeout>("RequestTimeout")(envelope, {
+  httpApiStatus: 408,
+  description: "The body took too long to arrive."
+}) {}
+
 export class Conflict extends Schema.Error<Conflict>("Conflict")(envelope, {
   httpApiStatus: 409,
   description: "Something of that name exists already."
@@ -47,6 +52,11 @@ export class Conflict extends Schema.Error<Conflict>("Conflict")(envelope, {
 export class PayloadTooLarge extends Schema.Error<PayloadTooLarge>("PayloadTooLarge")(envelope, {
   httpApiStatus: 413,
   description: "The body is larger than the service takes."
+}) {}
+
+export class RangeNotSatisfiable extends Schema.Error<RangeNotSatisfiable>("RangeNotSatisfiable")(envelope, {
+  httpApiStatus: 416,
+  description: "The range lies beyond the end of the file; `Content-Range` says where that is."
 }) {}
 
 export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("UnsupportedMediaType")(
@@ -79,6 +89,7 @@ export const commonErrors = [
   Forbidden,
   NotFound,
   MethodNotAllowed,
+  RequestTimeout,
   PayloadTooLarge,
   UnsupportedMediaType,
   TooManyRequests,

@@ -11,6 +11,14 @@ export type Expected =
   | Errors.ConversationNotFound
   | Errors.ProjectNotFound
   | Errors.PromptTooLong
+  | Errors.FileTooLarge
+  | Errors.FileQuotaExceeded
+  | Errors.TooManyUploads
+  | Errors.UploadInvalid
+  | Errors.UploadCut
+  | Errors.FileNotReady
+  | Errors.FileUnreadable
+  | Errors.StorageFailed
   | Errors.UsageLimitExceeded
   | Errors.ConversationBusy
   | Errors.TurnLeaseLost
@@ -87,7 +95,13 @@ const table: {
       }
     ),
   InvalidRequest: (error) => invalid("invalid_request", error.message, error.param),
-  FileNotFound: (error) => invalid("file_not_found", "The file does not exist.", error.param),
+  // A path that names no file is a place where nothing is; a body or a query that names none is wrong.
+  FileNotFound: (error) =>
+    (error.param === "file_id" ? notFound : invalid)(
+      "file_not_found",
+      "The file does not exist.",
+      error.param
+    ),
   ItemNotFound: (error) => invalid("item_not_found", "The referenced item does not exist.", error.param),
   ConversationNotFound: (error) =>
     notFound("conversation_not_found", "The conversation does not exist.", error.param),
@@ -98,6 +112,51 @@ const table: {
       `The input is too long: about ${error.promptTokens} tokens, where at most ${error.tokensMax} fit.`,
       "input"
     ),
+  FileTooLarge: (error) =>
+    failure(
+      413,
+      "invalid_request_error",
+      "file_too_large",
+      `The file is larger than ${error.bytesMax} bytes.`,
+      { param: "file", headers: { connection: "close" } }
+    ),
+  FileQuotaExceeded: (error) =>
+    error.quota === "files"
+      ? failure(
+          403,
+          "permission_error",
+          "file_count_quota_exceeded",
+          `You have as many files as you may have: ${error.max}. Delete some.`
+        )
+      : failure(
+          403,
+          "permission_error",
+          "file_bytes_quota_exceeded",
+          `Your files may have ${error.max} bytes together, and this one is too much. Delete some.`
+        ),
+  // 429 is kept for token allowances, whose numbers it carries. This one is over in a moment, and clients try again.
+  TooManyUploads: (error) =>
+    failure(
+      503,
+      "server_error",
+      "too_many_uploads",
+      `${error.uploadsMax} of your uploads are under way, which is as many as may be. Try again.`,
+      { headers: retryShortly }
+    ),
+  UploadInvalid: (error) => invalid("invalid_upload", error.message, error.param),
+  UploadCut: (error) => (error.reason === "slow" ? requestTimeout : unreadableBody),
+  FileNotReady: (error) =>
+    invalid(
+      "file_not_ready",
+      "The text of the file is still being read. Try again when its status is `processed`.",
+      error.param
+    ),
+  FileUnreadable: (error) =>
+    invalid("file_unreadable", `The text of the file can't be read. ${error.reason}`.trim(), error.param),
+  StorageFailed: () =>
+    failure(503, "server_error", "storage_unavailable", "The service can't reach its files. Try again.", {
+      headers: retryShortly
+    }),
   UsageLimitExceeded: (error) =>
     failure(
       429,
@@ -180,8 +239,29 @@ export const bodyTooLarge = (bytesMax: number): Failure =>
     headers: { connection: "close" }
   })
 
+/** The body didn't arrive in time. */
+export const requestTimeout: Failure = failure(
+  408,
+  "invalid_request_error",
+  "request_timeout",
+  "The request took too long to arrive.",
+  { headers: { connection: "close" } }
+)
+
+/** The bytes that were asked for lie beyond the end of the file. */
+export const rangeNotSatisfiable = (bytes: number): Failure =>
+  failure(
+    416,
+    "invalid_request_error",
+    "range_not_satisfiable",
+    `The file has ${bytes} bytes, and none of them is in the range.`,
+    { headers: { "content-range": `bytes */${bytes}`, "accept-ranges": "bytes" } }
+  )
+
 export const unsupportedMediaType = (message: string): Failure =>
   failure(415, "invalid_request_error", "unsupported_media_type", message)
+
+export const encodedBody = unsupportedMediaType("A body with a content encoding is not supported.")
 
 /** The port is open, but nothing behind it is ready. */
 export const starting: Failure = failure(

@@ -22,7 +22,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
   message: Schema.String
 }) {}
 
-/** An `input_file` names a file that doesn't exist or isn't the caller's. */
+/** The request names a file that doesn't exist or isn't the caller's; `param` says where. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", {
   param: Schema.String
 }) {}
@@ -44,6 +44,69 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
   promptTokens: Schema.Int,
   /** Tokens that the roomiest model takes. */
   tokensMax: Schema.Int
+}) {}
+
+// ---- files
+
+/** The file is longer than a file may be. */
+export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
+  bytesMax: Schema.Int
+}) {}
+
+/** The user has as many files, or as many bytes in files, as a user may have. */
+export class FileQuotaExceeded extends Schema.TaggedError<FileQuotaExceeded>()("FileQuotaExceeded", {
+  quota: Schema.Literals(["files", "bytes"]),
+  max: Schema.Int
+}) {}
+
+/** The user has as many uploads under way as a user may have. */
+export class TooManyUploads extends Schema.TaggedError<TooManyUploads>()("TooManyUploads", {
+  uploadsMax: Schema.Int
+}) {}
+
+/** The multipart body is not what it must be. `param` is the part at fault, "" where there is none. */
+export class UploadInvalid extends Schema.TaggedError<UploadInvalid>()("UploadInvalid", {
+  param: Schema.String,
+  message: Schema.String
+}) {}
+
+/** The body of an upload ended early, or came too slowly. */
+export class UploadCut extends Schema.TaggedError<UploadCut>()("UploadCut", {
+  reason: Schema.Literals(["cut", "slow"])
+}) {}
+
+/** The text of a file is still being read. */
+export class FileNotReady extends Schema.TaggedError<FileNotReady>()("FileNotReady", {
+  param: Schema.String
+}) {}
+
+/** The text of a file could not be read; `reason` is what its owner sees. */
+export class FileUnreadable extends Schema.TaggedError<FileUnreadable>()("FileUnreadable", {
+  param: Schema.String,
+  reason: Schema.String
+}) {}
+
+/** The text of a file can't be read. `message` is for the file's owner. */
+export class ExtractionFailed extends Schema.TaggedError<ExtractionFailed>()("ExtractionFailed", {
+  reason: Schema.Literals([
+    "unsupported",
+    "encrypted",
+    "corrupt",
+    "too_large",
+    "too_long",
+    "no_text",
+    "crashed"
+  ]),
+  message: Schema.String
+}) {}
+
+/** More files wait for their texts than this process takes; a later attempt may do. */
+export class ExtractionBusy extends Schema.TaggedError<ExtractionBusy>()("ExtractionBusy", {}) {}
+
+/** The store of files can't do its work: a full disk, a bucket that is away, bytes that are missing. */
+export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageFailed", {
+  operation: Schema.Literals(["put", "get", "remove", "list", "sweep", "start"]),
+  cause: Schema.Defect()
 }) {}
 
 // ---- limits

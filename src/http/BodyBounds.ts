@@ -1,9 +1,10 @@
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Fiber, Layer } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
+import { AppConfig } from "../AppConfig.ts"
 import { BoundedBody } from "../api/BoundedBody.ts"
 import * as Failure from "../api/Failure.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { respond, respondTo } from "./ErrorBoundary.ts"
+import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 
 /** Objects and lists inside each other. */
 const nestingMax = 64
@@ -34,14 +35,16 @@ export const nestsDeeperThan = (json: string, depthMax: number): boolean => {
   return false
 }
 
-const checkBody = Effect.gen(function* () {
+const checkBody = Effect.fnUntraced(function* (requestSeconds: number) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const encoding = request.headers["content-encoding"]
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return respond(Failure.unsupportedMediaType("A body with a content encoding is not supported."))
-  }
+  if (isEncoded(request)) return respond(Failure.encodedBody)
   // The text is read once and kept by the request; what decodes the body later gets the same one.
-  const text = yield* request.text
+  // Nor is the reading broken off, which would take the connection away before the answer.
+  const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
+  const text = yield* Fiber.join(reading).pipe(
+    Effect.timeoutOrElse({ duration: Duration.seconds(requestSeconds), orElse: () => Effect.succeed(null) })
+  )
+  if (text === null) return respond(Failure.requestTimeout)
   return nestsDeeperThan(text, nestingMax)
     ? respondTo(
         new InvalidRequest({ param: "", message: `The request body nests deeper than ${nestingMax} levels.` })
@@ -49,10 +52,19 @@ const checkBody = Effect.gen(function* () {
     : null
 })
 
-/** Refuses bodies that are encoded or too deep. Too large or cut ones fail at reading, and ErrorBoundary tells them. */
-export const BodyBoundsLayer = Layer.succeed(BoundedBody, (httpEffect) =>
-  checkBody.pipe(
-    Effect.catchIf(HttpServerError.isHttpServerError, (error) => Effect.die(error)),
-    Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))
-  )
+/**
+ * Refuses bodies that are encoded, too deep or too slow. Too large or cut ones fail at reading, and ErrorBoundary tells
+ * them.
+ */
+export const BodyBoundsLayer = Layer.effect(
+  BoundedBody,
+  Effect.gen(function* () {
+    const { requestSeconds } = (yield* AppConfig).http
+    return BoundedBody.of((httpEffect) =>
+      checkBody(requestSeconds).pipe(
+        Effect.catchIf(HttpServerError.isHttpServerError, (error) => Effect.die(error)),
+        Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))
+      )
+    )
+  })
 )

@@ -1,4 +1,4 @@
-import { Cause, Effect, Layer, Option, type Types } from "effect"
+import { Cause, Effect, Layer, Option, Predicate, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { SecureRandom } from "effect/crypto"
@@ -23,6 +23,10 @@ export const respond = (failure: Failure.Failure): HttpServerResponse.HttpServer
 export const respondTo = (error: Failure.Expected): HttpServerResponse.HttpServerResponse =>
   respond(Failure.describe(error))
 
+/** Whether the body is not what it looks like: compressed, for instance. */
+export const isEncoded = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  (request.headers["content-encoding"] ?? "identity").toLowerCase() !== "identity"
+
 /** Logs what is the service's fault and not the client's; the client is told less than the operator. */
 export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
   const { body, status } = Failure.describe(error)
@@ -42,6 +46,8 @@ const detailOf = (error: Failure.Expected): Record<string, unknown> => {
       return { detail: error.detail }
     case "DatabaseUnavailable":
       return { detail: String(error.cause) }
+    case "StorageFailed":
+      return { operation: error.operation, detail: String(error.cause) }
     default:
       return {}
   }
@@ -112,13 +118,18 @@ const platformFailure = (
   }
 }
 
+/** The one endpoint whose body isn't JSON. */
+const uploadPath = "/v1/files"
+
 /** Responses of the platform that carry no envelope, by status. */
-const bareFailure = (status: number, bodyBytesMax: number): Failure.Failure => {
+const bareFailure = (status: number, path: string, bodyBytesMax: number): Failure.Failure => {
   switch (status) {
     case 413:
       return Failure.bodyTooLarge(bodyBytesMax)
     case 415:
-      return Failure.unsupportedMediaType("The body must be `application/json`.")
+      return Failure.unsupportedMediaType(
+        `The body must be \`${path === uploadPath ? "multipart/form-data" : "application/json"}\`.`
+      )
     case 404:
       return Failure.unknownRoute
     default:
@@ -164,13 +175,20 @@ export const layer = (known: ReadonlyArray<KnownRoute>) =>
             Effect.annotateLogs({ requestId })
           )
           const enveloped = isBare(response)
-            ? respond(bareFailure(response.status, http.bodyBytesMax))
+            ? respond(bareFailure(response.status, pathOf(request.url), http.bodyBytesMax))
             : response
-          return HttpServerResponse.setHeader(enveloped, "x-request-id", requestId)
+          const headers = { "x-request-id": requestId, ...(isUnread(request) ? { connection: "close" } : {}) }
+          return HttpServerResponse.setHeaders(enveloped, headers)
         })
     }),
     { global: true }
   )
+
+/** Whether a part of the body is still to come. Nobody would read it, and a slow client could keep the connection by it. */
+const isUnread = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) &&
+  Predicate.hasProperty(request.source, "complete") &&
+  request.source.complete === false
 
 /** The probes answer to the end, also while the process goes down. */
 const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"

@@ -8,6 +8,9 @@ import { AppConfig } from "../AppConfig.ts"
 /** Bytes of all headers of a request together. */
 const headerBytesMax = 16_384
 
+/** Whoever reads a body has a limit of its own, tells the client, and gets this much time for that. */
+const graceSeconds = 5
+
 /** How long a connection stays open between two requests. */
 const keepAliveSeconds = 65
 
@@ -33,13 +36,13 @@ const createPatientServer = (options: ServerOptions) => {
 /** The listening server, with a bound on everything that a client sends. */
 export const ServerLayer = Layer.unwrap(
   Effect.gen(function* () {
-    const { http } = yield* AppConfig
+    const { files, http } = yield* AppConfig
     return NodeHttpServer.layer(
       () =>
         createPatientServer({
           maxHeaderSize: headerBytesMax,
           headersTimeout: http.headersSeconds * 1000,
-          requestTimeout: http.requestSeconds * 1000,
+          requestTimeout: (Math.max(http.requestSeconds, files.uploadSeconds) + graceSeconds) * 1000,
           keepAliveTimeout: keepAliveSeconds * 1000,
           noDelay: true
         }),

@@ -1,7 +1,7 @@
 import { Effect, Predicate } from "effect"
 import type { CreateResponse, InputEntry, Part, ReplayedItem } from "../api/CreateResponse.ts"
-import { FileNotFound, InvalidRequest } from "../domain/Errors.ts"
-import type { ItemId } from "../domain/Ids.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { InputItem, InputMessage, McpCall } from "../domain/Item.ts"
 
 /** One entry of a request's input, in the service's own terms. */
@@ -14,6 +14,8 @@ export interface IncomingInput {
   /** Texts of `system` and `developer` items: they hold for this response and are not stored. */
   readonly directions: ReadonlyArray<string>
   readonly entries: ReadonlyArray<Incoming>
+  /** The files that the messages refer to, and where. */
+  readonly files: ReadonlyArray<{ readonly id: FileId; readonly param: string }>
 }
 
 /** Roles that don't name somebody else are the user's. Source: wire contract, section 1, roles. */
@@ -68,15 +70,12 @@ const speaks = (entries: ReadonlyArray<Incoming>): boolean =>
       entry.item.content.some((part) => part.type === "input_file" || part.text !== "")
   )
 
-/**
- * Sorts the input of a request. `nextId` gives each stored item its id.
- *
- * No file can exist before the files interface does, so every file part is refused.
- */
+/** Sorts the input of a request. `nextId` gives each stored item its id. */
 export const readInput = Effect.fnUntraced(function* (input: CreateResponse["input"], nextId: () => ItemId) {
   const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
   const directions: Array<string> = []
   const entries: Array<Incoming> = []
+  const files: Array<IncomingInput["files"][number]> = []
   for (const [index, entry] of given.entries()) {
     if (!("content" in entry)) {
       if (entry.type === "item_reference") {
@@ -88,11 +87,21 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
       continue
     }
     const parts = partsOf(entry.content)
-    const file = parts.findIndex((part) => part.type === "input_file")
-    if (file >= 0) return yield* new FileNotFound({ param: `input[${index}].content[${file}].file_id` })
+    for (const [position, part] of parts.entries()) {
+      if (part.type !== "input_file") continue
+      files.push({ id: part.file_id, param: `input[${index}].content[${position}].file_id` })
+    }
     const role = roleOf(entry.role)
     if (role === "system") {
       directions.push(textOf(parts))
+      // A document is data, also where it comes along with instructions.
+      const attached = parts.filter((part) => part.type === "input_file")
+      if (attached.length > 0) {
+        entries.push({
+          kind: "item",
+          item: { id: nextId(), type: "message", role: "user", content: attached }
+        })
+      }
       continue
     }
     const item: InputMessage = { id: nextId(), type: "message", role, content: parts.map(storedPart) }
@@ -101,5 +110,5 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
   if (!speaks(entries)) {
     return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
   }
-  return { directions, entries } satisfies IncomingInput
+  return { directions, entries, files } satisfies IncomingInput
 })

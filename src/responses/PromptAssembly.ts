@@ -1,7 +1,15 @@
 import type { StoredTurn } from "../domain/Conversation.ts"
+import type { FileId } from "../domain/Ids.ts"
 import type { InputItem, McpCall, StoredItem } from "../domain/Item.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
+import {
+  fairShares,
+  fileFrameTokens,
+  historyFileTokensMax,
+  type PromptFiles,
+  renderFile
+} from "./FileParts.ts"
 
 /** What a prompt is made from. */
 export interface PromptParts {
@@ -13,14 +21,33 @@ export interface PromptParts {
   readonly history: ReadonlyArray<StoredTurn>
   /** The turn to answer. */
   readonly items: ReadonlyArray<InputItem>
+  /** The files that items of the history or of the turn refer to. */
+  readonly files: PromptFiles
 }
 
 /** At most this share of a context window is kept free for the answer; a longer answer has to fit what is left. */
 const answerShareMax = 0.25
 
-const messageText = (item: {
-  readonly content: ReadonlyArray<{ readonly type: string; readonly text?: string }>
-}) => item.content.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
+/** How a file is shown in the place of a part that refers to it. */
+type ShowFile = (id: FileId) => string
+
+const nothing: ShowFile = () => ""
+
+type Parts = Extract<StoredItem, { readonly type: "message" }>["content"]
+
+const messageText = (content: Parts, show: ShowFile): string =>
+  content.map((part) => (part.type === "input_file" ? show(part.file_id) : part.text)).join("\n")
+
+/** The files that items refer to, each once. */
+export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId> => [
+  ...new Set(
+    items.flatMap((item) =>
+      item.type === "message"
+        ? item.content.flatMap((part) => (part.type === "input_file" ? [part.file_id] : []))
+        : []
+    )
+  )
+]
 
 const callMessages = (call: McpCall): ReadonlyArray<ModelMessage> => [
   {
@@ -32,12 +59,12 @@ const callMessages = (call: McpCall): ReadonlyArray<ModelMessage> => [
 ]
 
 /** A model without tools can't read a tool call as such, so that it goes without. */
-const itemMessages = (item: StoredItem, tools: boolean): ReadonlyArray<ModelMessage> => {
+const itemMessages = (item: StoredItem, tools: boolean, show: ShowFile): ReadonlyArray<ModelMessage> => {
   switch (item.type) {
     case "message":
       return item.role === "user"
-        ? [{ role: "user", text: messageText(item) }]
-        : [{ role: "assistant", text: messageText(item), toolCalls: [] }]
+        ? [{ role: "user", text: messageText(item.content, show) }]
+        : [{ role: "assistant", text: messageText(item.content, show), toolCalls: [] }]
     case "mcp_call":
       return tools ? callMessages(item) : []
     case "file_search_call":
@@ -58,19 +85,52 @@ const systemMessages = (parts: PromptParts): ReadonlyArray<ModelMessage> => {
   return texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
 }
 
-const messagesOf = (items: ReadonlyArray<StoredItem>, tools: boolean) =>
-  items.flatMap((item) => itemMessages(item, tools))
+const messagesOf = (items: ReadonlyArray<StoredItem>, tools: boolean, show: ShowFile) =>
+  items.flatMap((item) => itemMessages(item, tools, show))
+
+/** What items take without the texts of their files. */
+const bareTokens = (items: ReadonlyArray<StoredItem>): number =>
+  tokensOf(messagesOf(items, true, nothing)) + filesOf(items).length * fileFrameTokens
 
 /** What a stored turn will add to later prompts, in estimated tokens. */
-export const turnTokens = (items: ReadonlyArray<StoredItem>): number => tokensOf(messagesOf(items, true))
+export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number =>
+  filesOf(items).reduce(
+    (sum, id) => sum + Math.min(historyFileTokensMax, files.get(id)?.tokens ?? 0),
+    bareTokens(items)
+  )
 
 /** The least that must be sent: the system message, the directions and the turn itself, in estimated tokens. */
 export const leastTokens = (parts: PromptParts): number =>
-  tokensOf([...systemMessages(parts), ...messagesOf(parts.items, true)])
+  tokensOf(systemMessages(parts)) + bareTokens(parts.items)
 
-/** Tokens that earlier turns may take in a window, once the least and room for an answer are set aside. */
-export const historyTokensMax = (contextWindow: number, least: number, answerTokens: number): number =>
-  Math.max(0, contextWindow - least - Math.min(answerTokens, Math.floor(contextWindow * answerShareMax)))
+interface Room {
+  /** Tokens for the text of each file of the turn. */
+  readonly files: ReadonlyMap<FileId, number>
+  /** Tokens for earlier turns. */
+  readonly history: number
+}
+
+/**
+ * What a window leaves once the least and room for an answer are set aside: first for the files of the turn, who share it
+ * fairly, and then for earlier turns.
+ */
+const roomOf = (parts: PromptParts, contextWindow: number, answerTokens: number): Room => {
+  const answer = Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
+  const room = Math.max(0, contextWindow - leastTokens(parts) - answer)
+  const ids = filesOf(parts.items)
+  const shares = fairShares(
+    ids.map((id) => parts.files.get(id)?.tokens ?? 0),
+    room
+  )
+  return {
+    files: new Map(ids.map((id, index) => [id, shares[index] ?? 0])),
+    history: room - shares.reduce((sum, share) => sum + share, 0)
+  }
+}
+
+/** Tokens that earlier turns may take in a window. */
+export const historyTokensMax = (parts: PromptParts, contextWindow: number, answerTokens: number): number =>
+  roomOf(parts, contextWindow, answerTokens).history
 
 /** How many turns, counted from the newest, fit into `tokensMax`. */
 const newestThatFit = (history: ReadonlyArray<StoredTurn>, tokensMax: number): number => {
@@ -92,19 +152,21 @@ export interface Prompt {
 
 /**
  * The messages for one model. History that doesn't fit is cut from the oldest turn on, and never within a turn; the
- * system message and the turn to answer always stay.
+ * system message and the turn to answer always stay, and of its files as much as the window holds.
  */
 export const assemble = (
   parts: PromptParts,
   model: { readonly contextWindow: number; readonly tools: boolean },
   answerTokens: number
 ): Prompt => {
-  const tokensMax = historyTokensMax(model.contextWindow, leastTokens(parts), answerTokens)
-  const kept = parts.history.slice(parts.history.length - newestThatFit(parts.history, tokensMax))
+  const room = roomOf(parts, model.contextWindow, answerTokens)
+  const kept = parts.history.slice(parts.history.length - newestThatFit(parts.history, room.history))
+  const before: ShowFile = (id) => renderFile(id, parts.files.get(id), historyFileTokensMax)
+  const now: ShowFile = (id) => renderFile(id, parts.files.get(id), room.files.get(id) ?? 0)
   const messages = [
     ...systemMessages(parts),
-    ...kept.flatMap((turn) => messagesOf([...turn.input, ...turn.output], model.tools)),
-    ...messagesOf(parts.items, model.tools)
+    ...kept.flatMap((turn) => messagesOf([...turn.input, ...turn.output], model.tools, before)),
+    ...messagesOf(parts.items, model.tools, now)
   ]
   return { messages, promptTokens: tokensOf(messages) }
 }

@@ -1,16 +1,4 @@
-import {
-  Array as Arr,
-  Cause,
-  Clock,
-  Context,
-  Effect,
-  Layer,
-  type Pull,
-  Ref,
-  Schedule,
-  type Scope,
-  Stream
-} from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schedule, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
@@ -25,28 +13,39 @@ import {
   type ConversationBusy,
   type DatabaseUnavailable,
   type FileNotFound,
+  type FileNotReady,
+  type FileUnreadable,
   type InvalidRequest,
   ItemNotFound,
   type ModelFailure,
   type NoModelAvailable,
   type ProjectNotFound,
-  type PromptTooLong,
-  type TurnLeaseLost
+  type PromptTooLong
 } from "../domain/Errors.ts"
 import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
 import { type Candidate, Router } from "../models/Router.ts"
 import { Usage } from "../usage/Usage.ts"
-import * as Events from "./Events.ts"
-import { type Attempt, type Generation, generate } from "./Generation.ts"
+import { makeAttachedFiles } from "./AttachedFiles.ts"
+import { eventsOf, type GenerationFailure } from "./EventStream.ts"
+import { type Attempt, generate } from "./Generation.ts"
 import { type Incoming, readInput } from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
-import { assemble, historyTokensMax, leastTokens, type PromptParts, turnTokens } from "./PromptAssembly.ts"
+import {
+  assemble,
+  filesOf,
+  historyTokensMax,
+  leastTokens,
+  type PromptParts,
+  turnTokens
+} from "./PromptAssembly.ts"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
   | InvalidRequest
   | FileNotFound
+  | FileNotReady
+  | FileUnreadable
   | ItemNotFound
   | ConversationNotFound
   | ProjectNotFound
@@ -55,9 +54,6 @@ export type RequestFailure =
   | NoModelAvailable
   | ModelFailure
   | DatabaseUnavailable
-
-/** Why a stream that has begun fails: the terminal `error` event. */
-export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
 
 /** Times that a record of usage is tried again while the database is away, over about six seconds. */
 const settleRetriesMax = 7
@@ -89,6 +85,7 @@ export class Responses extends Context.Service<
       const policy = yield* Policy
       const conversations = yield* Conversations
       const router = yield* Router
+      const attached = yield* makeAttachedFiles
       const usage = yield* Usage
       const random = yield* SecureRandom.SecureRandom
 
@@ -137,6 +134,7 @@ export class Responses extends Context.Service<
 
       /** The ways to answer, best first, each with the prompt that fits its model. */
       const attempts = Effect.fnUntraced(function* (
+        userId: UserId,
         parts: PromptParts,
         turn: OpenTurn,
         maxOutputTokens: number | null
@@ -145,11 +143,15 @@ export class Responses extends Context.Service<
         const candidates = yield* router.route({ promptTokens: least, tools: false, maxOutputTokens })
         const tokensMax = Math.max(
           ...candidates.map(({ model, maxOutputTokens: answer }) =>
-            historyTokensMax(model.contextWindow, least, answer)
+            historyTokensMax(parts, model.contextWindow, answer)
           )
         )
         const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
-        return Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history }))
+        const earlier = filesOf(history.flatMap(({ input }) => input)).filter(
+          (file) => !parts.files.has(file)
+        )
+        const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
+        return Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history, files }))
       })
 
       /** Records what the response cost, whatever became of it. The answer is out by now: a failure is only logged. */
@@ -173,6 +175,9 @@ export class Responses extends Context.Service<
         const incoming = yield* readInput(request.input, nextItemId)
         if (request.project_id != null) yield* policy.project(caller.userId, request.project_id)
         const items = yield* resolve(caller.userId, incoming.entries)
+        const named = yield* attached.named(caller.userId, incoming.files)
+        const referenced = filesOf(items).filter((file) => !named.has(file))
+        const files = new Map([...named, ...(yield* attached.remembered(caller.userId, referenced))])
         const { turn, stored } = yield* openTurn(request, caller.userId)
 
         const instructions = request.instructions ? request.instructions : null
@@ -184,9 +189,10 @@ export class Responses extends Context.Service<
           systemMessage,
           directions: [...directions, ...incoming.directions],
           history: [],
-          items
+          items,
+          files
         }
-        const tries = yield* attempts(parts, turn, request.max_output_tokens ?? null)
+        const tries = yield* attempts(caller.userId, parts, turn, request.max_output_tokens ?? null)
 
         const id = ResponseId.make(yield* random.uuidV7())
         const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
@@ -213,60 +219,14 @@ export class Responses extends Context.Service<
             input: items,
             output,
             systemMessage,
-            promptTokens: turnTokens([...items, ...output])
+            promptTokens: turnTokens([...items, ...output], files)
           })
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf(start, generation, store, meter)
+          events: eventsOf({ start, generation, store, meter, nextItemId })
         } satisfies BegunResponse
       })
-
-      /** Everything of one generation as events; the turn is stored before the terminal one. */
-      const eventsOf = (
-        start: ResponseStart,
-        generation: Generation,
-        store: (
-          output: ReadonlyArray<OutputItem>
-        ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>,
-        meter: Ref.Ref<Meter.Meter>
-      ): Stream.Stream<EventBody, GenerationFailure> =>
-        Stream.suspend(() => {
-          let [state, opening] = Events.begin(start)
-          let done = false
-          const body: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.flatMap(
-            generation.pull,
-            (parts) => {
-              const [next, events] = Events.steps(state, parts, nextItemId)
-              state = next
-              return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
-            }
-          )
-          const end = (finished: Events.FinishedState) =>
-            Ref.update(meter, Meter.finished(finished.finish.usage)).pipe(
-              Effect.andThen(store(finished.output)),
-              Effect.andThen(Ref.update(meter, Meter.completed)),
-              Effect.andThen(Clock.currentTimeMillis),
-              Effect.map((now) => Arr.of(Events.complete(finished, now)))
-            )
-          const pull: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.suspend(
-            () => {
-              if (done) return Cause.done()
-              if (Arr.isReadonlyArrayNonEmpty(opening)) {
-                const events = opening
-                opening = []
-                return Effect.succeed(events)
-              }
-              if (!Events.isFinished(state)) return body
-              done = true
-              return end(state)
-            }
-          )
-          return Stream.fromPull(Effect.succeed(pull)).pipe(
-            Stream.tapError(() => Ref.update(meter, Meter.failed)),
-            Stream.onExit(() => Ref.update(meter, Meter.wrote(generation.model, state.outputText)))
-          )
-        })
 
       return Responses.of({ create })
     })

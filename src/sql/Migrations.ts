@@ -3,6 +3,7 @@ import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
+import files from "../../migrations/0002_files.ts"
 import { Database } from "./Database.ts"
 import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
@@ -11,7 +12,8 @@ import { isPassing, isUnavailable } from "./orUnavailable.ts"
 
 /** Every migration, imported and not read from a directory, so that a bundle carries them. */
 const migrations = {
-  "0001_initial": initial
+  "0001_initial": initial,
+  "0002_files": files
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

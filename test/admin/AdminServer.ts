@@ -23,6 +23,7 @@ import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
+import { filesOver } from "../files/fixtures.ts"
 import { ScriptedModel } from "../support/ScriptedModel.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -32,9 +33,13 @@ const Routes = Layer.mergeAll(
   ErrorBoundary.layer(ErrorBoundary.routesOf(AdminApi))
 ).pipe(Layer.provide(BodySizeLayer))
 
+/** Files whose own statements are left alone by the faults of a test. */
+const Files = Layer.suspend(() => Layer.provide(filesOver, TestDatabase.client()))
+
 const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer)),
+    Layer.provideMerge(Files),
     Layer.provideMerge(authLayer(testConfig(overrides))),
     Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
     Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),
@@ -50,21 +55,28 @@ export class AdminServer extends Context.Service<
   AdminServer,
   { readonly url: string; readonly dataDir: string; readonly key: Redacted.Redacted }
 >()("parley/test/AdminServer") {
-  static readonly layer = Layer.unwrap(
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "parley-admin-" })
-      return Layer.effect(
-        AdminServer,
-        Effect.gen(function* () {
-          const path = yield* Path.Path
-          const { address } = yield* HttpServer.HttpServer
-          const key = yield* readAdminKey(path.join(dataDir, adminKeyFileName))
-          return { url: HttpServer.formatAddress(address), dataDir, key }
-        })
-      ).pipe(Layer.provideMerge(Server({ dataDir, models: { openaiApiKey: Redacted.make(modelServerKey) } })))
-    })
-  ).pipe(Layer.provide(NodeServices.layer), Layer.provideMerge(FetchHttpClient.layer), Layer.orDie)
+  static readonly layerWith = (overrides: SettingsOverrides) =>
+    Layer.unwrap(
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "parley-admin-" })
+        return Layer.effect(
+          AdminServer,
+          Effect.gen(function* () {
+            const path = yield* Path.Path
+            const { address } = yield* HttpServer.HttpServer
+            const key = yield* readAdminKey(path.join(dataDir, adminKeyFileName))
+            return { url: HttpServer.formatAddress(address), dataDir, key }
+          })
+        ).pipe(
+          Layer.provideMerge(
+            Server({ ...overrides, dataDir, models: { openaiApiKey: Redacted.make(modelServerKey) } })
+          )
+        )
+      })
+    ).pipe(Layer.provide(NodeServices.layer), Layer.provideMerge(FetchHttpClient.layer), Layer.orDie)
+
+  static readonly layer = AdminServer.layerWith({})
 }
 
 /** The typed client of the operator, or of somebody else. */
@@ -83,13 +95,15 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** Runs one command line in this process, in an environment of its own. */
+/** Runs one command line in this process, in an environment of its own, with some services of it replaced. */
 export const runWith = Effect.fnUntraced(function* (
   env: Readonly<Record<string, string>>,
-  args: ReadonlyArray<string>
+  args: ReadonlyArray<string>,
+  replaced: Layer.Layer<never, never, FileSystem.FileSystem> = Layer.empty
 ) {
   const console = yield* TestConsole.make
   const code = yield* runCli(args).pipe(
+    Effect.provide(replaced),
     Effect.provideService(Console.Console, console),
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
   )
@@ -102,4 +116,13 @@ export const runWith = Effect.fnUntraced(function* (
 export const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const { dataDir, url } = yield* AdminServer
   return yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }, args)
+})
+
+/** The same with some services replaced. */
+export const runReplacing = Effect.fnUntraced(function* (
+  replaced: Layer.Layer<never, never, FileSystem.FileSystem>,
+  ...args: ReadonlyArray<string>
+) {
+  const { dataDir, url } = yield* AdminServer
+  return yield* runWith({ PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }, args, replaced)
 })

@@ -368,7 +368,16 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
           ["user", "create", "a@b"],
           ["key", "create", "--user", "a@b"],
           ["key", "create", "--user", "a@b", "--name", "n", "--expires-in", "soon"],
-          ["key", "revoke", "not-an-id"]
+          ["key", "revoke", "not-an-id"],
+          ["file"],
+          ["file", "list"],
+          ["file", "list", "--user", "a@b", "--purpose", ""],
+          ["file", "list", "--user", "a@b", "--purpose", "p".repeat(65)],
+          ["file", "show", "--user", "a@b"],
+          ["file", "show", "not-an-id", "--user", "a@b"],
+          ["file", "delete", randomUUID()],
+          ["file", "upload", "--user", "a@b"],
+          ["file", "upload", "a", "--user", "nobody"]
         ]) {
           const { code, stderr, stdout } = yield* runWith(
             nobody,

@@ -22,7 +22,9 @@ const raw = (url: string, bytes: string) =>
   })
 
 /** Specification, chapter Errors: every error response is JSON and the envelope. */
-layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })("Errors", (it) => {
+layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2 } }), {
+  excludeTestServices: true
+})("Errors", (it) => {
   it.effect.each([
     { method: "GET", path: "/" },
     { method: "GET", path: "/v1" },
@@ -130,6 +132,27 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
+  it.effect("408 for a body that comes too slowly, and the connection ends", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const seen = yield* raw(
+        url,
+        `POST /v1/responses HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${alice.key}\r\n` +
+          `content-type: application/json\r\ncontent-length: 20\r\n\r\n{"input":`
+      )
+      assert.match(seen, /^HTTP\/1\.1 408 /)
+      assert.include(seen, '"code":"request_timeout"')
+    })
+  )
+
+  it.effect("401 ends a connection whose body is still to come", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const seen = yield* raw(url, "POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{")
+      assert.match(seen, /^HTTP\/1\.1 401 /)
+    })
+  )
+
   it.effect("gives every response an id, and takes a client's where it is harmless", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -195,7 +218,7 @@ layer(TestApp.layerOn(TestDatabase.layerFailing), { excludeTestServices: true })
           call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input: "Hi", stream } })
         for (const stream of [true, false]) {
           yield* model.next(says("ok"))
-          yield* faults.failStatement(1, "before")
+          yield* faults.outage
           const reply = yield* post(stream)
           assert.strictEqual(errorOf(reply, 503).code, "database_unavailable")
           assert.isNotNull(reply.headers.get("retry-after"))

@@ -34,7 +34,10 @@ describe("the published description", () => {
   })
 
   it("describes every endpoint and every error, and nothing of the operator's side", () => {
-    assert.sameMembers([...keysAt(openApiDocument, "paths")], ["/v1/responses", "/openapi.json"])
+    assert.sameMembers(
+      [...keysAt(openApiDocument, "paths")],
+      ["/v1/responses", "/v1/files", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/openapi.json"]
+    )
     const responses = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses")
     assert.includeMembers(
       [...responses],
@@ -57,8 +60,19 @@ describe("the published description", () => {
     }
   })
 
+  it("describes the upload as a form, and the download as bytes that may come in part", () => {
+    const upload = at(openApiDocument, "paths", "/v1/files", "post")
+    assert.deepStrictEqual([...keysAt(upload, "requestBody", "content")], ["multipart/form-data"])
+    const download = ["paths", "/v1/files/{file_id}/content", "get", "responses"] as const
+    assert.deepStrictEqual(
+      [...keysAt(openApiDocument, ...download, "200", "content")],
+      ["application/octet-stream"]
+    )
+    assert.includeMembers([...keysAt(openApiDocument, ...download)], ["206", "304", "416"])
+  })
+
   it("needs a key for every operation", () => {
-    for (const path of ["/v1/responses", "/openapi.json"]) {
+    for (const path of keysAt(openApiDocument, "paths")) {
       for (const method of keysAt(openApiDocument, "paths", path)) {
         assert.deepStrictEqual(at(openApiDocument, "paths", path, method, "security"), [{ bearer: [] }])
       }

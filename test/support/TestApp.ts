@@ -1,14 +1,32 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { Context, DateTime, Effect, Layer, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
-import { RoomsLayer, ServiceLayer } from "../../src/App.ts"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { FilesLayer, RoomsLayer, ServiceLayer } from "../../src/App.ts"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
+import type { FileStore } from "../../src/files/FileStore.ts"
 import { ScriptedModel } from "./ScriptedModel.ts"
 import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
 import { TestDatabase } from "./TestDatabase.ts"
+
+/** The settings, with a data directory of the test's own unless it names one. */
+const layerConfig = (overrides: SettingsOverrides) =>
+  Layer.effect(
+    AppConfig,
+    Effect.gen(function* () {
+      if (overrides.dataDir !== undefined) return testConfig(overrides)
+      const dataDir = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-app-"))),
+        (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+      )
+      return testConfig({ ...overrides, dataDir })
+    })
+  )
 
 export interface TestUser {
   readonly id: UserId
@@ -55,14 +73,22 @@ export class TestApp extends Context.Service<
   static readonly layerOn = <A, E>(
     database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
     overrides: SettingsOverrides = {}
+  ) => TestApp.layerWith(database, FilesLayer, overrides)
+
+  /** The same, and with another store of files. */
+  static readonly layerWith = <A, E, B, E2>(
+    database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
+    files: Layer.Layer<B | FileStore, E2, Layer.Services<typeof FilesLayer>>,
+    overrides: SettingsOverrides = {}
   ) =>
     TestApp.layerNoDeps.pipe(
       Layer.provideMerge(ServiceLayer),
+      Layer.provideMerge(files),
       Layer.provideMerge(RoomsLayer),
       Layer.provideMerge(ScriptedModel.layer),
       Layer.provideMerge(database),
       Layer.provideMerge(NodeCrypto.layer),
-      Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),
+      Layer.provideMerge(layerConfig(overrides)),
       // The tests provoke what would be logged; a test that is about the log sets its own level.
       Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
       Layer.orDie

@@ -45,5 +45,21 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     idleSeconds: 60,
     ...overrides.models
   },
-  conversations: { leaseSeconds: 30, turnWaitSeconds: 120, ...overrides.conversations }
+  conversations: { leaseSeconds: 30, turnWaitSeconds: 120, ...overrides.conversations },
+  files: {
+    store: "directory",
+    directoryShared: false,
+    fileBytesMax: 536_870_912,
+    filesPerUserMax: 10_000,
+    bytesPerUserMax: 10_737_418_240,
+    uploadsPerUserMax: 4,
+    uploadSeconds: 3_600,
+    processWaitSeconds: 30,
+    extractionSeconds: 30,
+    extractionMemoryBytes: 536_870_912,
+    textBytesMax: 10_485_760,
+    extractionsMax: 2,
+    s3: null,
+    ...overrides.files
+  }
 })

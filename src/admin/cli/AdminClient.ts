@@ -7,7 +7,8 @@ import {
   Path,
   type PlatformError,
   Redacted,
-  Schema
+  Schema,
+  Stream
 } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
@@ -16,8 +17,11 @@ import { AdminApi } from "../AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../AdminKey.ts"
 import { CliFailure } from "./CliFailure.ts"
 
-/** Nothing that the operator can ask takes longer. */
+/** Nothing that the operator can ask takes longer, but for an upload. */
 const answerSeconds = 30
+
+/** How long nothing of an upload may get on; the server may wait for the text almost as long. */
+const stallSeconds = 330
 
 const defaultPort = settingsTable.http.port.default
 
@@ -95,9 +99,14 @@ type Client = HttpApiClient.ForApi<typeof AdminApi>
 const Refusal = Schema.Struct({ error: Schema.Struct({ message: Schema.String, code: Schema.String }) })
 const isRefusal = Schema.is(Refusal)
 
+const noServer = (url: string): CliFailure =>
+  new CliFailure({
+    message: `No server answers at ${url}. Start it with \`npm start\`, or set PARLEY_URL to where it is.`
+  })
+
 /** What went wrong between here and the server, as the person at the terminal can act on it. */
 const explain =
-  (url: string, from: string) =>
+  (url: string, from: string, unanswered: (url: string) => CliFailure) =>
   (error: unknown): CliFailure => {
     if (isRefusal(error)) {
       const { code, message } = error.error
@@ -107,9 +116,7 @@ const explain =
       })
     }
     if (HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError") {
-      return new CliFailure({
-        message: `No server answers at ${url}. Start it with \`npm start\`, or set PARLEY_URL to where it is.`
-      })
+      return unanswered(url)
     }
     const status = HttpClientError.isHttpClientError(error) ? error.response?.status : undefined
     return new CliFailure({
@@ -117,25 +124,72 @@ const explain =
     })
   }
 
-/** Asks the server one thing. */
-export const askServer = Effect.fnUntraced(function* <A, E>(ask: (client: Client) => Effect.Effect<A, E>) {
+/** Asks the server one thing, however long it takes. `unanswered` says what it means that no answer came. */
+const ask = Effect.fnUntraced(function* <A, E>(
+  question: (client: Client) => Effect.Effect<A, E>,
+  unanswered: (url: string) => CliFailure
+) {
   const url = yield* serverUrl
   const { from, key } = yield* findKey
   const client = yield* HttpApiClient.make(AdminApi, {
     baseUrl: url,
     transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key))
   })
-  return yield* ask(client).pipe(
+  return yield* question(client).pipe(
     // Whatever sits at that address, the key goes nowhere else.
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-    Effect.mapError(explain(url, from)),
+    Effect.mapError(explain(url, from, unanswered))
+  )
+})
+
+/** Fails when it took that long. */
+const tooLong = Effect.fnUntraced(function* (what: string, seconds: number) {
+  const url = yield* serverUrl
+  return yield* new CliFailure({ message: `The server at ${url} ${what} ${seconds} seconds.` })
+})
+
+/** Asks the server one thing. */
+export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
+  ask(question, noServer).pipe(
     Effect.timeoutOrElse({
       duration: Duration.seconds(answerSeconds),
-      orElse: () =>
-        Effect.fail(
-          new CliFailure({ message: `The server at ${url} took longer than ${answerSeconds} seconds.` })
-        )
+      orElse: () => tooLong("took longer than", answerSeconds)
     })
+  )
+
+/** Sends bytes to the server, as fast as it takes them. It may take as long as it gets on. */
+export const sendToServer = Effect.fnUntraced(function* <A, E>(
+  bytes: Stream.Stream<Uint8Array, CliFailure>,
+  onBytes: (count: number) => Effect.Effect<void>,
+  question: (client: Client, bytes: Stream.Stream<Uint8Array, CliFailure>) => Effect.Effect<A, E>
+) {
+  let sent = 0
+  let unreadable: CliFailure | null = null
+  const counted = bytes.pipe(
+    Stream.tap((piece) => {
+      sent += piece.length
+      return onBytes(piece.length)
+    }),
+    // To the client, this looks like a connection that broke.
+    Stream.tapError((failure) =>
+      Effect.sync(() => {
+        unreadable = failure
+      })
+    )
+  )
+  const stalled = Effect.gen(function* () {
+    let before = -1
+    while (before !== sent) {
+      before = sent
+      yield* Effect.sleep(Duration.seconds(stallSeconds))
+    }
+    return yield* tooLong("took nothing and said nothing for", stallSeconds)
+  })
+  const unanswered = (url: string) =>
+    unreadable ?? new CliFailure({ message: `The connection to the server at ${url} broke. Try again.` })
+  return yield* Effect.raceFirst(
+    ask((client) => question(client, counted), unanswered),
+    stalled
   )
 })
 
@@ -144,14 +198,14 @@ const pagesMax = 1_000
 
 /** Everything of a list that comes in pages. */
 export const askForAll = Effect.fnUntraced(function* <Id extends string, Item extends { readonly id: Id }, E>(
-  ask: (
+  question: (
     client: Client,
     after: Id | undefined
   ) => Effect.Effect<{ readonly data: ReadonlyArray<Item>; readonly has_more: boolean }, E>
 ) {
   const items: Array<Item> = []
   for (let page = 0; page < pagesMax; page++) {
-    const { data, has_more } = yield* askServer((client) => ask(client, items.at(-1)?.id))
+    const { data, has_more } = yield* askServer((client) => question(client, items.at(-1)?.id))
     items.push(...data)
     if (!has_more || data.length === 0) return items
   }

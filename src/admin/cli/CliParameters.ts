@@ -1,7 +1,9 @@
 import { Option, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
+import { Purpose } from "../../api/FilesApi.ts"
 import { AccountName, Email, expected, PlanName } from "../../domain/Account.ts"
-import { ApiKeyId } from "../../domain/Ids.ts"
+import { ApiKeyId, FileId } from "../../domain/Ids.ts"
+import { purposeCharactersMax } from "../../domain/StoredFile.ts"
 import { expirySecondsMax } from "../AdminApi.ts"
 
 /** What the commands take, each checked before anything is sent. */
@@ -42,7 +44,7 @@ export const withKey = Flag.Boolean("with-key").pipe(
 
 export const user = Flag.String("user").pipe(
   Flag.filter(Schema.is(Email), must(expected.email)),
-  Flag.withDescription("E-mail address of the key's owner")
+  Flag.withDescription("E-mail address of the owner")
 )
 
 export const keyName = Flag.String("name").pipe(
@@ -56,6 +58,22 @@ export const keyId = Argument.String("id").pipe(
     must("the id of a key, as `parley key list` shows it")
   ),
   Argument.withDescription("Id of the key")
+)
+
+export const fileId = Argument.String("id").pipe(
+  Argument.filterMap(
+    (text) => (Schema.is(FileId)(text) ? Option.some(FileId.make(text)) : Option.none()),
+    must("the id of a file, as `parley file list` shows it")
+  ),
+  Argument.withDescription("Id of the file")
+)
+
+export const path = Argument.String("path").pipe(Argument.withDescription("Where the file is"))
+
+export const purpose = Flag.String("purpose").pipe(
+  Flag.filter(Schema.is(Purpose), must(`1 to ${purposeCharactersMax} characters`)),
+  Flag.withDescription("What the file is for"),
+  Flag.optional
 )
 
 const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }

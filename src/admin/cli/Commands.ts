@@ -1,6 +1,7 @@
 import { Console, Effect, Layer } from "effect"
 import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
+import { fileCommand } from "./FileCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 
 /** The version of this program, as in package.json. */
@@ -12,6 +13,7 @@ const parley = Command.make("parley").pipe(
     organizationCommand,
     userCommand,
     keyCommand,
+    fileCommand,
     modelsCommand,
     configCommand,
     doctorCommand

@@ -4,7 +4,7 @@ import { Console, DateTime, Effect } from "effect"
 const gap = "  "
 
 /** Some texts come from elsewhere, such as the ids of a provider's models; none may steer the terminal. */
-const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "\u{fffd}")
+export const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "\u{fffd}")
 
 /** Rows with their columns aligned, under their headings. */
 export const table = (

@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import * as http from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { fileURLToPath } from "node:url"
+import { Fleet } from "./fleet.ts"
+import { readOptions } from "./options.ts"
+import { parleyRecipe } from "./parley.ts"
+import { OwnServer } from "./server.ts"
+import { median } from "./statistics.ts"
+
+/**
+ * Uploads and downloads of large files, beside the plain file server of rawFiles.ts: throughput, processor time and peak
+ * memory, in one run, in turn.
+ *
+ *     npm run bench -- files [--runs N] [--quick]
+ */
+
+const mebibyte = 1024 * 1024
+const pieceBytes = 256 * 1024
+/** Nothing listens there: no model is asked. */
+const noUpstreamPort = 9
+
+/** Bytes that no reader takes for text, so that what is measured is the storing of them. */
+const piece = Buffer.alloc(
+  pieceBytes,
+  Uint8Array.from({ length: 251 }, (_, index) => (index * 7) % 256)
+)
+const boundary = "parleybench"
+
+function* bodyOf(bytes: number): Generator<Buffer> {
+  yield Buffer.from(
+    `--${boundary}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nassistants\r\n--${boundary}\r\n` +
+      'content-disposition: form-data; name="file"; filename="bench.bin"\r\n\r\n'
+  )
+  for (let sent = 0; sent < bytes; sent += pieceBytes) yield piece
+  yield Buffer.from(`\r\n--${boundary}--\r\n`)
+}
+
+const headersOf = ({ target: { key } }: OwnServer): Record<string, string> =>
+  key === null ? {} : { authorization: `Bearer ${key}` }
+
+const upload = (server: OwnServer, bytes: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { host, port } = server.target
+    const request = http.request({
+      host,
+      port,
+      method: "POST",
+      path: "/v1/files",
+      headers: { ...headersOf(server), "content-type": `multipart/form-data; boundary=${boundary}` }
+    })
+    request.on("error", reject)
+    request.on("response", (response) => {
+      response
+        .setEncoding("utf8")
+        .toArray()
+        .then((parts) => {
+          const id = /"id":"([0-9a-f-]{36})"/.exec(parts.join(""))?.[1]
+          if (response.statusCode === 200 && id !== undefined) resolve(id)
+          else
+            reject(
+              new Error(`${server.name} answered ${response.statusCode}: ${parts.join("").slice(0, 300)}`)
+            )
+        }, reject)
+    })
+    pipeline(Readable.from(bodyOf(bytes)), request).catch(reject)
+  })
+
+const download = (server: OwnServer, id: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const { host, port } = server.target
+    const request = http.get({ host, port, path: `/v1/files/${id}/content`, headers: headersOf(server) })
+    request.on("error", reject)
+    request.on("response", (response) => {
+      let bytes = 0
+      response.on("data", (chunk: Buffer) => (bytes += chunk.length))
+      response.on("end", () => resolve(bytes))
+      response.on("error", reject)
+    })
+  })
+
+interface Sample {
+  readonly mebibytesPerSecond: number
+  readonly cpuSecondsPerGibibyte: number
+  readonly peakMebibytes: number
+}
+
+/** Runs one transfer and reads the server's meters around it. */
+const measure = async (
+  server: OwnServer,
+  bytes: number,
+  transfer: () => Promise<unknown>
+): Promise<Sample> => {
+  let peak = server.residentKibibytes()
+  const watch = setInterval(() => (peak = Math.max(peak, server.residentKibibytes())), 20)
+  const cpu = server.meters().cpuSeconds
+  const begun = performance.now()
+  try {
+    await transfer()
+  } finally {
+    clearInterval(watch)
+  }
+  const seconds = (performance.now() - begun) / 1000
+  return {
+    mebibytesPerSecond: bytes / mebibyte / seconds,
+    cpuSecondsPerGibibyte: ((server.meters().cpuSeconds - cpu) * 1024 * mebibyte) / bytes,
+    peakMebibytes: peak / 1024
+  }
+}
+
+const row = (figure: string, measured: number, reference: number): string =>
+  `${figure.padEnd(40)} ${measured.toFixed(2).padStart(10)} ${reference.toFixed(2).padStart(10)} ${(measured / reference).toFixed(2).padStart(8)}`
+
+const report = (name: string, measured: ReadonlyArray<Sample>, reference: ReadonlyArray<Sample>): void => {
+  const of = (samples: ReadonlyArray<Sample>, figure: keyof Sample) =>
+    median(samples.map((sample) => sample[figure]))
+  const line = (text: string, figure: keyof Sample) =>
+    console.log(row(`${name}: ${text}`, of(measured, figure), of(reference, figure)))
+  line("MiB per second", "mebibytesPerSecond")
+  line("processor seconds per GiB", "cpuSecondsPerGibibyte")
+  line("peak memory, MiB", "peakMebibytes")
+}
+
+const run = async (): Promise<void> => {
+  const options = readOptions(process.argv.slice(2))
+  if (options === null) return
+  const bytes = (options.quick ? 64 : 512) * mebibyte
+  const directory = mkdtempSync(join(tmpdir(), "parley-files-bench-"))
+  const fleet = new Fleet(directory, null)
+  const parley = new OwnServer(fleet, parleyRecipe(options, noUpstreamPort, directory))
+  const raw = new OwnServer(fleet, {
+    name: "raw",
+    args: [fileURLToPath(new URL("rawFiles.ts", import.meta.url)), join(directory, "raw")],
+    environment: {},
+    readyPath: "/readyz",
+    path: "/v1/files",
+    key: null
+  })
+  try {
+    await Promise.all([parley.start(), raw.start()])
+    const samples = {
+      up: [[], []] as [Array<Sample>, Array<Sample>],
+      down: [[], []] as [Array<Sample>, Array<Sample>]
+    }
+    // The first round only warms up.
+    for (let round = 0; round <= options.runs; round++) {
+      for (const [side, server] of [parley, raw].entries()) {
+        let id = ""
+        const up = await measure(server, bytes, async () => (id = await upload(server, bytes)))
+        const down = await measure(server, bytes, async () => {
+          const received = await download(server, id)
+          if (received < bytes) throw new Error(`${server.name} sent ${received} of ${bytes} bytes`)
+        })
+        if (round === 0) continue
+        samples.up[side]?.push(up)
+        samples.down[side]?.push(down)
+      }
+    }
+    console.log(`${bytes / mebibyte} MiB, medians of ${options.runs}`)
+    console.log(`${"".padEnd(40)} ${"parley".padStart(10)} ${"raw".padStart(10)} ${"ratio".padStart(8)}`)
+    report("upload", ...samples.up)
+    report("download", ...samples.down)
+  } finally {
+    await fleet.stopAll()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+await run()

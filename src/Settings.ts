@@ -1,0 +1,70 @@
+import type { Redacted } from "effect"
+
+/** Every setting of the service. Lengths of time are in seconds, sizes in bytes; paths are absolute. */
+export interface Settings {
+  readonly dataDir: string
+  readonly logLevel: "debug" | "info" | "warn" | "error"
+  readonly http: {
+    readonly host: string
+    readonly port: number
+    readonly bodyBytesMax: number
+    readonly requestSeconds: number
+    readonly headersSeconds: number
+    readonly shutdownGraceSeconds: number
+    readonly openapiPublic: boolean
+  }
+  readonly stream: { readonly beginSeconds: number; readonly keepaliveSeconds: number }
+  readonly database: {
+    /** Null: the embedded server. */
+    readonly url: Redacted.Redacted | null
+    readonly connectionsMax: number
+    readonly connectSeconds: number
+    readonly statementSeconds: number
+  }
+  readonly auth: {
+    readonly adminKey: Redacted.Redacted | null
+    readonly initApiKey: Redacted.Redacted | null
+    readonly initUserEmail: string
+    readonly cacheSeconds: number
+  }
+  readonly models: {
+    readonly file: string | null
+    readonly openaiBaseUrl: string | null
+    readonly openaiApiKey: Redacted.Redacted | null
+    readonly openaiModel: string | null
+    readonly connectSeconds: number
+    readonly firstTokenSeconds: number
+    readonly idleSeconds: number
+  }
+  readonly conversations: { readonly leaseSeconds: number; readonly turnWaitSeconds: number }
+  readonly files: {
+    /** Where the bytes are kept. */
+    readonly store: "directory" | "postgres" | "s3"
+    /** Whether every process that shares the database sees the same directory. */
+    readonly directoryShared: boolean
+    readonly fileBytesMax: number
+    readonly filesPerUserMax: number
+    readonly bytesPerUserMax: number
+    /** At once, in one process. */
+    readonly uploadsPerUserMax: number
+    /** In which a whole upload must have arrived. */
+    readonly uploadSeconds: number
+    /** How long an upload waits for its text. */
+    readonly processWaitSeconds: number
+    readonly extractionSeconds: number
+    readonly extractionMemoryBytes: number
+    readonly textBytesMax: number
+    /** At once, in one process. */
+    readonly extractionsMax: number
+    /** Null unless `store` is "s3". */
+    readonly s3: {
+      readonly endpoint: string
+      readonly region: string
+      readonly bucket: string
+      /** In front of every key; it begins with no slash. */
+      readonly prefix: string
+      readonly accessKeyId: string
+      readonly secretAccessKey: Redacted.Redacted
+    } | null
+  }
+}

@@ -1,0 +1,88 @@
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { AppConfig } from "../AppConfig.ts"
+import * as Failure from "../api/Failure.ts"
+import { fileObject } from "../api/FileObject.ts"
+import { pageFilesMax } from "../api/FilesApi.ts"
+import { Accounts } from "../auth/Accounts.ts"
+import { cleanFilename, defaultPurpose } from "../domain/StoredFile.ts"
+import { FileStore } from "../files/FileStore.ts"
+import { Drain } from "../http/Drain.ts"
+import { isEncoded, respond } from "../http/ErrorBoundary.ts"
+import { AdminApi } from "./AdminApi.ts"
+import { answer } from "./answer.ts"
+import { readSentFile } from "./SentFile.ts"
+
+interface Sent {
+  readonly email: string
+  readonly filename: string
+  readonly purpose?: string
+}
+
+const upload = Effect.fnUntraced(
+  function* (request: HttpServerRequest.HttpServerRequest, { email, filename, purpose }: Sent) {
+    const accounts = yield* Accounts
+    const store = yield* FileStore
+    const drain = yield* Drain
+    const { files, http } = yield* AppConfig
+    if (isEncoded(request)) return respond(Failure.encodedBody)
+    const sent = yield* readSentFile(request, {
+      uploadSeconds: files.uploadSeconds,
+      idleSeconds: http.requestSeconds
+    })
+    const about = Effect.succeed({
+      filename: cleanFilename(filename),
+      purpose: purpose ?? defaultPurpose
+    })
+    const stored = Effect.gen(function* () {
+      const { id } = yield* accounts.findUserByEmail(email)
+      return fileObject(yield* store.upload(id, { bytes: sent.bytes, about }))
+    }).pipe(Effect.tapError(({ _tag }) => (_tag === "UploadCut" ? Effect.void : sent.discard)))
+    return yield* Effect.raceFirst(stored, drain.cutoff)
+  },
+  (effect) => Effect.scoped(effect),
+  answer
+)
+
+/** What the operator does with the files of a user. */
+export const AdminFilesHandlers = HttpApiBuilder.group(
+  AdminApi,
+  "files",
+  Effect.fnUntraced(function* (handlers) {
+    const accounts = yield* Accounts
+    const store = yield* FileStore
+    const { files: settings } = yield* AppConfig
+    const services = yield* Effect.context<Effect.Services<ReturnType<typeof upload>>>()
+
+    return handlers.handleAll({
+      uploadLimits: ({ query }) =>
+        accounts
+          .findUserByEmail(query.email)
+          .pipe(Effect.as({ file_bytes_max: settings.fileBytesMax }), answer),
+      upload: ({ query, request }) => Effect.provideContext(upload(request, query), services),
+      list: ({ query: { after, email, purpose } }) =>
+        Effect.gen(function* () {
+          const { id } = yield* accounts.findUserByEmail(email)
+          const { files, hasMore } = yield* store.list(id, {
+            limit: pageFilesMax,
+            order: "desc",
+            ...(after === undefined ? {} : { after }),
+            ...(purpose === undefined ? {} : { purpose })
+          })
+          return { data: files.map(fileObject), has_more: hasMore }
+        }).pipe(answer),
+      get: ({ params, query }) =>
+        Effect.gen(function* () {
+          const { id } = yield* accounts.findUserByEmail(query.email)
+          return fileObject(yield* store.get(id, params.file_id))
+        }).pipe(answer),
+      delete: ({ params, query }) =>
+        Effect.gen(function* () {
+          const { id } = yield* accounts.findUserByEmail(query.email)
+          yield* store.delete(id, params.file_id)
+          return { id: params.file_id, object: "file", deleted: true } as const
+        }).pipe(answer)
+    })
+  })
+)

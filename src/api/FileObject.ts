@@ -1,0 +1,57 @@
+import { DateTime, Schema } from "effect"
+import { FileId } from "../domain/Ids.ts"
+import type { StoredFile } from "../domain/StoredFile.ts"
+
+/** A file as clients see it. Source: specification, File object; wire contract, section 5. */
+export const FileObject = Schema.Struct({
+  id: FileId,
+  object: Schema.Literal("file"),
+  bytes: Schema.Int,
+  /** Unix epoch in seconds. */
+  created_at: Schema.Int,
+  filename: Schema.String,
+  purpose: Schema.String,
+  /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
+  status: Schema.Literals(["uploaded", "processed", "error"]),
+  /** Why the text can't be read; only with `error`. */
+  status_details: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "FileObject" })
+export type FileObject = typeof FileObject.Type
+
+/** One page of a list. `last_id` is what the next page is asked for with, as `after`. */
+export const FileList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(FileObject),
+  has_more: Schema.Boolean,
+  first_id: Schema.NullOr(FileId),
+  last_id: Schema.NullOr(FileId)
+}).annotate({ identifier: "FileList" })
+export type FileList = typeof FileList.Type
+
+export const FileDeleted = Schema.Struct({
+  id: FileId,
+  object: Schema.Literal("file"),
+  deleted: Schema.Literal(true)
+}).annotate({ identifier: "FileDeleted" })
+export type FileDeleted = typeof FileDeleted.Type
+
+/** How a file looks to its owner. */
+export const fileObject = (file: StoredFile): FileObject => ({
+  id: file.id,
+  object: "file",
+  bytes: file.bytes,
+  created_at: Math.floor(DateTime.toEpochMillis(file.createdAt) / 1000),
+  filename: file.filename,
+  purpose: file.purpose,
+  status: file.status,
+  ...(file.statusDetails === null ? {} : { status_details: file.statusDetails })
+})
+
+/** How one page looks to its owner. */
+export const fileList = (files: ReadonlyArray<StoredFile>, hasMore: boolean): FileList => ({
+  object: "list",
+  data: files.map(fileObject),
+  has_more: hasMore,
+  first_id: files[0]?.id ?? null,
+  last_id: files.at(-1)?.id ?? null
+})

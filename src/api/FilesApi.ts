@@ -1,0 +1,108 @@
+import { Schema } from "effect"
+import { Multipart } from "effect/http"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { FileId } from "../domain/Ids.ts"
+import { defaultPurpose, isPurpose, purposeCharactersMax } from "../domain/StoredFile.ts"
+import { Authentication } from "./Authentication.ts"
+import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
+import { describeQuery, describeResponses } from "./OpenApiDetails.ts"
+import { FileDeleted, FileList, FileObject } from "./FileObject.ts"
+
+/** Files that one page of a list may have. */
+export const pageFilesMax = 1_000
+export const pageFilesDefault = 100
+
+export const Purpose = Schema.String.check(
+  Schema.makeFilter(isPurpose, { expected: `1 to ${purposeCharactersMax} characters` })
+)
+
+const PageLimit = Schema.FiniteFromString.check(
+  Schema.makeFilter((limit) => Number.isInteger(limit) && limit >= 1 && limit <= pageFilesMax, {
+    expected: `a whole number from 1 to ${pageFilesMax}`
+  })
+)
+
+/** The parts of an upload. It is read as a stream, so nothing decodes it by this schema. */
+const UploadForm = Schema.Struct({
+  file: Multipart.SingleFileSchema,
+  purpose: Schema.optionalKey(
+    Purpose.annotate({ description: `What the file is for; \`${defaultPurpose}\` when left out.` })
+  )
+}).pipe(HttpApiSchema.asMultipartStream())
+
+const params = { file_id: FileId }
+
+const upload = HttpApiEndpoint.post("upload", "/files", {
+  payload: UploadForm,
+  success: FileObject
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Upload a file",
+    description:
+      "Stores a file and reads its text. A text that takes long goes on being read after the answer: `status` is " +
+      "`uploaded` until then, `processed` once the text is ready, and `error` when it can't be read."
+  })
+)
+
+const list = HttpApiEndpoint.get("list", "/files", {
+  query: {
+    purpose: Schema.optionalKey(Purpose),
+    after: Schema.optionalKey(FileId),
+    limit: Schema.optionalKey(PageLimit),
+    order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
+  },
+  success: FileList
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List files",
+    description: "Newest first, unless `order` says otherwise; go on with `last_id` as `after`.",
+    transform: describeQuery({
+      limit: { type: "integer", minimum: 1, maximum: pageFilesMax, default: pageFilesDefault },
+      purpose: { type: "string", minLength: 1, maxLength: purposeCharactersMax },
+      order: { type: "string", enum: ["asc", "desc"], default: "desc" }
+    })
+  })
+)
+
+const get = HttpApiEndpoint.get("get", "/files/:file_id", { params, success: FileObject }).annotateMerge(
+  OpenApi.annotations({
+    summary: "Inspect a file",
+    description: "What is known of a file, without its content."
+  })
+)
+
+const remove = HttpApiEndpoint.delete("delete", "/files/:file_id", {
+  params,
+  success: FileDeleted
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Delete a file",
+    description: "Deletes a file for good, with its content and its text."
+  })
+)
+
+const bytesContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
+
+const content = HttpApiEndpoint.get("content", "/files/:file_id/content", {
+  params,
+  success: HttpApiSchema.StreamUint8Array(),
+  error: RangeNotSatisfiable
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Download a file",
+    description:
+      "The exact bytes. `Range` with one range gets a part, `If-None-Match` with the `ETag` saves a download.",
+    transform: describeResponses({
+      206: { description: "The part that `Range` asked for.", content: bytesContent },
+      304: { description: "The file is the one that `If-None-Match` names." }
+    })
+  })
+)
+
+export class FilesApi extends HttpApiGroup.make("files")
+  .add(upload, list, get, remove, content)
+  .middleware(Authentication)
+  .prefix("/v1")
+  .annotateMerge(
+    OpenApi.annotations({ title: "Files", description: "Upload, list, inspect, download and delete files." })
+  ) {}

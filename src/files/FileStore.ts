@@ -1,0 +1,240 @@
+import { Context, DateTime, Duration, Effect, Layer, Pull, Schedule, type Scope, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { AppConfig } from "../AppConfig.ts"
+import {
+  type DatabaseUnavailable,
+  type FileQuotaExceeded,
+  type FileTooLarge,
+  FileNotFound,
+  FileNotReady,
+  FileUnreadable,
+  type StorageFailed,
+  type TooManyUploads
+} from "../domain/Errors.ts"
+import { FileId, type UserId } from "../domain/Ids.ts"
+import type { StoredFile } from "../domain/StoredFile.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { BlobStore, type StoredBlob } from "./BlobStore.ts"
+import { sweepFiles } from "./FileSweep.ts"
+import { type FileText, type ListFiles, makeFileTable, type NewFile } from "./FileTable.ts"
+import { layerQueue, makeTextJobs } from "./TextJobs.ts"
+import type { TextExtraction } from "./TextExtraction.ts"
+import { bounded, makeUploadSlots, quotaProblem } from "./UploadRoom.ts"
+
+export type { ListFiles } from "./FileTable.ts"
+
+/** How long the storing of a row is repeated while the database is away, before the upload counts as failed. */
+const insertSeconds = 5
+
+/** A file on its way in. */
+export interface IncomingFile<E, R> {
+  readonly bytes: Stream.Stream<Uint8Array, E, R>
+  /** Asked for once the bytes are stored, and before anybody can see the file: what fails here leaves nothing behind. */
+  readonly about: Effect.Effect<{ readonly filename: string; readonly purpose: string }, E, R>
+}
+
+/**
+ * The files of the users: bytes in the store, rows in the database, and the texts that are read from them. Another user's
+ * file is like none. A row is there only with all of its bytes.
+ */
+export class FileStore extends Context.Service<
+  FileStore,
+  {
+    /** Stores a file and waits a while for its text; `status` tells what became of that. */
+    readonly upload: <E, R>(
+      userId: UserId,
+      incoming: IncomingFile<E, R>
+    ) => Effect.Effect<
+      StoredFile,
+      E | FileTooLarge | FileQuotaExceeded | TooManyUploads | StorageFailed | DatabaseUnavailable,
+      R
+    >
+    /** One page, by the time of the upload. A list may go on after a file that was deleted meanwhile. */
+    readonly list: (
+      userId: UserId,
+      query: ListFiles
+    ) => Effect.Effect<
+      { readonly files: ReadonlyArray<StoredFile>; readonly hasMore: boolean },
+      FileNotFound | DatabaseUnavailable
+    >
+    readonly get: (
+      userId: UserId,
+      id: FileId
+    ) => Effect.Effect<StoredFile, FileNotFound | DatabaseUnavailable>
+    /** Deletes the file for good: it is gone for everybody at once, text and bytes included. */
+    readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, FileNotFound | DatabaseUnavailable>
+    /** The bytes from `start` (inclusive) to `end` (exclusive). The first ones are there when this succeeds. */
+    readonly content: (
+      userId: UserId,
+      id: FileId,
+      range: { readonly start: number; readonly end: number }
+    ) => Effect.Effect<
+      Stream.Stream<Uint8Array, StorageFailed>,
+      FileNotFound | StorageFailed | DatabaseUnavailable,
+      Scope.Scope
+    >
+    /** What the file says. */
+    readonly text: (
+      userId: UserId,
+      id: FileId
+    ) => Effect.Effect<
+      FileText & { readonly file: StoredFile },
+      FileNotFound | FileNotReady | FileUnreadable | DatabaseUnavailable
+    >
+  }
+>()("parley/files/FileStore") {
+  static readonly layer: Layer.Layer<
+    FileStore,
+    never,
+    BlobStore | TextExtraction | SqlClient.SqlClient | AppConfig
+  > = Layer.effect(
+    FileStore,
+    Effect.gen(function* () {
+      const { files: settings } = yield* AppConfig
+      const sql = yield* SqlClient.SqlClient
+      const blobs = yield* BlobStore
+      const random = yield* SecureRandom.SecureRandom
+      const table = yield* makeFileTable
+      const jobs = yield* makeTextJobs(table)
+      const takeSlot = makeUploadSlots(settings.uploadsPerUserMax)
+      const quota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
+      yield* sweepFiles
+
+      /** What stays behind here is found by the sweep. */
+      const discard = (key: string) =>
+        blobs
+          .remove(key)
+          .pipe(
+            Effect.catch((error) => Effect.logWarning("The bytes of a file could not be removed yet", error))
+          )
+
+      const insert = Effect.fnUntraced(
+        function* (file: NewFile) {
+          const made = yield* table.insert(file, quota)
+          if (made !== undefined) {
+            yield* jobs.offer(file.id)
+            return made
+          }
+          const usage = yield* table.usage(file.userId)
+          // Between two statements room may have come; the upload was refused all the same.
+          const usedUp = { files: usage.files, bytes: quota.bytesMax + 1 }
+          const problem = quotaProblem(usage, file.blob.bytes, quota) ?? quotaProblem(usedUp, 0, quota)
+          return yield* problem === null
+            ? Effect.die(new Error("There is room after all"))
+            : Effect.fail(problem)
+        },
+        sql.withTransaction,
+        orUnavailable
+      )
+
+      /** Makes the file visible. The bytes stay where it is unknown whether that succeeded. */
+      const publish = Effect.fnUntraced(function* (userId: UserId, blob: StoredBlob, about: AboutFile) {
+        const id = FileId.make(yield* random.uuidV7())
+        const file: NewFile = { id, userId, ...about, blob, createdAt: yield* DateTime.now }
+        return yield* insert(file).pipe(
+          Effect.retry({
+            schedule: Schedule.spaced("250 millis").pipe(
+              Schedule.upTo({ duration: `${insertSeconds} seconds` })
+            ),
+            while: (error) => error._tag === "DatabaseUnavailable"
+          }),
+          Effect.tapError((error) => (error._tag === "FileQuotaExceeded" ? discard(blob.key) : Effect.void))
+        )
+      }, Effect.uninterruptible)
+
+      const receive = <E, R>(userId: UserId, { about, bytes }: IncomingFile<E, R>) =>
+        Effect.gen(function* () {
+          yield* takeSlot(userId)
+          const usage = yield* orUnavailable(table.usage(userId))
+          const problem = quotaProblem(usage, 0, quota)
+          if (problem !== null) return yield* problem
+          const max = { fileBytes: settings.fileBytesMax, quotaBytes: quota.bytesMax - usage.bytes, quota }
+          return yield* Effect.uninterruptibleMask((restore) =>
+            Effect.gen(function* () {
+              const blob = yield* restore(blobs.put(bounded(bytes, max)))
+              const known = yield* restore(about).pipe(Effect.onError(() => discard(blob.key)))
+              return yield* publish(userId, blob, known)
+            })
+          )
+        }).pipe(Effect.scoped)
+
+      /** The file once its text was read or found unreadable, or as it is when the wait is over. */
+      const settled = Effect.fnUntraced(function* (file: StoredFile) {
+        let latest = file
+        const look = Effect.gen(function* () {
+          latest = (yield* table.find(file.userId, file.id)) ?? latest
+          return latest.status !== "uploaded"
+        })
+        yield* jobs.wait(file.id, look).pipe(
+          Effect.timeoutOption(Duration.seconds(settings.processWaitSeconds)),
+          orUnavailable,
+          // The file is there, whatever happens to the wait.
+          Effect.ignore
+        )
+        return latest
+      })
+
+      const upload = <E, R>(userId: UserId, incoming: IncomingFile<E, R>) =>
+        receive(userId, incoming).pipe(Effect.flatMap(settled), Effect.withSpan("FileStore.upload"))
+
+      const find = (userId: UserId, id: FileId, param = "file_id") =>
+        Effect.flatMap(orUnavailable(table.find(userId, id)), (file) =>
+          file === undefined ? Effect.fail(new FileNotFound({ param })) : Effect.succeed(file)
+        )
+
+      const list = Effect.fn("FileStore.list")(function* (userId: UserId, query: ListFiles) {
+        if (query.after !== undefined && !isMadeHere(query.after)) yield* find(userId, query.after, "after")
+        const rows = yield* orUnavailable(table.page(userId, query))
+        return { files: rows.slice(0, query.limit), hasMore: rows.length > query.limit }
+      })
+
+      const get = Effect.fn("FileStore.get")((userId: UserId, id: FileId) => find(userId, id))
+
+      const remove = Effect.fn("FileStore.delete")(function* (userId: UserId, id: FileId) {
+        const key = yield* orUnavailable(table.remove(userId, id))
+        if (key === undefined) return yield* new FileNotFound({ param: "file_id" })
+        yield* discard(key)
+      }, Effect.uninterruptible)
+
+      const content = Effect.fn("FileStore.content")(function* (
+        userId: UserId,
+        id: FileId,
+        range: { readonly start: number; readonly end: number }
+      ) {
+        const file = yield* find(userId, id)
+        return yield* opened(blobs.get(file.storageKey, range))
+      })
+
+      const text = Effect.fn("FileStore.text")(function* (userId: UserId, id: FileId) {
+        const param = "file_id"
+        const file = yield* find(userId, id)
+        if (file.status === "uploaded") return yield* new FileNotReady({ param })
+        if (file.status === "error") {
+          return yield* new FileUnreadable({ param, reason: file.statusDetails ?? "" })
+        }
+        const read = yield* orUnavailable(table.text(userId, id))
+        return read === undefined ? yield* new FileNotFound({ param }) : { file, ...read }
+      })
+
+      return FileStore.of({ upload, list, get, delete: remove, content, text })
+    })
+  ).pipe(Layer.provide([layerQueue, SecureRandom.layerWebCrypto]))
+}
+
+interface AboutFile {
+  readonly filename: string
+  readonly purpose: string
+}
+
+/** Ids of files hold the time when they were made (version 7), and so mark a place in a list also when the file is gone. */
+const isMadeHere = (id: FileId): boolean => id[14] === "7"
+
+/** The same bytes, of which the first are there: what is missing or unreachable fails here and not in the middle. */
+const opened = Effect.fnUntraced(function* (bytes: Stream.Stream<Uint8Array, StorageFailed>) {
+  const pull = yield* Stream.toPull(bytes)
+  const first = yield* Pull.catchDone(pull, () => Effect.succeed([]))
+  return first.length === 0
+    ? Stream.empty
+    : Stream.concat(Stream.fromIterable(first), Stream.fromPull(Effect.succeed(pull)))
+})

@@ -1,0 +1,182 @@
+import { DateTime, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { FileId, UserId } from "../domain/Ids.ts"
+import type { StoredFile } from "../domain/StoredFile.ts"
+import type { StoredBlob } from "./BlobStore.ts"
+
+/** A file together with what only this room knows of it. */
+export interface KeptFile extends StoredFile {
+  readonly storageKey: string
+}
+
+/** What a user may have at most. */
+export interface Quota {
+  readonly filesMax: number
+  readonly bytesMax: number
+}
+
+/** A file that is to be stored. */
+export interface NewFile {
+  readonly id: FileId
+  readonly userId: UserId
+  readonly filename: string
+  readonly purpose: string
+  readonly blob: StoredBlob
+  readonly createdAt: DateTime.Utc
+}
+
+/** What a list asks for. */
+export interface ListFiles {
+  readonly purpose?: string
+  /** The file after which the list goes on. */
+  readonly after?: FileId
+  readonly limit: number
+  /** By the time of the upload. */
+  readonly order: "asc" | "desc"
+}
+
+/** The text of a file. */
+export interface FileText {
+  readonly text: string
+  readonly truncated: boolean
+  /** Where in `text` each page starts; null for a file without pages. */
+  readonly pages: ReadonlyArray<number> | null
+}
+
+const Files = Schema.Array(
+  Schema.Struct({
+    id: FileId,
+    userId: UserId,
+    filename: Schema.String,
+    purpose: Schema.String,
+    bytes: Schema.Int,
+    sha256: Schema.Uint8Array,
+    storageKey: Schema.String,
+    status: Schema.Literals(["uploaded", "processed", "error"]),
+    statusDetails: Schema.NullOr(Schema.String),
+    createdAt: Schema.DateTimeUtcFromDate
+  })
+)
+const Texts = Schema.Array(
+  Schema.Struct({
+    text: Schema.String,
+    truncated: Schema.Boolean,
+    pages: Schema.NullOr(Schema.Array(Schema.Int))
+  })
+)
+const Usages = Schema.Array(Schema.Struct({ files: Schema.Int, bytes: Schema.Int }))
+const Keys = Schema.Array(Schema.Struct({ storageKey: Schema.String }))
+
+const nul = /\0/g
+
+/** PostgreSQL keeps neither NUL nor half a surrogate pair. No offset changes. */
+const storable = (text: string): string => text.toWellFormed().replace(nul, "\u{fffd}")
+
+/** The tables `files`, `file_usage` and `file_texts`. */
+export const makeFileTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(
+    "id, user_id, filename, purpose, bytes::float8 AS bytes, sha256, storage_key, status, status_details, created_at"
+  )
+  const decodeFiles = Effect.flatMap(Schema.decodeUnknownEffect(Files))
+
+  /** What the user has; the row that counts it is made here, so that `insert` finds it. */
+  const usage = (userId: UserId) =>
+    sql`WITH counted AS (
+        INSERT INTO file_usage (user_id) VALUES (${userId}::uuid) ON CONFLICT (user_id) DO NOTHING
+      )
+      SELECT files, bytes::float8 AS bytes FROM file_usage WHERE user_id = ${userId}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Usages)),
+      Effect.map(([row]) => row ?? { files: 0, bytes: 0 })
+    )
+
+  /**
+   * Stores the file if the quota has room for it; nothing otherwise. The count and the row change in one statement, whose
+   * lock on the user's count puts concurrent uploads in order. Gives the row also when it was stored before, so that it may
+   * be repeated after an answer that got lost.
+   */
+  const insert = ({ blob, createdAt, ...file }: NewFile, quota: Quota) =>
+    sql`WITH room AS (
+        UPDATE file_usage SET files = files + 1, bytes = bytes + ${blob.bytes}::bigint
+        WHERE user_id = ${file.userId}::uuid
+          AND files < ${quota.filesMax}::bigint AND bytes + ${blob.bytes}::bigint <= ${quota.bytesMax}::bigint
+          AND NOT EXISTS (SELECT FROM files WHERE id = ${file.id}::uuid)
+        RETURNING user_id
+      ), made AS (
+        INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at)
+        SELECT ${file.id}::uuid, user_id, ${file.filename}, ${file.purpose}, ${blob.bytes}::bigint, ${blob.sha256},
+          ${blob.key}, 'uploaded', ${DateTime.toDateUtc(createdAt)}
+        FROM room
+        RETURNING *
+      )
+      SELECT ${columns} FROM made
+      UNION ALL SELECT ${columns} FROM files WHERE id = ${file.id}::uuid AND user_id = ${file.userId}::uuid`.pipe(
+      decodeFiles,
+      Effect.map(([row]): KeptFile | undefined => row)
+    )
+
+  const find = (userId: UserId, id: FileId) =>
+    sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
+      decodeFiles,
+      Effect.map(([row]): KeptFile | undefined => row)
+    )
+
+  /** One file more than `limit` tells whether there are others. */
+  const page = (userId: UserId, { after, limit, order, purpose }: ListFiles) => {
+    const isAfter = order === "asc" ? sql.literal(">") : sql.literal("<")
+    const conditions = [
+      sql`user_id = ${userId}::uuid`,
+      ...(purpose === undefined ? [] : [sql`purpose = ${purpose}`]),
+      ...(after === undefined ? [] : [sql`id ${isAfter} ${after}::uuid`])
+    ]
+    return sql`SELECT ${columns} FROM files WHERE ${sql.and(conditions)}
+      ORDER BY id ${sql.literal(order)} LIMIT ${limit + 1}`.pipe(decodeFiles)
+  }
+
+  /** Deletes the row, its text and its share of the count; the answer is where the bytes are. */
+  const remove = (userId: UserId, id: FileId) =>
+    sql`WITH gone AS (
+        DELETE FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING bytes, storage_key
+      ), freed AS (
+        UPDATE file_usage SET files = file_usage.files - 1, bytes = file_usage.bytes - gone.bytes
+        FROM gone WHERE file_usage.user_id = ${userId}::uuid
+      )
+      SELECT storage_key FROM gone`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Keys)),
+      Effect.map(([row]) => row?.storageKey)
+    )
+
+  /** The file, if its text is still to be read. For whoever reads texts, on no user's behalf. */
+  const unread = (id: FileId) =>
+    sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND status = 'uploaded'`.pipe(
+      decodeFiles,
+      Effect.map(([row]): KeptFile | undefined => row)
+    )
+
+  /** Keeps the text and shows that it is there, unless the file is gone or was read before. */
+  const keepText = (
+    id: FileId,
+    read: FileText & { readonly mediaType: string; readonly extractor: string }
+  ) =>
+    sql`WITH ready AS (
+        UPDATE files SET status = 'processed', media_type = ${read.mediaType}
+        WHERE id = ${id}::uuid AND status = 'uploaded' RETURNING id
+      )
+      INSERT INTO file_texts (file_id, extractor, text, truncated, pages)
+      SELECT id, ${read.extractor}, ${storable(read.text)}, ${read.truncated}, ${read.pages}::int[] FROM ready`
+
+  const keepFailure = (id: FileId, reason: string) =>
+    sql`UPDATE files SET status = 'error', status_details = ${storable(reason)}
+      WHERE id = ${id}::uuid AND status = 'uploaded'`
+
+  const text = (userId: UserId, id: FileId) =>
+    sql`SELECT text, truncated, pages FROM file_texts JOIN files ON files.id = file_id
+      WHERE file_id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Texts)),
+      Effect.map(([row]): FileText | undefined => row)
+    )
+
+  return { usage, insert, find, page, remove, unread, keepText, keepFailure, text }
+})
+
+export type FileTable = Effect.Success<typeof makeFileTable>

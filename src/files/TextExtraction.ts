@@ -1,0 +1,95 @@
+import { Context, Effect, Layer, Semaphore, type Stream } from "effect"
+import { AppConfig, type Settings } from "../AppConfig.ts"
+import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
+import { readInProcess, type ReaderLimits } from "./extraction/ReaderProcess.ts"
+import { readerProgram } from "./extraction/ReaderProgram.ts"
+
+/** A file to be read. */
+export interface ExtractedFile {
+  readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
+  readonly size: number
+  readonly filename: string
+}
+
+/** What a file says. */
+export interface ExtractedText {
+  /** Without NUL and lone surrogates; its lines end in LF. It isn't empty. */
+  readonly text: string
+  /** Told from the file's bytes, and for texts from the extension of its name. */
+  readonly mediaType: string
+  /** The file says more than fits or is read. */
+  readonly truncated: boolean
+  /** Where each page or slide starts in the text, in UTF-16 code units; null for what has none. */
+  readonly pages: ReadonlyArray<number> | null
+}
+
+/** Raised whenever another text would come out of some file. */
+export const extractionVersion = "1"
+
+/** Files that wait until fewer are being read. */
+const waitingMax = 1000
+
+/** Of a document; what is beyond is not read. */
+const pagesMax = 10_000
+
+/** Documents whose bytes must be there as a whole may take this part of the memory. */
+const documentPart = 0.25
+
+/** The longest extension that means something. */
+const extensionCharactersMax = 10
+
+/** The texts of files, each read in a process of its own, so that whatever is in a file harms nothing but itself. */
+export class TextExtraction extends Context.Service<
+  TextExtraction,
+  {
+    /** Reads the text. No more than some files are read at once; the others wait, and too many of those are refused. */
+    readonly extract: (
+      file: ExtractedFile
+    ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
+    /** Changes whenever the extraction would give another text. */
+    readonly version: string
+  }
+>()("parley/files/TextExtraction") {
+  static readonly layer: Layer.Layer<TextExtraction, never, AppConfig> = Layer.effect(
+    TextExtraction,
+    Effect.gen(function* () {
+      const { files } = yield* AppConfig
+      const program = readerProgram()
+      const limits = limitsOf(files)
+      const places = yield* Semaphore.make(files.extractionsMax)
+      let present = 0
+      const enter = Effect.suspend(() => {
+        if (present >= files.extractionsMax + waitingMax) return Effect.fail(new ExtractionBusy())
+        present++
+        return Effect.void
+      })
+
+      const extract = Effect.fn("TextExtraction.extract")(function* (file: ExtractedFile) {
+        const read = readInProcess(program, limits, {
+          bytes: file.bytes,
+          extension: extensionOf(file.filename)
+        })
+        return yield* Effect.acquireUseRelease(
+          enter,
+          () => places.withPermit(read),
+          () => Effect.sync(() => present--)
+        )
+      })
+      return { extract, version: extractionVersion }
+    })
+  )
+}
+
+const limitsOf = (files: Settings["files"]): ReaderLimits => ({
+  seconds: files.extractionSeconds,
+  memoryBytes: files.extractionMemoryBytes,
+  textBytesMax: files.textBytesMax,
+  documentBytesMax: Math.floor(files.extractionMemoryBytes * documentPart),
+  pagesMax
+})
+
+/** The extension of a name, in lower case and without its dot; empty for anything that isn't a plain word. */
+const extensionOf = (filename: string): string => {
+  const extension = /\.([A-Za-z0-9]+)$/.exec(filename)?.[1]?.toLowerCase() ?? ""
+  return extension.length <= extensionCharactersMax ? extension : ""
+}

@@ -1,0 +1,205 @@
+import {
+  Clock,
+  DateTime,
+  Duration,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  type PlatformError,
+  Stream
+} from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Hex } from "effect/encoding"
+import { AppConfig } from "../../AppConfig.ts"
+import { StorageFailed } from "../../domain/Errors.ts"
+import type { BlobStore } from "../BlobStore.ts"
+import { joinDirectory } from "./DirectoryReplicas.ts"
+import { ofLength, writeInPieces } from "./Pieces.ts"
+import { makeTally } from "./Tally.ts"
+
+/** Nobody but the owner may look. */
+const directoryMode = 0o700
+const fileMode = 0o600
+/** Bytes that one write or read takes. */
+const pieceBytes = 256 * 1024
+
+/** The SHA-256 of the bytes, then a name that no other put has. */
+const keyPattern = /^([0-9a-f]{2})([0-9a-f]{2})[0-9a-f]{60}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const fanOutPattern = /^[0-9a-f]{2}$/
+
+/** What became of an operation of the file system, as the store's own failure. */
+const failing =
+  (operation: StorageFailed["operation"]) =>
+  <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>): Effect.Effect<A, StorageFailed, R> =>
+    Effect.mapError(effect, (cause) => new StorageFailed({ operation, cause }))
+
+const isMissing = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
+
+/** What another process has just removed counts as nothing. */
+const ifThere = <A, R>(effect: Effect.Effect<A, PlatformError.PlatformError, R>) =>
+  Effect.map(effect, Option.some).pipe(Effect.catchIf(isMissing, () => Effect.succeed(Option.none<A>())))
+
+const timeOf = (info: FileSystem.File.Info): number =>
+  Option.match(info.mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
+
+const durableParts = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const known = new Set<string>()
+
+  const sync = (file: string) =>
+    Effect.scoped(Effect.flatMap(fs.open(file, { flag: "r" }), (handle) => handle.sync))
+
+  /** Makes a directory and those above it up to `root`, so that they outlive a crash. */
+  const ensure = (root: string, directory: string): Effect.Effect<void, PlatformError.PlatformError> =>
+    Effect.gen(function* () {
+      if (known.has(directory)) return
+      const above = path.dirname(directory)
+      if (directory !== root) yield* ensure(root, above)
+      yield* fs.makeDirectory(directory, { recursive: true, mode: directoryMode })
+      yield* sync(above)
+      known.add(directory)
+    })
+
+  return { sync, ensure }
+})
+
+/**
+ * Files below `<dataDir>/files`, found by the SHA-256 of what is in them. Each put makes a name of its own; equal bytes lie
+ * on the disk once, as links to one file, so that removing one name never takes the bytes from under another.
+ */
+export const makeDirectoryBlobs = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const random = yield* SecureRandom.SecureRandom
+  const { dataDir } = yield* AppConfig
+  const { ensure, sync } = yield* durableParts
+  const root = path.join(dataDir, "files")
+  const blobs = path.join(root, "blobs")
+  const drafts = path.join(root, "drafts")
+  const draftOf = (name: string) => path.join(drafts, name)
+
+  yield* failing("start")(
+    Effect.gen(function* () {
+      yield* ensure(root, blobs)
+      yield* ensure(root, drafts)
+      yield* fs.chmod(root, directoryMode)
+    })
+  )
+  yield* joinDirectory(root)
+
+  /** Where a key's bytes lie; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
+  const fileOf = (key: string): string | null => {
+    const [, first, second] = keyPattern.exec(key) ?? []
+    return first === undefined || second === undefined ? null : path.join(blobs, first, second, key)
+  }
+
+  const writeDraft = <E, R>(draft: string, bytes: Stream.Stream<Uint8Array, E, R>) =>
+    Effect.gen(function* () {
+      const handle = yield* failing("put")(fs.open(draft, { flag: "wx", mode: fileMode }))
+      const tally = makeTally()
+      yield* writeInPieces(bytes, pieceBytes, (piece) => {
+        tally.add(piece)
+        return failing("put")(handle.writeAll(piece))
+      })
+      yield* failing("put")(handle.sync)
+      return tally.total()
+    }).pipe(Effect.scoped)
+
+  /** Gives `file` the bytes of another put, if one has the same; false if none has. */
+  const linkTwin = Effect.fnUntraced(function* (file: string, bytes: number) {
+    const directory = path.dirname(file)
+    const [sha256 = ""] = path.basename(file).split(".")
+    const names = yield* fs.readDirectory(directory)
+    const twin = names.find((name) => name.startsWith(`${sha256}.`))
+    if (twin === undefined) return false
+    const found = path.join(directory, twin)
+    // A file that was cut by other hands is no twin.
+    if (Number((yield* fs.stat(found)).size) !== bytes) return false
+    yield* fs.link(found, file)
+    const now = DateTime.toDateUtc(yield* DateTime.now)
+    yield* fs.utimes(file, now, now)
+    return true
+  })
+
+  const publish = (draft: string, file: string, bytes: number) =>
+    Effect.gen(function* () {
+      const directory = path.dirname(file)
+      yield* ensure(root, directory)
+      // The twin may be removed meanwhile, and not every file system has links: then the draft itself takes the name.
+      const linked = yield* Effect.orElseSucceed(linkTwin(file, bytes), () => false)
+      if (!linked) yield* fs.rename(draft, file)
+      yield* sync(directory)
+    }).pipe(
+      Effect.onError(() => Effect.ignore(fs.remove(file, { force: true }))),
+      failing("put"),
+      Effect.uninterruptible
+    )
+
+  const put: BlobStore["Service"]["put"] = (bytes) =>
+    Effect.gen(function* () {
+      const name = yield* random.uuidV7()
+      const draft = draftOf(name)
+      yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(draft, { force: true })))
+      const total = yield* writeDraft(draft, bytes)
+      const key = `${Hex.encode(total.sha256)}.${name}`
+      const file = fileOf(key)
+      if (file === null) return yield* Effect.die(new Error("A new key is malformed"))
+      yield* publish(draft, file, total.bytes)
+      return { key, ...total }
+    }).pipe(Effect.scoped)
+
+  const get: BlobStore["Service"]["get"] = (key, range) => {
+    const file = fileOf(key)
+    if (file === null) return Stream.fail(unknownKey("get"))
+    const bounds =
+      range === undefined
+        ? {}
+        : { offset: BigInt(range.start), bytesToRead: BigInt(Math.max(0, range.end - range.start)) }
+    const bytes = fs
+      .stream(file, { chunkSize: pieceBytes, ...bounds })
+      .pipe(Stream.mapError((cause) => new StorageFailed({ operation: "get", cause })))
+    return range === undefined ? bytes : ofLength(Math.max(0, range.end - range.start))(bytes)
+  }
+
+  const remove = (key: string) => {
+    const file = fileOf(key)
+    return file === null ? Effect.void : failing("remove")(fs.remove(file, { force: true }))
+  }
+
+  /** The files of a directory that were last written or touched so long ago or longer. */
+  const oldIn = Effect.fnUntraced(function* (directory: string, age: Duration.Input) {
+    const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(age)
+    const names = Option.getOrElse(yield* ifThere(fs.readDirectory(directory)), () => [])
+    return yield* Effect.filter(names, (name) =>
+      ifThere(fs.stat(path.join(directory, name))).pipe(
+        Effect.map((info) => Option.isSome(info) && timeOf(info.value) <= before)
+      )
+    )
+  })
+
+  const fanOut = (directory: string) =>
+    Stream.fromIterableEffect(failing("list")(fs.readDirectory(directory))).pipe(
+      Stream.filter((name) => fanOutPattern.test(name)),
+      Stream.map((name) => path.join(directory, name))
+    )
+
+  const olderThan = (age: Duration.Input) =>
+    fanOut(blobs).pipe(
+      Stream.flatMap(fanOut),
+      Stream.flatMap((directory) => Stream.fromIterableEffect(failing("list")(oldIn(directory, age)))),
+      Stream.filter((name) => keyPattern.test(name))
+    )
+
+  const sweepLeftovers = (age: Duration.Input) =>
+    oldIn(drafts, age).pipe(
+      Effect.flatMap(Effect.forEach((name) => fs.remove(draftOf(name), { force: true }), { discard: true })),
+      failing("sweep")
+    )
+
+  return { put, get, remove, olderThan, sweepLeftovers } satisfies BlobStore["Service"]
+})
+
+const unknownKey = (operation: StorageFailed["operation"]) =>
+  new StorageFailed({ operation, cause: new Error("The key is none of the directory's") })

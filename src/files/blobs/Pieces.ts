@@ -1,0 +1,97 @@
+import { Effect, Stream } from "effect"
+import { StorageFailed } from "../../domain/Errors.ts"
+
+/** From `start` (inclusive) to `end` (exclusive). */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+interface Filling {
+  buffer: Uint8Array
+  filled: number
+}
+
+const nothing = new Uint8Array(0)
+
+/** Cuts bytes into pieces of exactly `pieceBytes`, the last one excepted. A piece is no view of what came in. */
+export const inPieces =
+  (pieceBytes: number) =>
+  <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+    Stream.mapAccum(
+      bytes,
+      (): Filling => ({ buffer: nothing, filled: 0 }),
+      (filling, incoming) => [filling, fill(filling, incoming, pieceBytes)],
+      { onHalt: ({ buffer, filled }) => (filled === 0 ? [] : [buffer.subarray(0, filled)]) }
+    )
+
+const fill = (filling: Filling, incoming: Uint8Array, pieceBytes: number): ReadonlyArray<Uint8Array> => {
+  const whole: Array<Uint8Array> = []
+  for (let from = 0; from < incoming.length;) {
+    if (filling.filled === 0) filling.buffer = new Uint8Array(pieceBytes)
+    const taken = incoming.subarray(from, from + pieceBytes - filling.filled)
+    filling.buffer.set(taken, filling.filled)
+    filling.filled += taken.length
+    from += taken.length
+    if (filling.filled === pieceBytes) {
+      whole.push(filling.buffer)
+      filling.filled = 0
+    }
+  }
+  return whole
+}
+
+/**
+ * Runs `write` with pieces of exactly `pieceBytes`, the last one excepted, one after the other. A piece is good only until
+ * its `write` is done: they share one buffer, because making a new one costs more than filling it.
+ */
+export const writeInPieces = <E, R, E2>(
+  bytes: Stream.Stream<Uint8Array, E, R>,
+  pieceBytes: number,
+  write: (piece: Uint8Array) => Effect.Effect<void, E2>
+): Effect.Effect<void, E | E2, R> =>
+  Effect.suspend(() => {
+    const buffer = new Uint8Array(pieceBytes)
+    let filled = 0
+    const take = Effect.fnUntraced(function* (incoming: Uint8Array) {
+      for (let from = 0; from < incoming.length;) {
+        const taken = incoming.subarray(from, from + pieceBytes - filled)
+        from += taken.length
+        if (taken.length === pieceBytes) {
+          yield* write(taken)
+        } else {
+          buffer.set(taken, filled)
+          filled += taken.length
+          if (filled === pieceBytes) {
+            yield* write(buffer)
+            filled = 0
+          }
+        }
+      }
+    })
+    const rest = Effect.suspend(() => (filled === 0 ? Effect.void : write(buffer.subarray(0, filled))))
+    return Effect.andThen(Stream.runForEach(bytes, take), rest)
+  })
+
+/** Fails at the end if the store gave other than `length` bytes: some were lost there. */
+export const ofLength =
+  (length: number) =>
+  (bytes: Stream.Stream<Uint8Array, StorageFailed>): Stream.Stream<Uint8Array, StorageFailed> =>
+    Stream.suspend(() => {
+      let seen = 0
+      const check = Stream.suspend(() =>
+        seen === length
+          ? Stream.empty
+          : Stream.fail(
+              new StorageFailed({
+                operation: "get",
+                cause: new Error(`The store holds ${seen} of ${length} bytes`)
+              })
+            )
+      )
+      const counted = Stream.map(bytes, (piece) => {
+        seen += piece.length
+        return piece
+      })
+      return Stream.concat(counted, check)
+    })

@@ -1,0 +1,166 @@
+import { Clock, Duration, Effect, Option, Schedule, Schema, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { StorageFailed } from "../../domain/Errors.ts"
+import type { BlobStore } from "../BlobStore.ts"
+import { ofLength, writeInPieces } from "./Pieces.ts"
+import { makeTally } from "./Tally.ts"
+
+export const pieceBytes = 256 * 1024
+const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** Pieces that are read ahead of the client. */
+const piecesAheadMax = 2
+/** Pieces that one statement deletes. */
+const piecesPerDeleteMax = 256
+/** A put that goes on for long says so this often, lest the sweep take it for a leftover. */
+const touchSeconds = 60
+/** What a failed put wrote is deleted with so many attempts; then it is left to the sweep. */
+const cleanupRetriesMax = 3
+const cleanupSeconds = 10
+const keysPerPage = 500
+/** The length of a blob that is being taken away. */
+const doomedBytes = -1
+
+const Blob = Schema.Array(Schema.Struct({ bytes: Schema.NumberFromString }))
+const Piece = Schema.Array(Schema.Struct({ data: Schema.Uint8Array }))
+const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
+
+const failing =
+  (operation: StorageFailed["operation"]) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, StorageFailed, R> =>
+    Effect.mapError(effect, (cause) => new StorageFailed({ operation, cause }))
+
+const missing = () =>
+  new StorageFailed({ operation: "get", cause: new Error("The database holds no such bytes, or not all") })
+
+/**
+ * Bytes in PostgreSQL, in pieces. Every statement stands for itself: no connection is held while a client is waited for. A
+ * blob is there from the moment when its row says `complete`.
+ */
+export const makePostgresBlobs = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const random = yield* SecureRandom.SecureRandom
+
+  /**
+   * Takes a blob away: first from sight, by a length that no put completes, then its pieces, some at a time, and the row
+   * last. The sweep takes only what never became complete.
+   */
+  const discard = Effect.fnUntraced(function* (key: string, which: "any" | "incomplete") {
+    const doomed = yield* sql`UPDATE file_blobs SET complete = false, bytes = ${doomedBytes}
+      WHERE key = ${key} AND (NOT complete OR ${which === "any"}) RETURNING key`
+    if (doomed.length === 0) return
+    while (true) {
+      const deleted = yield* sql`DELETE FROM file_blob_pieces WHERE key = ${key} AND position IN (
+          SELECT position FROM file_blob_pieces WHERE key = ${key} LIMIT ${piecesPerDeleteMax}
+        ) RETURNING position`
+      if (deleted.length < piecesPerDeleteMax) break
+    }
+    yield* sql`DELETE FROM file_blobs WHERE key = ${key}`
+  })
+
+  // The disk is waited for once, at the end: what the last statement counts is what a crash before it has left.
+  const addPiece = (key: string, position: number, data: Uint8Array) =>
+    sql`INSERT INTO file_blob_pieces (key, position, data)
+      SELECT ${key}, ${position}, ${data} FROM (SELECT set_config('synchronous_commit', 'off', true)) AS quick`
+
+  const complete = Effect.fnUntraced(function* (key: string, pieces: number, bytes: number) {
+    const done =
+      yield* sql`UPDATE file_blobs SET complete = true, bytes = ${bytes}, touched_at = clock_timestamp()
+      WHERE key = ${key} AND bytes = 0 AND NOT complete AND (${pieces}::int, ${bytes}::bigint) = (
+        SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM file_blob_pieces WHERE key = ${key}
+      ) RETURNING key`
+    if (done.length === 0)
+      return yield* Effect.fail(new Error("Some pieces were lost before the last was written"))
+  })
+
+  const write = <E, R>(key: string, bytes: Stream.Stream<Uint8Array, E, R>) =>
+    Effect.gen(function* () {
+      const tally = makeTally()
+      let pieces = 0
+      let touchedAt = yield* Clock.currentTimeMillis
+      yield* failing("put")(sql`INSERT INTO file_blobs (key, bytes) VALUES (${key}, 0)`)
+      const add = Effect.fnUntraced(function* (piece: Uint8Array) {
+        tally.add(piece)
+        yield* addPiece(key, pieces++, piece)
+        const now = yield* Clock.currentTimeMillis
+        if (now - touchedAt < touchSeconds * 1000) return
+        touchedAt = now
+        yield* sql`UPDATE file_blobs SET touched_at = clock_timestamp() WHERE key = ${key}`
+      }, failing("put"))
+      yield* writeInPieces(bytes, pieceBytes, add)
+      const total = tally.total()
+      yield* failing("put")(complete(key, pieces, total.bytes))
+      return { key, ...total }
+    })
+
+  const cleanUp = (key: string) =>
+    discard(key, "any").pipe(
+      Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: cleanupRetriesMax }))),
+      Effect.timeoutOption(`${cleanupSeconds} seconds`),
+      Effect.ignore
+    )
+
+  const put: BlobStore["Service"]["put"] = (bytes) =>
+    Effect.flatMap(random.uuidV7(), (key) => Effect.onError(write(key, bytes), () => cleanUp(key)))
+
+  const piece = (key: string, position: number) =>
+    sql`SELECT data FROM file_blob_pieces WHERE key = ${key} AND position = ${position}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Piece)),
+      failing("get"),
+      Effect.flatMap(([row]) => (row === undefined ? Effect.fail(missing()) : Effect.succeed(row.data)))
+    )
+
+  const get: BlobStore["Service"]["get"] = (key, range) =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        if (!keyPattern.test(key)) return Stream.fail(missing())
+        const rows = yield* sql`SELECT bytes::text FROM file_blobs WHERE key = ${key} AND complete`
+        const [blob] = yield* Schema.decodeUnknownEffect(Blob)(rows)
+        if (blob === undefined) return Stream.fail(missing())
+        const { end, start } = range ?? { start: 0, end: blob.bytes }
+        if (end > blob.bytes) return Stream.fail(missing())
+        if (end <= start) return Stream.empty
+        return Stream.range(Math.floor(start / pieceBytes), Math.ceil(end / pieceBytes) - 1).pipe(
+          Stream.rechunk(1),
+          Stream.mapEffect(
+            (position) =>
+              Effect.map(piece(key, position), (data) => {
+                const from = position * pieceBytes
+                return data.subarray(Math.max(0, start - from), Math.min(pieceBytes, end - from))
+              }),
+            { concurrency: piecesAheadMax }
+          ),
+          ofLength(end - start)
+        )
+      }).pipe(failing("get"))
+    )
+
+  const remove = (key: string) =>
+    keyPattern.test(key) ? failing("remove")(discard(key, "any")) : Effect.void
+
+  /** Keys of one kind that were last touched so long ago, in pages. */
+  const pageOf = (complete: boolean, age: Duration.Input, after: string) =>
+    sql`SELECT key FROM file_blobs
+      WHERE complete = ${complete} AND key > ${after}
+        AND touched_at <= clock_timestamp() - make_interval(secs => ${Duration.toSeconds(age)}::float8)
+      ORDER BY key LIMIT ${keysPerPage}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Keys)),
+      Effect.map((rows) => rows.map(({ key }) => key))
+    )
+
+  const oldKeys = (complete: boolean, age: Duration.Input) =>
+    Stream.paginate("", (after) =>
+      Effect.map(pageOf(complete, age, after), (keys) => [keys, lastOfFullPage(keys)] as const)
+    )
+
+  const olderThan = (age: Duration.Input) =>
+    Stream.mapError(oldKeys(true, age), (cause) => new StorageFailed({ operation: "list", cause }))
+
+  const sweepLeftovers = (age: Duration.Input) =>
+    failing("sweep")(Stream.runForEach(oldKeys(false, age), (key) => discard(key, "incomplete")))
+
+  return { put, get, remove, olderThan, sweepLeftovers } satisfies BlobStore["Service"]
+})
+
+const lastOfFullPage = (keys: ReadonlyArray<string>): Option.Option<string> =>
+  keys.length < keysPerPage ? Option.none() : Option.fromUndefinedOr(keys.at(-1))

@@ -1,0 +1,270 @@
+import { Effect, Option, Redacted, Schedule, Schema, Stream } from "effect"
+import { S3mini, S3ServiceError } from "s3mini"
+import type { Settings } from "../../AppConfig.ts"
+
+export interface BucketLimits {
+  /** For a request without bytes, and until an answer begins. */
+  readonly requestSeconds: number
+  /** For a request that carries bytes. */
+  readonly uploadSeconds: number
+  /** For the next bytes of an answer. */
+  readonly idleSeconds: number
+  /** Attempts after the first; each waits twice as long as the one before it. */
+  readonly retriesMax: number
+  readonly backoffMillis: number
+  /** What is longer is uploaded in parts of this size. */
+  readonly partBytes: number
+}
+
+export const bucketLimits: BucketLimits = {
+  requestSeconds: 30,
+  uploadSeconds: 180,
+  idleSeconds: 60,
+  retriesMax: 4,
+  backoffMillis: 200,
+  partBytes: 8 * 1024 * 1024
+}
+
+/** Objects that one request lists. */
+const objectsPerPage = 1000
+
+/** A request to the bucket came to nothing. */
+export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
+  /** Null when there was no answer, or none that can be understood. */
+  status: Schema.NullOr(Schema.Int),
+  message: Schema.String
+}) {
+  /** Whether the same request may succeed a little later. */
+  get isPassing(): boolean {
+    const { status } = this
+    return status === null || (status >= 500 && status !== 501) || status === 408 || status === 429
+  }
+}
+
+/** Codes of S3 that mean "later", whatever status a server gives them. */
+const passingCodes = ["SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable"]
+
+const failureOf = (error: unknown): BucketFailure => {
+  const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (reason instanceof S3ServiceError) {
+    // The text of the answer repeats the request and its signature, which no log needs.
+    const status = passingCodes.includes(reason.serviceCode ?? "") ? 503 : reason.status
+    return new BucketFailure({ status, message: reason.message })
+  }
+  return new BucketFailure({
+    status: null,
+    message: reason instanceof Error ? reason.message : String(reason)
+  })
+}
+
+const refused = (message: string, status: number | null = null) =>
+  Effect.fail(new BucketFailure({ status, message }))
+
+const within = (seconds: number) =>
+  Effect.timeoutOrElse({
+    duration: `${seconds} seconds`,
+    orElse: () => refused(`No answer within ${seconds} seconds`)
+  })
+
+export interface UploadedPart {
+  readonly partNumber: number
+  readonly etag: string
+}
+
+const Upload = Schema.Struct({ Key: Schema.String, UploadId: Schema.String, Initiated: Schema.String })
+export type Upload = typeof Upload.Type
+
+/** As the client reads the XML: one upload is no list, and an empty field is an empty text. */
+const Uploads = Schema.Struct({
+  ListMultipartUploadsResult: Schema.Struct({
+    Upload: Schema.optionalKey(Schema.Union([Schema.Array(Upload), Upload])),
+    IsTruncated: Schema.optionalKey(Schema.String),
+    NextKeyMarker: Schema.optionalKey(Schema.String),
+    NextUploadIdMarker: Schema.optionalKey(Schema.String)
+  })
+})
+const decodeUploads = Schema.decodeUnknownEffect(Uploads)
+
+type Endpoint = NonNullable<Settings["files"]["s3"]>
+
+/**
+ * A request that makes something in the bucket is not cut off: the bucket might do it all the same, and after whatever was
+ * done to clean up.
+ */
+const whole = Effect.uninterruptible
+
+/** Runs one request: with a client of its own, so that it can be cut off, and not for longer than so many seconds. */
+const makeRequest = ({ accessKeyId, bucket, endpoint, region, secretAccessKey }: Endpoint) => {
+  const client = (signal: AbortSignal) =>
+    new S3mini({
+      endpoint: `${endpoint.replace(/\/+$/, "")}/${bucket}`,
+      region,
+      accessKeyId,
+      secretAccessKey: Redacted.value(secretAccessKey),
+      // A signature is for one address; whoever sends it elsewhere isn't obeyed.
+      fetch: (input, init) => fetch(input, { ...init, redirect: "error", signal })
+    })
+  return <A>(seconds: number, run: (s3: S3mini) => Promise<A>, life?: AbortSignal) =>
+    Effect.tryPromise({
+      try: (signal) => run(client(life === undefined ? signal : AbortSignal.any([signal, life]))),
+      catch: failureOf
+    }).pipe(within(seconds))
+}
+
+type Request = ReturnType<typeof makeRequest>
+
+/** The answer to a GET, checked to be what was asked for. Its body lives as long as the scope. */
+const openObject = (
+  request: Request,
+  seconds: number,
+  name: string,
+  start: number,
+  end: number | undefined
+) =>
+  Effect.gen(function* () {
+    const life = yield* Effect.acquireRelease(
+      Effect.sync(() => new AbortController()),
+      (controller) => Effect.sync(() => controller.abort())
+    )
+    const isWhole = start === 0 && end === undefined
+    const response = yield* request(seconds, (s3) => s3.getObjectRaw(name, isWhole, start, end), life.signal)
+    const range = response.headers.get("content-range") ?? ""
+    if (!isWhole && (response.status !== 206 || !range.startsWith(`bytes ${start}-`))) {
+      return yield* refused("The store doesn't answer with the part that was asked for", response.status)
+    }
+    const { body } = response
+    if (body === null) return Stream.empty
+    return Stream.fromReadableStream({ evaluate: (): ReadableStream<Uint8Array> => body, onError: failureOf })
+  })
+
+/** A bucket of an S3-compatible store. Requests are signed, end in time, can be interrupted, and are repeated. */
+export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
+  const { backoffMillis, idleSeconds, requestSeconds, retriesMax, uploadSeconds } = limits
+  const request = makeRequest(endpoint)
+  const backoff = Schedule.exponential(`${backoffMillis} millis`).pipe(
+    Schedule.jittered,
+    Schedule.upTo({ times: retriesMax })
+  )
+  const repeated = <A>(effect: Effect.Effect<A, BucketFailure>) =>
+    Effect.retry(effect, { while: (error) => error.isPassing, schedule: backoff })
+
+  /** `bytes` replace whatever has the name. */
+  const put = (name: string, bytes: Uint8Array) =>
+    repeated(whole(request(uploadSeconds, (s3) => s3.putObject(name, bytes)))).pipe(Effect.asVoid)
+
+  /** `strays` says that an attempt that failed may have begun an upload too. */
+  const createUpload = (name: string) =>
+    Effect.suspend(() => {
+      let attempts = 0
+      const attempt = Effect.suspend(() => {
+        attempts++
+        return whole(request(requestSeconds, (s3) => s3.getMultipartUploadId(name)))
+      })
+      return Effect.map(repeated(attempt), (id) => ({ id, strays: attempts > 1 }))
+    })
+
+  const uploadPart = (name: string, id: string, partNumber: number, bytes: Uint8Array) =>
+    request(uploadSeconds, (s3) => s3.uploadPart(name, id, bytes, partNumber)).pipe(
+      Effect.flatMap((part) =>
+        part.etag === "" ? refused("A part was taken without an ETag") : Effect.succeed(part)
+      ),
+      repeated
+    )
+
+  const bytesOf = (name: string) => repeated(request(requestSeconds, (s3) => s3.getContentLength(name)))
+
+  const completeUpload = (name: string, id: string, parts: ReadonlyArray<UploadedPart>, bytes: number) =>
+    whole(request(uploadSeconds, (s3) => s3.completeMultipartUpload(name, id, [...parts]))).pipe(
+      // A failure may come with the status 200, and then in place of the ETag.
+      Effect.flatMap(({ etag }) => (etag ? Effect.void : refused("The upload could not be completed"))),
+      repeated,
+      // Where only the answer was lost, the next attempt finds no upload any more, but the object.
+      Effect.catch((error) =>
+        bytesOf(name).pipe(
+          Effect.orElseSucceed(() => null),
+          Effect.flatMap((found) => (found === bytes ? Effect.void : Effect.fail(error)))
+        )
+      )
+    )
+
+  const pageOfUploads = (prefix: string, after: Readonly<Record<string, string>>) =>
+    repeated(
+      request(requestSeconds, (s3) => s3.listMultipartUploads("/", "", "GET", { prefix, ...after })).pipe(
+        Effect.flatMap(decodeUploads),
+        Effect.catchTag("SchemaError", () => refused("The list of uploads can't be understood", 501))
+      )
+    )
+
+  /** Uploads under way whose names begin with `prefix`. */
+  const uploads = (prefix: string) =>
+    Stream.paginate({}, (after: Readonly<Record<string, string>>) =>
+      Effect.map(pageOfUploads(prefix, after), ({ ListMultipartUploadsResult: page }) => {
+        const found: ReadonlyArray<Upload> = [page.Upload ?? []].flat()
+        const next = {
+          "key-marker": page.NextKeyMarker ?? "",
+          "upload-id-marker": page.NextUploadIdMarker ?? ""
+        }
+        const isOver = page.IsTruncated !== "true" || next["key-marker"] === ""
+        return [found, isOver ? Option.none() : Option.some(next)] as const
+      })
+    )
+
+  const abortUpload = ({ Key, UploadId }: Pick<Upload, "Key" | "UploadId">) =>
+    repeated(request(requestSeconds, (s3) => s3.abortMultipartUpload(Key, UploadId))).pipe(
+      Effect.catchIf(
+        (error) => error.status === 404,
+        () => Effect.void
+      ),
+      Effect.asVoid
+    )
+
+  const remove = (name: string) =>
+    repeated(request(requestSeconds, (s3) => s3.deleteObject(name))).pipe(
+      Effect.catchIf(
+        (error) => error.status === 404,
+        () => Effect.void
+      ),
+      Effect.asVoid
+    )
+
+  const objects = (prefix: string) =>
+    Stream.paginate(undefined, (token: string | undefined) =>
+      repeated(request(requestSeconds, (s3) => s3.listObjectsPaged("/", prefix, objectsPerPage, token))).pipe(
+        Effect.flatMap((page) => (page ? Effect.succeed(page) : refused("There is no such bucket", 404))),
+        Effect.map(
+          (page) => [page.objects ?? [], Option.fromUndefinedOr(page.nextContinuationToken)] as const
+        )
+      )
+    )
+
+  /** An object from `start` on, to `end` if it is given. Where the connection breaks, reading goes on from there. */
+  const read = (
+    name: string,
+    start: number,
+    end: number | undefined,
+    retriesLeft = retriesMax
+  ): Stream.Stream<Uint8Array, BucketFailure> =>
+    Stream.suspend(() => {
+      let position = start
+      return Stream.unwrap(openObject(request, requestSeconds, name, start, end)).pipe(
+        Stream.timeoutOrElse({
+          duration: `${Math.max(idleSeconds, requestSeconds)} seconds`,
+          orElse: () => Stream.fromEffect(refused("The answer stopped in the middle"))
+        }),
+        Stream.map((bytes) => {
+          position += bytes.length
+          return bytes
+        }),
+        Stream.catchIf(
+          (error) => error.isPassing && retriesLeft > 0,
+          () => {
+            if (position === end) return Stream.empty
+            const wait = Effect.sleep(`${backoffMillis * 2 ** (retriesMax - retriesLeft)} millis`)
+            return Stream.unwrap(Effect.as(wait, read(name, position, end, retriesLeft - 1)))
+          }
+        )
+      )
+    })
+
+  return { put, createUpload, uploadPart, completeUpload, uploads, abortUpload, remove, objects, read }
+}

@@ -1,0 +1,129 @@
+import { fromBufferPromise, type Entry, type ZipFile } from "yauzl"
+import { Unreadable } from "./Unreadable.ts"
+
+const entriesMax = 20_000
+const nameCharactersMax = 1000
+
+/** Declared sizes of all entries together, which no document of an office reaches. */
+const expandedBytesMax = 1024 * 1024 * 1024
+
+/** Of one entry that is read. */
+const entryBytesMax = 256 * 1024 * 1024
+
+/** Of all entries that are read, the same one again included. */
+const readBytesMax = 512 * 1024 * 1024
+
+/** Expanded bytes for each compressed one. Spreadsheets reach a hundred; deflate ends at a thousand. */
+const ratioMax = 250
+
+/** Smaller entries may have any ratio: a sheet of nothing but zeros is one of these. */
+const ratioFreeBytes = 16 * 1024 * 1024
+
+const corrupt = () =>
+  new Unreadable("corrupt", "The file is a damaged archive: a part of it can't be unpacked.")
+const tooLarge = () => new Unreadable("too_large", "The file expands to more than is allowed.")
+
+/**
+ * The parts of a document that is a zip archive. Before anything is unpacked, every entry was looked at: how many there are,
+ * what they are called, how large they say they are and by how much they grow. While one is unpacked, it is held to that.
+ */
+export class Archive {
+  private readonly zip: ZipFile
+  private readonly entries: ReadonlyMap<string, Entry>
+  private readBytes = 0
+
+  private constructor(zip: ZipFile, entries: ReadonlyMap<string, Entry>) {
+    this.zip = zip
+    this.entries = entries
+  }
+
+  static async open(bytes: Buffer): Promise<Archive> {
+    const zip = await fromBufferPromise(bytes, { validateEntrySizes: true }).catch(() => {
+      throw corrupt()
+    })
+    if (zip.entryCount > entriesMax) throw tooLarge()
+    const entries = await listEntries(zip)
+    checkSizes([...entries.values()], bytes.length)
+    return new Archive(zip, entries)
+  }
+
+  has(name: string): boolean {
+    return this.entries.has(name)
+  }
+
+  names(): ReadonlyArray<string> {
+    return [...this.entries.keys()]
+  }
+
+  /** Unpacks a part, piece by piece. A part that isn't there is a damaged document. */
+  async *read(name: string): AsyncGenerator<Buffer> {
+    const entry = this.entries.get(name)
+    if (entry === undefined) {
+      throw new Unreadable("corrupt", "The file is damaged or incomplete: a part of it is missing.")
+    }
+    if (entry.isEncrypted()) throw new Unreadable("encrypted", "The file is protected by a password.")
+    if (!entry.canDecodeFileData()) {
+      throw new Unreadable("unsupported", "The file is compressed by a method that can't be read.")
+    }
+    if (entry.uncompressedSize > entryBytesMax) throw tooLarge()
+    // yauzl ends the stream with an error as soon as there is more than the entry said.
+    const stream = await this.zip.openReadStreamPromise(entry).catch(() => {
+      throw corrupt()
+    })
+    const pieces: AsyncIterator<unknown> = stream[Symbol.asyncIterator]()
+    const next = () =>
+      pieces.next().catch(() => {
+        throw corrupt()
+      })
+    try {
+      for (let piece = await next(); piece.done !== true; piece = await next()) {
+        if (!Buffer.isBuffer(piece.value)) throw corrupt()
+        this.readBytes += piece.value.length
+        if (this.readBytes > readBytesMax) throw tooLarge()
+        yield piece.value
+      }
+    } finally {
+      stream.destroy()
+    }
+  }
+
+  /** A small part as a whole. */
+  async readWhole(name: string, bytesMax: number): Promise<Buffer> {
+    const pieces: Array<Buffer> = []
+    let length = 0
+    for await (const piece of this.read(name)) {
+      pieces.push(piece)
+      length += piece.length
+      if (length > bytesMax) throw tooLarge()
+    }
+    return Buffer.concat(pieces)
+  }
+}
+
+/** yauzl refuses absolute names and those with `..` while it lists them. */
+const listEntries = async (zip: ZipFile): Promise<ReadonlyMap<string, Entry>> => {
+  const entries = new Map<string, Entry>()
+  try {
+    for await (const entry of zip.eachEntry()) {
+      if (entries.size >= entriesMax) throw tooLarge()
+      if (entry.fileName.length > nameCharactersMax) throw corrupt()
+      // The first of two with one name counts, as in most programs that write such documents.
+      if (!entry.fileName.endsWith("/") && !entries.has(entry.fileName)) entries.set(entry.fileName, entry)
+    }
+  } catch (error) {
+    throw error instanceof Unreadable ? error : corrupt()
+  }
+  return entries
+}
+
+const checkSizes = (entries: ReadonlyArray<Entry>, archiveBytes: number): void => {
+  let expanded = 0
+  let compressed = 0
+  for (const { compressedSize, uncompressedSize } of entries) {
+    expanded += uncompressedSize
+    compressed += compressedSize
+    if (uncompressedSize > ratioFreeBytes && uncompressedSize > compressedSize * ratioMax) throw tooLarge()
+  }
+  // Entries that share their bytes expand the same bytes many times over.
+  if (expanded > expandedBytesMax || compressed > archiveBytes) throw tooLarge()
+}

@@ -1,0 +1,85 @@
+import { type DocumentBytes, readDocument } from "./DocumentReader.ts"
+import { Unreadable } from "./Unreadable.ts"
+
+/**
+ * The process that reads one document: the bytes come in on the standard input, the answer goes out on the standard output,
+ * and nothing else is read or written. What is in the document can at worst end this process. It is started often, so it
+ * does without Effect, whose loading would take longer than most readings.
+ *
+ * The answer is the length of its head (four bytes, the highest first), the head as JSON, and the text in UTF-8.
+ */
+
+/** Nothing in a document is ever fetched. */
+for (const name of ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"]) {
+  Reflect.deleteProperty(globalThis, name)
+}
+
+const standardInput = (): DocumentBytes => {
+  const pieces: Array<Buffer> = []
+  let length = 0
+  let isEnded = false
+  const input = process.stdin[Symbol.asyncIterator]()
+  const fill = async (bytesWanted: number): Promise<void> => {
+    while (!isEnded && length < bytesWanted) {
+      const { done, value } = await input.next()
+      if (done === true) isEnded = true
+      else if (Buffer.isBuffer(value)) {
+        pieces.push(value)
+        length += value.length
+      }
+    }
+  }
+  const joined = (): Buffer => {
+    const bytes = Buffer.concat(pieces)
+    pieces.splice(0, pieces.length, bytes)
+    return bytes
+  }
+  return {
+    head: async (bytesMax) => {
+      await fill(bytesMax)
+      return joined().subarray(0, bytesMax)
+    },
+    upTo: async (bytesMax) => {
+      await fill(bytesMax + 1)
+      return { bytes: joined().subarray(0, bytesMax), isWhole: length <= bytesMax }
+    }
+  }
+}
+
+const answer = (head: object, text: Buffer): void => {
+  const json = Buffer.from(JSON.stringify(head))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(json.length)
+  // Whatever is still open, or still comes in, doesn't matter any more.
+  process.stdout.write(Buffer.concat([length, json, text]), () => process.exit(0))
+}
+
+const failureOf = (error: unknown) => {
+  if (error instanceof Unreadable) return { status: "failed", reason: error.reason, message: error.message }
+  // A string, a buffer or a stack of calls that would have been too long.
+  if (error instanceof RangeError) {
+    return {
+      status: "failed",
+      reason: "too_large",
+      message: "The file is too large or too complex to be read."
+    }
+  }
+  throw error
+}
+
+const read = async (): Promise<void> => {
+  const [extension = "", textBytesMax = 0, documentBytesMax = 0, pagesMax = 0] = process.argv.slice(2)
+  try {
+    const { text, ...about } = await readDocument(standardInput(), extension, {
+      textBytesMax: Number(textBytesMax),
+      documentBytesMax: Number(documentBytesMax),
+      pagesMax: Number(pagesMax)
+    })
+    const bytes = Buffer.from(text)
+    answer({ status: "text", ...about, textBytes: bytes.length }, bytes)
+  } catch (error) {
+    answer(failureOf(error), Buffer.alloc(0))
+  }
+}
+
+await read()

@@ -1,0 +1,69 @@
+import { Hex } from "effect/encoding"
+import type { Headers } from "effect/http"
+import type { StoredFile } from "../domain/StoredFile.ts"
+
+/** Bytes from `start` (inclusive) to `end` (exclusive). */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+/** What of a file a request wants. */
+export type Wanted =
+  | { readonly kind: "whole" }
+  | { readonly kind: "part"; readonly range: ByteRange }
+  | { readonly kind: "nothing" }
+  | { readonly kind: "beyond" }
+
+const whole: Wanted = { kind: "whole" }
+
+const onePart = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i
+
+/** What a `Range` asks for. A header that can't be read, or that names several ranges, asks for the whole. */
+const wantedByRange = (header: string, bytes: number): Wanted => {
+  const [, first, last] = onePart.exec(header) ?? []
+  if (first === undefined || last === undefined || first + last === "") return whole
+  if (first === "") {
+    if (Number(last) === 0) return { kind: "beyond" }
+    return bytes === 0
+      ? whole
+      : { kind: "part", range: { start: Math.max(0, bytes - Number(last)), end: bytes } }
+  }
+  const start = Number(first)
+  const end = last === "" ? bytes : Math.min(Number(last) + 1, bytes)
+  if (last !== "" && Number(last) < start) return whole
+  return start >= bytes ? { kind: "beyond" } : { kind: "part", range: { start, end } }
+}
+
+/** A file's bytes never change, so their digest names them. */
+export const etagOf = (file: StoredFile): string => `"${Hex.encode(file.sha256)}"`
+
+const names = (header: string, etag: string): boolean =>
+  header.trim() === "*" || header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
+
+/** What a request for a file's content wants. Source: RFC 9110, sections 13 and 14. */
+export const wantedOf = (headers: Headers.Headers, file: StoredFile): Wanted => {
+  const etag = etagOf(file)
+  const known = headers["if-none-match"]
+  if (known !== undefined && names(known, etag)) return { kind: "nothing" }
+  const range = headers["range"]
+  const condition = headers["if-range"]
+  if (range === undefined || (condition !== undefined && condition.trim() !== etag)) return whole
+  return wantedByRange(range, file.bytes)
+}
+
+/** Characters of a name that a download offers; longer headers are refused by some clients. */
+const offeredCharactersMax = 200
+
+const percentEncoded = (character: string): string =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`
+
+/** The name under which a download is to be saved: never a path, and in two spellings. Source: RFC 6266, RFC 8187. */
+export const contentDisposition = (filename: string): string => {
+  const flat = filename.replace(/[/\\]/g, "_").replace(/^\.+$/, "_")
+  // The end of a name tells its kind, so a long one loses its beginning.
+  const offered = flat.slice(-offeredCharactersMax).toWellFormed()
+  const ascii = offered.replace(/[^\x20-\x7e]/g, "_").replace(/["%]/g, "_")
+  const encoded = encodeURIComponent(offered).replace(/['()*]/g, percentEncoded)
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`
+}

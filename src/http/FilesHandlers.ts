@@ -1,0 +1,97 @@
+import { Effect, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { AppConfig } from "../AppConfig.ts"
+import { Api } from "../api/Api.ts"
+import * as Failure from "../api/Failure.ts"
+import { fileList, fileObject } from "../api/FileObject.ts"
+import { pageFilesDefault } from "../api/FilesApi.ts"
+import { CurrentUser } from "../domain/CurrentUser.ts"
+import { FileStore } from "../files/FileStore.ts"
+import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
+import { Drain } from "./Drain.ts"
+import { isEncoded, logFailure, respond, respondTo } from "./ErrorBoundary.ts"
+import { readUpload } from "./UploadBody.ts"
+import type { FileId } from "../domain/Ids.ts"
+
+/** What goes wrong becomes the envelope. */
+const enveloped = <A, E extends Failure.Expected, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.catch(effect, (error) => Effect.as(logFailure(error), respondTo(error)))
+
+/** The content of a file, or the part of it that is asked for. */
+const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerRequest.HttpServerRequest) {
+  const store = yield* FileStore
+  const drain = yield* Drain
+  const { userId } = yield* CurrentUser
+  const file = yield* store.get(userId, id)
+  const wanted = wantedOf(request.headers, file)
+  const headers = { etag: etagOf(file), "accept-ranges": "bytes", "cache-control": "private, no-cache" }
+  if (wanted.kind === "nothing") return HttpServerResponse.empty({ status: 304, headers })
+  if (wanted.kind === "beyond") return respond(Failure.rangeNotSatisfiable(file.bytes))
+  const { end, start } = wanted.kind === "part" ? wanted.range : { start: 0, end: file.bytes }
+  const bytes = yield* store.content(userId, id, { start, end })
+  return HttpServerResponse.stream(Stream.interruptWhen(bytes, drain.cutoff), {
+    status: wanted.kind === "part" ? 206 : 200,
+    contentType: "application/octet-stream",
+    contentLength: end - start,
+    headers: {
+      ...headers,
+      ...(wanted.kind === "part" ? { "content-range": `bytes ${start}-${end - 1}/${file.bytes}` } : {}),
+      "content-disposition": contentDisposition(file.filename),
+      "x-content-type-options": "nosniff"
+    }
+  })
+})
+
+const upload = Effect.fnUntraced(
+  function* (request: HttpServerRequest.HttpServerRequest) {
+    const store = yield* FileStore
+    const drain = yield* Drain
+    const { files, http } = yield* AppConfig
+    const { userId } = yield* CurrentUser
+    if (isEncoded(request)) return respond(Failure.encodedBody)
+    const incoming = yield* readUpload(request, {
+      fileBytesMax: files.fileBytesMax,
+      uploadSeconds: files.uploadSeconds,
+      idleSeconds: http.requestSeconds
+    })
+    return fileObject(yield* Effect.raceFirst(store.upload(userId, incoming), drain.cutoff))
+  },
+  (effect) => Effect.scoped(effect)
+)
+
+export const FilesHandlers = HttpApiBuilder.group(
+  Api,
+  "files",
+  Effect.fn(function* (handlers) {
+    const store = yield* FileStore
+    const services = yield* Effect.context<FileStore | Drain | AppConfig>()
+
+    return handlers
+      .handle("upload", ({ request }) => enveloped(Effect.provideContext(upload(request), services)))
+      .handle("list", ({ query }) =>
+        Effect.gen(function* () {
+          const { userId } = yield* CurrentUser
+          const { limit = pageFilesDefault, order = "desc", ...others } = query
+          const { files, hasMore } = yield* store.list(userId, { ...others, limit, order })
+          return fileList(files, hasMore)
+        }).pipe(enveloped)
+      )
+      .handle("get", ({ params }) =>
+        Effect.gen(function* () {
+          const { userId } = yield* CurrentUser
+          return fileObject(yield* store.get(userId, params.file_id))
+        }).pipe(enveloped)
+      )
+      .handle("delete", ({ params }) =>
+        Effect.gen(function* () {
+          const { userId } = yield* CurrentUser
+          yield* store.delete(userId, params.file_id)
+          return { id: params.file_id, object: "file", deleted: true } as const
+        }).pipe(enveloped)
+      )
+      .handle("content", ({ params, request }) =>
+        enveloped(Effect.provideContext(download(params.file_id, request), services))
+      )
+  })
+)

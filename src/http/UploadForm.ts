@@ -1,0 +1,152 @@
+import type { Headers } from "effect/http"
+import { MultipartParser } from "effect/http"
+import { UploadInvalid } from "../domain/Errors.ts"
+import {
+  cleanFilename,
+  defaultPurpose,
+  filenameCharactersMax,
+  isPurpose,
+  purposeCharactersMax
+} from "../domain/StoredFile.ts"
+
+/** Parts that a form may have. */
+const partsMax = 20
+/** Bytes that may stand around the file: other parts, their headers, and what lies before and after them. */
+export const surroundingBytesMax = 1_048_576
+/** Bytes that the longest purpose may have in UTF-8. */
+const purposeBytesMax = purposeCharactersMax * 3
+
+/** An upload while it is read: the bytes of the file go through, everything else is kept or dropped here. */
+export interface UploadForm {
+  readonly write: (bytes: Uint8Array) => void
+  /** No more bytes will come. */
+  readonly end: () => void
+  /** What is wrong with the form so far. Nothing else counts then. */
+  readonly problem: () => UploadInvalid | null
+  /** `open` from the file's header on, `whole` once all of its bytes were written. */
+  readonly file: () => "awaited" | "open" | "whole"
+  /** The bytes of the file that were written since the last call. */
+  readonly take: () => ReadonlyArray<Uint8Array>
+  /** What the other parts say; to be asked at the end. */
+  readonly about: () => { readonly filename: string; readonly purpose: string }
+}
+
+/** A name between quotes, as browsers and most libraries write it. Source: HTML, multipart form data, escaping. */
+const unquoted = (name: string): string =>
+  name.replaceAll('\\"', '"').replace(/%(?:22|0D|0A)/gi, (escape) => decodeURIComponent(escape))
+
+const nameOf = ({ contentDispositionParameters, filename }: MultipartParser.PartInfo): string => {
+  if (filename === undefined) return ""
+  return contentDispositionParameters["filename*"] === undefined ? unquoted(filename) : filename
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const decoded = (pieces: ReadonlyArray<Uint8Array>): string | null => {
+  try {
+    return utf8.decode(Buffer.concat(pieces))
+  } catch {
+    return null
+  }
+}
+
+const messages: { readonly [Tag in MultipartParser.MultipartError["_tag"]]: string } = {
+  InvalidBoundary: "The content type of the body names no boundary.",
+  BadHeaders: "A part of the body has headers that can't be read.",
+  InvalidDisposition: "A part of the body has no readable `Content-Disposition` with a name.",
+  ReachedLimit: `The body has more than ${partsMax} parts.`,
+  EndNotReached: "The body ends before its last part does."
+}
+
+type PartSink = (chunk: Uint8Array | null) => void
+
+/** Reads a form whose parts may come in any order. Memory is bounded by what is written at a time. */
+export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
+  let problem: UploadInvalid | null = null
+  let file: "awaited" | "open" | "whole" = "awaited"
+  let filename = ""
+  let pieces: Array<Uint8Array> = []
+  let purpose: string | null = null
+  let done = false
+  let written = 0
+  let fileBytes = 0
+
+  const fail = (param: string, message: string) => {
+    if (!done) problem ??= new UploadInvalid({ param, message })
+  }
+
+  const readFile = (info: MultipartParser.PartInfo): PartSink => {
+    filename = nameOf(info)
+    if (filename.length > filenameCharactersMax) {
+      fail("file", `The name of \`file\` has more than ${filenameCharactersMax} characters.`)
+    }
+    file = "open"
+    return (chunk) => {
+      if (chunk === null) {
+        file = "whole"
+      } else if (chunk.length > 0) {
+        fileBytes += chunk.length
+        pieces.push(chunk)
+      }
+    }
+  }
+
+  const readPurpose = (): PartSink => {
+    const kept: Array<Uint8Array> = []
+    let bytes = 0
+    purpose = ""
+    return (chunk) => {
+      if (chunk !== null) {
+        bytes += chunk.length
+        if (bytes <= purposeBytesMax) kept.push(chunk)
+        return
+      }
+      purpose = bytes > purposeBytesMax ? null : decoded(kept)
+      if (purpose === null || !isPurpose(purpose)) {
+        fail("purpose", `\`purpose\` must be 1 to ${purposeCharactersMax} characters.`)
+      }
+    }
+  }
+
+  const sinkFor = (info: MultipartParser.PartInfo): PartSink => {
+    const isRepeated = info.name === "file" ? file !== "awaited" : info.name === "purpose" && purpose !== null
+    if (isRepeated) fail(info.name, `\`${info.name}\` is there more than once.`)
+    if (isRepeated || (info.name !== "file" && info.name !== "purpose")) return () => {}
+    return info.name === "file" ? readFile(info) : readPurpose()
+  }
+
+  const parser = MultipartParser.make({
+    headers,
+    maxParts: partsMax,
+    isFile: () => true,
+    onFile: sinkFor,
+    onField: () => {},
+    onError: (error) => fail("", messages[error._tag]),
+    onDone: () => {
+      if (file === "awaited") fail("file", "`file` is missing.")
+      done = true
+    }
+  })
+
+  return {
+    write: (bytes) => {
+      written += bytes.length
+      if (!done) parser.write(bytes)
+      // What comes after the end counts too.
+      if (written - fileBytes > surroundingBytesMax) {
+        problem ??= new UploadInvalid({ param: "", message: "The body holds too much besides the file." })
+      }
+    },
+    end: () => {
+      if (!done) parser.end()
+    },
+    problem: () => problem,
+    file: () => file,
+    take: () => {
+      const taken = pieces
+      pieces = []
+      return taken
+    },
+    about: () => ({ filename: cleanFilename(filename), purpose: purpose ?? defaultPurpose })
+  }
+}

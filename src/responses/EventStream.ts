@@ -1,0 +1,67 @@
+import { Array as Arr, Cause, Clock, Effect, type Pull, Ref, Stream } from "effect"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import type { ResponseStart } from "../api/ResponseObject.ts"
+import type { DatabaseUnavailable, ModelFailure, TurnLeaseLost } from "../domain/Errors.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import type { OutputItem } from "../domain/Item.ts"
+import * as Events from "./Events.ts"
+import type { Generation } from "./Generation.ts"
+import * as Meter from "./Meter.ts"
+
+/** Why a stream that has begun fails: the terminal `error` event. */
+export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
+
+/** What the events of one response are made from. */
+export interface Delivery {
+  readonly start: ResponseStart
+  readonly generation: Generation
+  /** Stores the turn, whole. */
+  readonly store: (
+    output: ReadonlyArray<OutputItem>
+  ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
+  readonly meter: Ref.Ref<Meter.Meter>
+  readonly nextItemId: () => ItemId
+}
+
+/** Everything of one generation as events; the turn is stored before the terminal one. */
+export const eventsOf = ({
+  generation,
+  meter,
+  nextItemId,
+  start,
+  store
+}: Delivery): Stream.Stream<EventBody, GenerationFailure> =>
+  Stream.suspend(() => {
+    let [state, opening] = Events.begin(start)
+    let done = false
+    const body: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.flatMap(
+      generation.pull,
+      (parts) => {
+        const [next, events] = Events.steps(state, parts, nextItemId)
+        state = next
+        return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+      }
+    )
+    const end = (finished: Events.FinishedState) =>
+      Ref.update(meter, Meter.finished(finished.finish.usage)).pipe(
+        Effect.andThen(store(finished.output)),
+        Effect.andThen(Ref.update(meter, Meter.completed)),
+        Effect.andThen(Clock.currentTimeMillis),
+        Effect.map((now) => Arr.of(Events.complete(finished, now)))
+      )
+    const pull: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.suspend(() => {
+      if (done) return Cause.done()
+      if (Arr.isReadonlyArrayNonEmpty(opening)) {
+        const events = opening
+        opening = []
+        return Effect.succeed(events)
+      }
+      if (!Events.isFinished(state)) return body
+      done = true
+      return end(state)
+    })
+    return Stream.fromPull(Effect.succeed(pull)).pipe(
+      Stream.tapError(() => Ref.update(meter, Meter.failed)),
+      Stream.onExit(() => Ref.update(meter, Meter.wrote(generation.model, state.outputText)))
+    )
+  })

@@ -1,0 +1,167 @@
+import { analyse } from "chardet"
+
+/** Bytes that were read as text, and the charset that they were in, as the Encoding Standard names it. */
+export interface DecodedText {
+  readonly text: string
+  readonly charset: string
+}
+
+/** A charset is guessed from this much of the bytes around the first that isn't ASCII. */
+const sampleBytes = 64 * 1024
+const sampleLeadBytes = 1024
+
+/** So many of a hundred bytes of UTF-8 may be control characters, as in the logs of programs that crashed. */
+const controlPercentMax = 1
+
+/** In other charsets, where every byte means something, it is so many of a thousand. */
+const controlPermilleMax = 1
+
+/** UTF-8 that is broken in places is still UTF-8 while there are so many sound characters to one broken. */
+const soundPerBroken = 10
+
+/** Of one character in UTF-8. */
+const utf8BytesMax = 4
+
+/** A guess of no more than this, of a hundred, only says that a few bytes would be allowed in the charset. */
+const faintConfidence = 10
+
+/** Without a better guess. Every byte means something in it. */
+const fallbackCharset = "windows-1252"
+
+/**
+ * Reads bytes as text: by their byte-order mark, as UTF-8 if they are valid, in the charset that the document declares, as
+ * UTF-16 if they look like it, and else in the charset that their statistics suggest. Null when they aren't text.
+ */
+export const decodeText = (bytes: Uint8Array, declared: string | null = null): DecodedText | null => {
+  const marked = decodeMarked(bytes)
+  if (marked !== null) return marked
+  const controls = countControls(bytes)
+  if (hasIso2022Escape(bytes) && controls === 0) return decodeAs("iso-2022-jp", bytes)
+  if (controls * 100 <= bytes.length * controlPercentMax) {
+    const utf8 = decodeUtf8(bytes)
+    if (utf8 !== null) return utf8
+  }
+  if (controls * 1000 > bytes.length * controlPermilleMax) return decodeUtf16(bytes)
+  return (declared === null ? null : decodeAs(declared, bytes)) ?? decodeAs(guessCharset(bytes), bytes)
+}
+
+const startsWith = (bytes: Uint8Array, ...start: ReadonlyArray<number>): boolean =>
+  start.every((byte, at) => bytes[at] === byte)
+
+const decodeMarked = (bytes: Uint8Array): DecodedText | null => {
+  if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return decodeAs("utf-8", bytes)
+  if (startsWith(bytes, 0xff, 0xfe, 0, 0)) return decodeUtf32(bytes, true)
+  if (startsWith(bytes, 0, 0, 0xfe, 0xff)) return decodeUtf32(bytes, false)
+  if (startsWith(bytes, 0xff, 0xfe)) return decodeAs("utf-16le", bytes)
+  if (startsWith(bytes, 0xfe, 0xff)) return decodeAs("utf-16be", bytes)
+  return null
+}
+
+/** Null for a label that means no charset. */
+const decodeAs = (label: string, bytes: Uint8Array): DecodedText | null => {
+  try {
+    const decoder = new TextDecoder(label)
+    return { text: decoder.decode(bytes), charset: decoder.encoding }
+  } catch {
+    return null
+  }
+}
+
+/** The platform's decoder doesn't know UTF-32. */
+const decodeUtf32 = (bytes: Uint8Array, littleEndian: boolean): DecodedText => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const pieces: Array<string> = []
+  for (let at = 4; at + 4 <= bytes.length; at += 4) {
+    const point = view.getUint32(at, littleEndian)
+    pieces.push(point > 0x10ffff ? "\uFFFD" : String.fromCodePoint(point))
+  }
+  return { text: pieces.join(""), charset: littleEndian ? "utf-32le" : "utf-32be" }
+}
+
+/** Bytes that no text in a charset based on ASCII has, unless something went wrong with it. */
+const isControl = (byte: number): boolean =>
+  byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d && byte !== 0x1b
+
+const countControls = (bytes: Uint8Array): number => {
+  let count = 0
+  for (const byte of bytes) if (isControl(byte)) count++
+  return count
+}
+
+/** In ISO-2022-JP every byte is ASCII, and these sequences switch to Japanese. */
+const hasIso2022Escape = (bytes: Uint8Array): boolean => {
+  const at = bytes.subarray(0, sampleBytes).indexOf(0x1b)
+  return at >= 0 && bytes[at + 1] === 0x24 && (bytes[at + 2] === 0x40 || bytes[at + 2] === 0x42)
+}
+
+const decodeStrictly = (bytes: Uint8Array, isCut: boolean): string | null => {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut })
+  } catch {
+    return null
+  }
+}
+
+const decodeUtf8 = (bytes: Uint8Array): DecodedText | null => {
+  const strict = decodeStrictly(bytes, false)
+  if (strict !== null) return { text: strict, charset: "utf-8" }
+  // The bytes may end in the middle of a character: a long text was cut there, or there are others that are whole.
+  const cut = decodeStrictly(bytes, true)
+  if (cut !== null && (bytes.length > sampleBytes || cut.length < bytes.length - utf8BytesMax)) {
+    return { text: cut, charset: "utf-8" }
+  }
+  const text = new TextDecoder().decode(bytes)
+  let broken = 0
+  let sound = 0
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === 0xfffd) broken++
+    else if (unit > 0x7f) sound++
+  }
+  return broken * soundPerBroken <= sound ? { text, charset: "utf-8" } : null
+}
+
+/** Without a byte-order mark, the order is right that gives spaces, ends of lines and no nonsense. */
+const decodeUtf16 = (bytes: Uint8Array): DecodedText | null => {
+  if (bytes.length % 2 !== 0) return null
+  const sample = bytes.subarray(0, sampleBytes)
+  const [best] = ["utf-16le", "utf-16be"]
+    .map((label) => ({ label, score: utf16Score(new TextDecoder(label).decode(sample)) }))
+    .toSorted((one, other) => other.score - one.score)
+  return best === undefined || best.score <= 0 ? null : decodeAs(best.label, bytes)
+}
+
+const nonsense = /[\p{Cn}\p{Co}\p{Cc}\uFFFD]/u
+const separators = /[\n\r\t \u3000-\u3002]/g
+
+/** Zero where a character occurs that no text has; else how much of it is spaces and the like, or ASCII. */
+const utf16Score = (text: string): number => {
+  if (nonsense.test(text.replace(/[\n\r\t\f]/g, ""))) return 0
+  const plain = text.match(/[ -~]/g)?.length ?? 0
+  return (text.match(separators)?.length ?? 0) + plain
+}
+
+const guessCharset = (bytes: Uint8Array): string => {
+  const first = bytes.findIndex((byte) => byte > 0x7f)
+  const start = Math.max(0, first - sampleLeadBytes)
+  const sample = bytes.subarray(start, start + sampleBytes)
+  const found = analyse(sample).find(
+    ({ confidence, name }) => isKnown(name) && (confidence > faintConfidence || isEastAsian(sample, name))
+  )
+  return found?.name ?? fallbackCharset
+}
+
+/** Whether it would be a text of East Asia, and not one in Latin letters with some odd characters among them. */
+const isEastAsian = (sample: Uint8Array, charset: string): boolean => {
+  const text = decodeAs(charset, sample)?.text ?? ""
+  const characters = text.match(/[\p{Script=Han}\u3041-\u30ff\uac00-\ud7af]/gu)?.length ?? 0
+  return characters > 0 && characters >= (text.match(/[A-Za-z]/g)?.length ?? 0)
+}
+
+const isKnown = (label: string): boolean => {
+  try {
+    return new TextDecoder(label).encoding !== "utf-8"
+  } catch {
+    return false
+  }
+}

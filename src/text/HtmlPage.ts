@@ -1,0 +1,259 @@
+import {
+  blockElements,
+  cellElements,
+  followedElements,
+  impliedEnds,
+  skippedElements,
+  tableElements,
+  textSections,
+  voidElements
+} from "./HtmlElements.ts"
+import { MarkdownDocument } from "./MarkdownDocument.ts"
+
+/** Elements that have an effect inside of each other. What is nested deeper is read as if it weren't there. */
+const depthMax = 200
+const titleCharactersMax = 300
+const urlCharactersMax = 2000
+
+interface Open {
+  readonly name: string
+  readonly end: () => void
+}
+
+export type Attributes = ReadonlyMap<string, string>
+
+const nothing = () => {}
+
+/** The attributes that matter. */
+export const attributeNames: ReadonlySet<string> = new Set([
+  "alt",
+  "aria-hidden",
+  "hidden",
+  "href",
+  "role",
+  "start",
+  "style"
+])
+
+/** What the elements and the text of a page, one after the other, become in Markdown. */
+export class HtmlPage {
+  readonly document: MarkdownDocument
+  private readonly base: string | null
+  private readonly opened: Array<Open> = []
+  /** How many elements of a name were too deep to be followed: so many of their ends mean nothing. */
+  private readonly beyond = new Map<string, number>()
+  /** The ordered lists' next numbers; null for the others. */
+  private readonly lists: Array<number | null> = []
+  private skipped: { readonly name: string; depth: number } | null = null
+  private titleText = ""
+  private isTitle = false
+  private pre = 0
+  /** A line end that comes first in preformatted text isn't part of it. */
+  private isPreFresh = false
+
+  constructor(charactersMax: number, base: string | null) {
+    this.base = base
+    this.document = new MarkdownDocument(charactersMax)
+  }
+
+  get title(): string {
+    return this.titleText.replace(/\s+/g, " ").trim().slice(0, titleCharactersMax).toWellFormed()
+  }
+
+  /** The end of the page ends whatever is open. */
+  end(): void {
+    this.endFrom(0)
+  }
+
+  text(text: string): void {
+    if (this.skipped !== null) return
+    if (this.isTitle) {
+      if (this.titleText.length < titleCharactersMax) this.titleText += text
+    } else if (this.pre > 0) {
+      const lines = text.replace(/\r\n?/g, "\n")
+      this.document.flow.verbatim(this.isPreFresh && lines.startsWith("\n") ? lines.slice(1) : lines)
+      this.isPreFresh = false
+    } else this.document.flow.text(text)
+  }
+
+  /** An element begins; `isWhole` if it has no content, and no end of its own. */
+  begin(name: string, attributes: Attributes, isWhole: boolean): void {
+    const { skipped } = this
+    if (skipped !== null) {
+      if (!isWhole && name === skipped.name) skipped.depth++
+      return
+    }
+    if (this.isSkipped(name, attributes)) {
+      if (!isWhole) this.skipped = { name, depth: 1 }
+      return
+    }
+    this.endImplied(name)
+    if (blockElements.has(name)) this.document.flow.endBlock()
+    if (voidElements.has(name)) return this.beginVoid(name, attributes)
+    if (!followedElements.has(name)) return
+    if (this.opened.length < depthMax) {
+      this.opened.push({ name, end: this.beginFollowed(name, attributes) })
+      if (isWhole) this.finish(name)
+    } else if (!isWhole) this.beyond.set(name, (this.beyond.get(name) ?? 0) + 1)
+  }
+
+  finish(name: string): void {
+    const { skipped } = this
+    if (skipped !== null) {
+      if (name === skipped.name && --skipped.depth === 0) this.skipped = null
+      return
+    }
+    if (name === "br") return this.document.flow.lineBreak()
+    if (blockElements.has(name)) this.document.flow.endBlock()
+    if (!followedElements.has(name)) return
+    const tooDeep = this.beyond.get(name) ?? 0
+    if (tooDeep > 0) {
+      this.beyond.set(name, tooDeep - 1)
+      return
+    }
+    const at = this.opened.findLastIndex((open) => open.name === name)
+    const cell = this.opened.findLastIndex((open) => cellElements.has(open.name))
+    if (at >= 0 && (at >= cell || tableElements.has(name))) this.endFrom(at)
+  }
+
+  private endFrom(at: number): void {
+    while (this.opened.length > at) this.opened.pop()?.end()
+  }
+
+  private endImplied(name: string): void {
+    const implied = impliedEnds.get(name)
+    if (implied === undefined) return
+    const border = this.opened.findLastIndex((open) => implied.within.has(open.name))
+    const at = this.opened.findIndex((open, position) => position > border && implied.ends.has(open.name))
+    if (at >= 0) this.endFrom(at)
+  }
+
+  private isSkipped(name: string, attributes: Attributes): boolean {
+    if (name === "footer") return !this.opened.some((open) => textSections.has(open.name))
+    return (
+      skippedElements.has(name) ||
+      attributes.has("hidden") ||
+      attributes.get("aria-hidden") === "true" ||
+      attributes.get("role") === "navigation" ||
+      /display:\s*none/i.test(attributes.get("style") ?? "")
+    )
+  }
+
+  private beginVoid(name: string, attributes: Attributes): void {
+    const { flow } = this.document
+    if (name === "br") flow.lineBreak()
+    else if (name === "img") flow.text(` ${attributes.get("alt") ?? ""} `)
+    else if (name === "hr") flow.endBlock()
+  }
+
+  /** Begins an element; what it returns ends it. */
+  private beginFollowed(name: string, attributes: Attributes): () => void {
+    if (/^h[1-6]$/.test(name)) {
+      this.document.heading(Number(name.slice(1)))
+      return () => this.document.endHeading()
+    }
+    if (name === "a") return this.beginLink(attributes.get("href"))
+    if (name === "code") return this.beginCode()
+    if (name === "pre") return this.beginPre()
+    if (name === "title") return this.beginTitle()
+    if (name === "blockquote") return this.beginContainer("> ", "> ")
+    if (name === "ul" || name === "ol")
+      return this.beginList(name === "ol", Number(attributes.get("start") ?? 1))
+    if (name === "li") return this.beginItem()
+    if (tableElements.has(name)) return this.beginTablePart(name)
+    return nothing
+  }
+
+  private beginContainer(first: string, rest: string): () => void {
+    const { flow } = this.document
+    flow.endBlock()
+    flow.open(first, rest)
+    return () => {
+      flow.close()
+      flow.endBlock()
+    }
+  }
+
+  private beginLink(href: string | undefined): () => void {
+    const url = href === undefined ? null : linkTarget(href, this.base)
+    if (url === null) return nothing
+    const { flow } = this.document
+    flow.openInline("[")
+    return () => flow.closeInline(`](${url})`)
+  }
+
+  private beginCode(): () => void {
+    if (this.pre > 0) return nothing
+    const { flow } = this.document
+    flow.openInline("`")
+    return () => flow.closeInline("`")
+  }
+
+  private beginPre(): () => void {
+    const { flow } = this.document
+    flow.endBlock()
+    flow.verbatim("```\n")
+    this.pre++
+    this.isPreFresh = true
+    return () => {
+      this.pre--
+      flow.endLine()
+      flow.verbatim("```")
+      flow.endBlock()
+    }
+  }
+
+  private beginTitle(): () => void {
+    this.isTitle = true
+    return () => {
+      this.isTitle = false
+    }
+  }
+
+  private beginList(isOrdered: boolean, start: number): () => void {
+    const { flow } = this.document
+    const ending = this.lists.length > 0 ? () => flow.endLine() : () => flow.endBlock()
+    ending()
+    this.lists.push(isOrdered ? (Number.isSafeInteger(start) ? start : 1) : null)
+    return () => {
+      this.lists.pop()
+      ending()
+    }
+  }
+
+  private beginItem(): () => void {
+    const { flow } = this.document
+    const number = this.lists.at(-1) ?? null
+    const first = number === null ? "- " : `${number}. `
+    if (number !== null) this.lists[this.lists.length - 1] = number + 1
+    flow.endLine()
+    flow.open(first, " ".repeat(first.length))
+    return () => {
+      flow.close()
+      flow.endLine()
+    }
+  }
+
+  private beginTablePart(name: string): () => void {
+    const { document } = this
+    if (name === "table") {
+      document.openTable()
+      return () => document.closeTable()
+    }
+    if (name === "tr") return () => document.closeRow()
+    const lists = this.lists.splice(0)
+    document.openCell()
+    return () => {
+      this.lists.splice(0, this.lists.length, ...lists)
+      document.closeCell()
+    }
+  }
+}
+
+/** The whole address that a link leads to; null where it leads nowhere outside. */
+const linkTarget = (href: string, base: string | null): string | null => {
+  if (href.length > urlCharactersMax || href.startsWith("#")) return null
+  const url = base === null ? URL.parse(href) : URL.parse(href, base)
+  if (url === null || !["http:", "https:", "mailto:"].includes(url.protocol)) return null
+  return url.href.replaceAll("(", "%28").replaceAll(")", "%29")
+}

@@ -1,0 +1,109 @@
+import { Tokenizer, type TokenizerCallbacks } from "htmlparser2"
+import { voidElements } from "./HtmlElements.ts"
+import { attributeNames, HtmlPage } from "./HtmlPage.ts"
+import { TextFull } from "./MarkdownFlow.ts"
+
+export interface HtmlOptions {
+  /** The text is cut there; its UTF-8 is at most three times as long. */
+  readonly charactersMax: number
+  /** Where the page is from: relative links are kept, as whole addresses. Null drops them. */
+  readonly base: string | null
+  /** Whether `<td/>` is a whole element, as in XHTML. */
+  readonly isXhtml: boolean
+}
+
+/** A page as text to read: Markdown, without what runs, decorates or navigates. */
+export interface HtmlText {
+  readonly title: string
+  readonly text: string
+  readonly truncated: boolean
+}
+
+/**
+ * Reads a page in one pass: the time that it takes is proportional to its length, however it is nested. That is why the
+ * tokenizer is used without its parser, whose work grows with the depth.
+ */
+export const readHtml = (html: string, options: HtmlOptions): HtmlText => {
+  const page = new HtmlPage(options.charactersMax, options.base)
+  const tokens = new HtmlTokens(html, page, options.isXhtml)
+  const tokenizer = new Tokenizer({ recognizeSelfClosing: options.isXhtml }, tokens)
+  try {
+    tokenizer.write(html)
+    tokenizer.end()
+    return { title: page.title, text: page.document.toString(), truncated: false }
+  } catch (error) {
+    if (!(error instanceof TextFull)) throw error
+    return { title: page.title, text: page.document.written(), truncated: true }
+  }
+}
+
+const nothing = () => {}
+
+/** What the tokenizer finds, as elements with their attributes. */
+class HtmlTokens implements TokenizerCallbacks {
+  private readonly html: string
+  private readonly page: HtmlPage
+  private readonly isXhtml: boolean
+  private tag = ""
+  private attribute = ""
+  private value = ""
+  private attributes = new Map<string, string>()
+
+  constructor(html: string, page: HtmlPage, isXhtml: boolean) {
+    this.html = html
+    this.page = page
+    this.isXhtml = isXhtml
+  }
+
+  ontext(start: number, end: number): void {
+    this.page.text(this.html.slice(start, end))
+  }
+
+  ontextentity(point: number): void {
+    this.page.text(String.fromCodePoint(point))
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.tag = this.html.slice(start, end).toLowerCase()
+    this.attributes = new Map()
+  }
+
+  onattribname(start: number, end: number): void {
+    const name = this.html.slice(start, end).toLowerCase()
+    this.attribute = attributeNames.has(name) && !this.attributes.has(name) ? name : ""
+    this.value = ""
+  }
+
+  onattribdata(start: number, end: number): void {
+    if (this.attribute !== "") this.value += this.html.slice(start, end)
+  }
+
+  onattribentity(point: number): void {
+    if (this.attribute !== "") this.value += String.fromCodePoint(point)
+  }
+
+  onattribend(): void {
+    if (this.attribute !== "") this.attributes.set(this.attribute, this.value)
+  }
+
+  onopentagend(): void {
+    this.page.begin(this.tag, this.attributes, voidElements.has(this.tag))
+  }
+
+  onselfclosingtag(): void {
+    this.page.begin(this.tag, this.attributes, this.isXhtml || voidElements.has(this.tag))
+  }
+
+  onclosetag(start: number, end: number): void {
+    this.page.finish(this.html.slice(start, end).toLowerCase())
+  }
+
+  onend(): void {
+    this.page.end()
+  }
+
+  oncdata = nothing
+  oncomment = nothing
+  ondeclaration = nothing
+  onprocessinginstruction = nothing
+}

@@ -1,0 +1,212 @@
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import { assert, describe, it as test, layer } from "@effect/vitest"
+import { Effect, Exit, Layer, Redacted, Stream } from "effect"
+import { randomBytes } from "node:crypto"
+import { AppConfig } from "../../../src/AppConfig.ts"
+import { BlobStore } from "../../../src/files/BlobStore.ts"
+import { signatureOf } from "../../support/S3Signature.ts"
+import { S3Server } from "../../support/S3Server.ts"
+import { testConfig } from "../../support/TestConfig.ts"
+import { TestDatabase } from "../../support/TestDatabase.ts"
+import { Ground, quickLimits, quickS3, read, s3Store, streamOf } from "./Stores.ts"
+
+const { partBytes, retriesMax } = quickLimits
+const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+describe("The server that checks", () => {
+  test("agrees with the example that Amazon publishes", () => {
+    const signature = signatureOf(
+      {
+        method: "GET",
+        target: "/test.txt",
+        headers: {
+          host: "examplebucket.s3.amazonaws.com",
+          range: "bytes=0-9",
+          "x-amz-content-sha256": emptySha256,
+          "x-amz-date": "20130524T000000Z"
+        },
+        signedHeaders: ["host", "range", "x-amz-content-sha256", "x-amz-date"]
+      },
+      {
+        accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+        secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        region: "us-east-1"
+      }
+    )
+    assert.strictEqual(signature, "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41")
+  })
+})
+
+layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
+  const methods = Effect.map(
+    Effect.flatMap(S3Server, ({ seen }) => seen),
+    ({ requests }) => requests.map((request) => request.split(" ")[0])
+  )
+
+  it.effect("uploads in one request what fits into one part, and in parts what doesn't", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      for (const [size, expected] of [
+        [0, ["PUT"]],
+        [partBytes, ["PUT"]],
+        [partBytes + 1, ["POST", "PUT", "PUT", "POST"]],
+        [3 * partBytes, ["POST", "PUT", "PUT", "PUT", "POST"]]
+      ] as const) {
+        yield* server.off
+        yield* store.put(streamOf(randomBytes(size)))
+        assert.deepStrictEqual(yield* methods, [...expected], `${size} bytes`)
+      }
+    })
+  )
+
+  it.effect("goes on reading where the connection broke", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      const bytes = randomBytes(200_000)
+      const { key } = yield* store.put(streamOf(bytes))
+      for (const fault of ["cut within", "stall within"] as const) {
+        yield* server.failRequest(1, fault, retriesMax)
+        assert.deepStrictEqual(yield* read(store.get(key)), bytes, fault)
+        assert.strictEqual((yield* server.seen).requests.length, retriesMax + 1)
+        yield* server.failRequest(1, fault, 1)
+        assert.deepStrictEqual(
+          yield* read(store.get(key, { start: 5, end: 150_000 })),
+          bytes.subarray(5, 150_000)
+        )
+        yield* server.failRequest(1, fault, Infinity)
+        assert.strictEqual((yield* Effect.flip(read(store.get(key))))._tag, "StorageFailed")
+        yield* server.off
+      }
+    })
+  )
+
+  it.effect("doesn't take less than it asked for, whatever the server calls its length", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      const { key } = yield* store.put(streamOf(randomBytes(1_000)))
+      yield* server.failRequest(1, "short")
+      const error = yield* Effect.flip(read(store.get(key, { start: 0, end: 1_000 })))
+      yield* server.off
+      assert.match(String(error.cause), /500 of 1000 bytes/)
+    })
+  )
+
+  it.effect("waits for no answer for longer than its limit, and asks only so often", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      yield* server.failRequest(1, "SlowDown", Infinity)
+      const exit = yield* Effect.exit(Stream.runDrain(store.olderThan(0)))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual((yield* server.seen).requests.length, retriesMax + 1)
+      yield* server.failRequest(1, "stall", Infinity)
+      const error = yield* Effect.flip(store.sweepLeftovers(0))
+      assert.match(String(error.cause), /No answer within/)
+      assert.strictEqual((yield* server.seen).requests.length, retriesMax + 1)
+      yield* server.off
+    })
+  )
+
+  it.effect("asks only once where the answer won't change", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      const { key } = yield* store.put(streamOf(randomBytes(10)))
+      yield* store.remove(key)
+      yield* server.off
+      yield* Effect.flip(read(store.get(key)))
+      assert.strictEqual((yield* server.seen).requests.length, 1)
+    })
+  )
+
+  for (const fault of ["500", "SlowDown", "cut before", "cut after", "stall"] as const) {
+    it.effect(`leaves what the sweep finds when the store goes away for good (${fault})`, () =>
+      Effect.gen(function* () {
+        const server = yield* S3Server
+        const store = yield* BlobStore
+        const ground = yield* Ground
+        // A server that hangs costs time, so only a few of the steps are tried.
+        for (const n of fault === "stall" ? [1] : [1, 2, 3, 4, 5]) {
+          const before = yield* ground.look
+          yield* server.failRequest(n, fault, Infinity)
+          const exit = yield* Effect.exit(store.put(streamOf(randomBytes(2 * partBytes + 1))))
+          const { failed } = yield* server.seen
+          yield* server.off
+          if (!failed) break
+          if (Exit.isFailure(exit)) assert.include(String(exit.cause), "StorageFailed")
+          // What could not be cleaned up at once has a key that nobody was given, or none yet.
+          assert.isAtMost((yield* ground.look).blobs - before.blobs, 1)
+          yield* store.sweepLeftovers(0)
+          yield* Effect.forEach(yield* Stream.runCollect(store.olderThan(0)), store.remove)
+          assert.deepStrictEqual(yield* ground.look, { blobs: 0, leftovers: 0 }, `${n}`)
+        }
+      })
+    )
+  }
+
+  it.effect("leaves alone what others keep in the bucket", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      const { prefix } = server.bucket
+      yield* server.place("theirs")
+      yield* server.place(`${prefix}theirs.txt`)
+      yield* server.begin("their-upload")
+      yield* server.begin(`${prefix}their-upload`)
+      const { key } = yield* store.put(streamOf(randomBytes(10)))
+      yield* server.age(3_600_000)
+      assert.deepStrictEqual(yield* Stream.runCollect(store.olderThan("1 minute")), [key])
+      yield* store.sweepLeftovers("1 minute")
+      assert.strictEqual(server.uploads.size, 2)
+      yield* store.remove(key)
+    })
+  )
+
+  it.effect("signs every request so that a server takes it", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      assert.isEmpty(server.unsigned)
+      const { dataDir } = yield* AppConfig
+      const wrong = { ...server.bucket, secretAccessKey: Redacted.make("wrong") }
+      const config = Layer.succeed(AppConfig, testConfig({ dataDir, files: { store: "s3", s3: wrong } }))
+      const store = yield* Effect.provide(BlobStore, Layer.fresh(quickS3).pipe(Layer.provide(config)))
+      yield* server.off
+      const error = yield* Effect.flip(store.put(streamOf(randomBytes(10))))
+      assert.match(String(error.cause), /403.*SignatureDoesNotMatch/)
+      assert.include(server.unsigned, "SignatureDoesNotMatch")
+      assert.notInclude(JSON.stringify(error), "wrong")
+    })
+  )
+})
+
+const inProduction = BlobStore.layer.pipe(
+  Layer.provide(
+    Layer.effect(
+      AppConfig,
+      Effect.map(S3Server, ({ bucket }) => testConfig({ files: { store: "s3", s3: bucket } }))
+    )
+  ),
+  Layer.provideMerge(
+    Layer.mergeAll(S3Server.layer(), TestDatabase.layer, NodeServices.layer, NodeCrypto.layer)
+  ),
+  Layer.orDie
+)
+
+layer(inProduction, { excludeTestServices: true })("S3Blobs with the service's own limits", (it) => {
+  it.effect("has parts that are as large as S3 demands", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const store = yield* BlobStore
+      const bytes = randomBytes(17 * 1024 * 1024)
+      const { key } = yield* store.put(streamOf(bytes))
+      assert.deepStrictEqual(
+        (yield* server.seen).requests.map((request) => request.split(" ")[0]),
+        ["POST", "PUT", "PUT", "PUT", "POST"]
+      )
+      assert.isTrue((yield* read(store.get(key))).equals(bytes))
+    })
+  )
+})

@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { beginningWithin, estimateTokens } from "../../src/domain/Tokens.ts"
+import { fairShares } from "../../src/responses/FileParts.ts"
+
+const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5_000 }))
+
+describe("fairShares", () => {
+  it.effect.prop(
+    "gives nobody more than it needs, uses the room, and favours nobody",
+    [Schema.Array(Tokens), Tokens],
+    ([needs, room]) =>
+      Effect.sync(() => {
+        const shares = fairShares(needs, room)
+        const sum = (all: ReadonlyArray<number>) => all.reduce((total, one) => total + one, 0)
+        assert.isAtMost(sum(shares), room)
+        assert.isAtLeast(sum(shares), Math.min(room, sum(needs)) - needs.length)
+        const largest = Math.max(0, ...shares)
+        for (const [index, share] of shares.entries()) {
+          assert.isAtMost(share, needs[index] ?? 0)
+          // Who got less than another one needed no more, but for the rounding.
+          if (share < largest - 1) assert.strictEqual(share, needs[index])
+        }
+      })
+  )
+})
+
+describe("beginningWithin", () => {
+  const Units = Schema.Array(Schema.Union([Schema.Literals([0x61, 0xe9, 0x4e2d]), Schema.Literal(0x1f600)]))
+  it.effect.prop(
+    "is the longest beginning that fits, and well-formed",
+    [Units, Tokens],
+    ([points, tokensMax]) =>
+      Effect.sync(() => {
+        const text = String.fromCodePoint(...points)
+        const kept = beginningWithin(text, tokensMax % 50)
+        assert.isTrue(text.startsWith(kept))
+        assert.isTrue(kept.isWellFormed())
+        assert.isAtMost(estimateTokens(kept), tokensMax % 50)
+        const next = text.slice(0, kept.length + 2)
+        if (next.length > kept.length + 1) assert.isAbove(estimateTokens(next), tokensMax % 50)
+      })
+  )
+})
