@@ -104,6 +104,9 @@ const noServer = (url: string): CliFailure =>
     message: `No server answers at ${url}. Start it with \`npm start\`, or set PARLEY_URL to where it is.`
   })
 
+/** The connection failed, or a body that was being sent did. */
+const unansweredTags: ReadonlySet<string> = new Set(["TransportError", "EncodeError"])
+
 /** What went wrong between here and the server, as the person at the terminal can act on it. */
 const explain =
   (url: string, from: string, unanswered: (url: string) => CliFailure) =>
@@ -115,7 +118,7 @@ const explain =
           code === "invalid_admin_key" ? `The server at ${url} refuses the admin key of ${from}.` : message
       })
     }
-    if (HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError") {
+    if (HttpClientError.isHttpClientError(error) && unansweredTags.has(error.reason._tag)) {
       return unanswered(url)
     }
     const status = HttpClientError.isHttpClientError(error) ? error.response?.status : undefined
@@ -170,7 +173,7 @@ export const sendToServer = Effect.fnUntraced(function* <A, E>(
       sent += piece.length
       return onBytes(piece.length)
     }),
-    // To the client, this looks like a connection that broke.
+    // The client only tells that the body failed.
     Stream.tapError((failure) =>
       Effect.sync(() => {
         unreadable = failure

@@ -1,3 +1,4 @@
+import { NodeHttpClient } from "@effect/platform-node"
 import { DateTime, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import type { FileObject } from "../../api/FileObject.ts"
@@ -119,7 +120,11 @@ const uploadFile = Command.make(
       () => `Stored "${printable(stored.filename)}" as ${stored.id}. ${outcome(stored)}`
     )
   })
-).pipe(Command.withDescription("Upload a file for a user"))
+).pipe(
+  Command.withDescription("Upload a file for a user"),
+  // `fetch` keeps every piece of a body that it has sent, until the end.
+  Command.provide(NodeHttpClient.layerNodeHttp)
+)
 
 export const fileCommand = Command.make("file").pipe(
   Command.withDescription("Files"),
