@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -86,6 +87,13 @@ const selfCheck = async (bench: Bench): Promise<boolean> => {
   return checks.every((check) => check.held)
 }
 
+/** What is measured is what the sources say now. */
+const build = (): string => {
+  const { status } = spawnSync(process.execPath, [program("../run.mjs"), "build"], { stdio: "inherit" })
+  if (status !== 0) throw new Error("the build failed")
+  return program("../../dist/main.js")
+}
+
 const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> => {
   const { directory, fleet, options, upstreamPort } = bench
   if (options.target !== null) {
@@ -99,9 +107,11 @@ const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> =>
     }
     return new OtherServer(target, options.pid)
   }
-  if (!existsSync(options.entry))
-    throw new Error(`${options.entry} is not there: run \`npm run build\` first`)
-  const server = new OwnServer(fleet, parleyRecipe(options, upstreamPort, directory))
+  const entry = options.entry ?? build()
+  const server = new OwnServer(
+    fleet,
+    parleyRecipe({ entry, profile: options.profile, upstreamPort, directory })
+  )
   await server.start()
   return server
 }

@@ -1,6 +1,5 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import type { OpenTurn, StoredTurn } from "../domain/Conversation.ts"
@@ -9,6 +8,7 @@ import type { ConversationBusy, DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
 import type { StoredItem } from "../domain/Item.ts"
 import { inRealTime } from "../sql/inRealTime.ts"
+import { pooledRandomLayer } from "../PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeHeldTurns } from "./HeldTurns.ts"
 import { makeLeaseTable } from "./LeaseTable.ts"
@@ -142,5 +142,5 @@ export class Conversations extends Context.Service<
 
       return { create, open, history, commit, lost, ofResponse, items }
     })
-  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+  ).pipe(Layer.provide(pooledRandomLayer))
 }
