@@ -9,15 +9,19 @@ const makePool = () => {
   const pool = new Uint8Array(poolBytes)
   let used = poolBytes
   return (size: number): Uint8Array => {
-    if (size > poolBytes) return crypto.getRandomValues(new Uint8Array(size))
-    if (used + size > poolBytes) {
-      crypto.getRandomValues(pool)
-      used = 0
+    const bytes = new Uint8Array(size)
+    for (let filled = 0; filled < size;) {
+      if (used === poolBytes) {
+        crypto.getRandomValues(pool)
+        used = 0
+      }
+      const count = Math.min(size - filled, poolBytes - used)
+      bytes.set(pool.subarray(used, used + count), filled)
+      // What was given away is not kept.
+      pool.fill(0, used, used + count)
+      used += count
+      filled += count
     }
-    const bytes = pool.slice(used, used + size)
-    // What was given away is not kept.
-    pool.fill(0, used, used + size)
-    used += size
     return bytes
   }
 }
