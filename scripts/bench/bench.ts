@@ -154,11 +154,15 @@ const main = async (options: Options): Promise<boolean> => {
   const fleet = new Fleet(directory, coresToUse(options.pin))
   // Registered after the fleet's own last resort, so that nobody writes here any more.
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
+  let leaving = false
   const leave = (exitCode: number): void => {
+    // The terminal and npm may both send the signal; the second one must not cut the clearing up short.
+    if (leaving) return
+    leaving = true
     void fleet.stopAll().finally(() => process.exit(exitCode))
   }
-  process.once("SIGINT", () => leave(130))
-  process.once("SIGTERM", () => leave(143))
+  process.on("SIGINT", () => leave(130))
+  process.on("SIGTERM", () => leave(143))
   try {
     const upstreamPort = await startUpstream(fleet, options.upstreamPort)
     const loader = await Loader.start(fleet)
