@@ -24,6 +24,7 @@ import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
 import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
 import { Router } from "./models/Router.ts"
+import { pooledRandomLayer } from "./PooledRandom.ts"
 import { Responses } from "./responses/Responses.ts"
 import { Database } from "./sql/Database.ts"
 import { layerMigrations } from "./sql/Migrations.ts"
@@ -70,5 +71,5 @@ export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),
   Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer)),
-  Layer.provide(NodeCrypto.layer)
+  Layer.provide(Layer.provideMerge(pooledRandomLayer, NodeCrypto.layer))
 )

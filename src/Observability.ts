@@ -12,7 +12,9 @@ export const ObservabilityLayer = Layer.unwrap(
     Effect.succeed(
       Layer.mergeAll(
         Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
-        Layer.succeed(References.MinimumLogLevel, levels[logLevel])
+        Layer.succeed(References.MinimumLogLevel, levels[logLevel]),
+        // Nothing takes the spans yet, and making them would cost every request a part of its time.
+        Layer.succeed(References.TracerEnabled, false)
       )
     )
   )

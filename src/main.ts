@@ -54,7 +54,14 @@ const isConfigurationProblem = (error: unknown): boolean =>
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const expected = cause.reasons.every((reason) => reason._tag === "Fail")
-  return expected && Predicate.hasProperty(error, "message") ? String(error.message) : Cause.pretty(cause)
+  return expected ? messageOf(error) : Cause.pretty(cause)
+}
+
+/** The words of an error, or of what caused it where it has none itself, such as a port that is taken. */
+const messageOf = (error: unknown): string => {
+  if (!Predicate.hasProperty(error, "message")) return String(error)
+  const message = String(error.message)
+  return message === "" && Predicate.hasProperty(error, "cause") ? messageOf(error.cause) : message
 }
 
 const teardown: Runtime.Teardown = (exit, onExit) => {

@@ -6,6 +6,7 @@ const serviceRooms = ["auth", "usage", "conversations", "files", "retrieval", "m
 
 /** Files directly in src that settings come from; everything above the contract may use them. */
 const ground = [
+  "src/PooledRandom.ts",
   "src/AppConfig.ts",
   "src/Setting.ts",
   "src/Settings.ts",

@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -86,6 +87,13 @@ const selfCheck = async (bench: Bench): Promise<boolean> => {
   return checks.every((check) => check.held)
 }
 
+/** What is measured is what the sources say now. */
+const build = (): string => {
+  const { status } = spawnSync(process.execPath, [program("../run.mjs"), "build"], { stdio: "inherit" })
+  if (status !== 0) throw new Error("the build failed")
+  return program("../../dist/main.js")
+}
+
 const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> => {
   const { directory, fleet, options, upstreamPort } = bench
   if (options.target !== null) {
@@ -99,9 +107,11 @@ const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> =>
     }
     return new OtherServer(target, options.pid)
   }
-  if (!existsSync(options.entry))
-    throw new Error(`${options.entry} is not there: run \`npm run build\` first`)
-  const server = new OwnServer(fleet, parleyRecipe(options, upstreamPort, directory))
+  const entry = options.entry ?? build()
+  const server = new OwnServer(
+    fleet,
+    parleyRecipe({ entry, profile: options.profile, upstreamPort, directory })
+  )
   await server.start()
   return server
 }
@@ -144,11 +154,15 @@ const main = async (options: Options): Promise<boolean> => {
   const fleet = new Fleet(directory, coresToUse(options.pin))
   // Registered after the fleet's own last resort, so that nobody writes here any more.
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
+  let leaving = false
   const leave = (exitCode: number): void => {
+    // The terminal and npm may both send the signal; the second one must not cut the clearing up short.
+    if (leaving) return
+    leaving = true
     void fleet.stopAll().finally(() => process.exit(exitCode))
   }
-  process.once("SIGINT", () => leave(130))
-  process.once("SIGTERM", () => leave(143))
+  process.on("SIGINT", () => leave(130))
+  process.on("SIGTERM", () => leave(143))
   try {
     const upstreamPort = await startUpstream(fleet, options.upstreamPort)
     const loader = await Loader.start(fleet)

@@ -12,7 +12,8 @@ export interface Options {
   readonly strict: boolean
   readonly waitSeconds: number
   readonly selfCheck: boolean
-  readonly entry: string
+  /** The program to measure; null builds and measures the one of this checkout. */
+  readonly entry: string | null
   readonly profile: string | null
   readonly streams: number | null
   /** Words for the raw translator, for instance `fold=1`. */
@@ -38,7 +39,7 @@ export const help = `Measures Parley beside a plain node:http translator (raw), 
   --out FILE        writes all samples as JSON
   --wait SECONDS    before each run, for others on this machine to become quiet, at most (20)
   --strict          exit code 1 also when a figure misses its bound
-  --entry FILE      the program to measure (dist/main.js)
+  --entry FILE      the program to measure, instead of building dist/main.js
   --profile DIR     writes a V8 processor profile of that program there (not for figures: it costs time)
   --raw WORDS       words for raw.ts, for instance fold=1: JSON answers from a stream
   --no-pin          leave the servers on all processors, even where taskset exists
@@ -95,7 +96,7 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
     strict: values.strict,
     waitSeconds: values.wait === undefined ? 20 : wholeNumber("wait", values.wait),
     selfCheck: values["self-check"],
-    entry: values.entry ?? new URL("../../dist/main.js", import.meta.url).pathname,
+    entry: values.entry ?? null,
     profile: values.profile ?? null,
     streams: values.streams === undefined ? null : wholeNumber("streams", values.streams),
     raw: values.raw.split(" ").filter((word) => word !== ""),

@@ -3,7 +3,6 @@ import { mkdtempSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Redacted } from "effect"
 import { fromBytes, keyPrefix } from "../../src/auth/KeyToken.ts"
-import type { Options } from "./options.ts"
 import { commandWords, descendants } from "./procfs.ts"
 import type { Recipe } from "./server.ts"
 
@@ -11,8 +10,16 @@ import type { Recipe } from "./server.ts"
 
 const graceSeconds = 2
 
-export const parleyRecipe = (options: Options, upstreamPort: number, directory: string): Recipe => {
-  const { entry, profile } = options
+export interface ParleyOptions {
+  readonly entry: string
+  /** Where to write a processor profile; null for none. */
+  readonly profile: string | null
+  readonly upstreamPort: number
+  /** For the data of the run. */
+  readonly directory: string
+}
+
+export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: ParleyOptions): Recipe => {
   const profiling =
     profile === null ? [] : ["--cpu-prof", "--cpu-prof-interval=500", `--cpu-prof-dir=${resolve(profile)}`]
   const key = Redacted.value(fromBytes(keyPrefix, randomBytes(24)))

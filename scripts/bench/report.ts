@@ -1,3 +1,4 @@
+import { othersMax } from "./quiet.ts"
 import { median } from "./statistics.ts"
 import type { Figure, Measured } from "./figures.ts"
 
@@ -27,7 +28,8 @@ export interface Result {
   readonly must: number
   readonly aim: number
   readonly bound: "ratio" | "value"
-  readonly verdict: "aim" | "must" | "missed" | "failed" | "unknown"
+  /** `disturbed` when others kept the machine so busy that the figure says nothing. */
+  readonly verdict: "aim" | "must" | "missed" | "disturbed" | "failed" | "unknown"
   readonly failure: string | null
   readonly samples: { readonly measured: ReadonlyArray<number>; readonly reference: ReadonlyArray<number> }
 }
@@ -43,6 +45,7 @@ export const resultOf = (row: Row): Result => {
   const verdict = (): Result["verdict"] => {
     if (row.failure !== null) return "failed"
     if (Number.isNaN(judged)) return "unknown"
+    if (row.others > othersMax) return "disturbed"
     return judged <= figure.aim ? "aim" : judged <= figure.must ? "must" : "missed"
   }
   return {

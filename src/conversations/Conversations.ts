@@ -1,6 +1,5 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import type { OpenTurn, StoredTurn } from "../domain/Conversation.ts"
@@ -8,6 +7,8 @@ import { ConversationNotFound, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationBusy, DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
 import type { StoredItem } from "../domain/Item.ts"
+import { inRealTime } from "../sql/inRealTime.ts"
+import { pooledRandomLayer } from "../PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeHeldTurns } from "./HeldTurns.ts"
 import { makeLeaseTable } from "./LeaseTable.ts"
@@ -19,7 +20,10 @@ import { sweepUnusedConversations } from "./UnusedConversations.ts"
 export type { CommitTurn } from "./TurnTable.ts"
 
 /** How long a commit is repeated while the database is away, before the answer counts as lost. */
-const commitSeconds = 10
+const commitSeconds = 5
+const commitRetries = Schedule.spaced("250 millis").pipe(
+  Schedule.upTo({ duration: `${commitSeconds} seconds` })
+)
 
 /**
  * The conversations, and the right to add a turn to one. That right is a lease in the database: one holder at a time
@@ -108,9 +112,8 @@ export class Conversations extends Context.Service<
         const stored = yield* turns.commit(turn, content).pipe(
           orUnavailable,
           // A lost answer leaves open whether the turn is there; asking again finds out, or stores it.
-          Effect.retry(
-            Schedule.spaced("250 millis").pipe(Schedule.upTo({ duration: `${commitSeconds} seconds` }))
-          )
+          Effect.retry(commitRetries),
+          inRealTime
         )
         if (!stored) return yield* new TurnLeaseLost()
       })
@@ -139,5 +142,5 @@ export class Conversations extends Context.Service<
 
       return { create, open, history, commit, lost, ofResponse, items }
     })
-  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+  ).pipe(Layer.provide(pooledRandomLayer))
 }

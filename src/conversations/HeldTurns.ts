@@ -4,6 +4,7 @@ import type { OpenTurn } from "../domain/Conversation.ts"
 import { TurnLeaseLost } from "../domain/Errors.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
+import { inRealTime } from "../sql/inRealTime.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { LeaseTable } from "./LeaseTable.ts"
 
@@ -43,7 +44,10 @@ export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.monotonic
   Number(nanos / 1_000_000n)
 )
 
-/** Renews the leases of all turns that this process holds, together, for as long as the scope is open. */
+/**
+ * Renews the leases of all turns that this process holds, together, for as long as the scope is open. Leases end by the
+ * clock of the database, so this goes by the real clock too.
+ */
 export const makeHeldTurns = Effect.fnUntraced(function* (leases: LeaseTable, leaseSeconds: number) {
   const held = new Map<ConversationId, HeldTurn>()
   const leaseMillis = leaseSeconds * 1000
@@ -88,20 +92,20 @@ export const makeHeldTurns = Effect.fnUntraced(function* (leases: LeaseTable, le
       }
       yield* Effect.sleep(renewed ? beatMillis : Math.min(retrySeconds * 1000, beatMillis))
     }
-  }).pipe(Effect.forkScoped)
+  }).pipe(inRealTime, Effect.forkScoped)
 
   const release = ({ state, stored, turn }: HeldTurn) =>
     Effect.gen(function* () {
       // A row that is still being written is waited for; otherwise its lease would stay until it ends by itself.
       if (stored !== null) yield* Effect.exit(Deferred.await(stored))
       if (state !== "committed") yield* leases.release(turn)
-    }).pipe(orUnavailable, Effect.timeoutOption(`${releaseSeconds} seconds`), Effect.ignore)
+    }).pipe(orUnavailable, Effect.timeoutOption(`${releaseSeconds} seconds`), Effect.ignore, inRealTime)
 
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
     Effect.acquireRelease(
       Effect.gen(function* () {
         const lost = yield* Deferred.make<never, TurnLeaseLost>()
-        const renewedAt = yield* monotonicMillis
+        const renewedAt = yield* inRealTime(monotonicMillis)
         const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, state: "open" }
         held.set(turn.conversationId, entry)
         return entry

@@ -18,8 +18,8 @@ const aiSdk = "ai-sdk"
  */
 export const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
   if (stream != null) return stream
-  if (headers["user-agent"]?.includes(aiSdk)) return false
   const types = (headers["accept"] ?? "").toLowerCase()
+  if (headers["user-agent"]?.includes(aiSdk) && !types.includes("text/event-stream")) return false
   return !types.includes("application/json") || types.includes("text/event-stream") || types.includes("*/*")
 }
 
@@ -33,7 +33,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
 
     return handlers.handle("create", ({ payload, request }) =>
       Effect.gen(function* () {
-        const begun = yield* responses.create(payload)
+        const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
         const headers = { "x-conversation-id": begun.conversationId }
         if (wantsStream(payload.stream, request.headers)) {
           return yield* streamResponse(begun.events, { headers, keepaliveSeconds: stream.keepaliveSeconds })

@@ -14,6 +14,9 @@ const graceSeconds = 5
 /** How long a connection stays open between two requests. */
 const keepAliveSeconds = 65
 
+/** How often Node looks for requests that are past their time; by itself it would look every 30 seconds. */
+const checkSeconds = 1
+
 /** Streams are ended by the drain before the server closes; this bounds whatever is left. */
 const closeSeconds = 2
 
@@ -44,6 +47,7 @@ export const ServerLayer = Layer.unwrap(
           headersTimeout: http.headersSeconds * 1000,
           requestTimeout: (Math.max(http.requestSeconds, files.uploadSeconds) + graceSeconds) * 1000,
           keepAliveTimeout: keepAliveSeconds * 1000,
+          connectionsCheckingInterval: checkSeconds * 1000,
           noDelay: true
         }),
       { host: http.host, port: http.port, gracefulShutdownTimeout: Duration.seconds(closeSeconds) }

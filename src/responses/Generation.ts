@@ -1,4 +1,15 @@
-import { type Array as Arr, Duration, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
+import {
+  type Array as Arr,
+  Channel,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Option,
+  Pull,
+  Scope,
+  Stream
+} from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
@@ -41,7 +52,8 @@ const failureOf = (attempt: Attempt, reason: "no_finish" | "malformed", detail: 
 /** The first parts of one attempt. Its stream lives in a scope of its own, closed at once when it fails. */
 const openFlow = Effect.fnUntraced(function* (attempt: Attempt, scope: Scope.Scope) {
   const own = yield* Scope.fork(scope)
-  const pull = yield* Stream.toPull(attempt.stream(attempt.request)).pipe(Scope.provide(own))
+  // Stream.toPull would merge the whole context at every pull.
+  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request)), own)
   return yield* pull.pipe(
     Effect.map((first): Flow => ({ first, pull })),
     Pull.catchDone(() => Effect.fail(failureOf(attempt, "no_finish", "the stream ended before any output"))),

@@ -1,10 +1,10 @@
-import type { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted, Schedule, Schema, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
-import type { SqlClient, SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
-import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
+import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
 import { startEmbeddedPostgres } from "./EmbeddedPostgres.ts"
 import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
@@ -37,7 +37,7 @@ export class Database extends Context.Service<
   static readonly layerAddress = (
     address: DatabaseAddress,
     limits: ClientLimits
-  ): Layer.Layer<Database | SqlClient.SqlClient | PgClient.PgClient, DatabaseUnreachable> =>
+  ): Layer.Layer<Database | SqlClient.SqlClient, DatabaseUnreachable> =>
     Layer.effectContext(
       Effect.gen(function* () {
         const client = yield* makeDatabaseClient(address, limits).pipe(Effect.mapError(unreachable(address)))
@@ -51,7 +51,10 @@ export class Database extends Context.Service<
           Effect.mapError(unreachable(address)),
           inRealTime
         )
-        const ping = client`SELECT 1`.pipe(
+        const scope = yield* Scope.Scope
+        // A statement that hangs takes seconds to be given up, which nobody who asks for readiness should wait for.
+        const ping = Effect.forkIn(client`SELECT 1`, scope).pipe(
+          Effect.flatMap(Fiber.join),
           Effect.timeoutOrElse({
             duration: `${pingSeconds} seconds`,
             orElse: () => Effect.fail(new DatabaseUnavailable({ cause: new Error("The ping took too long") }))
@@ -60,12 +63,12 @@ export class Database extends Context.Service<
           Effect.asVoid,
           inRealTime
         )
-        return Context.add(clientContext(client), Database, { ping, address })
+        return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Database, { ping, address }))
       })
     ).pipe(Layer.provide(Reactivity.layer))
 
   static readonly layer: Layer.Layer<
-    Database | SqlClient.SqlClient | PgClient.PgClient,
+    Database | SqlClient.SqlClient,
     DatabaseUnreachable | DataDirectoryInUse | EmbeddedPostgresFailed,
     AppConfig
   > = Layer.unwrap(

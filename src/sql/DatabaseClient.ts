@@ -1,6 +1,6 @@
-import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Predicate, Redacted, String } from "effect"
-import type { Scope } from "effect"
+import { PgClient, PgPool } from "@effect/sql-pg"
+import type { PgConnection } from "@effect/sql-pg"
+import { Effect, identity, Predicate, Redacted, Stream, String } from "effect"
 import { SqlClient, SqlError, Statement } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { readFileSync } from "node:fs"
@@ -27,7 +27,7 @@ const idleInTransactionSeconds = 30
 const statementGraceSeconds = 1
 const keepAliveSeconds = 30
 
-const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgClient.PgPoolConfig => ({
+const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Config => ({
   ...("url" in address ? { url: address.url, ssl: sslOf(address.url) } : address),
   maxConnections: limits.connectionsMax,
   idleTimeout: `${idleSeconds} seconds`,
@@ -39,11 +39,7 @@ const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgClient.Pg
     idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
     jit: "off",
     timezone: "UTC"
-  },
-  transformResultNames: String.snakeToCamel,
-  transformQueryNames: String.camelToSnake,
-  // What is inside a json column is data, not names of ours.
-  transformJson: false
+  }
 })
 
 /**
@@ -62,110 +58,143 @@ const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
 
 /**
  * A pool of connections in which no one waits without end: for a connection at most `connectSeconds`, for a statement
- * at most `statementSeconds`, which the server enforces and which is enforced here when the server hangs.
+ * at most `statementSeconds`, which the server enforces and which is enforced here when the server hangs. Names of
+ * columns are camelCase on this side. `decorate` is put around every connection.
  */
 export const makeDatabaseClient = Effect.fnUntraced(function* (
   address: DatabaseAddress,
-  limits: ClientLimits
+  limits: ClientLimits,
+  decorate: (connection: SqlConnection.Connection) => SqlConnection.Connection = identity
 ) {
   const config = yield* Effect.try({
     try: () => poolConfig(address, limits),
-    catch: (cause) => connectionError(cause, `The database's URL can't be used: ${message(cause)}`)
+    catch: (cause) => connectionError(`The database's URL can't be used: ${message(cause)}`, cause)
   })
-  const pool = yield* inRealTime(PgClient.make(config))
-  const within =
-    (seconds: number, text: string) =>
-    <A, R>(effect: Effect.Effect<A, SqlError.SqlError, R>) =>
-      effect.pipe(
-        Effect.timeoutOrElse({
-          duration: `${seconds} seconds`,
-          orElse: () => Effect.fail(connectionError(undefined, text))
-        }),
-        inRealTime
-      )
-  return yield* wrapConnections(pool, {
-    acquire: within(limits.connectSeconds, "No connection to the database became free in time"),
-    run: within(limits.statementSeconds + statementGraceSeconds, "The database did not answer in time")
-  })
-})
-
-const message = (cause: unknown): string => (cause instanceof Error ? cause.message : "it is malformed")
-
-const connectionError = (cause: unknown, text: string): SqlError.SqlError =>
-  new SqlError.SqlError({
-    reason: new SqlError.ConnectionError({
-      cause: cause ?? new Error(text),
-      message: text,
-      operation: "connect"
-    })
-  })
-
-/** What to put around the taking of a connection, and around each statement on it, transaction control included. */
-export interface ConnectionWrapper {
-  readonly acquire: (
-    connection: Effect.Effect<SqlConnection.Connection, SqlError.SqlError, Scope.Scope>
-  ) => Effect.Effect<SqlConnection.Connection, SqlError.SqlError, Scope.Scope>
-  readonly run: <A>(
-    statement: Effect.Effect<A, SqlError.SqlError>,
-    connection: SqlConnection.Connection
-  ) => Effect.Effect<A, SqlError.SqlError>
-}
-
-/** A client like `pool` in which every connection and every statement goes through `wrapper`. */
-export const wrapConnections = Effect.fnUntraced(function* (
-  pool: PgClient.PgClient,
-  wrapper: ConnectionWrapper
-) {
-  const acquirer = Effect.map(wrapper.acquire(pool.reserve), (connection) =>
-    wrapConnection(connection, wrapper.run)
-  )
-  const { transformQueryNames, transformResultNames } = pool.config
-  const client = yield* SqlClient.make({
-    acquirer,
-    compiler: PgClient.makeCompiler(transformQueryNames, false),
+  const pool = yield* inRealTime(PgPool.make(config))
+  const statementMillis = (limits.statementSeconds + statementGraceSeconds) * 1000
+  const lend = (connection: PgConnection.PgConnection) =>
+    decorate(new BoundedConnection(connection, statementMillis))
+  const leases = makeLeases(pool, limits)
+  return yield* SqlClient.make({
+    acquirer: Effect.map(leases.get, lend),
+    borrower: (use) => leases.use((connection) => use(lend(connection))),
+    transactionAcquirer: Effect.map(leases.reserve, lend),
+    compiler: PgClient.makeCompiler(String.camelToSnake, false),
+    // What is inside a json column is data, not names of ours.
+    transformRows: Statement.defaultTransforms(String.snakeToCamel, false).array,
     driver: "pg",
     prepareTransactionControls: true,
     commit,
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
-    spanAttributes: [["db.system.name", "postgresql"]],
-    ...(transformResultNames === undefined ? {} : { transformRows: namesTransform(transformResultNames) })
+    spanAttributes: [["db.system.name", "postgresql"]]
   })
-  return Object.assign(client, {
-    [PgClient.TypeId]: PgClient.TypeId,
-    config: pool.config,
-    json: pool.json,
-    listen: pool.listen,
-    notify: pool.notify
-  }) satisfies PgClient.PgClient
 })
 
-const wrapConnection = (
-  connection: SqlConnection.Connection,
-  wrap: ConnectionWrapper["run"]
-): SqlConnection.Connection => {
-  const run = <A>(statement: Effect.Effect<A, SqlError.SqlError>) => wrap(statement, connection)
+/** The pool's connections, had within `connectSeconds` or not at all. */
+const makeLeases = (
+  pool: PgPool.PgPool,
+  limits: ClientLimits
+): Pick<PgPool.PgPool, "get" | "reserve" | "use"> => {
+  // Those who have a connection, and those who wait for one.
+  let takers = 0
+  const enter = Effect.sync(() => {
+    takers++
+  })
+  const leave = Effect.sync(() => {
+    takers--
+  })
+  const bounded = <A, R>(connection: Effect.Effect<A, SqlError.SqlError, R>) =>
+    Effect.andThen(
+      Effect.acquireRelease(enter, () => leave),
+      connection.pipe(
+        Effect.timeoutOrElse({
+          duration: `${limits.connectSeconds} seconds`,
+          orElse: () => Effect.fail(connectionError("No connection to the database became free in time"))
+        }),
+        inRealTime
+      )
+    )
+  const get = bounded(pool.get)
   return {
-    execute: (sql, params, transform) => run(connection.execute(sql, params, transform)),
-    executeRaw: (sql, params) => run(connection.executeRaw(sql, params)),
-    executeStream: (sql, params, transform) => connection.executeStream(sql, params, transform),
-    executeValues: (sql, params) => run(connection.executeValues(sql, params)),
-    executeValuesUnprepared: (sql, params) => run(connection.executeValuesUnprepared(sql, params)),
-    executeUnprepared: (sql, params, transform) => run(connection.executeUnprepared(sql, params, transform))
+    get,
+    reserve: bounded(pool.reserve),
+    // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one; opening a
+    // connection has its own.
+    use: (statement) =>
+      Effect.suspend(() => {
+        if (takers >= limits.connectionsMax) return Effect.scoped(Effect.flatMap(get, statement))
+        takers++
+        return Effect.ensuring(pool.use(statement), leave)
+      })
   }
 }
 
-/** Renames the columns of rows, remembering what each name became. */
-const namesTransform = (rename: (name: string) => string) => {
-  const renamed = new Map<string, string>()
-  const nameOf = (name: string): string => {
-    const known = renamed.get(name)
-    if (known !== undefined) return known
-    const fresh = rename(name)
-    renamed.set(name, fresh)
-    return fresh
+const message = (cause: unknown): string => (cause instanceof Error ? cause.message : "it is malformed")
+
+const connectionError = (text: string, cause: unknown = new Error(text)): SqlError.SqlError =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause, message: text, operation: "connect" })
+  })
+
+/** A connection of the pool on which every statement ends, with an answer or without. */
+class BoundedConnection implements SqlConnection.Connection {
+  readonly connection: PgConnection.PgConnection
+  readonly statementMillis: number
+
+  constructor(connection: PgConnection.PgConnection, statementMillis: number) {
+    this.connection = connection
+    this.statementMillis = statementMillis
   }
-  return Statement.defaultTransforms(nameOf, false).array
+
+  private within<A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
+    return statement.pipe(
+      Effect.timeoutOrElse({
+        duration: this.statementMillis,
+        orElse: () => Effect.fail(connectionError("The database did not answer in time"))
+      }),
+      inRealTime
+    )
+  }
+
+  private rows(
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    transform: Transform | undefined,
+    prepare: boolean
+  ) {
+    return Effect.map(this.within(this.connection.query(sql, params, prepare)), ({ rows }) =>
+      transform === undefined ? rows : transform(rows)
+    )
+  }
+
+  execute(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
+    return this.rows(sql, params, transform, true)
+  }
+
+  executeUnprepared(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
+    return this.rows(sql, params, transform, false)
+  }
+
+  executeRaw(sql: string, params: ReadonlyArray<unknown>) {
+    return this.within(this.connection.query(sql, params))
+  }
+
+  executeValues(sql: string, params: ReadonlyArray<unknown>) {
+    return this.within(this.connection.queryValues(sql, params))
+  }
+
+  executeValuesUnprepared(sql: string, params: ReadonlyArray<unknown>) {
+    return this.within(this.connection.queryValues(sql, params, false))
+  }
+
+  /** A stream takes as long as its reader; the server ends a statement of its that hangs. */
+  executeStream(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
+    const rows = this.connection.stream(sql, params)
+    return transform === undefined ? rows : Stream.map(rows, (row) => transform([row])[0])
+  }
 }
+
+type Transform = <A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>
 
 /** PostgreSQL answers ROLLBACK to the COMMIT of a transaction that has failed; that must not look like success. */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
@@ -181,7 +210,3 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
         )
       : Effect.void
   )
-
-/** Both names of the client, for a layer. */
-export const clientContext = (client: PgClient.PgClient) =>
-  Context.make(PgClient.PgClient, client).pipe(Context.add(SqlClient.SqlClient, client))

@@ -1,5 +1,6 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Schedule } from "effect"
+import { rmdir } from "node:fs/promises"
 import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
 import { inRealTime } from "./inRealTime.ts"
 import { ownDirectory } from "./OwnerSocket.ts"
@@ -49,6 +50,7 @@ const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedul
 export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   function* (options: EmbeddedPostgresOptions) {
     const home = yield* preparePostgresHome(options.dataDir)
+    if (!home.sockets.startsWith(home.directory)) yield* Effect.addFinalizer(() => removeEmpty(home.sockets))
     yield* ownDirectory(options.dataDir, `${home.sockets}/owner`)
     yield* stopOrphan(home)
     const binaries = yield* preparePostgresBinaries(home)
@@ -57,7 +59,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
 
     // The last processes of a server that was killed may hold its memory for a moment longer.
     const firstStart = Effect.retry(start, {
-      while: isMemoryStillHeld,
+      while: (error) => error._tag === "EmbeddedPostgresFailed" && isMemoryStillHeld(error),
       schedule: Schedule.spaced("200 millis"),
       times: firstStartAttemptsMax
     })
@@ -91,6 +93,10 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)),
   inRealTime
 )
+
+/** Removes the socket directory from /tmp, unless the next owner uses it already. */
+const removeEmpty = (directory: string): Effect.Effect<void> =>
+  Effect.ignore(Effect.tryPromise(() => rmdir(directory)))
 
 /** Creates the data directory, whole or not at all. */
 const initialize = Effect.fnUntraced(function* (

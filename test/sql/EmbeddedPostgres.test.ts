@@ -85,11 +85,19 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
-  it.effect("takes a long path", () =>
+  it.effect("takes a long path, and leaves nothing behind elsewhere", () =>
     Effect.gen(function* () {
-      const address = yield* start(`${yield* dataDirectory}/${"long".repeat(25)}`)
-      assert.isAtMost(Buffer.byteLength(address.path), 103)
-      yield* query(address, "SELECT 1")
+      const fs = yield* FileSystem.FileSystem
+      const dataDir = `${yield* dataDirectory}/${"long".repeat(25)}`
+      const host = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const address = yield* start(dataDir)
+          assert.isAtMost(Buffer.byteLength(address.path), 103)
+          yield* query(address, "SELECT 1")
+          return address.host
+        })
+      )
+      assert.isFalse(yield* fs.exists(host))
     })
   )
 

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
+import { Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orUnavailable } from "../../src/sql/Database.ts"
 import { childrenOf, dataDirectory, ground, serverPid, start } from "./embeddedServer.ts"
@@ -66,8 +66,12 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
         const failures = yield* Effect.acquireUseRelease(
           Effect.sync(() => all.forEach((each) => process.kill(each, "SIGSTOP"))),
           () =>
-            Effect.all([Effect.flip(orUnavailable(sql`SELECT 1`)), Effect.flip(database.ping)], {
-              concurrency: "unbounded"
+            Effect.gen(function* () {
+              const statement = yield* Effect.forkChild(Effect.flip(orUnavailable(sql`SELECT 1`)))
+              const ping = yield* Effect.flip(database.ping)
+              // A ping doesn't wait until a statement has been given up.
+              assert.isUndefined(statement.pollUnsafe())
+              return [ping, yield* Fiber.join(statement)]
             }),
           () => Effect.sync(() => all.forEach((each) => process.kill(each, "SIGCONT")))
         )

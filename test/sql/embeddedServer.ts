@@ -53,6 +53,7 @@ export const untilGone = Effect.fnUntraced(function* (pid: number) {
 /** Starts another process that owns the server, in a process group of its own as a terminal would. */
 export const startOwner = Effect.fnUntraced(function* (dataDir: string) {
   const lines = yield* Queue.unbounded<string>()
+  let server = 0
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
       spawn(process.execPath, [`${import.meta.dirname}/embeddedOwner.ts`, dataDir], {
@@ -60,10 +61,17 @@ export const startOwner = Effect.fnUntraced(function* (dataDir: string) {
         stdio: ["ignore", "pipe", "inherit"]
       })
     ),
-    (owner) => Effect.sync(() => owner.kill("SIGKILL"))
+    (owner) =>
+      Effect.suspend(() => {
+        owner.kill("SIGKILL")
+        return server === 0 ? Effect.void : untilGone(server)
+      })
   )
   child.stdout.on("data", (chunk: Buffer) => {
-    for (const line of chunk.toString().trim().split("\n")) Queue.offerUnsafe(lines, line)
+    for (const line of chunk.toString().trim().split("\n")) {
+      if (line === "ready") server = serverPid(dataDir)
+      Queue.offerUnsafe(lines, line)
+    }
   })
   const pid = child.pid
   if (pid === undefined) return yield* Effect.die(new Error("The owner did not start"))

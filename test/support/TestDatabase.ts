@@ -1,19 +1,18 @@
-import type { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
-import type { SqlClient } from "effect/sql"
-import { SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
+import type { SqlConnection } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { inject } from "vitest"
 import { Database } from "../../src/sql/Database.ts"
-import { clientContext, makeDatabaseClient, wrapConnections } from "../../src/sql/DatabaseClient.ts"
+import { makeDatabaseClient } from "../../src/sql/DatabaseClient.ts"
 import type { ClientLimits } from "../../src/sql/DatabaseClient.ts"
 import { onServer, urlOfDatabase } from "./TestServer.ts"
 
 /** Limits as in production, with a pool small enough that waiting for a connection happens. */
 const defaultLimits: ClientLimits = { connectionsMax: 5, connectSeconds: 5, statementSeconds: 15 }
 
-type Clients = Database | SqlClient.SqlClient | PgClient.PgClient
+type Clients = Database | SqlClient.SqlClient
 
 /** A migrated PostgreSQL database of one test file's own, dropped at the end. */
 export class TestDatabase extends Context.Service<
@@ -72,47 +71,58 @@ export class SqlFaults extends Context.Service<
   }
 >()("parley/test/SqlFaults") {
   /** Puts a client with faults in place of the one below it. */
-  static readonly layer: Layer.Layer<
-    SqlFaults | SqlClient.SqlClient | PgClient.PgClient,
-    never,
-    TestDatabase
-  > = Layer.effectContext(
-    Effect.gen(function* () {
-      const { url } = yield* TestDatabase
-      const pool = yield* makeDatabaseClient({ url }, defaultLimits)
-      let statements = 0
-      let away = false
-      let chosen: { readonly n: number; readonly when: "before" | "after" } | null = null
-      const client = yield* wrapConnections(pool, {
-        acquire: (connection) => connection,
-        run: (statement, connection) =>
-          Effect.suspend(() => {
-            statements++
-            if (away) return Effect.fail(broken())
-            if (chosen === null || statements !== chosen.n) return statement
-            const breakIt = connection
-              .executeUnprepared("SELECT pg_terminate_backend(pg_backend_pid())", [], undefined)
-              .pipe(Effect.ignore, Effect.andThen(Effect.fail(broken())))
-            return chosen.when === "before" ? breakIt : Effect.andThen(statement, breakIt)
+  static readonly layer: Layer.Layer<SqlFaults | SqlClient.SqlClient, never, TestDatabase> =
+    Layer.effectContext(
+      Effect.gen(function* () {
+        const { url } = yield* TestDatabase
+        let statements = 0
+        let away = false
+        let chosen: { readonly n: number; readonly when: "before" | "after" } | null = null
+        const client = yield* makeDatabaseClient({ url }, defaultLimits, (connection) =>
+          everyStatement(connection, (statement) =>
+            Effect.suspend(() => {
+              statements++
+              if (away) return Effect.fail(broken())
+              if (chosen === null || statements !== chosen.n) return statement
+              const breakIt = connection
+                .executeUnprepared("SELECT pg_terminate_backend(pg_backend_pid())", [], undefined)
+                .pipe(Effect.ignore, Effect.andThen(Effect.fail(broken())))
+              return chosen.when === "before" ? breakIt : Effect.andThen(statement, breakIt)
+            })
+          )
+        )
+        const choose = (choice: typeof chosen) =>
+          Effect.sync(() => {
+            statements = 0
+            away = false
+            chosen = choice
           })
-      })
-      const choose = (choice: typeof chosen) =>
-        Effect.sync(() => {
-          statements = 0
-          away = false
-          chosen = choice
-        })
-      return Context.add(clientContext(client), SqlFaults, {
-        failStatement: (n, when) => choose({ n, when }),
-        outage: Effect.sync(() => {
-          away = true
-        }),
-        off: choose(null),
-        seen: Effect.sync(() => ({ statements, failed: chosen !== null && statements >= chosen.n }))
-      })
-    }).pipe(Effect.orDie)
-  ).pipe(Layer.provide(Reactivity.layer))
+        return Context.make(SqlClient.SqlClient, client).pipe(
+          Context.add(SqlFaults, {
+            failStatement: (n, when) => choose({ n, when }),
+            outage: Effect.sync(() => {
+              away = true
+            }),
+            off: choose(null),
+            seen: Effect.sync(() => ({ statements, failed: chosen !== null && statements >= chosen.n }))
+          })
+        )
+      }).pipe(Effect.orDie)
+    ).pipe(Layer.provide(Reactivity.layer))
 }
+
+/** The same connection, with `wrap` around each of its statements. */
+const everyStatement = (
+  connection: SqlConnection.Connection,
+  wrap: <A>(statement: Effect.Effect<A, SqlError.SqlError>) => Effect.Effect<A, SqlError.SqlError>
+): SqlConnection.Connection => ({
+  execute: (...args) => wrap(connection.execute(...args)),
+  executeRaw: (...args) => wrap(connection.executeRaw(...args)),
+  executeStream: (...args) => connection.executeStream(...args),
+  executeValues: (...args) => wrap(connection.executeValues(...args)),
+  executeValuesUnprepared: (...args) => wrap(connection.executeValuesUnprepared(...args)),
+  executeUnprepared: (...args) => wrap(connection.executeUnprepared(...args))
+})
 
 const broken = (): SqlError.SqlError =>
   new SqlError.SqlError({

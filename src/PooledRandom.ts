@@ -1,0 +1,33 @@
+import { Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+
+/** Bytes that are asked of the system at a time. Every response needs a dozen ids of 16 bytes, and asking is dear. */
+const poolBytes = 8192
+
+/** Random bytes from the system's generator, each handed out once. */
+const makePool = () => {
+  const pool = new Uint8Array(poolBytes)
+  let used = poolBytes
+  return (size: number): Uint8Array => {
+    const bytes = new Uint8Array(size)
+    for (let filled = 0; filled < size;) {
+      if (used === poolBytes) {
+        crypto.getRandomValues(pool)
+        used = 0
+      }
+      const count = Math.min(size - filled, poolBytes - used)
+      bytes.set(pool.subarray(used, used + count), filled)
+      // What was given away is not kept.
+      pool.fill(0, used, used + count)
+      used += count
+      filled += count
+    }
+    return bytes
+  }
+}
+
+/** `SecureRandom` for a service that makes many small ids. */
+export const pooledRandomLayer: Layer.Layer<SecureRandom.SecureRandom> = Layer.sync(
+  SecureRandom.SecureRandom,
+  () => SecureRandom.make(makePool())
+)
