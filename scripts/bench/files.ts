@@ -59,12 +59,10 @@ const upload = (server: OwnServer, bytes: number): Promise<string> =>
         .toArray()
         .then((parts) => {
           const id = /"id":"([0-9a-f-]{36})"/.exec(parts.join(""))?.[1]
-          if (response.statusCode === 200 && id !== undefined) resolve(id)
-          else
-            reject(
-              new Error(`${server.name} answered ${response.statusCode}: ${parts.join("").slice(0, 300)}`)
-            )
-        }, reject)
+          if (response.statusCode === 200 && id !== undefined) return id
+          throw new Error(`${server.name} answered ${response.statusCode}: ${parts.join("").slice(0, 300)}`)
+        })
+        .then(resolve, reject)
     })
     pipeline(Readable.from(bodyOf(bytes)), request).catch(reject)
   })
@@ -130,7 +128,7 @@ const run = async (): Promise<void> => {
   const bytes = (options.quick ? 64 : 512) * mebibyte
   const directory = mkdtempSync(join(tmpdir(), "parley-files-bench-"))
   const fleet = new Fleet(directory, null)
-  const parley = new OwnServer(fleet, parleyRecipe(options, noUpstreamPort, directory))
+  const parley = new OwnServer(fleet, parleyRecipe({ ...options, upstreamPort: noUpstreamPort, directory }))
   const raw = new OwnServer(fleet, {
     name: "raw",
     args: [fileURLToPath(new URL("rawFiles.ts", import.meta.url)), join(directory, "raw")],
