@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, cpus, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,7 +7,7 @@ import { fullScale, holdable, quickScale, type Scale } from "./figures.ts"
 import { coresToUse, Fleet } from "./fleet.ts"
 import { Loader } from "./loader.ts"
 import { help, type Options, readOptions } from "./options.ts"
-import { parleyRecipe } from "./parley.ts"
+import { build, parleyRecipe } from "./parley.ts"
 import { quietOf } from "./quiet.ts"
 import { table, type Result } from "./report.ts"
 import { type Check, evenChecks, handicapChecks, handicaps } from "./selfCheck.ts"
@@ -85,13 +84,6 @@ const selfCheck = async (bench: Bench): Promise<boolean> => {
   for (const check of checks) say(`${check.held ? "ok  " : "FAIL"}  ${check.text}`)
   writeOut(bench, [...even, ...worse])
   return checks.every((check) => check.held)
-}
-
-/** What is measured is what the sources say now. */
-const build = (): string => {
-  const { status } = spawnSync(process.execPath, [program("../run.mjs"), "build"], { stdio: "inherit" })
-  if (status !== 0) throw new Error("the build failed")
-  return program("../../dist/main.js")
 }
 
 const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> => {

@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises"
 import { fileURLToPath } from "node:url"
 import { Fleet } from "./fleet.ts"
 import { readOptions } from "./options.ts"
-import { parleyRecipe } from "./parley.ts"
+import { build, parleyRecipe } from "./parley.ts"
 import { OwnServer } from "./server.ts"
 import { median } from "./statistics.ts"
 
@@ -128,7 +128,15 @@ const run = async (): Promise<void> => {
   const bytes = (options.quick ? 64 : 512) * mebibyte
   const directory = mkdtempSync(join(tmpdir(), "parley-files-bench-"))
   const fleet = new Fleet(directory, null)
-  const parley = new OwnServer(fleet, parleyRecipe({ ...options, upstreamPort: noUpstreamPort, directory }))
+  const parley = new OwnServer(
+    fleet,
+    parleyRecipe({
+      entry: options.entry ?? build(),
+      profile: options.profile,
+      upstreamPort: noUpstreamPort,
+      directory
+    })
+  )
   const raw = new OwnServer(fleet, {
     name: "raw",
     args: [fileURLToPath(new URL("rawFiles.ts", import.meta.url)), join(directory, "raw")],

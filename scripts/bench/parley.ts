@@ -1,6 +1,8 @@
+import { spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { mkdtempSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Redacted } from "effect"
 import { fromBytes, keyPrefix } from "../../src/auth/KeyToken.ts"
 import { commandWords, descendants } from "./procfs.ts"
@@ -17,6 +19,14 @@ export interface ParleyOptions {
   readonly upstreamPort: number
   /** For the data of the run. */
   readonly directory: string
+}
+
+/** What is measured is what the sources say now. */
+export const build = (): string => {
+  const builder = fileURLToPath(new URL("../run.mjs", import.meta.url))
+  const { status } = spawnSync(process.execPath, [builder, "build"], { stdio: "inherit" })
+  if (status !== 0) throw new Error("the build failed")
+  return fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 }
 
 export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: ParleyOptions): Recipe => {

@@ -37,8 +37,8 @@ export const makeTurnTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   /**
-   * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Reads at most
-   * `historyTurnsMax` rows of the index, however long the conversation is.
+   * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Positions have no gaps, so the
+   * range alone bounds what is read to `historyTurnsMax` rows, whichever way the database goes about it.
    */
   const history = (turn: OpenTurn, tokensMax: number) =>
     sql`SELECT position, response_id, prompt_tokens,
@@ -47,8 +47,8 @@ export const makeTurnTable = Effect.gen(function* () {
         SELECT position, response_id, prompt_tokens, sum(prompt_tokens) OVER (ORDER BY position DESC) AS tokens
         FROM (
           SELECT position, response_id, prompt_tokens FROM turns
-          WHERE conversation_id = ${turn.conversationId}::uuid AND position < ${turn.turnCount}
-          ORDER BY position DESC LIMIT ${historyTurnsMax}
+          WHERE conversation_id = ${turn.conversationId}::uuid
+            AND position >= ${turn.turnCount - historyTurnsMax} AND position < ${turn.turnCount}
         ) AS newest
       ) AS counted
       WHERE tokens <= ${Math.floor(Math.min(tokensMax, Number.MAX_SAFE_INTEGER))}::bigint

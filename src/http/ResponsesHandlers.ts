@@ -36,9 +36,10 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
         const headers = { "x-conversation-id": begun.conversationId }
         if (wantsStream(payload.stream, request.headers)) {
-          return yield* streamResponse(begun.events, { headers, keepaliveSeconds: stream.keepaliveSeconds })
+          const { keepaliveSeconds } = stream
+          return yield* streamResponse(begun.events, { headers, keepaliveSeconds, lost: begun.lost })
         }
-        const response = yield* collect(begun.events).pipe(Effect.raceFirst(drain.cutoff))
+        const response = yield* Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
         return HttpServerResponse.jsonUnsafe(response, { headers })
       }).pipe(
         Effect.provideService(Drain, drain),

@@ -44,6 +44,8 @@ export interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
   /** A comment is sent after this much silence. */
   readonly keepaliveSeconds: number
+  /** Fails when the events must end before they are complete; never succeeds. */
+  readonly lost: Effect.Effect<never, Expected>
 }
 
 /**
@@ -68,7 +70,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
   }
 
   const deliver = Stream.runForEachArray(events, write).pipe(
-    Effect.raceFirst(drain.cutoff),
+    (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
     Effect.catch((error) => Effect.andThen(logFailure(error), write([errorEvent(describe(error).body)]))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)

@@ -7,6 +7,9 @@ import { ServerSentEvents } from "./ServerSentEvents.ts"
 /** A whole answer where a stream was asked for is read to its end before it counts. */
 const jsonBodyBytesMax = 8 * 1024 * 1024
 
+/** A whole answer as a stream, with everything around its text: beyond it a server only thinks aloud for ever. */
+const streamBytesMax = 256 * 1024 * 1024
+
 /** The text kept for an estimate is packed whenever it has grown by this: a chain of small strings needs ten times as much. */
 const packedCharacters = 512
 
@@ -45,6 +48,7 @@ export class ChatReader {
   private begun = false
   private json: Array<Buffer> | null = null
   private jsonBytes = 0
+  private streamBytes = 0
   private readonly events = new ServerSentEvents((data) => this.read(decodeChatChunk(data)))
 
   get hasParts(): boolean {
@@ -76,7 +80,11 @@ export class ChatReader {
       this.jsonBytes += bytes.length
       this.json.push(Buffer.from(bytes))
       if (this.jsonBytes > jsonBodyBytesMax) this.malformed("an answer that is too long")
-    } else if (!this.events.write(bytes)) this.malformed("an event that is too long")
+      return
+    }
+    this.streamBytes += bytes.length
+    if (!this.events.write(bytes)) this.malformed("an event that is too long")
+    else if (this.streamBytes > streamBytesMax) this.malformed("an answer that is too long")
   }
 
   /** The body ended as it should. */

@@ -4,9 +4,9 @@ import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
 /** What went wrong in one exchange with a model server, before anyone decided what to do about it. */
 export interface Fault {
   readonly reason: ModelFailureReason
-  /** Says what happened, without anything that came from the prompt. */
+  /** Says what happened: of what the server sent nothing but codes and types, which are mere words. */
   readonly detail: string
-  /** What the server said about it, in its own words. It may quote the prompt or the key. */
+  /** What the server said about it, in its own words. It may quote the prompt, the answer or the key: never to be logged. */
   readonly message?: string
   readonly status?: number
   readonly retryAfter?: RetryAfter
@@ -25,32 +25,20 @@ const detailCharactersMax = 200
 /** A longer wait than this is no hint any more. */
 const retryAfterSecondsMax = 86_400
 
-/** The texts that must not be repeated: what was asked, and the key. */
-export interface Confidential {
-  readonly texts: ReadonlyArray<string>
-  readonly key: string | null
-}
-
-/** The failure as everyone outside this room knows it. */
+/** The failure as everyone outside this room knows it. What the server said in its own words stays here. */
 export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
-  from: { readonly provider: string; readonly model: string; readonly confidential: Confidential }
+  from: { readonly provider: string; readonly model: string }
 ) {
   const retryAfterSeconds =
     fault.retryAfter === undefined
       ? undefined
       : parseRetryAfter(fault.retryAfter, yield* Clock.currentTimeMillis)
-  const said =
-    fault.message === undefined || fault.message === "" || fault.reason === "unauthorized"
-      ? ""
-      : quotesRequest(fault.message, from.confidential)
-        ? ": (the server's message quotes the request)"
-        : `: ${fault.message}`
   return new ModelFailure({
     reason: fault.reason,
     provider: from.provider,
     model: from.model,
-    detail: bounded(fault.detail + said),
+    detail: bounded(fault.detail),
     ...(fault.status === undefined ? {} : { status: fault.status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
   })
@@ -68,27 +56,6 @@ const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefi
       ? seconds
       : (Date.parse(header.seconds ?? "") - nowMillis) / 1000
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), retryAfterSecondsMax) : undefined
-}
-
-/** So many equal characters in a row are taken for a quotation. */
-const quotationCharacters = 12
-
-/** The text searched for quotations; a longer request isn't searched, and the message is left out. */
-const searchedCharactersMax = 256 * 1024
-
-const quotesRequest = (message: string, { texts, key }: Confidential): boolean => {
-  const said = message.slice(0, detailCharactersMax)
-  const secrets = key === null ? texts : [...texts, key]
-  if (secrets.reduce((sum, text) => sum + text.length, 0) > searchedCharactersMax) return true
-  return secrets.some((text) => sharesRun(said, text.trim()))
-}
-
-const sharesRun = (said: string, text: string): boolean => {
-  if (text.length < quotationCharacters) return text.length > 2 && said.includes(text)
-  for (let at = 0; at + quotationCharacters <= said.length; at++) {
-    if (text.includes(said.slice(at, at + quotationCharacters))) return true
-  }
-  return false
 }
 
 /** What a status that isn't a success means. */

@@ -27,7 +27,6 @@ interface Line {
   readonly upstream: Upstream
   readonly server: ChatServer
   readonly endpoint: Endpoint
-  readonly confidentialKey: string | null
   /**
    * How each model's server wants to be asked, where the first guess was wrong. It is found out by asking, and remembered,
    * so that it costs a second request only once.
@@ -51,7 +50,6 @@ export const makeOpenAiChat = (upstream: Upstream, server: ChatServer) => {
     upstream,
     server,
     endpoint: endpointOf(server, "/chat/completions"),
-    confidentialKey: server.key === null ? null : Redacted.value(server.key),
     dialects: new Map()
   }
   return (model: ModelSpec) =>
@@ -96,11 +94,11 @@ const openCall = (
   }
 
   const recover = (fault: Fault, dialect: Dialect): Pull<ModelFailure> => {
-    if (attempts >= attemptsMax) return failWith(line, model, request, fault)
+    if (attempts >= attemptsMax) return failWith(line, model, fault)
     if (fault.staleConnection === true) return Effect.callback((resume) => begin(dialect).next(resume))
     const other =
       fault.reason === "bad_request" ? adaptDialect(dialect, `${fault.detail} ${fault.message ?? ""}`) : null
-    if (other === null) return failWith(line, model, request, fault)
+    if (other === null) return failWith(line, model, fault)
     return Effect.callback<Parts, ModelFailure | Cause.Done<void>>((resume) =>
       begin(other).next(resume)
     ).pipe(Effect.tap(() => Effect.sync(() => line.dialects.set(model.id, other))))
@@ -114,15 +112,8 @@ const openCall = (
   }
 }
 
-const failWith = (line: Line, model: ModelSpec, request: ModelRequest, fault: Fault): Pull<ModelFailure> =>
-  Effect.flatMap(
-    toModelFailure(fault, {
-      provider: line.server.provider,
-      model: model.id,
-      confidential: { texts: request.messages.map((message) => message.text), key: line.confidentialKey }
-    }),
-    Effect.fail
-  )
+const failWith = (line: Line, model: ModelSpec, fault: Fault): Pull<ModelFailure> =>
+  Effect.flatMap(toModelFailure(fault, { provider: line.server.provider, model: model.id }), Effect.fail)
 
 /** The finish of an answer whose server counts nothing. */
 const estimate = Effect.fnUntraced(function* (request: ModelRequest, reader: ChatReader) {

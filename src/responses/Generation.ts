@@ -13,6 +13,7 @@ import {
 import { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { makeAnswerBound } from "./AnswerBound.ts"
 import type { GenerationPart } from "./Events.ts"
 
 /** One way to get the answer: a model and what to send to it. */
@@ -21,6 +22,8 @@ export interface Attempt {
   readonly request: ModelRequest
   /** Tokens of the request's messages, estimated. */
   readonly promptTokens: number
+  /** Turns of the conversation that the model's window has no room for. */
+  readonly forgottenTurns: number
   readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
 }
 
@@ -37,6 +40,8 @@ type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
 interface Flow {
   readonly first: Parts
   readonly pull: Pull.Pull<Parts, ModelFailure>
+  /** Ends everything upstream. */
+  readonly close: Effect.Effect<void>
 }
 
 /** What the waiting request and the attempts tell each other. */
@@ -55,7 +60,7 @@ const openFlow = Effect.fnUntraced(function* (attempt: Attempt, scope: Scope.Sco
   // Stream.toPull would merge the whole context at every pull.
   const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request)), own)
   return yield* pull.pipe(
-    Effect.map((first): Flow => ({ first, pull })),
+    Effect.map((first): Flow => ({ first, pull, close: Scope.close(own, Exit.void) })),
     Pull.catchDone(() => Effect.fail(failureOf(attempt, "no_finish", "the stream ended before any output"))),
     Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
   )
@@ -81,9 +86,15 @@ const firstFlow = (
 
 const isGenerationPart = (part: ModelPart): part is GenerationPart => part.type !== "tool_call"
 
-/** Pulls the parts of a flow; an upstream that ends without a finish fails. Not to be pulled after the finish. */
+/**
+ * Pulls the parts of a flow, within the bound that the attempt was given; an upstream that ends without a finish fails. Not
+ * to be pulled after the finish.
+ */
 const pullParts = (attempt: Attempt, awaitFlow: Effect.Effect<Flow, ModelFailure>) => {
+  const bound = makeAnswerBound(attempt.request.maxOutputTokens, attempt.promptTokens)
+  let close: Effect.Effect<void> = Effect.void
   let pull: Effect.Effect<Parts, ModelFailure> = Effect.flatMap(awaitFlow, (flow) => {
+    close = flow.close
     pull = Pull.catchDone(flow.pull, () =>
       Effect.fail(failureOf(attempt, "no_finish", "the stream ended without a finish"))
     )
@@ -91,10 +102,13 @@ const pullParts = (attempt: Attempt, awaitFlow: Effect.Effect<Flow, ModelFailure
   })
   return Effect.flatMap(
     Effect.suspend(() => pull),
-    (parts) =>
-      parts.every(isGenerationPart)
-        ? Effect.succeed<ReadonlyArray<GenerationPart>>(parts)
-        : Effect.fail(failureOf(attempt, "malformed", "a tool call, though no tool was offered"))
+    (parts) => {
+      const admitted = bound.admit(parts)
+      if (!admitted.every(isGenerationPart)) {
+        return Effect.fail(failureOf(attempt, "malformed", "a tool call, though no tool was offered"))
+      }
+      return bound.isCut() ? Effect.as(close, admitted) : Effect.succeed(admitted)
+    }
   )
 }
 

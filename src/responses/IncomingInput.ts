@@ -1,5 +1,11 @@
 import { Effect, Predicate } from "effect"
-import type { CreateResponse, InputEntry, Part, ReplayedItem } from "../api/CreateResponse.ts"
+import {
+  type CreateResponse,
+  type InputEntry,
+  isMessage,
+  type Part,
+  type ReplayedItem
+} from "../api/CreateResponse.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { InputItem, InputMessage, McpCall } from "../domain/Item.ts"
@@ -43,22 +49,26 @@ const storedPart = (part: Part): InputMessage["content"][number] =>
 /** A replayed tool call is kept as context where it says what was called and what came of it. */
 const replayedCall = (item: ReplayedItem, id: ItemId): McpCall | null => {
   const { name, arguments: args, output, error } = item
-  if (item.type !== "mcp_call" || !isStorable(name) || !isStorable(args)) return null
+  if (item.type !== "mcp_call" || !Predicate.isString(name) || !Predicate.isString(args)) return null
   return {
     id,
     type: "mcp_call",
-    status: isStorable(output) ? "completed" : "failed",
+    status: Predicate.isString(output) ? "completed" : "failed",
     server_label: "builtin",
     name,
     arguments: args,
-    output: isStorable(output) ? output : null,
-    error: isStorable(error) ? error : null,
+    output: Predicate.isString(output) ? output : null,
+    error: Predicate.isString(error) ? error : null,
     approval_request_id: null
   }
 }
 
-const isStorable = (value: unknown): value is string =>
-  Predicate.isString(value) && !value.includes("\0") && value.isWellFormed()
+/** Only the assistant has said what it put out. Source: wire contract, section 1, parts. */
+const misplacedOutput = (param: string) =>
+  new InvalidRequest({
+    param,
+    message: `\`${param}\` must be an input_text or input_file part; output_text is for items of the role assistant.`
+  })
 
 /** Whether an input holds anything that a user said. */
 const speaks = (entries: ReadonlyArray<Incoming>): boolean =>
@@ -77,7 +87,7 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
   const entries: Array<Incoming> = []
   const files: Array<IncomingInput["files"][number]> = []
   for (const [index, entry] of given.entries()) {
-    if (!("content" in entry)) {
+    if (!isMessage(entry)) {
       if (entry.type === "item_reference") {
         entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
         continue
@@ -87,11 +97,12 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
       continue
     }
     const parts = partsOf(entry.content)
-    for (const [position, part] of parts.entries()) {
-      if (part.type !== "input_file") continue
-      files.push({ id: part.file_id, param: `input[${index}].content[${position}].file_id` })
-    }
     const role = roleOf(entry.role)
+    for (const [position, part] of parts.entries()) {
+      const param = `input[${index}].content[${position}]`
+      if (part.type === "output_text" && role !== "assistant") return yield* misplacedOutput(param)
+      if (part.type === "input_file") files.push({ id: part.file_id, param: `${param}.file_id` })
+    }
     if (role === "system") {
       directions.push(textOf(parts))
       // A document is data, also where it comes along with instructions.

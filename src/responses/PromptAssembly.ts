@@ -148,6 +148,8 @@ export interface Prompt {
   readonly messages: ReadonlyArray<ModelMessage>
   /** The estimate for all of them. */
   readonly promptTokens: number
+  /** Turns of the history that were cut off. */
+  readonly forgottenTurns: number
 }
 
 /**
@@ -168,5 +170,6 @@ export const assemble = (
     ...kept.flatMap((turn) => messagesOf([...turn.input, ...turn.output], model.tools, before)),
     ...messagesOf(parts.items, model.tools, now)
   ]
-  return { messages, promptTokens: tokensOf(messages) }
+  const forgottenTurns = parts.history.length - kept.length
+  return { messages, promptTokens: tokensOf(messages), forgottenTurns }
 }

@@ -1,4 +1,4 @@
-import { Array as Arr, Clock, Context, Effect, Layer, Ref, Schedule, type Scope, Stream } from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Order, Ref, Schedule, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
@@ -20,7 +20,8 @@ import {
   type ModelFailure,
   type NoModelAvailable,
   type ProjectNotFound,
-  type PromptTooLong
+  type PromptTooLong,
+  type TurnLeaseLost
 } from "../domain/Errors.ts"
 import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
@@ -64,6 +65,8 @@ export interface BegunResponse {
   readonly id: ResponseId
   readonly conversationId: ConversationId
   readonly events: Stream.Stream<EventBody, GenerationFailure>
+  /** Fails when the conversation's lease is lost, so that the turn can't be stored any more; never succeeds. */
+  readonly lost: Effect.Effect<never, TurnLeaseLost>
 }
 
 /**
@@ -151,7 +154,12 @@ export class Responses extends Context.Service<
           (file) => !parts.files.has(file)
         )
         const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
-        return Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history, files }))
+        const tries = Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history, files }))
+        // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
+        return Arr.sort(
+          tries,
+          Order.mapInput(Order.Number, ({ forgottenTurns }: Attempt) => forgottenTurns)
+        )
       })
 
       /** Records what the response cost, whatever became of it. The answer is out by now: a failure is only logged. */
@@ -224,7 +232,8 @@ export class Responses extends Context.Service<
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf({ start, generation, store, meter, nextItemId })
+          events: eventsOf({ start, generation, store, meter, nextItemId }),
+          lost: conversations.lost(turn)
         } satisfies BegunResponse
       })
 
@@ -240,8 +249,14 @@ const asInput = (item: StoredItem, id: ItemId): InputItem =>
 /** What to send to a candidate: the prompt cut to its window, and the room that is left for the answer. */
 const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
   const { model } = candidate
-  const { messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
+  const { forgottenTurns, messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
   // The estimate may be a little over; a model refuses a bound below 1.
   const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, model.contextWindow - promptTokens))
-  return { model, promptTokens, request: { messages, maxOutputTokens, tools: [] }, stream: candidate.stream }
+  return {
+    model,
+    promptTokens,
+    forgottenTurns,
+    request: { messages, maxOutputTokens, tools: [] },
+    stream: candidate.stream
+  }
 }

@@ -173,6 +173,29 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
+  it.effect("cuts an answer whose model heeds no bound, and says so", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const words = Array.from({ length: 6 }, () => "word ")
+      // The model counts 7 tokens.
+      yield* model.next(says(...words))
+      const heeded = responseOf(yield* post({ input: "Hi", stream: false, max_output_tokens: 7 }))
+      assert.strictEqual(heeded.output_text, words.join(""))
+      assert.isNull(heeded.incomplete_details)
+      yield* model.next(says(...words))
+      const cut = responseOf(yield* post({ input: "Hi", stream: false, max_output_tokens: 4 }))
+      assert.strictEqual(cut.output_text, "word word word")
+      assert.deepStrictEqual(cut.incomplete_details, { reason: "max_output_tokens" })
+      const before = yield* model.ended
+      yield* model.next(Stream.forever(Stream.make(text("word "))))
+      const endless = responseOf(yield* post({ input: "Hi", stream: false, max_output_tokens: 4 }))
+      assert.strictEqual(endless.output_text, cut.output_text)
+      assert.deepStrictEqual(endless.incomplete_details, { reason: "max_output_tokens" })
+      assert.strictEqual(endless.usage?.output_tokens, 4)
+      assert.strictEqual(yield* model.ended, before + 1)
+    })
+  )
+
   it.effect("creates a conversation for a stateless request, which the next request may go on with", () =>
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
@@ -358,6 +381,26 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
       assert.deepStrictEqual(next.messages, [system("Kept."), user("one")])
       const later = yield* answered({ input: "two", conversation_id })
       assert.deepStrictEqual(later.messages[0], system("Kept."))
+    })
+  )
+})
+
+layer(TestApp.layer(), { excludeTestServices: true })("a conversation that outgrows the best model", (it) => {
+  it.effect("goes on with a model that can hear all of it", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.limit({ contextWindow: 50_000, maxOutputTokens: 500 }, "scripted-2")
+      const long = "word ".repeat(1_000)
+      const first = yield* answered({ input: long })
+      assert.strictEqual(first.response.model, "scripted-1")
+      const again = { conversation_id: first.response.conversation_id, input: long }
+      assert.strictEqual((yield* answered(again)).response.model, "scripted-1")
+      const third = yield* answered(again)
+      assert.strictEqual(third.response.model, "scripted-2")
+      assert.deepStrictEqual(
+        third.messages.map((message) => message.text),
+        [long, "ok", long, "ok", long]
+      )
     })
   )
 })

@@ -75,6 +75,16 @@ describe("readCatalogFile", () => {
       "providers[0].protocol: "
     ],
     ["no URL", { ...catalog, providers: [{ ...provider, baseUrl: "ftp://a" }] }, "providers[0].baseUrl: "],
+    [
+      "a URL with credentials",
+      { ...catalog, providers: [{ ...provider, baseUrl: "http://u:sk-9@a/v1" }] },
+      "providers[0].baseUrl: "
+    ],
+    [
+      "a key in the place of its variable",
+      { ...catalog, providers: [{ ...provider, keyVariable: "sk-9" }] },
+      "providers[0].keyVariable: "
+    ],
     ["no models", { ...catalog, models: [] }, "models"],
     ["no JSON", "{", "JSON"],
     ["an unknown provider", { ...catalog, models: [{ ...model, provider: "x" }] }, "models[0].provider: "],
@@ -107,6 +117,39 @@ describe("readCatalogFile", () => {
         "models[0].quality",
         "providers[0].id"
       ])
+    })
+  )
+
+  it.effect("tells also what lies behind a wrong shape: references and keys", () =>
+    Effect.gen(function* () {
+      const broken = {
+        providers: [
+          { ...provider, id: "broken", protocol: "x" },
+          { ...provider, keyVariable: "GONE" }
+        ],
+        models: [{ ...model, provider: "broken" }, { ...model, provider: "nobody" }, model, model],
+        more: 1
+      }
+      const failure = yield* Effect.flip(read(broken))
+      assert.deepStrictEqual(failure.problems.map((problem) => problem.path).toSorted(), [
+        "models[1].provider",
+        "models[3].id",
+        "more",
+        "providers[0].protocol",
+        "providers[1].keyVariable"
+      ])
+    })
+  )
+
+  it.effect("refuses a key that is given twice, or whose file can't be read", () =>
+    Effect.gen(function* () {
+      const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
+      for (const variables of [{ MY_KEY: "sk-9", MY_KEY_FILE: "/x" }, { MY_KEY_FILE: "/nowhere/key" }]) {
+        const failure = yield* Effect.flip(read(withKey, variables))
+        assert.include(failure.message, "providers[0].keyVariable")
+        assert.include(failure.message, "MY_KEY_FILE")
+        assert.notInclude(failure.message, "sk-9")
+      }
     })
   )
 

@@ -3,8 +3,8 @@ import { Deferred, Effect, Exit, Fiber, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
-import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
-import { type Attempt, generate, type Generation } from "../../src/responses/Generation.ts"
+import { generate } from "../../src/responses/Generation.ts"
+import { attempt, drain } from "./attempts.ts"
 
 const usage: ModelUsage = {
   inputTokens: 1,
@@ -16,36 +16,9 @@ const usage: ModelUsage = {
 const finish = { type: "finish", reason: "stop", usage } as const
 const text = (value: string) => ({ type: "text", text: value }) as const
 
-const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => {
-  const model: ModelSpec = {
-    id,
-    provider: "scripted",
-    contextWindow: 1000,
-    maxOutputTokens: 100,
-    tools: false,
-    quality: 1,
-    cost: 0
-  }
-  return {
-    model,
-    promptTokens: 1,
-    request: { messages: [], maxOutputTokens: 1, tools: [] },
-    stream: () => stream
-  }
-}
 const failure = (model: string, reason: ModelFailure["reason"] = "refused") =>
   new ModelFailure({ reason, model, provider: "scripted", detail: "scripted" })
 const failing = (id: string) => attempt(id, Stream.fail(failure(id)))
-
-/** All parts up to the finish. */
-const drain = Effect.fnUntraced(function* (generation: Generation) {
-  const parts: Array<ModelPart> = []
-  while (true) {
-    const next = yield* generation.pull
-    parts.push(...next)
-    if (next.some((part) => part.type === "finish")) return parts
-  }
-})
 
 describe("Generation", () => {
   it.effect("answers with the first model that puts something out", () =>

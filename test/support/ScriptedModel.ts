@@ -32,7 +32,7 @@ export interface Asked {
   readonly request: ModelRequest
 }
 
-const specs: ReadonlyArray<ModelSpec> = ["scripted-1", "scripted-2"].map((id, index) => ({
+const twoSpecs: ReadonlyArray<ModelSpec> = ["scripted-1", "scripted-2"].map((id, index) => ({
   id,
   provider: "scripted",
   contextWindow: 4_000,
@@ -41,6 +41,17 @@ const specs: ReadonlyArray<ModelSpec> = ["scripted-1", "scripted-2"].map((id, in
   quality: 1 - index / 2,
   cost: 0
 }))
+
+/** One that may write more than the buffers of any connection hold. */
+const talkative: ModelSpec = {
+  id: "scripted-talkative",
+  provider: "scripted",
+  contextWindow: 200_000_000,
+  maxOutputTokens: 100_000_000,
+  tools: false,
+  quality: 1,
+  cost: 0
+}
 
 /**
  * Models that say what a test wrote down for them, call by call, in the order of the calls. A call beyond the script is
@@ -55,41 +66,57 @@ export class ScriptedModel extends Context.Service<
     readonly asked: Effect.Effect<ReadonlyArray<Asked>>
     /** Calls whose stream has ended, one way or the other. */
     readonly ended: Effect.Effect<number>
+    /** Lets the models, or the one that is named, hold and write so much from now on. */
+    readonly limit: (
+      limits: { readonly contextWindow: number; readonly maxOutputTokens: number },
+      model?: string
+    ) => Effect.Effect<void>
     /** What the requests needed of a model. */
     readonly needs: Effect.Effect<ReadonlyArray<Need>>
   }
 >()("parley/test/ScriptedModel") {
-  static readonly layer: Layer.Layer<ScriptedModel | Router> = Layer.effectContext(
-    Effect.sync(() => {
-      const script: Array<Stream.Stream<ModelPart, ModelFailure>> = []
-      const asked: Array<Asked> = []
-      const needs: Array<Need> = []
-      let ended = 0
-      const stream = (model: ModelSpec) => (request: ModelRequest) =>
-        Stream.suspend(() => {
-          const next = script.shift()
-          asked.push({ model: model.id, request })
-          if (next === undefined) return Stream.die(new Error("The script has run out"))
-          return next.pipe(Stream.onExit(() => Effect.sync(() => void ended++)))
+  private static readonly layerOf = (specs: ReadonlyArray<ModelSpec>): Layer.Layer<ScriptedModel | Router> =>
+    Layer.effectContext(
+      Effect.sync(() => {
+        const script: Array<Stream.Stream<ModelPart, ModelFailure>> = []
+        const asked: Array<Asked> = []
+        const needs: Array<Need> = []
+        let models = specs
+        let ended = 0
+        const stream = (model: ModelSpec) => (request: ModelRequest) =>
+          Stream.suspend(() => {
+            const next = script.shift()
+            asked.push({ model: model.id, request })
+            if (next === undefined) return Stream.die(new Error("The script has run out"))
+            return next.pipe(Stream.onExit(() => Effect.sync(() => void ended++)))
+          })
+        const scripted = ScriptedModel.of({
+          next: (...streams) => Effect.sync(() => void script.push(...streams)),
+          asked: Effect.sync(() => [...asked]),
+          ended: Effect.sync(() => ended),
+          limit: (limits, named) =>
+            Effect.sync(() => {
+              models = models.map((spec) => ((named ?? spec.id) === spec.id ? { ...spec, ...limits } : spec))
+            }),
+          needs: Effect.sync(() => [...needs])
         })
-      const scripted = ScriptedModel.of({
-        next: (...streams) => Effect.sync(() => void script.push(...streams)),
-        asked: Effect.sync(() => [...asked]),
-        ended: Effect.sync(() => ended),
-        needs: Effect.sync(() => [...needs])
+        const router = Router.of({
+          route: (need) => {
+            needs.push(need)
+            const ranked = rank(need, models).map((one) => ({ ...one, stream: stream(one.model) }))
+            return Arr.isReadonlyArrayNonEmpty(ranked)
+              ? Effect.succeed(ranked)
+              : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))
+          },
+          models: Effect.sync(() => models),
+          describe: Effect.succeed("Scripted models answer.")
+        })
+        return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))
       })
-      const router = Router.of({
-        route: (need) => {
-          needs.push(need)
-          const ranked = rank(need, specs).map((one) => ({ ...one, stream: stream(one.model) }))
-          return Arr.isReadonlyArrayNonEmpty(ranked)
-            ? Effect.succeed(ranked)
-            : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))
-        },
-        models: Effect.succeed(specs),
-        describe: Effect.succeed("Scripted models answer.")
-      })
-      return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))
-    })
-  )
+    )
+
+  static readonly layer = this.layerOf(twoSpecs)
+
+  /** The same with one model, whose answers have no bound that a test could reach. */
+  static readonly layerTalkative = this.layerOf([talkative])
 }

@@ -1,0 +1,35 @@
+import { Effect, type Stream } from "effect"
+import type { ModelFailure } from "../../src/domain/Errors.ts"
+import type { ModelPart } from "../../src/domain/ModelCall.ts"
+import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import type { Attempt, Generation } from "../../src/responses/Generation.ts"
+
+/** An attempt with a scripted stream, whose answer may have 100 tokens. */
+export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => {
+  const model: ModelSpec = {
+    id,
+    provider: "scripted",
+    contextWindow: 1000,
+    maxOutputTokens: 100,
+    tools: false,
+    quality: 1,
+    cost: 0
+  }
+  return {
+    model,
+    promptTokens: 1,
+    forgottenTurns: 0,
+    request: { messages: [], maxOutputTokens: 100, tools: [] },
+    stream: () => stream
+  }
+}
+
+/** All parts up to the finish. */
+export const drain = Effect.fnUntraced(function* (generation: Generation) {
+  const parts: Array<ModelPart> = []
+  while (true) {
+    const next = yield* generation.pull
+    parts.push(...next)
+    if (next.some((part) => part.type === "finish")) return parts
+  }
+})
