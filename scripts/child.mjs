@@ -14,7 +14,7 @@ export const run = (command, args, options = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: "inherit", ...options })
     const forward = (signal) => {
-      // A terminal sends Ctrl-C to the child as well; a second one would read as "stop at once".
+      // A terminal sends Ctrl-C to the child as well, and each one counts: the second means "stop at once".
       if (signal === "SIGINT" && process.stdin.isTTY) return
       child.kill(signal)
     }

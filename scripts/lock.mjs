@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Trouble } from "./child.mjs"
@@ -37,14 +37,19 @@ const take = (path) => {
   }
 }
 
-/** Moves the lock away before removing it, so that of two processes only one does it. */
+/**
+ * Removes an abandoned lock. Of two processes that found it so, one may have replaced it by its own before the other comes to
+ * move it away: that one is put back. Only a third process that takes the lock in that instant gets in beside it.
+ */
 const clear = (path) => {
   const aside = `${path}.${process.pid}`
   try {
     renameSync(path, aside)
-    rmSync(aside)
+    if (!isAbandoned(aside)) linkSync(aside, path)
   } catch {
     // Another process was quicker.
+  } finally {
+    rmSync(aside, { force: true })
   }
 }
 

@@ -1,8 +1,8 @@
-import { ConfigProvider, Context, Effect, Layer, Option, Schema, Struct } from "effect"
-import { readFile } from "node:fs/promises"
-import type { Setting } from "./Setting.ts"
+import { ConfigProvider, Context, Effect, Option, Schema, Struct } from "effect"
+import { type Setting, shown } from "./Setting.ts"
 import type { Settings } from "./Settings.ts"
 import { settingsTable } from "./SettingsTable.ts"
+import { type FoundSecret, secretVariable, variable } from "./Variable.ts"
 
 export type { Settings } from "./Settings.ts"
 
@@ -10,32 +10,41 @@ const SettingProblem = Schema.Struct({
   name: Schema.String,
   /** What was found, without anything secret. */
   seen: Schema.String,
+  /** The places inside of it that are wrong, where it is a file with many. */
+  details: Schema.optionalKey(Schema.Array(Schema.String)),
   allowed: Schema.String,
   example: Schema.String
 })
-type SettingProblem = typeof SettingProblem.Type
+export type SettingProblem = typeof SettingProblem.Type
 
-const problemText = ({ allowed, example, name, seen }: SettingProblem): string =>
-  `  ${name}\n    seen:    ${seen}\n    allowed: ${allowed}\n    example: ${example}`
+const problemText = ({ allowed, details = [], example, name, seen }: SettingProblem): string => {
+  const lines = [name, `  seen:    ${seen}`, ...details.map((detail) => `             ${detail}`)]
+  return [...lines, `  allowed: ${allowed}`, `  example: ${example}`].map((line) => `  ${line}`).join("\n")
+}
 
 /** The environment can't be used. The message lists every problem, and holds no secret. */
 export class SettingsInvalid extends Schema.TaggedError<SettingsInvalid>()("SettingsInvalid", {
-  problems: Schema.NonEmptyArray(SettingProblem)
+  problems: Schema.NonEmptyArray(SettingProblem),
+  /** Variables that begin like ours but mean nothing here: one of them may be what is missing. */
+  unknown: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    const count = this.problems.length === 1 ? "One setting" : `${this.problems.length} settings`
-    return `${count} can't be used:\n\n${this.problems.map(problemText).join("\n\n")}`
+    const count = new Set(this.problems.map(({ name }) => name)).size
+    const paragraphs = [
+      `${count === 1 ? "One setting" : `${count} settings`} can't be used:`,
+      ...this.problems.map(problemText),
+      ...(this.unknown.length === 0 ? [] : [unknownText(this.unknown)])
+    ]
+    return paragraphs.join("\n\n")
   }
 }
 
+/** A sentence about variables that begin like ours but mean nothing here. */
+export const unknownText = (names: ReadonlyArray<string>): string =>
+  `${names.length === 1 ? "This variable means" : "These variables mean"} nothing here, and may be misspelt: ${names.join(", ")}.`
+
 /** The settings of this process. */
-export class AppConfig extends Context.Service<AppConfig, Settings>()("parley/AppConfig") {
-  /** Reads the ConfigProvider, which is the environment of the process unless a test gives another. */
-  static readonly layer: Layer.Layer<AppConfig, SettingsInvalid> = Layer.effect(
-    AppConfig,
-    Effect.suspend(() => readSettings)
-  )
-}
+export class AppConfig extends Context.Service<AppConfig, Settings>()("parley/AppConfig") {}
 
 const groups = Struct.keys(settingsTable)
 const rows: ReadonlyArray<Setting<unknown>> = groups.flatMap((group): ReadonlyArray<Setting<unknown>> =>
@@ -59,51 +68,15 @@ const databaseNames = [
 /** Read by the command line, which is a client and has no settings of its own. */
 const otherNames = ["PARLEY_URL"]
 
-const secretFileBytesMax = 65_536
-const seenCharactersMax = 80
-
-/** A text as a problem may show it: on one line, bounded, without the credentials of a URL. */
-const shown = (text: string): string =>
-  JSON.stringify(text.slice(0, seenCharactersMax).replace(/\/\/[^/@]*@/, "//<redacted>@"))
-
-const textOf = Effect.fnUntraced(function* (name: string) {
-  const provider = yield* ConfigProvider.ConfigProvider
-  // The environment is at hand; a provider that can fail would be a mistake of whoever wired it.
-  const node = yield* Effect.orDie(provider.load([name]))
-  const text = node?.value?.trim()
-  return text === "" ? undefined : text
-})
-
 /** The text of a row and the variable it came from, or what is wrong with it. */
-interface Found {
+interface Found extends FoundSecret {
   readonly setting: Setting<unknown>
-  readonly name: string
-  readonly text: string | undefined
-  readonly problem: string | null
 }
-
-const secretFromFile = (path: string) =>
-  Effect.tryPromise(() => readFile(path)).pipe(
-    Effect.map((bytes): Pick<Found, "text" | "problem"> => {
-      const text = bytes.toString("utf8").trim()
-      if (text === "") return { text: undefined, problem: `the file ${shown(path)}, which is empty` }
-      return bytes.length <= secretFileBytesMax
-        ? { text, problem: null }
-        : { text: undefined, problem: `the file ${shown(path)}, which is too long for a secret` }
-    }),
-    Effect.orElseSucceed(() => ({ text: undefined, problem: `the file ${shown(path)}, which can't be read` }))
-  )
 
 const find = Effect.fnUntraced(function* (setting: Setting<unknown>): Effect.fn.Return<Found> {
   const { name } = setting
-  const text = yield* textOf(name)
-  const fileName = `${name}_FILE`
-  const file = setting.secret ? yield* textOf(fileName) : undefined
-  if (file === undefined) return { setting, name, text, problem: null }
-  if (text !== undefined) {
-    return { setting, name, text: undefined, problem: `a value here and another in ${fileName}; one must go` }
-  }
-  return { setting, name: fileName, ...(yield* secretFromFile(file)) }
+  if (setting.secret) return { setting, ...(yield* secretVariable(name)) }
+  return { setting, name, text: yield* variable(name), problem: null }
 })
 
 const problemOf = ({ name, problem, setting, text }: Found): ReadonlyArray<SettingProblem> => {
@@ -112,12 +85,34 @@ const problemOf = ({ name, problem, setting, text }: Found): ReadonlyArray<Setti
   return [
     {
       name,
-      seen: problem ?? (setting.secret ? "<redacted>" : shown(text ?? "")),
+      seen: problem ?? (setting.secret ? "<redacted>" : shown(text ?? "", setting.isUrl)),
       allowed: inFile ? `the path of a file that holds ${setting.allowed}` : setting.allowed,
       example: inFile ? `${name}=/run/secrets/${setting.name}` : `${name}=${setting.example}`
     }
   ]
 }
+
+/** Settings as far as they have been read. */
+export interface Given {
+  /** The value of a row; none where there is a problem with it. */
+  readonly valueOf: <A>(setting: Setting<A>) => Option.Option<A>
+  /** The variable that a row was taken from. */
+  readonly nameOf: (setting: Setting<unknown>) => string
+}
+
+const givenOf = (found: ReadonlyArray<Found>): Given => {
+  const byName = new Map(found.map((row) => [row.setting.name, row]))
+  return {
+    valueOf: (setting) => {
+      const row = byName.get(setting.name)
+      return row === undefined || row.problem !== null ? Option.none() : setting.parse(row.text)
+    },
+    nameOf: (setting) => byName.get(setting.name)?.name ?? setting.name
+  }
+}
+
+/** What is wrong with settings that only the room that they are for can judge. */
+export type SettingsCheck = (given: Given) => Effect.Effect<ReadonlyArray<SettingProblem>>
 
 /** With variables set that name a database in another way, falling back to the embedded one would hide the mistake. */
 const databaseProblems = Effect.fnUntraced(function* (found: ReadonlyArray<Found>) {
@@ -126,7 +121,7 @@ const databaseProblems = Effect.fnUntraced(function* (found: ReadonlyArray<Found
     ({ problem, setting, text }) => setting === url && (text !== undefined || problem !== null)
   )
   const names = yield* Effect.filter(databaseNames, (name) =>
-    Effect.map(textOf(name), (text) => text !== undefined)
+    Effect.map(variable(name), (text) => text !== undefined)
   )
   if (isSet || names.length === 0) return []
   const problem: SettingProblem = {
@@ -139,19 +134,13 @@ const databaseProblems = Effect.fnUntraced(function* (found: ReadonlyArray<Found
 })
 
 /** Node refuses to start a server whose headers may take longer than the whole request. */
-const headersProblems = (settings: Settings): ReadonlyArray<SettingProblem> => {
-  const { headersSeconds, requestSeconds } = settings.http
-  const { name } = settingsTable.http.headersSeconds
-  if (headersSeconds <= requestSeconds) return []
-  const limit = `at most ${settingsTable.http.requestSeconds.name}, which is ${requestSeconds}`
-  return [{ name, seen: shown(String(headersSeconds)), allowed: limit, example: `${name}=${requestSeconds}` }]
-}
-
-const failWith = (problems: ReadonlyArray<SettingProblem>): Effect.Effect<void, SettingsInvalid> => {
-  const [first, ...others] = problems
-  return first === undefined
-    ? Effect.void
-    : Effect.fail(new SettingsInvalid({ problems: [first, ...others] }))
+const headersProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
+  const { headersSeconds, requestSeconds } = settingsTable.http
+  const [headers, request] = [valueOf(headersSeconds), valueOf(requestSeconds)]
+  if (Option.isNone(headers) || Option.isNone(request) || headers.value <= request.value) return []
+  const { name } = headersSeconds
+  const allowed = `at most ${requestSeconds.name}, which is ${request.value}`
+  return [{ name, seen: shown(String(headers.value)), allowed, example: `${name}=${request.value}` }]
 }
 
 /** Object storage can't be used without all that it takes to reach it. */
@@ -214,12 +203,20 @@ type S3Rows = {
 }
 
 /** The settings that the ConfigProvider holds, or every problem with them at once. */
-export const readSettings: Effect.Effect<Settings, SettingsInvalid> = Effect.gen(function* () {
+export const readSettings = Effect.fnUntraced(function* (
+  checks: ReadonlyArray<SettingsCheck>
+): Effect.fn.Return<Settings, SettingsInvalid> {
   const found = yield* Effect.forEach(rows, find)
-  yield* failWith([...found.flatMap(problemOf), ...(yield* databaseProblems(found)), ...s3Problems(found)])
-  const settings = assemble(found)
-  yield* failWith(headersProblems(settings))
-  return settings
+  const given = givenOf(found)
+  const [first, ...others] = [
+    ...found.flatMap(problemOf),
+    ...(yield* databaseProblems(found)),
+    ...s3Problems(found),
+    ...headersProblems(given),
+    ...(yield* Effect.forEach(checks, (check) => check(given))).flat()
+  ]
+  if (first === undefined) return assemble(found)
+  return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
 })
 
 /** The names below a path of the environment, whose provider splits them at the underscores. */

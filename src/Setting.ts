@@ -7,6 +7,8 @@ import { Email } from "./domain/Account.ts"
 /** What the text of a variable must be, in words and in code. */
 export interface Rule<out A> {
   readonly allowed: string
+  /** Left out where the text is meant to be no URL. */
+  readonly isUrl?: true
   readonly read: (text: string) => Option.Option<A>
 }
 
@@ -18,6 +20,7 @@ export interface Setting<out A> {
   /** The text that stands for an unset variable, or null when nothing does. */
   readonly default: string | null
   readonly allowed: string
+  readonly isUrl: boolean
   readonly example: string
   readonly description: string
   /** The value of a text, or of an unset variable; none when the text isn't allowed. */
@@ -39,6 +42,7 @@ export const withDefault = <A>(
   ...words,
   secret: false,
   allowed: rule.allowed,
+  isUrl: rule.isUrl === true,
   parse: (text) => rule.read(text ?? words.default)
 })
 
@@ -48,6 +52,7 @@ export const optional = <A>(rule: Rule<A>, words: Words): Setting<A | null> => (
   secret: false,
   default: null,
   allowed: rule.allowed,
+  isUrl: rule.isUrl === true,
   parse: (text) => (text === undefined ? Option.some(null) : rule.read(text))
 })
 
@@ -57,9 +62,37 @@ export const secret = (rule: Rule<string>, words: Words): Setting<Redacted.Redac
   secret: true,
   default: null,
   allowed: rule.allowed,
+  isUrl: rule.isUrl === true,
   parse: (text) =>
     text === undefined ? Option.some(null) : Option.map(rule.read(text), (value) => Redacted.make(value))
 })
+
+const seenCharactersMax = 80
+
+/**
+ * A text that is a URL, or was meant to be one, without what may be secret in it: neither user info nor a query. With an @
+ * behind what looks like the host, the host may be the beginning of user info whose password has an unescaped slash or
+ * question mark; less is kept of that, and of what can't be parsed.
+ */
+const withoutSecrets = (text: string): string => {
+  if (!/[@?#]/.test(text)) return text
+  const url = URL.parse(text)
+  if (url !== null && url.host !== "" && !(url.pathname + url.search + url.hash).includes("@")) {
+    const user = url.username + url.password === "" ? "" : "<redacted>@"
+    const query = url.search + url.hash === "" ? "" : "?<redacted>"
+    return `${url.protocol}//${user}${url.host}${url.pathname}${query}`
+  }
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ""
+  const rest = text.slice(scheme.length)
+  const at = rest.lastIndexOf("@")
+  const query = rest.search(/[?#]/)
+  if (at >= 0) return `${scheme}<redacted>${query < 0 ? rest.slice(at) : ""}`
+  return query < 0 ? text : `${scheme}${rest.slice(0, query)}?<redacted>`
+}
+
+/** A text as a problem may show it: on one line, bounded, and without the secrets of a URL. */
+export const shown = (text: string, isUrl = false): string =>
+  JSON.stringify((isUrl || text.includes("://") ? withoutSecrets(text) : text).slice(0, seenCharactersMax))
 
 const texts = (allowed: string, isAllowed: (text: string) => boolean): Rule<string> => ({
   allowed,
@@ -108,24 +141,37 @@ export const address: Rule<string> = texts(
 
 export const email: Rule<string> = texts("an e-mail address", Schema.is(Email))
 
-const parsedUrl = Option.liftThrowable((text: string) => new URL(text))
+const parsedUrl = (text: string): Option.Option<URL> => Option.fromNullOr(URL.parse(text))
+
+/**
+ * The address of a web server. Credentials have settings of their own, where nobody shows them; an @ farther behind would
+ * be the end of credentials that are not escaped.
+ */
+export const webUrl = (text: string): Option.Option<URL> =>
+  parsedUrl(text).pipe(
+    Option.filter((url) => url.protocol === "http:" || url.protocol === "https:"),
+    Option.filter(() => !text.includes("@"))
+  )
 
 /** The value has no slash at its end, so that a path can be appended. */
 export const httpUrl: Rule<string> = {
   allowed: "an http or https URL without credentials, query or fragment",
+  isUrl: true,
   read: (text) =>
-    parsedUrl(text).pipe(
-      Option.filter((url) => url.protocol === "http:" || url.protocol === "https:"),
-      Option.filter((url) => url.username === "" && url.password === "" && !/[?#]/.test(text)),
+    webUrl(text).pipe(
+      Option.filter(() => !/[?#]/.test(text)),
       Option.map((url) => url.href.replace(/\/+$/, ""))
     )
 }
 
-export const postgresUrl: Rule<string> = texts(
-  "a URL that begins with postgres:// or postgresql://",
-  (text) =>
-    Option.exists(parsedUrl(text), (url) => url.protocol === "postgres:" || url.protocol === "postgresql:")
-)
+export const postgresUrl: Rule<string> = {
+  ...texts(
+    "a URL that begins with postgres:// or postgresql://, its password percent-encoded (%2F for a slash)",
+    (text) =>
+      Option.exists(parsedUrl(text), (url) => url.protocol === "postgres:" || url.protocol === "postgresql:")
+  ),
+  isUrl: true
+}
 
 /** Text that can stand in a header or a log line. */
 export const visibleText = (charactersMin: number, charactersMax: number): Rule<string> =>
@@ -133,6 +179,26 @@ export const visibleText = (charactersMin: number, charactersMax: number): Rule<
     `${charactersMin} to ${charactersMax} visible ASCII characters without blanks`,
     (text) => text.length >= charactersMin && text.length <= charactersMax && /^[\x21-\x7e]*$/.test(text)
   )
+
+/** The operator's key: a shorter one could be guessed, and a longer one doesn't fit into the header. */
+export const adminKey: Rule<string> = visibleText(16, 180)
+
+const modelsMax = 100
+const modelCharactersMax = 200
+
+/** The text between two commas, without blanks. */
+export const namesIn = (text: string): ReadonlyArray<string> =>
+  [...new Set(text.split(",").map((name) => name.trim()))].filter((name) => name !== "")
+
+/** The ids of models. */
+export const modelNames: Rule<string> = texts(
+  `one model, or up to ${modelsMax} by comma, each of at most ${modelCharactersMax} visible ASCII characters without blanks`,
+  (text) => {
+    const names = namesIn(text)
+    const isName = (name: string) => name.length <= modelCharactersMax && /^[\x21-\x7e]*$/.test(name)
+    return names.length > 0 && names.length <= modelsMax && names.every(isName)
+  }
+)
 
 /** Whether the key's check is right is known to the room that makes keys. */
 export const apiKey: Rule<string> = texts(

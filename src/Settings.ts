@@ -10,6 +10,7 @@ export interface Settings {
     readonly bodyBytesMax: number
     readonly requestSeconds: number
     readonly headersSeconds: number
+    readonly writeStallSeconds: number
     readonly shutdownGraceSeconds: number
     readonly openapiPublic: boolean
   }

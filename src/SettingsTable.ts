@@ -1,9 +1,5 @@
 import * as Setting from "./Setting.ts"
 
-/** The shortest operator's key, and the longest of any key: the Authorization header is bounded too. */
-const adminKeyCharactersMin = 16
-const keyCharactersMax = 180
-
 /**
  * Every setting, once: the start-up check, `parley config print`, the table of the README and .env.example all come from
  * here. A group is the part of Settings that its rows fill.
@@ -49,6 +45,11 @@ export const settingsTable = {
       default: "20",
       description:
         "Longest time in which a request's headers must have arrived; at most PARLEY_REQUEST_SECONDS"
+    }),
+    writeStallSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_WRITE_STALL_SECONDS",
+      default: "60",
+      description: "How long a client may read nothing of what waits for it, before its connection is closed"
     }),
     shutdownGraceSeconds: Setting.withDefault(Setting.wholeNumber(0, 600), {
       name: "PARLEY_SHUTDOWN_GRACE_SECONDS",
@@ -96,7 +97,7 @@ export const settingsTable = {
     })
   },
   auth: {
-    adminKey: Setting.secret(Setting.visibleText(adminKeyCharactersMin, keyCharactersMax), {
+    adminKey: Setting.secret(Setting.adminKey, {
       name: "PARLEY_ADMIN_KEY",
       example: "parley_admin_AT_LEAST_16_CHARACTERS",
       description: "The operator's key; without it the first start makes one and keeps it in PARLEY_DATA_DIR"
@@ -104,7 +105,8 @@ export const settingsTable = {
     initApiKey: Setting.secret(Setting.apiKey, {
       name: "PARLEY_INIT_API_KEY",
       example: `parley_${"X".repeat(39)}`,
-      description: "API key that the first start gives the first user, for unattended starts"
+      description:
+        "API key that the first start gives the first user, for unattended starts; `parley key generate` prints one"
     }),
     initUserEmail: Setting.withDefault(Setting.email, {
       name: "PARLEY_INIT_USER_EMAIL",
@@ -134,10 +136,12 @@ export const settingsTable = {
       example: "sk-YOUR_KEY",
       description: "The key that the server at OPENAI_BASE_URL wants"
     }),
-    openaiModel: Setting.optional(Setting.visibleText(1, 200), {
+    openaiModel: Setting.optional(Setting.modelNames, {
       name: "OPENAI_MODEL",
       example: "gpt-oss-20b",
-      description: "The model to use at OPENAI_BASE_URL; without it the server is asked for its list"
+      description:
+        "The model to use at OPENAI_BASE_URL, or several by comma, the preferred one first; without it the server is " +
+        "asked for its list. It means nothing unless OPENAI_BASE_URL or OPENAI_API_KEY is set"
     }),
     connectSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
       name: "PARLEY_MODEL_CONNECT_SECONDS",

@@ -1,50 +1,64 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Exit, Option, Predicate, Redacted, type Runtime } from "effect"
+import { Cause, Effect, Exit, Layer, Option, Predicate, Redacted, type Runtime } from "effect"
 import { HttpServer } from "effect/http"
+import manifest from "../package.json" with { type: "json" }
+import { checkedSettings } from "./admin/CheckedSettings.ts"
 import { FirstStart } from "./admin/FirstStart.ts"
 import { AppLayer } from "./App.ts"
-import { AppConfig, unknownVariables } from "./AppConfig.ts"
+import { AppConfig, unknownText, unknownVariables } from "./AppConfig.ts"
 import { Drain } from "./http/Drain.ts"
 import { ObservabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
+import { settingsTable } from "./SettingsTable.ts"
+import { endAtSecondSignal } from "./SecondSignal.ts"
 import { startupNotice } from "./StartupNotice.ts"
-
-const version = "0.1.0"
+import { variable } from "./Variable.ts"
 
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
 const configurationExitCode = 78
 
+/** How a shell finds the key of PARLEY_INIT_API_KEY. */
+const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE`), (file) => ({
+  name: settingsTable.auth.initApiKey.name,
+  file: file ?? null
+}))
+
 /** Tells the operator where the service is; at the very first start with a key and a request to try. */
 const announce = Effect.gen(function* () {
-  const { dataDir } = yield* AppConfig
+  const { auth, dataDir } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
   const first = yield* FirstStart
   const notice = startupNotice({
     url: HttpServer.formatAddress(server.address),
-    version,
+    version: manifest.version,
     models: yield* router.describe,
     dataDir,
-    firstKey: Option.isSome(first) && first.value.made ? Redacted.value(first.value.key) : null
+    firstKey: Option.isSome(first) && first.value.made ? Redacted.value(first.value.key) : null,
+    givenKey: auth.initApiKey === null ? null : yield* givenKey
   })
   yield* Effect.sync(() => process.stdout.write(notice))
 })
 
+/** Said before anything is started, since what is misspelt may be why the start fails. */
+const warn = Effect.gen(function* () {
+  const unknown = yield* unknownVariables
+  if (unknown.length > 0) yield* Effect.logWarning(unknownText(unknown))
+})
+
 /** The service from its start to the last stream's end. */
 const program = Effect.gen(function* () {
-  const unknown = yield* unknownVariables
-  if (unknown.length > 0) {
-    yield* Effect.logWarning("Some variables mean nothing here; are they misspelt?").pipe(
-      Effect.annotateLogs({ variables: unknown.join(", ") })
-    )
-  }
   const drain = yield* Drain
   yield* announce
   // A signal interrupts this: the drain runs while the server still answers, and only then is everything closed.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
 }).pipe(Effect.provide(AppLayer))
 
-const configured = program.pipe(Effect.provide(ObservabilityLayer), Effect.provide(AppConfig.layer))
+const configured = warn.pipe(
+  Effect.andThen(program),
+  Effect.provide(ObservabilityLayer),
+  Effect.provide(Layer.effect(AppConfig, checkedSettings))
+)
 
 const isConfigurationProblem = (error: unknown): boolean =>
   Predicate.hasProperty(error, "_tag") &&
@@ -54,8 +68,12 @@ const isConfigurationProblem = (error: unknown): boolean =>
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const expected = cause.reasons.every((reason) => reason._tag === "Fail")
-  return expected ? messageOf(error) : Cause.pretty(cause)
+  return expected ? adviceOn(messageOf(error)) : Cause.pretty(cause)
 }
+
+/** What to change, where the system names only the address that it can't have. */
+const adviceOn = (message: string): string =>
+  message.startsWith("listen ") ? `${message}. HOST and PORT say where to listen.` : message
 
 /** The words of an error, or of what caused it where it has none itself, such as a port that is taken. */
 const messageOf = (error: unknown): string => {
@@ -76,4 +94,5 @@ process.on("uncaughtException", (error) => {
   process.exit(1)
 })
 
+endAtSecondSignal()
 NodeRuntime.runMain(Effect.scoped(configured), { teardown, disableErrorReporting: true })

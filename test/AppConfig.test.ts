@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { ConfigProvider, Effect, Option, Redacted, Schema } from "effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { envExample, readmeWithSettings } from "../scripts/settings.ts"
 import {
-  AppConfig,
   describeSettings,
   readSettings,
   settingsMarkdown,
@@ -24,7 +23,7 @@ const rows: ReadonlyArray<Setting<unknown>> = Object.values(settingsTable).flatM
 
 const withEnvironment = (env: Environment) =>
   Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
-const settingsOf = (env: Environment) => readSettings.pipe(withEnvironment(env))
+const settingsOf = (env: Environment) => readSettings([]).pipe(withEnvironment(env))
 const problemsOf = (env: Environment) => Effect.map(Effect.flip(settingsOf(env)), (error) => error.problems)
 const namesOf = (env: Environment) =>
   Effect.map(problemsOf(env), (problems) => problems.map(({ name }) => name))
@@ -148,7 +147,9 @@ describe("settings that are given", () => {
     ["PARLEY_MODELS_FILE", "/no/such/file.json"],
     ["OPENAI_BASE_URL", "127.0.0.1:8000"],
     ["OPENAI_BASE_URL", "ftp://127.0.0.1/v1"],
-    ["OPENAI_BASE_URL", "http://127.0.0.1/v1?key=1"],
+    ["OPENAI_MODEL", "a,two words"],
+    ["OPENAI_MODEL", ","],
+    ["OPENAI_MODEL", "x".repeat(201)],
     ["OPENAI_MODEL", "two words"],
     ["PARLEY_INIT_USER_EMAIL", "nobody"]
   ] as const) {
@@ -157,7 +158,7 @@ describe("settings that are given", () => {
         const [problem, ...others] = yield* problemsOf({ [name]: text })
         assert.isEmpty(others)
         assert.strictEqual(problem?.name, name)
-        assert.strictEqual(problem?.seen, JSON.stringify(text))
+        assert.strictEqual(problem?.seen, JSON.stringify(text.slice(0, 80)))
         assert.include(problem?.example, `${name}=`)
       })
     )
@@ -168,7 +169,22 @@ describe("settings that are given", () => {
     ["PARLEY_ADMIN_KEY", "hunter2"],
     ["PARLEY_INIT_API_KEY", "hunter2"],
     ["OPENAI_API_KEY", "hunter2 hunter2"],
-    ["OPENAI_BASE_URL", "https://user:hunter2@models.example/v1"]
+    ["OPENAI_BASE_URL", "https://user:hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://user:pa/hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://user:8080/hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://user:80?hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://user:pa#hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://user:pa@hunter2@models.example/v1?a=b"],
+    ["OPENAI_BASE_URL", `https://user:${"x".repeat(60)}hunter2${"x".repeat(60)}/@models.example/v1`],
+    ["OPENAI_BASE_URL", "user:hunter2@models.example/v1"],
+    ["OPENAI_BASE_URL", "https://models.example/v1?key=hunter2"],
+    ["OPENAI_BASE_URL", "https://models.example/v1?key=a@hunter2"],
+    ["OPENAI_BASE_URL", "https://models.example/v1#hunter2"],
+    ["OPENAI_BASE_URL", "models.example/v1?hunter2"],
+    ["PARLEY_S3_ENDPOINT", "https://user:pa/hunter2@s3.example"],
+    ["PARLEY_S3_ENDPOINT", "https://s3.example/?hunter2=1"],
+    ["HOST", "https://user:hunter2@models.example"]
   ] as const) {
     it.effect(`refuse a wrong ${name} without showing what is secret in it`, () =>
       Effect.gen(function* () {
@@ -176,6 +192,23 @@ describe("settings that are given", () => {
         assert.include(error.message, name)
         assert.notInclude(error.message, "hunter2")
         assert.notInclude(JSON.stringify(error), "hunter2")
+      })
+    )
+  }
+})
+
+describe("what is seen of a URL", () => {
+  for (const [text, seen] of [
+    ["https://user:pw@models.example/v1", "https://<redacted>@models.example/v1"],
+    ["https://user:p/w@models.example/v1", "https://<redacted>@models.example/v1"],
+    ["https://models.example:8/v1?key=1", "https://models.example:8/v1?<redacted>"],
+    ["models.example/v1?key=1", "models.example/v1?<redacted>"],
+    ["https://user:pw@models.example/v1?key=1", "https://<redacted>@models.example/v1?<redacted>"]
+  ] as const) {
+    it.effect(`is ${seen}`, () =>
+      Effect.gen(function* () {
+        const [problem] = yield* problemsOf({ OPENAI_BASE_URL: text })
+        assert.strictEqual(problem.seen, JSON.stringify(seen))
       })
     )
   }
@@ -218,6 +251,10 @@ describe("problems", () => {
         (yield* settingsOf({ ...env, PARLEY_HEADERS_SECONDS: "10" })).http.headersSeconds,
         10
       )
+      assert.deepStrictEqual(yield* namesOf({ ...env, PORT: "x" }), ["PORT", "PARLEY_HEADERS_SECONDS"])
+      assert.deepStrictEqual(yield* namesOf({ ...env, PARLEY_REQUEST_SECONDS: "x" }), [
+        "PARLEY_REQUEST_SECONDS"
+      ])
     })
   )
 
@@ -319,17 +356,15 @@ describe("unknownVariables", () => {
       assert.deepStrictEqual(unknown, ["PARLEY", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY_PORT"])
     })
   )
-})
 
-describe("AppConfig.layer", () => {
-  it.effect("reads the provider at hand, and fails with every problem", () =>
+  it.effect("are told along with the problems, which they may explain", () =>
     Effect.gen(function* () {
-      const layerOf = (env: Environment) =>
-        AppConfig.layer.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env }))))
-      const port = Effect.map(AppConfig, ({ http }) => http.port)
-      assert.strictEqual(yield* Effect.provide(port, layerOf({ PORT: "4000" })), 4000)
-      const error = yield* Effect.flip(Effect.provide(port, layerOf({ PORT: "x", HOST: "?" })))
-      assert.strictEqual(error.problems.length, 2)
+      const error = yield* Effect.flip(
+        settingsOf({ PORT: "x", PARLEY_DATABSE_URL: "postgres://hunter2@db/" })
+      )
+      assert.deepStrictEqual(error.unknown, ["PARLEY_DATABSE_URL"])
+      assert.match(error.message, /^One setting can't be used:[^]*misspelt: PARLEY_DATABSE_URL\.$/)
+      assert.notInclude(error.message, "hunter2")
     })
   )
 })

@@ -59,6 +59,16 @@ describe("a script that runs a command", () => {
     })
   }
 
+  it("passes a second signal on as well", async () => {
+    const count = `let n = 0; process.on("SIGINT", () => { if (++n === 2) process.exit(6); console.log("once") })`
+    const child = start(running(`${count}; setInterval(() => {}, 1000); console.log("ready")`))
+    await once(child.stdout!, "data")
+    child.kill("SIGINT")
+    await once(child.stdout!, "data")
+    child.kill("SIGINT")
+    assert.strictEqual((await outcomeOf(child)).code, 6)
+  })
+
   it("says what is wrong without a stack when the person at the terminal can mend it", async () => {
     const text = `${imports("script, Trouble", "child.mjs")}await script(() => { throw new Trouble("Do this.") })`
     assert.deepStrictEqual(await outcomeOf(start(text)), { code: 1, signal: null, output: "Do this.\n" })

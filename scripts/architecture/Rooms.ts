@@ -11,6 +11,7 @@ const ground = [
   "src/Setting.ts",
   "src/Settings.ts",
   "src/SettingsTable.ts",
+  "src/Variable.ts",
   "src/Observability.ts"
 ]
 

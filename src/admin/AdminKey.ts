@@ -1,7 +1,18 @@
-import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
+import {
+  Context,
+  Effect,
+  FileSystem,
+  Layer,
+  Option,
+  Path,
+  type PlatformError,
+  Redacted,
+  Schema
+} from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
 import { AppConfig } from "../AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
+import { adminKey } from "../Setting.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
@@ -9,10 +20,6 @@ export const adminKeyFileName = "admin.key"
 /** Nobody but the owner may read or write it. */
 const ownerOnly = 0o600
 const othersBits = 0o077
-
-/** Shorter keys could be guessed; longer ones don't fit into the header. */
-const charactersMin = 16
-const charactersMax = 180
 
 /** The file of the operator's key can't be used. `message` is for the operator: which file, why, and what to do. */
 export class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("AdminKeyUnusable", {
@@ -23,7 +30,7 @@ export class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("Ad
 export const readAdminKey = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const text = (yield* fs.readFileString(file)).trim()
-  if (text.length < charactersMin || text.length > charactersMax || !/^[\x21-\x7e]*$/.test(text)) {
+  if (Option.isNone(adminKey.read(text))) {
     return yield* new AdminKeyUnusable({
       message: `${file} holds no admin key. Delete it, and the next start of the server makes a new one.`
     })

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { AppConfig, unknownVariables } from "../AppConfig.ts"
+import { AppConfig, unknownText, unknownVariables } from "../AppConfig.ts"
+import { unusedModelSettings } from "../models/ModelCatalog.ts"
 import type { Check } from "./AdminApi.ts"
 
 export const check = (name: string, status: Check["status"], detail: string): Check => ({
@@ -13,12 +14,12 @@ const isLoopback = (host: string): boolean =>
 
 /** What the settings allow but the operator may not have meant. */
 export const settingsChecks = Effect.gen(function* () {
-  const { http } = yield* AppConfig
+  const { http, models } = yield* AppConfig
   const unknown = yield* unknownVariables
+  const unused = unusedModelSettings(models)
   const checks: ReadonlyArray<Check> = [
-    ...(unknown.length === 0
-      ? []
-      : [check("settings", "warning", `These variables mean nothing here: ${unknown.join(", ")}.`)]),
+    ...(unknown.length === 0 ? [] : [check("settings", "warning", unknownText(unknown))]),
+    ...(unused === null ? [] : [check("settings", "warning", unused)]),
     ...(isLoopback(http.host)
       ? []
       : [

@@ -15,7 +15,7 @@ export class Api extends HttpApi.make("parley")
       title: "Conversational Response Service",
       version: "1.0.0",
       description:
-        "One endpoint that answers messages. The service chooses the model, keeps conversations and holds every user " +
-        "to a token allowance."
+        "One endpoint that answers messages, and files to refer to in them. The service chooses the model, keeps the " +
+        "conversations, and counts the tokens that every answer takes."
     })
   ) {}

@@ -10,16 +10,30 @@ const partsMax = 10_000
 /** File parts in one request. */
 const filePartsMax = 500
 
-/** Text that PostgreSQL can keep: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
-const storable = Schema.makeFilter((text: string) => !text.includes("\0") && text.isWellFormed(), {
-  expected: "text without NUL characters and lone surrogates"
-})
+const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
-const Text = Schema.String.check(storable)
+const storableText = "text without NUL characters and lone surrogates"
+
+/** Text that PostgreSQL can keep: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
+const Text = Schema.String.check(Schema.makeFilter(isStorable, { expected: storableText }))
+
+/** Whether every text in a JSON value can be kept. */
+const isAllStorable = (value: unknown): boolean => {
+  if (typeof value === "string") return isStorable(value)
+  if (typeof value !== "object" || value === null) return true
+  return Object.entries(value).every(([key, inner]) => isStorable(key) && isAllStorable(inner))
+}
+
+/** A part of a replayed item, whatever its shape. */
+const Replayed = Schema.optionalKey(
+  Schema.Unknown.check(Schema.makeFilter(isAllStorable, { expected: storableText }))
+)
 
 /** An id in either case; the service itself writes small letters. */
 const idOf = <Id extends Schema.Codec<string, string>>(id: Id) =>
-  Schema.String.check(Schema.isUUID()).pipe(Schema.decodeTo(id, SchemaTransformation.toLowerCase()))
+  Schema.String.annotate({ expected: "a UUID" })
+    .check(Schema.isUUID())
+    .pipe(Schema.decodeTo(id, SchemaTransformation.toLowerCase()))
 
 /** Absent and null mean the same. */
 const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
@@ -46,8 +60,20 @@ const Part = Schema.Union([InputTextPart, InputFilePart, OutputTextPart]).annota
 /** Text of any kind of part, and files: what a message may be made of. */
 export type Part = typeof Part.Type
 
+const replayedTypes = [
+  "mcp_call",
+  "file_search_call",
+  "web_search_call",
+  "reasoning",
+  "function_call",
+  "function_call_output"
+] as const
+
+const isReplayedType: (type: unknown) => boolean = Schema.is(Schema.Literals(replayedTypes))
+
 export const ContentItem = Schema.Struct({
-  type: maybe(Text),
+  // A replayed item that is wrong somewhere is no message of the user, even if it has content.
+  type: maybe(Text.check(Schema.makeFilter((type) => !isReplayedType(type), { expected: "message" }))),
   role: maybe(Text),
   content: Schema.Union([
     Text,
@@ -70,29 +96,36 @@ export const ItemReference = Schema.Struct({
 
 /** Items that clients replay along with messages. They may become context; they are never run again. */
 export const ReplayedItem = Schema.Struct({
-  type: Schema.Literals([
-    "mcp_call",
-    "file_search_call",
-    "web_search_call",
-    "reasoning",
-    "function_call",
-    "function_call_output"
-  ]),
-  name: Schema.optionalKey(Schema.Unknown),
-  arguments: Schema.optionalKey(Schema.Unknown),
-  output: Schema.optionalKey(Schema.Unknown),
-  error: Schema.optionalKey(Schema.Unknown)
-}).annotate({ identifier: "ReplayedItem" })
+  type: Schema.Literals(replayedTypes),
+  name: Replayed,
+  arguments: Replayed,
+  output: Replayed,
+  error: Replayed,
+  queries: Replayed,
+  results: Replayed,
+  action: Replayed,
+  summary: Replayed,
+  content: Replayed
+}).annotate({
+  identifier: "ReplayedItem",
+  description: "What a tool or a model did in an earlier turn. It is never run again."
+})
 export type ReplayedItem = typeof ReplayedItem.Type
 
-const InputEntry = Schema.Union([ItemReference, ReplayedItem, ContentItem]).annotate({ expected: "an item" })
+const InputEntry = Schema.Union([ItemReference, ReplayedItem, ContentItem]).annotate({
+  expected: "an item: an object with content, or with the type and fields of an item of an earlier turn"
+})
 export type InputEntry = typeof InputEntry.Type
+
+/** Replayed reasoning may have content too, which isn't the user's. */
+export const isMessage = (entry: InputEntry): entry is ContentItem =>
+  entry.type !== "item_reference" && !isReplayedType(entry.type)
 
 const hasFewFiles = Schema.makeFilter(
   (entries: ReadonlyArray<InputEntry>) => {
     let files = 0
     for (const entry of entries) {
-      if (!("content" in entry) || typeof entry.content === "string") continue
+      if (!isMessage(entry) || typeof entry.content === "string") continue
       for (const part of entry.content) if (part.type === "input_file") files++
     }
     return files <= filePartsMax
@@ -109,13 +142,37 @@ const Input = Schema.Union([
   )
 ]).annotate({ expected: "a string or a list of items" })
 
-const MaxOutputTokens = Schema.Int.check(Schema.isGreaterThan(0, { expected: "a positive integer" }))
+const isPositiveInteger = (value: number): boolean =>
+  value > 0 && (Number.isInteger(value) || value === Infinity)
+
+/**
+ * Any positive integer that JSON can write. One that is too large for a number counts as the largest, which every model
+ * clamps (spec: CreateResponseRequest, rule 5).
+ */
+const MaxOutputTokens = Schema.Number.annotate({ expected: "a positive integer" })
+  .check(
+    Schema.makeFilter(isPositiveInteger, {
+      expected: "a positive integer",
+      // What is too large for a number is Infinity by now, and must not be expected as a text of that name.
+      representation: { id: "effect/schema/isInt", payload: null },
+      toJsonSchema: () => ({ type: "integer", exclusiveMinimum: 0 })
+    })
+  )
+  .pipe(
+    Schema.decodeTo(
+      Schema.Int,
+      SchemaTransformation.transform({
+        decode: (value) => Math.min(value, Number.MAX_SAFE_INTEGER),
+        encode: (value) => value
+      })
+    )
+  )
 
 const ConversationReference = Schema.Union([
   idOf(ConversationId),
   Schema.Struct({ id: idOf(ConversationId) })
 ]).annotate({
-  expected: "the id of a conversation, or an object with its id"
+  expected: "the id of a conversation or an object with its id"
 })
 
 export const CreateResponse = Schema.Struct({
@@ -126,6 +183,7 @@ export const CreateResponse = Schema.Struct({
   input: Input.annotate({ description: "The user's message, or a list of items." }),
   stream: maybe(Schema.Boolean).annotate({
     description: "True answers with an event stream, false with one JSON document.",
+    expected: "true, false or null",
     default: true
   }),
   instructions: maybe(Text).annotate({ description: "The system prompt for this response." }),

@@ -40,7 +40,8 @@ export interface Failure {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const failure = (
+/** For this table, and for the few failures that come from below every route. */
+export const failure = (
   status: number,
   type: string,
   code: string,
@@ -220,6 +221,12 @@ const table: {
     })
 }
 
+/** The body of an error response. Its shape is declared in ErrorEnvelope. */
+export const envelopeOf = ({ body }: Failure): { readonly detail: string; readonly error: ErrorBody } => ({
+  detail: body.message,
+  error: body
+})
+
 /** How `error` looks to a client. */
 export const describe = (error: Expected): Failure =>
   // The table's type pairs each tag with its own function; TypeScript can't follow that through an index by a union.
@@ -239,7 +246,7 @@ export const bodyTooLarge = (bytesMax: number): Failure =>
     headers: { connection: "close" }
   })
 
-/** The body didn't arrive in time. */
+/** The headers or the body didn't arrive in time. */
 export const requestTimeout: Failure = failure(
   408,
   "invalid_request_error",
@@ -262,6 +269,11 @@ export const unsupportedMediaType = (message: string): Failure =>
   failure(415, "invalid_request_error", "unsupported_media_type", message)
 
 export const encodedBody = unsupportedMediaType("A body with a content encoding is not supported.")
+
+/** A body in another encoding of characters than the one of JSON. */
+export const foreignCharset = unsupportedMediaType(
+  "A JSON body must be UTF-8; no other charset is supported."
+)
 
 /** The port is open, but nothing behind it is ready. */
 export const starting: Failure = failure(

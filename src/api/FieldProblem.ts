@@ -42,13 +42,29 @@ const typeNames: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   Arrays: "a list"
 }
 
+/** What a schema allows; null where that can't be said in a few words. */
+const wordsOf = (ast: SchemaAST.AST): string | null => {
+  const expected = expectedOf(ast)
+  if (expected !== null) return expected
+  // What a text becomes in the end says nothing about what to send.
+  const encoded = ast.encoding?.at(-1)?.to
+  if (encoded !== undefined) return wordsOf(encoded)
+  const name = typeNames[ast._tag]
+  if (name !== undefined) return name
+  if (ast._tag === "Literal") return `"${ast.literal}"`
+  if (ast._tag !== "Union") return null
+  const members = ast.types.filter((member) => member._tag !== "Undefined").map(wordsOf)
+  return members.length === 0 || members.includes(null) ? null : [...new Set(members)].join(" or ")
+}
+
 /** A branch of a union that already fails at its discriminator says nothing about what the client meant. */
 const failsAtType = (finding: Finding, base: Path): boolean =>
   finding.path.length === base.length + 1 && finding.path[base.length] === "type"
 
 const pick = (findings: ReadonlyArray<Finding>, base: Path): Finding => {
   const meant = findings.filter((finding) => !failsAtType(finding, base))
-  const pool = meant.length > 0 ? meant : findings
+  // The most general branch comes last.
+  const pool = meant.length > 0 ? meant : findings.toReversed()
   return pool.reduce((best, next) => (next.path.length > best.path.length ? next : best))
 }
 
@@ -71,10 +87,10 @@ const walk = (issue: SchemaIssue.Issue, path: Path, depth: number): Finding => {
         const best = pick(findings, path)
         if (best.path.length > path.length || best.expected !== null) return best
       }
-      return { ...here, expected: expectedOf(issue.ast) }
+      return { ...here, expected: wordsOf(issue.ast) }
     }
     case "InvalidType":
-      return { ...here, expected: expectedOf(issue.ast) ?? typeNames[issue.ast._tag] ?? null }
+      return { ...here, expected: wordsOf(issue.ast) }
     case "MissingKey":
       return { ...here, missing: true }
     default:

@@ -15,7 +15,7 @@ export const FileObject = Schema.Struct({
   status: Schema.Literals(["uploaded", "processed", "error"]),
   /** Why the text can't be read; only with `error`. */
   status_details: Schema.optionalKey(Schema.String)
-}).annotate({ identifier: "FileObject" })
+}).annotate({ identifier: "FileObject", description: "What is known of a file." })
 export type FileObject = typeof FileObject.Type
 
 /** One page of a list. `last_id` is what the next page is asked for with, as `after`. */
@@ -25,14 +25,14 @@ export const FileList = Schema.Struct({
   has_more: Schema.Boolean,
   first_id: Schema.NullOr(FileId),
   last_id: Schema.NullOr(FileId)
-}).annotate({ identifier: "FileList" })
+}).annotate({ identifier: "FileList", description: "A page of the caller's files." })
 export type FileList = typeof FileList.Type
 
 export const FileDeleted = Schema.Struct({
   id: FileId,
   object: Schema.Literal("file"),
   deleted: Schema.Literal(true)
-}).annotate({ identifier: "FileDeleted" })
+}).annotate({ identifier: "FileDeleted", description: "The file is gone for good." })
 export type FileDeleted = typeof FileDeleted.Type
 
 /** How a file looks to its owner. */

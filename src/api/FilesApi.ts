@@ -93,6 +93,7 @@ const content = HttpApiEndpoint.get("content", "/files/:file_id/content", {
     description:
       "The exact bytes. `Range` with one range gets a part, `If-None-Match` with the `ETag` saves a download.",
     transform: describeResponses({
+      200: { description: "The bytes of the file." },
       206: { description: "The part that `Range` asked for.", content: bytesContent },
       304: { description: "The file is the one that `If-None-Match` names." }
     })

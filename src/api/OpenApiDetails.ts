@@ -23,10 +23,14 @@ export const describeQuery =
     }
   }
 
-/** Adds responses that are no error and not the usual success. */
+/** Adds to what is said of responses, and adds those that are no error and not the usual success. */
 export const describeResponses =
   (responses: Readonly<Record<string, Description>>) =>
-  (operation: Description): Description => ({
-    ...operation,
-    responses: { ...membersOf(operation["responses"]), ...responses }
-  })
+  (operation: Description): Description => {
+    const known = membersOf(operation["responses"])
+    const merged = Object.entries(responses).map(([status, response]) => [
+      status,
+      { ...membersOf(known[status]), ...response }
+    ])
+    return { ...operation, responses: { ...known, ...Object.fromEntries(merged) } }
+  }

@@ -80,14 +80,73 @@ const nameOnce = (schemas: Json): Json => {
   return Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+/** The headers of responses, described once. */
+const headers = {
+  "x-request-id": {
+    description:
+      "Names the request in the service's log: the client's own where it sent one, or else a new one.",
+    schema: { type: "string" }
+  },
+  "x-conversation-id": {
+    description: "The conversation of the response.",
+    schema: { type: "string", format: "uuid" }
+  },
+  "retry-after": {
+    description: "The seconds after which to try again.",
+    schema: { type: "integer", minimum: 0 }
+  },
+  "www-authenticate": {
+    description: "`Bearer`, with the reason where a key was sent.",
+    schema: { type: "string" }
+  },
+  allow: { description: "The methods that the path has.", schema: { type: "string" } }
+} as const
+
+const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray<keyof typeof headers> => {
+  switch (status) {
+    case "200":
+      return operationId === "responses.create" ? ["x-request-id", "x-conversation-id"] : ["x-request-id"]
+    case "401":
+      return ["x-request-id", "www-authenticate"]
+    case "405":
+      return ["x-request-id", "allow"]
+    case "429":
+    case "503":
+      return ["x-request-id", "retry-after"]
+    default:
+      return ["x-request-id"]
+  }
+}
+
+/** The operation with the headers of each of its responses. */
+const withHeaders = (operation: Json): Json => {
+  if (!isObject(operation)) return operation
+  return mapObject(operation, (key, responses) =>
+    key === "responses" && isObject(responses)
+      ? mapObject(responses, (status, response) => {
+          if (!isObject(response)) return response
+          const names = headersOf(operation["operationId"], status)
+          const references = names.map((name) => [name, { $ref: `#/components/headers/${name}` }])
+          return { ...response, headers: Object.fromEntries(references) }
+        })
+      : responses
+  )
+}
+
 const publish = (document: Json): Json => {
   const renamed = renameReferences(tidy(document))
   if (!isObject(renamed)) return renamed
-  return mapObject(renamed, (key, inner) =>
-    key === "components" && isObject(inner)
-      ? mapObject(inner, (name, section) => (name === "schemas" ? nameOnce(section) : section))
-      : inner
-  )
+  return mapObject(renamed, (key, inner) => {
+    if (!isObject(inner)) return inner
+    if (key === "paths") {
+      return mapObject(inner, (_, path) =>
+        isObject(path) ? mapObject(path, (_method, operation) => withHeaders(operation)) : path
+      )
+    }
+    if (key !== "components") return inner
+    const tidied = mapObject(inner, (name, section) => (name === "schemas" ? nameOnce(section) : section))
+    return isObject(tidied) ? { ...tidied, headers } : tidied
+  })
 }
 
 /** The OpenAPI 3.1 document of the public interface. */

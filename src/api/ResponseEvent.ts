@@ -69,8 +69,6 @@ export const errorEvent = (body: ErrorBody): EventBody => {
   return { type: "error", code: body.code, message: body.message, param, error: { ...body, param } }
 }
 
-/** Numbers the events of one stream: 0, 1, 2, … without a gap. */
-export const numberEvent = (event: EventBody, sequenceNumber: number): ResponseEvent => ({
-  ...event,
-  sequence_number: sequenceNumber
-})
+/** Numbers the events of one stream: 0, 1, 2, … without a gap. The number stands behind the type in all of them. */
+export const numberEvent = (event: EventBody, sequenceNumber: number): ResponseEvent =>
+  Object.assign({ type: event.type, sequence_number: sequenceNumber }, event)

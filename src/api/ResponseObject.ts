@@ -57,7 +57,10 @@ export const ResponseObject = Schema.Struct({
   metadata: Schema.Record(Schema.String, Schema.String),
   safety_identifier: Schema.Null,
   prompt_cache_key: Schema.Null
-}).annotate({ identifier: "ResponseObject" })
+}).annotate({
+  identifier: "ResponseObject",
+  description: "The answer as one document. A stream carries it too, in its first and in its last event."
+})
 export type ResponseObject = typeof ResponseObject.Type
 
 /** What differs from one response to the next when it starts. */

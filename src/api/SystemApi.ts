@@ -4,7 +4,8 @@ import { DocumentAccess } from "./Authentication.ts"
 
 /** An OpenAPI document; its own shape is the OpenAPI specification's business. */
 const OpenApiDocument = Schema.Record(Schema.String, Schema.Unknown).annotate({
-  identifier: "OpenApiDocument"
+  identifier: "OpenApiDocument",
+  description: "A document of OpenAPI 3.1."
 })
 
 export class SystemApi extends HttpApiGroup.make("system")

@@ -8,6 +8,11 @@ export interface LeaseKey {
   readonly fence: number
 }
 
+export interface NewConversation {
+  readonly conversationId: ConversationId
+  readonly userId: UserId
+}
+
 /** What came of asking for a lease. */
 export type LeaseAnswer =
   | {
@@ -41,10 +46,12 @@ export const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number)
   const quick = sql`SELECT set_config('synchronous_commit', 'off', true)`
   const leaseEnd = sql`clock_timestamp() + make_interval(secs => ${leaseSeconds})`
 
-  /** A new hidden conversation, its lease already held by `firstFence`. */
-  const create = (userId: UserId, conversationId: ConversationId) =>
+  /** New hidden conversations, their leases already held by `firstFence`. */
+  const create = (made: ReadonlyArray<NewConversation>) =>
     sql`INSERT INTO conversations (id, user_id, hidden, lease_fence, lease_until)
-      SELECT ${conversationId}::uuid, ${userId}::uuid, true, ${firstFence}, ${leaseEnd} FROM (${quick}) AS quick`
+      SELECT made.id, made.user_id, true, ${firstFence}, ${leaseEnd} FROM (${quick}) AS quick, unnest(
+        ${made.map(({ conversationId }) => conversationId)}::uuid[], ${made.map(({ userId }) => userId)}::uuid[]
+      ) AS made (id, user_id)`
 
   /** The conversation's lease, if it is this user's and nobody holds it. */
   const take = (userId: UserId, conversationId: ConversationId) =>

@@ -5,17 +5,21 @@ import { ConversationBusy, ConversationNotFound } from "../domain/Errors.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { ConversationId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { monotonicMillis } from "./HeldTurns.ts"
 import type { HeldTurns } from "./HeldTurns.ts"
 import { firstFence } from "./LeaseTable.ts"
-import type { LeaseTable } from "./LeaseTable.ts"
+import type { LeaseTable, NewConversation } from "./LeaseTable.ts"
 import { makeTurnQueues } from "./TurnQueues.ts"
 
 /** How often another process's lease is looked at while waiting for it: from the first pause to the longest. */
 const pollMillisMin = 50
 const pollMillisMax = 1000
 const pollGrowth = 1.5
+
+/** New conversations written by one statement. */
+const conversationsPerStatementMax = 1000
 
 const busy = (waitedMillis: number): ConversationBusy =>
   new ConversationBusy({ waitedSeconds: Math.round(waitedMillis / 1000) })
@@ -32,6 +36,11 @@ export const makeTurnTaking = Effect.fnUntraced(function* (options: {
   const queues = makeTurnQueues()
   const serviceScope = yield* Scope.Scope
 
+  const insert = yield* makeBatcher(
+    (made: ReadonlyArray<NewConversation>) => leases.create(made).pipe(Effect.asVoid, orUnavailable),
+    conversationsPerStatementMax
+  )
+
   const create = Effect.fnUntraced(function* (userId: UserId) {
     const conversationId = ConversationId.make(yield* random.uuidV7())
     const turn: OpenTurn = { conversationId, turnCount: 0, systemMessage: null, fence: firstFence }
@@ -40,9 +49,7 @@ export const makeTurnTaking = Effect.fnUntraced(function* (options: {
     yield* queues.wait(conversationId, Infinity)
     yield* held.hold(userId, turn, stored)
     // Not interrupted with the request, so that what is given back at the end is known to be there.
-    yield* leases.create(userId, conversationId).pipe(
-      orUnavailable,
-      Effect.asVoid,
+    yield* insert({ userId, conversationId }).pipe(
       Effect.onExit((exit) => Deferred.done(stored, exit)),
       Effect.exit,
       Effect.forkIn(serviceScope, { startImmediately: true })

@@ -35,9 +35,16 @@ export const nestsDeeperThan = (json: string, depthMax: number): boolean => {
   return false
 }
 
+/** A body is read as UTF-8, whatever it claims to be; ASCII is a part of that. */
+const isForeign = (contentType: string | undefined): boolean => {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(contentType ?? "")?.[1]
+  return charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset)
+}
+
 const checkBody = Effect.fnUntraced(function* (requestSeconds: number) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (isEncoded(request)) return respond(Failure.encodedBody)
+  if (isForeign(request.headers["content-type"])) return respond(Failure.foreignCharset)
   // The text is read once and kept by the request; what decodes the body later gets the same one.
   // Nor is the reading broken off, which would take the connection away before the answer.
   const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })

@@ -6,18 +6,26 @@ import { AppConfig } from "../AppConfig.ts"
 import { Envelope } from "../api/Authentication.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
+import { hostMissing } from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Drain } from "./Drain.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
 
+/** The id of a request: the client's own where it is harmless, or else a new one. */
+export const requestIdOf = (
+  given: string | undefined,
+  random: SecureRandom.SecureRandom["Service"]
+): Effect.Effect<string> =>
+  given !== undefined && requestIdPattern.test(given) ? Effect.succeed(given) : random.uuidV7()
+
 /** A failure as a response: the envelope, its status and its headers. */
 export const respond = (failure: Failure.Failure): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.jsonUnsafe(
-    { detail: failure.body.message, error: failure.body },
-    { status: failure.status, headers: failure.headers }
-  )
+  HttpServerResponse.jsonUnsafe(Failure.envelopeOf(failure), {
+    status: failure.status,
+    headers: failure.headers
+  })
 
 /** An expected error as a response. */
 export const respondTo = (error: Failure.Expected): HttpServerResponse.HttpServerResponse =>
@@ -159,16 +167,18 @@ export const layer = (known: ReadonlyArray<KnownRoute>) =>
         return Effect.logError("A request died.", cause).pipe(Effect.as(respond(Failure.defect)))
       }
 
+      const admit = (request: HttpServerRequest.HttpServerRequest) => {
+        if (lacksHost(request)) return Effect.fail(hostMissing)
+        return isProbe(pathOf(request.url)) ? Effect.void : Effect.mapError(drain.admit, Failure.describe)
+      }
+
       return (httpEffect) =>
         Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
-          const given = request.headers["x-request-id"]
-          const requestId =
-            given !== undefined && requestIdPattern.test(given) ? given : yield* random.uuidV7()
-          const admitted = isProbe(pathOf(request.url)) ? Effect.void : drain.admit
-          const response = yield* admitted.pipe(
+          const requestId = yield* requestIdOf(request.headers["x-request-id"], random)
+          const response = yield* admit(request).pipe(
             Effect.matchEffect({
-              onFailure: (refusal) => Effect.succeed(respondTo(refusal)),
+              onFailure: (refusal) => Effect.succeed(respond(refusal)),
               onSuccess: () => httpEffect
             }),
             Effect.catchCause((cause) => recover(cause, request)),
@@ -189,6 +199,12 @@ const isUnread = (request: HttpServerRequest.HttpServerRequest): boolean =>
   (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) &&
   Predicate.hasProperty(request.source, "complete") &&
   request.source.complete === false
+
+/** HTTP/1.1 demands the header. Source: RFC 9112, section 3.2. */
+const lacksHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  request.headers["host"] === undefined &&
+  Predicate.hasProperty(request.source, "httpVersion") &&
+  request.source.httpVersion === "1.1"
 
 /** The probes answer to the end, also while the process goes down. */
 const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"

@@ -1,9 +1,21 @@
 import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Duration, Effect, Layer } from "effect"
+import { ByteSize, DateTime, Duration, Effect, FiberSet, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { HttpIncomingMessage } from "effect/http"
-import { createServer, type RequestListener, type ServerOptions } from "node:http"
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  ServerResponse,
+  STATUS_CODES
+} from "node:http"
+import type { Duplex } from "node:stream"
 import * as Failure from "../api/Failure.ts"
+import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../AppConfig.ts"
+import { requestIdOf } from "./ErrorBoundary.ts"
+import { watchConnections } from "./Connections.ts"
 
 /** Bytes of all headers of a request together. */
 const headerBytesMax = 16_384
@@ -20,38 +32,141 @@ const checkSeconds = 1
 /** Streams are ended by the drain before the server closes; this bounds whatever is left. */
 const closeSeconds = 2
 
-/** Answers whoever comes in the moment between the opening of the port and the first route. */
-const starting: RequestListener = (_request, response) => {
-  const { body, headers, status } = Failure.starting
-  response.writeHead(status, { ...headers, "content-type": "application/json" })
-  response.end(JSON.stringify({ detail: body.message, error: body }))
+/** How long a client that was refused may take to read why; whatever it still sends is thrown away meanwhile. */
+const lingerSeconds = 2
+
+type Response = ServerResponse<IncomingMessage>
+
+/** A failure's headers and body, for an answer that no route gives. */
+const contentOf = (failure: Failure.Failure, requestId: string) => {
+  const body = JSON.stringify(Failure.envelopeOf(failure))
+  const headers = {
+    ...failure.headers,
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close",
+    "x-request-id": requestId
+  }
+  return { body, headers }
 }
 
-/** A server that refuses requests until something else handles them; none is ever left without an answer. */
-const createPatientServer = (options: ServerOptions) => {
-  const server = createServer(options, starting)
+/** Answers a request that reaches no route. */
+const answer = Effect.fnUntraced(function* (
+  request: IncomingMessage,
+  response: Response,
+  failure: Failure.Failure
+) {
+  const given = request.headers["x-request-id"]
+  const random = yield* SecureRandom.SecureRandom
+  const requestId = yield* requestIdOf(typeof given === "string" ? given : undefined, random)
+  const { body, headers } = contentOf(failure, requestId)
+  response.writeHead(failure.status, headers)
+  response.end(body)
+})
+
+/** What a client hears when Node can't make a request of its bytes. `unread` tells whether only the body was to come. */
+const refusalOf = (code: string, unread: boolean): Failure.Failure => {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return Failure.requestTimeout
+    case "HPE_HEADER_OVERFLOW":
+      return Refusal.headersTooLarge(headerBytesMax)
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return Refusal.chunkExtensionsTooLarge
+    default:
+      return unread ? Failure.unreadableBody : Refusal.malformedRequest
+  }
+}
+
+/** Whether an error is about what a client sent, and not about the connection to it. */
+const isOfClient = (code: string): boolean => code.startsWith("HPE_") || code === "ERR_HTTP_REQUEST_TIMEOUT"
+
+/**
+ * Whether an answer written now is taken for the one to the bytes that were refused: no response may be half written,
+ * and none to an earlier request may still be due.
+ */
+const isInTurn = (latest: Response | undefined): boolean => {
+  if (latest === undefined || latest.writableFinished) return true
+  if (latest.socket === null) return false
+  return latest.req.complete ? latest.writableEnded : !latest.headersSent
+}
+
+/** Tells a client by hand why its bytes are refused, as no response object exists for them, and hangs up. */
+const refuse = (socket: Duplex, latest: Response | undefined, code: string) =>
+  Effect.gen(function* () {
+    if (!isOfClient(code) || !socket.writable || !isInTurn(latest)) return
+    const failure = refusalOf(code, latest?.req.complete === false)
+    const { body, headers } = contentOf(failure, yield* (yield* SecureRandom.SecureRandom).uuidV7())
+    const date = DateTime.toDateUtc(yield* DateTime.now).toUTCString()
+    const lines = [
+      `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status] ?? ""}`,
+      ...Object.entries({ ...headers, date }).map(([name, value]) => `${name}: ${value}`)
+    ]
+    socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`)
+    yield* Effect.logDebug("A request could not be read.").pipe(
+      Effect.annotateLogs({ requestId: headers["x-request-id"], status: failure.status, reason: code })
+    )
+    yield* Effect.sleep(Duration.seconds(lingerSeconds))
+  }).pipe(Effect.ensuring(Effect.sync(() => socket.destroy())))
+
+const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
+
+/**
+ * A server that answers with the envelope where Node by itself answers with a bare status line: in the moment between
+ * the opening of the port and the first route, to bytes that are no request or come too slowly, and to an `Expect` that
+ * nobody knows.
+ */
+const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
+  const run = yield* FiberSet.makeRuntime<SecureRandom.SecureRandom>()
+  const latest = new WeakMap<Duplex, Response>()
+
+  class KnownResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+    constructor(...parameters: ConstructorParameters<typeof ServerResponse<Request>>) {
+      super(...parameters)
+      latest.set(this.req.socket, this)
+    }
+  }
+
+  const starting = (request: IncomingMessage, response: Response) => {
+    run(answer(request, response, Failure.starting))
+  }
+  const server: Server = createServer({ ...options, ServerResponse: KnownResponse }, starting)
   server.on("newListener", (event) => {
     if (event === "request") server.off("request", starting)
   })
+  server.on("checkExpectation", (request, response) => {
+    run(answer(request, response, Refusal.expectationFailed))
+  })
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    // A client that was refused may go on sending, and each piece of it is an error again.
+    if (isOfClient(codeOf(error)) && socket.writableEnded) return
+    run(refuse(socket, latest.get(socket), codeOf(error)))
+  })
   return server
-}
+})
 
-/** The listening server, with a bound on everything that a client sends. */
+/** The listening server, with a bound on everything that a client sends, and on how long it may not read. */
 export const ServerLayer = Layer.unwrap(
   Effect.gen(function* () {
     const { files, http } = yield* AppConfig
-    return NodeHttpServer.layer(
-      () =>
-        createPatientServer({
-          maxHeaderSize: headerBytesMax,
-          headersTimeout: http.headersSeconds * 1000,
-          requestTimeout: (Math.max(http.requestSeconds, files.uploadSeconds) + graceSeconds) * 1000,
-          keepAliveTimeout: keepAliveSeconds * 1000,
-          connectionsCheckingInterval: checkSeconds * 1000,
-          noDelay: true
-        }),
-      { host: http.host, port: http.port, gracefulShutdownTimeout: Duration.seconds(closeSeconds) }
-    )
+    const server = yield* makeNodeServer({
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: http.headersSeconds * 1000,
+      requestTimeout: (Math.max(http.requestSeconds, files.uploadSeconds) + graceSeconds) * 1000,
+      keepAliveTimeout: keepAliveSeconds * 1000,
+      connectionsCheckingInterval: checkSeconds * 1000,
+      noDelay: true,
+      // ErrorBoundary looks for it, and answers with the envelope.
+      requireHostHeader: false,
+      // No other protocol is spoken here, so that a request for one is a request like any other.
+      shouldUpgradeCallback: () => false
+    })
+    yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
+    return NodeHttpServer.layer(() => server, {
+      host: http.host,
+      port: http.port,
+      gracefulShutdownTimeout: Duration.seconds(closeSeconds)
+    })
   })
 )
 

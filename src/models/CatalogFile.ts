@@ -1,15 +1,27 @@
-import { ConfigProvider, Effect, Option, Redacted, Schema, SchemaIssue } from "effect"
+import { Effect, Option, Redacted, Result, Schema, SchemaIssue } from "effect"
 import { readFile } from "node:fs/promises"
 import { ModelSpec } from "../domain/ModelSpec.ts"
+import { webUrl } from "../Setting.ts"
+import { secretVariable } from "../Variable.ts"
 import type { ChatServer } from "./OpenAiChat.ts"
 
 const fileBytesMax = 1024 * 1024
-const secretBytesMax = 64 * 1024
 
 /** An address of a model server, as far as Chat Completions is found under it. */
 const BaseUrl = Schema.String.check(
   Schema.makeFilter((text) =>
-    httpUrl(text) === null ? "Expected an http or https URL such as http://127.0.0.1:8000/v1" : undefined
+    Option.isSome(webUrl(text))
+      ? undefined
+      : "Expected an http or https URL without credentials, such as http://127.0.0.1:8000/v1"
+  )
+)
+
+/** A name that is no name may be the key itself, and must not be shown. */
+const VariableName = Schema.String.check(
+  Schema.makeFilter((text) =>
+    /^[A-Z_][A-Z0-9_]*$/.test(text)
+      ? undefined
+      : "Expected the name of an environment variable, in capitals; the key itself doesn't belong here"
   )
 )
 
@@ -18,15 +30,16 @@ const ProviderEntry = Schema.Struct({
   protocol: Schema.Literals(["openai-chat"]),
   baseUrl: BaseUrl,
   /** The environment variable that holds the key; the file itself holds none. */
-  keyVariable: Schema.optionalKey(Schema.NonEmptyString),
+  keyVariable: Schema.optionalKey(VariableName),
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"]))
 })
+
+type ProviderEntry = typeof ProviderEntry.Type
 
 const CatalogFile = Schema.Struct({
   providers: Schema.NonEmptyArray(ProviderEntry),
   models: Schema.NonEmptyArray(ModelSpec)
 })
-type CatalogFile = typeof CatalogFile.Type
 
 /** What a catalog file says, with the keys. */
 export interface CatalogContent {
@@ -38,6 +51,10 @@ export interface CatalogContent {
 const CatalogProblem = Schema.Struct({ path: Schema.String, message: Schema.String })
 type CatalogProblem = typeof CatalogProblem.Type
 
+/** A problem on one line. */
+export const problemLine = ({ message, path }: CatalogProblem): string =>
+  path === "" ? message : `${path}: ${message}`
+
 /** The models can't be known as they are configured; the service must not start. */
 export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("CatalogInvalid", {
   /** The file, or the variable, that has to be changed. */
@@ -45,19 +62,13 @@ export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("Catalo
   problems: Schema.NonEmptyArray(CatalogProblem)
 }) {
   override get message(): string {
-    const lines = this.problems.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
-    return `${this.source} can't be used:\n${lines.map((line) => `  ${line}`).join("\n")}`
+    const lines = this.problems.map((problem) => `  ${problemLine(problem)}`)
+    return `${this.source} can't be used:\n${lines.join("\n")}`
   }
 }
 
 const invalid = (source: string, path: string, message: string) =>
   new CatalogInvalid({ source, problems: [{ path, message }] })
-
-/** null where the text is no address of a web server. */
-export const httpUrl = (text: string): URL | null => {
-  const url = URL.parse(text)
-  return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : null
-}
 
 /** Reads and checks a catalog file. Every problem is told at once. */
 export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
@@ -67,28 +78,29 @@ export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
     catch: () => invalid(source, "", "the file can't be read")
   })
   if (bytes.length > fileBytesMax) return yield* invalid(source, "", "the file is too long")
-  const content = yield* decodeCatalog(bytes.toString("utf8")).pipe(
-    Effect.mapError((problems) => new CatalogInvalid({ source, problems }))
+  const given = yield* Effect.mapError(decodeJson(bytes.toString("utf8")), () =>
+    invalid(source, "", "Expected a JSON document")
   )
-  const servers = yield* Effect.forEach(content.providers, (provider, index) =>
-    serverOf(source, provider, index)
-  )
-  return { servers, models: content.models } satisfies CatalogContent
+  const shape = decodeCatalog(given)
+  const entries = entriesOf(given)
+  const lines = yield* Effect.forEach(entries.providers, lineOf)
+  const [first, ...others] = [
+    ...(Result.isFailure(shape) ? shapeProblems(shape.failure.issue) : []),
+    ...referenceProblems(entries),
+    ...lines.flatMap(({ problems }) => problems)
+  ]
+  if (first !== undefined) return yield* new CatalogInvalid({ source, problems: [first, ...others] })
+  return {
+    servers: lines.flatMap(({ server }) => Option.toArray(server)),
+    models: entries.models.map(({ entry }) => entry)
+  } satisfies CatalogContent
 })
 
 type Problems = readonly [CatalogProblem, ...Array<CatalogProblem>]
 
-const decodeCatalog = (text: string): Effect.Effect<CatalogFile, Problems> =>
-  Schema.decodeUnknownEffect(Schema.fromJsonString(CatalogFile), {
-    errors: "all",
-    onExcessProperty: "error"
-  })(text).pipe(
-    Effect.mapError((error) => shapeProblems(error.issue)),
-    Effect.flatMap((content) => {
-      const [first, ...rest] = referenceProblems(content)
-      return first === undefined ? Effect.succeed(content) : Effect.fail([first, ...rest] as const)
-    })
-  )
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+
+const decodeCatalog = Schema.decodeUnknownResult(CatalogFile, { errors: "all", onExcessProperty: "error" })
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -106,73 +118,93 @@ const pathText = (path: ReadonlyArray<PropertyKey>): string =>
     .join("")
     .replace(/^\./, "")
 
-/** What the shape can't say: names that must be known, or must not occur twice. */
-const referenceProblems = ({ models, providers }: CatalogFile): ReadonlyArray<CatalogProblem> => {
-  const providerIds = providers.map((provider) => provider.id)
-  const modelKeys = models.map((model) => JSON.stringify([model.provider, model.id]))
-  return [
-    ...repeated(providerIds).map((index) => ({
-      path: `providers[${index}].id`,
-      message: "Expected an id that no other provider has"
-    })),
-    ...repeated(modelKeys).map((index) => ({
-      path: `models[${index}].id`,
-      message: "Expected an id that no other model of the provider has"
-    })),
-    ...models.flatMap((model, index) => [
-      ...(providerIds.includes(model.provider)
-        ? []
-        : [{ path: `models[${index}].provider`, message: "Expected the id of one of the providers" }]),
-      ...(model.maxOutputTokens <= model.contextWindow
-        ? []
-        : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }])
-    ])
-  ]
+/** An entry whose shape is right, and where it stands. */
+interface Placed<Entry> {
+  readonly entry: Entry
+  readonly index: number
 }
 
-const repeated = (keys: ReadonlyArray<string>): ReadonlyArray<number> =>
-  keys.flatMap((key, index) => (keys.indexOf(key) < index ? [index] : []))
+/** What can be used of a file whose shape may be wrong, so that the rest of its problems is found as well. */
+interface Entries {
+  readonly providers: ReadonlyArray<Placed<ProviderEntry>>
+  readonly models: ReadonlyArray<Placed<ModelSpec>>
+  /** Also of those providers that are wrong otherwise. */
+  readonly providerIds: ReadonlySet<unknown>
+}
 
-const serverOf = Effect.fnUntraced(function* (
-  source: string,
-  provider: typeof ProviderEntry.Type,
-  index: number
-) {
-  const baseUrl = httpUrl(provider.baseUrl)
-  if (baseUrl === null) return yield* invalid(source, `providers[${index}].baseUrl`, "Expected a URL")
-  const key = provider.keyVariable === undefined ? null : yield* secret(provider.keyVariable)
-  if (key !== null && Option.isNone(key)) {
-    return yield* invalid(
-      source,
-      `providers[${index}].keyVariable`,
-      `the environment variable ${provider.keyVariable} (or ${provider.keyVariable}_FILE) holds no key`
-    )
-  }
+const Lists = Schema.Struct({ providers: Schema.Unknown, models: Schema.Unknown })
+const decodeLists = Schema.decodeUnknownOption(Lists)
+const decodeList = Schema.decodeUnknownOption(Schema.Array(Schema.Unknown))
+const decodeProvider = Schema.decodeUnknownOption(ProviderEntry)
+const decodeModel = Schema.decodeUnknownOption(ModelSpec)
+const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
+
+const entriesOf = (given: unknown): Entries => {
+  const lists = Option.getOrElse(decodeLists(given), () => ({ providers: [], models: [] }))
+  const providers = Option.getOrElse(decodeList(lists.providers), () => [])
+  const models = Option.getOrElse(decodeList(lists.models), () => [])
   return {
-    provider: provider.id,
-    baseUrl,
-    key: key === null ? null : Redacted.make(key.value),
-    tokenParameter: provider.tokenParameter ?? null
-  } satisfies ChatServer
-})
+    providers: placed(providers, decodeProvider),
+    models: placed(models, decodeModel),
+    providerIds: new Set(providers.flatMap((value) => Option.toArray(decodeId(value))).map(({ id }) => id))
+  }
+}
 
-/** The value of a variable, or of the file that NAME_FILE names. */
-const secret = Effect.fnUntraced(function* (name: string) {
-  const direct = yield* variable(name)
-  if (Option.isSome(direct)) return direct
-  const file = yield* variable(`${name}_FILE`)
-  if (Option.isNone(file)) return Option.none<string>()
-  const text = yield* Effect.tryPromise(() => readFile(file.value)).pipe(
-    Effect.map((bytes) => (bytes.length > secretBytesMax ? "" : bytes.toString("utf8").trim())),
-    Effect.orElseSucceed(() => "")
+const placed = <Entry>(
+  values: ReadonlyArray<unknown>,
+  decode: (value: unknown) => Option.Option<Entry>
+): ReadonlyArray<Placed<Entry>> =>
+  values.flatMap((value, index) =>
+    Option.toArray(decode(value)).map((entry): Placed<Entry> => ({ entry, index }))
   )
-  return text === "" ? Option.none<string>() : Option.some(text)
-})
 
-const variable = Effect.fnUntraced(function* (name: string) {
-  const provider = yield* ConfigProvider.ConfigProvider
-  // The environment is at hand; a provider that can fail would be a mistake of whoever wired it.
-  const node = yield* Effect.orDie(provider.load([name]))
-  const text = node?.value?.trim() ?? ""
-  return text === "" ? Option.none<string>() : Option.some(text)
+/** What the shape can't say: names that must be known, or must not occur twice. */
+const referenceProblems = ({ models, providerIds, providers }: Entries): ReadonlyArray<CatalogProblem> => [
+  ...repeated(providers, (provider) => provider.id).map(({ index }) => ({
+    path: `providers[${index}].id`,
+    message: "Expected an id that no other provider has"
+  })),
+  ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
+    path: `models[${index}].id`,
+    message: "Expected an id that no other model of the provider has"
+  })),
+  ...models.flatMap(({ entry, index }) => [
+    ...(providerIds.has(entry.provider)
+      ? []
+      : [{ path: `models[${index}].provider`, message: "Expected the id of one of the providers" }]),
+    ...(entry.maxOutputTokens <= entry.contextWindow
+      ? []
+      : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }])
+  ])
+]
+
+/** The entries whose key an earlier one has already. */
+const repeated = <Entry>(
+  entries: ReadonlyArray<Placed<Entry>>,
+  keyOf: (entry: Entry) => string
+): ReadonlyArray<Placed<Entry>> => {
+  const keys = entries.map(({ entry }) => keyOf(entry))
+  return entries.filter(({ entry }, position) => keys.indexOf(keyOf(entry)) < position)
+}
+
+/** The server that an entry describes, with its key, or what is wrong with that. */
+const lineOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEntry>) {
+  const found = entry.keyVariable === undefined ? null : yield* secretVariable(entry.keyVariable)
+  if (found !== null && found.text === undefined) {
+    const problem = {
+      path: `providers[${index}].keyVariable`,
+      message:
+        found.problem === null
+          ? `Expected the name of a variable that holds a key, but ${found.name} is not set, nor ${found.name}_FILE`
+          : `Expected the name of a variable that holds a key, but ${found.name} has ${found.problem}`
+    }
+    return { server: Option.none<ChatServer>(), problems: [problem] }
+  }
+  const server = Option.map(webUrl(entry.baseUrl), (baseUrl): ChatServer => ({
+    provider: entry.id,
+    baseUrl,
+    key: found?.text === undefined ? null : Redacted.make(found.text),
+    tokenParameter: entry.tokenParameter ?? null
+  }))
+  return { server, problems: [] }
 })

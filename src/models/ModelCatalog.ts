@@ -3,7 +3,8 @@ import { AppConfig, type Settings } from "../AppConfig.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { CatalogInvalid, httpUrl, readCatalogFile } from "./CatalogFile.ts"
+import { namesIn } from "../Setting.ts"
+import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { keepModelServerList, placeOf } from "./ModelServerList.ts"
 import { callOfflineModel, offlineModel } from "./OfflineModel.ts"
 import { type ChatServer, makeOpenAiChat } from "./OpenAiChat.ts"
@@ -36,15 +37,10 @@ export class ModelCatalog extends Context.Service<
     ModelCatalog,
     Effect.gen(function* () {
       const { models: settings } = yield* AppConfig
-      const openAi = yield* openAiServer(settings)
-      if (settings.file !== null) {
-        if (openAi !== null) {
-          yield* Effect.logWarning(
-            "PARLEY_MODELS_FILE is set, so OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL are not used"
-          )
-        }
-        return ModelCatalog.of(yield* fromFile(settings, settings.file))
-      }
+      const openAi = openAiServer(settings)
+      const unused = unusedModelSettings(settings)
+      if (unused !== null) yield* Effect.logWarning(unused)
+      if (settings.file !== null) return ModelCatalog.of(yield* fromFile(settings, settings.file))
       return ModelCatalog.of(openAi === null ? offlineOnly : yield* fromServer(settings, openAi))
     })
   )
@@ -81,7 +77,7 @@ const fromServer = Effect.fnUntraced(function* (
   server: ChatServer
 ): Effect.fn.Return<Catalog, never, Scope.Scope> {
   const upstream: Upstream = yield* makeUpstream(settings)
-  const list = yield* keepModelServerList(upstream, server, namesOf(settings))
+  const list = yield* keepModelServerList(upstream, server, namesIn(settings.openaiModel ?? ""))
   const call = makeOpenAiChat(upstream, server)
   const toEntries = (models: ReadonlyArray<ModelSpec>) =>
     models.map((model): CatalogEntry => ({ model, call: call(model) }))
@@ -104,18 +100,23 @@ const nameModels = (models: ReadonlyArray<ModelSpec>): string => {
   return `${models.length === 1 ? "the model" : `${models.length} models:`} ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
 }
 
-/** The server that the OPENAI_ variables name; null without them. */
-const openAiServer = (settings: Settings["models"]): Effect.Effect<ChatServer | null, CatalogInvalid> => {
-  if (settings.openaiBaseUrl === null && settings.openaiApiKey === null) return Effect.succeed(null)
-  const baseUrl = httpUrl(settings.openaiBaseUrl ?? openAiBaseUrl)
-  if (baseUrl === null) {
-    const problems = [{ path: "", message: "Expected an http or https URL" }] as const
-    return Effect.fail(new CatalogInvalid({ source: "OPENAI_BASE_URL", problems }))
-  }
-  return Effect.succeed({ provider: "openai", baseUrl, key: settings.openaiApiKey, tokenParameter: null })
+/** A sentence about settings that have no effect beside the others; null where there are none. */
+export const unusedModelSettings = (settings: Settings["models"]): string | null => {
+  const isServerNamed = settings.openaiBaseUrl !== null || settings.openaiApiKey !== null
+  if (settings.file !== null && (isServerNamed || settings.openaiModel !== null))
+    return "PARLEY_MODELS_FILE is set, so OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL are not used."
+  return settings.openaiModel === null || isServerNamed
+    ? null
+    : "OPENAI_MODEL is set, but neither OPENAI_BASE_URL nor OPENAI_API_KEY is, so it is not used."
 }
 
-const namesOf = (settings: Settings["models"]): ReadonlyArray<string> =>
-  [...new Set((settings.openaiModel ?? "").split(",").map((name) => name.trim()))].filter(
-    (name) => name !== ""
-  )
+/** The server that the OPENAI_ variables name; null without them. */
+const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): ChatServer | null =>
+  openaiBaseUrl === null && openaiApiKey === null
+    ? null
+    : {
+        provider: "openai",
+        baseUrl: new URL(openaiBaseUrl ?? openAiBaseUrl),
+        key: openaiApiKey,
+        tokenParameter: null
+      }

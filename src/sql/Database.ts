@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, Layer, Redacted, Schedule, Schema, Scope } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted, Schedule, Schema, Scope, Semaphore } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
@@ -52,17 +52,22 @@ export class Database extends Context.Service<
           inRealTime
         )
         const scope = yield* Scope.Scope
-        // A statement that hangs takes seconds to be given up, which nobody who asks for readiness should wait for.
-        const ping = Effect.forkIn(client`SELECT 1`, scope).pipe(
-          Effect.flatMap(Fiber.join),
-          Effect.timeoutOrElse({
-            duration: `${pingSeconds} seconds`,
-            orElse: () => Effect.fail(new DatabaseUnavailable({ cause: new Error("The ping took too long") }))
-          }),
-          orUnavailable,
-          Effect.asVoid,
-          inRealTime
-        )
+        // One at a time, so that pings never take more than one connection from those who have work to do.
+        const turns = yield* Semaphore.make(1)
+        const asked = turns.withPermits(1)(client`SELECT 1`)
+        // A statement that hangs is cancelled, which takes seconds, and nobody who asks for readiness waits for that.
+        const ping = Effect.acquireUseRelease(
+          Effect.forkIn(asked, scope),
+          (statement) =>
+            Fiber.join(statement).pipe(
+              Effect.timeoutOrElse({
+                duration: `${pingSeconds} seconds`,
+                orElse: () =>
+                  Effect.fail(new DatabaseUnavailable({ cause: new Error("The ping took too long") }))
+              })
+            ),
+          (statement) => Effect.sync(() => statement.interruptUnsafe())
+        ).pipe(orUnavailable, Effect.asVoid, inRealTime)
         return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Database, { ping, address }))
       })
     ).pipe(Layer.provide(Reactivity.layer))

@@ -87,7 +87,9 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   (effect) =>
     Effect.catchTag(effect, "PlatformError", (error) =>
       Effect.fail(
-        new EmbeddedPostgresFailed({ message: `Can't prepare PostgreSQL's directory: ${error.message}` })
+        new EmbeddedPostgresFailed({
+          message: `Can't prepare PostgreSQL's directory in PARLEY_DATA_DIR: ${error.message}`
+        })
       )
     ),
   Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)),

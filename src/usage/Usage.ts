@@ -1,9 +1,10 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import type { Caller } from "../domain/CurrentUser.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { type ResponseId, UserId } from "../domain/Ids.ts"
 import type { ModelUsage } from "../domain/ModelCall.ts"
+import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
 /** What became of a response. */
@@ -17,6 +18,13 @@ export interface Spending {
   readonly usage: ModelUsage
   readonly outcome: Outcome
 }
+
+interface Spent extends Spending {
+  readonly at: DateTime.Utc
+}
+
+/** Records written by one statement. */
+const recordsPerStatementMax = 1000
 
 /** Tokens of one window, read and written apart. */
 export interface TokensSpent {
@@ -57,18 +65,25 @@ export class Usage extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const record = Effect.fn("Usage.record")(function* (spending: Spending) {
-        const { caller, usage } = spending
-        const now = yield* DateTime.now
-        yield* sql`
+      const write = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
+        const column = <A>(of: (one: Spent) => A) => spent.map(of)
+        return sql`
           INSERT INTO usage_records
             (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, outcome, created_at)
-          VALUES
-            (${spending.responseId}, ${caller.userId}, ${caller.organizationId}, ${caller.keyId}, ${spending.model},
-             ${stored(usage.inputTokens)}, ${stored(usage.outputTokens)}, ${usage.source}, ${spending.outcome},
-             ${DateTime.toDateUtc(now)})
-          ON CONFLICT (response_id) DO NOTHING`
-      }, orUnavailable)
+          SELECT * FROM unnest(
+            ${column((one) => one.responseId)}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
+            ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
+            ${column((one) => one.model)}::text[],
+            ${column((one) => stored(one.usage.inputTokens))}::int[],
+            ${column((one) => stored(one.usage.outputTokens))}::int[],
+            ${column((one) => one.usage.source)}::text[], ${column((one) => one.outcome)}::text[],
+            ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
+          )
+          ON CONFLICT (response_id) DO NOTHING`.pipe(Effect.asVoid, orUnavailable)
+      }
+      const add = yield* makeBatcher(write, recordsPerStatementMax)
+
+      const record = (spending: Spending) => Effect.flatMap(DateTime.now, (at) => add({ ...spending, at }))
 
       // A sum of integers is a bigint; up to 2^53 tokens a float holds it exactly.
       const sums = SqlSchema.findOne({

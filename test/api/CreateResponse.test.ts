@@ -4,6 +4,8 @@ import { CreateResponse } from "../../src/api/CreateResponse.ts"
 import { fieldProblem } from "../../src/api/FieldProblem.ts"
 
 const decode = Schema.decodeUnknownEffect(CreateResponse)
+/** As the endpoint decodes a body. */
+const decodeJson = Schema.decodeUnknownEffect(Schema.toCodecJson(CreateResponse))
 const problemOf = (body: unknown) => decode(body).pipe(Effect.flip, Effect.map(fieldProblem))
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
@@ -64,6 +66,21 @@ describe("CreateResponse", () => {
       param: "input"
     },
     { body: { input: Array.from({ length: 10_001 }, () => ({ content: "a" })) }, param: "input" },
+    { body: { input: [{ type: 7, content: "a" }] }, param: "input[0].type" },
+    { body: { input: [{ type: "mcp_call", output: `a\0${secret}` }] }, param: "input[0].output" },
+    { body: { input: [{ type: "mcp_call", name: "a\ud800" }] }, param: "input[0].name" },
+    {
+      body: { input: [{ content: "a" }, { type: "function_call_output", output: [{ text: "\0" }] }] },
+      param: "input[1].output"
+    },
+    {
+      body: { input: [{ type: "function_call", arguments: { [`\0${secret}`]: 1 } }] },
+      param: "input[0].arguments"
+    },
+    { body: { input: [{ type: "reasoning", summary: "\0", content: "a" }] }, param: "input[0].summary" },
+    { body: { input: [{ type: "file_search_call", results: [["\0"]] }] }, param: "input[0].results" },
+    { body: { input: "a", max_output_tokens: -Infinity }, param: "max_output_tokens" },
+    { body: { input: "a", max_output_tokens: "Infinity" }, param: "max_output_tokens" },
     { body: "text", param: "" },
     { body: null, param: "" },
     { body: [], param: "" }
@@ -116,4 +133,53 @@ describe("CreateResponse", () => {
     { input: "a", conversation: { id: uuid, metadata: {} } },
     { input: "a", max_output_tokens: Number.MAX_SAFE_INTEGER }
   ])("takes what clients send (%#)", (body) => Effect.asVoid(decode(body)))
+
+  it.effect.each([
+    [2 ** 53 + 2, "beyond what numbers count one by one"],
+    [Infinity, "what JSON.parse makes of 1e400"]
+  ] as const)("takes a bound on tokens that is too large for any model: %s, %s", ([tokens]) =>
+    Effect.gen(function* () {
+      const { max_output_tokens } = yield* decodeJson({ input: "a", max_output_tokens: tokens })
+      assert.strictEqual(max_output_tokens, Number.MAX_SAFE_INTEGER)
+    })
+  )
+
+  it.effect.each([
+    [{ model: 7 }, "`model` must be a string or null."],
+    [{ stream: "yes" }, "`stream` must be true, false or null."],
+    [{ instructions: [] }, "`instructions` must be a string or null."],
+    [{ conversation_id: 7 }, "`conversation_id` must be a UUID or null."],
+    [{ project_id: "x" }, "`project_id` must be a UUID."],
+    [{ previous_response_id: {} }, "`previous_response_id` must be a UUID or null."],
+    [
+      { conversation: 7 },
+      "`conversation` must be the id of a conversation or an object with its id or null."
+    ],
+    [{ max_output_tokens: "1" }, "`max_output_tokens` must be a positive integer or null."],
+    [{ max_output_tokens: 1.5 }, "`max_output_tokens` must be a positive integer."],
+    [{ input: [{ content: "a", role: 7 }] }, "`input[0].role` must be a string or null."],
+    [{ input: [{ content: "a", type: 7 }] }, "`input[0].type` must be a string or null."],
+    [{ input: 7 }, "`input` must be a string or a list of items."]
+  ] as const)("says what is allowed: %j", ([fields, sentence]) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* problemOf({ input: "a", ...fields })).message, sentence)
+    })
+  )
+
+  it.effect("never only says that a value is not valid, whatever its type", () =>
+    Effect.gen(function* () {
+      const values = [7, "x", true, [], {}, null, [7], "\0"]
+      for (const name of Object.keys(CreateResponse.fields)) {
+        for (const value of values) {
+          const result = yield* Effect.result(decodeJson({ input: "a", [name]: value }))
+          if (result._tag === "Success") continue
+          assert.match(
+            fieldProblem(result.failure).message,
+            / (must be .+|is missing)\.$/,
+            `${name} = ${value}`
+          )
+        }
+      }
+    })
+  )
 })

@@ -86,7 +86,9 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
   it.effect.each([
     { "content-type": "text/plain" },
     { "content-type": "multipart/form-data; boundary=x" },
-    { "content-type": "application/json", "content-encoding": "gzip" }
+    { "content-type": "application/json", "content-encoding": "gzip" },
+    { "content-type": "application/json; charset=iso-8859-1" },
+    { "content-type": 'application/json;Charset="UTF-16"' }
   ])("415 for a body of another type or encoding: %o", (headers) =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -97,6 +99,21 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
       })
       assert.strictEqual(errorOf(reply, 415).code, "unsupported_media_type")
     })
+  )
+
+  it.effect.each(["utf-8", '"UTF-8"', "utf8", "us-ascii"])(
+    "takes a body whose charset is UTF-8: %s",
+    (charset) =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        yield* (yield* ScriptedModel).next(says("ok"))
+        const reply = yield* call(`${app.url}/v1/responses`, {
+          key: app.alice.key,
+          headers: { "content-type": `application/json; charset=${charset}` },
+          body: '{"input":"a","stream":false}'
+        })
+        assert.strictEqual(responseOf(reply).output_text, "ok")
+      })
   )
 
   it.effect("413 for a body over the bound, and not at it", () =>

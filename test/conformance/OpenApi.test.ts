@@ -82,10 +82,37 @@ describe("the published description", () => {
   it("has no dangling reference, no name twice, and nothing of the framework", () => {
     const names = new Set(keysAt(openApiDocument, "components", "schemas"))
     for (const reference of references(openApiDocument)) {
-      assert.isTrue(names.has(reference.replace("#/components/schemas/", "")), reference)
+      assert.isDefined(at(openApiDocument, ...reference.split("/").slice(1)), reference)
     }
     for (const name of names) assert.notMatch(name, /Encoded$|_\d+$/)
     assert.notInclude(JSON.stringify(openApiDocument), "effect")
+  })
+
+  it("describes the headers of every response", () => {
+    for (const path of keysAt(openApiDocument, "paths")) {
+      for (const method of keysAt(openApiDocument, "paths", path)) {
+        const responses = ["paths", path, method, "responses"] as const
+        for (const status of keysAt(openApiDocument, ...responses)) {
+          const headers = keysAt(openApiDocument, ...responses, status, "headers")
+          assert.include([...headers], "x-request-id", `${method} ${path} ${status}`)
+          assert.strictEqual(headers.includes("retry-after"), status === "429" || status === "503")
+        }
+      }
+    }
+    const create = ["paths", "/v1/responses", "post", "responses", "200", "headers"] as const
+    assert.include([...keysAt(openApiDocument, ...create)], "x-conversation-id")
+  })
+
+  it("says of every response what it is, and not only what its schema is called", () => {
+    for (const path of keysAt(openApiDocument, "paths")) {
+      for (const method of keysAt(openApiDocument, "paths", path)) {
+        const responses = ["paths", path, method, "responses"] as const
+        for (const status of keysAt(openApiDocument, ...responses)) {
+          const text = String(at(openApiDocument, ...responses, status, "description"))
+          assert.match(text, / .*\.$/, `${method} ${path} ${status}`)
+        }
+      }
+    }
   })
 
   it("leaves room for fields that come later", () => {

@@ -133,6 +133,12 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
           { role: "developer", content: [{ type: "input_text", text: "Three." }] },
           { type: "reasoning", id: "rs_1", summary: [] },
           { type: "function_call_output", call_id: "x", output: "y" },
+          {
+            type: "reasoning",
+            id: "rs_2",
+            summary: [],
+            content: [{ type: "reasoning_text", text: "thought" }]
+          },
           { role: "anybody", content: "c" },
           { role: null, content: "d" },
           { content: "e" }
@@ -146,6 +152,33 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
         user("d"),
         user("e")
       ])
+    })
+  )
+
+  it.effect("refuses what the assistant put out in an item that isn't the assistant's", () =>
+    Effect.gen(function* () {
+      const content = [
+        { type: "input_text", text: "a" },
+        { type: "output_text", text: "b" }
+      ]
+      for (const role of ["user", undefined, null, "system", "anybody"]) {
+        const error = errorOf(yield* post({ input: [{ content: "Hi" }, { role, content }] }), 400)
+        assert.strictEqual(error.param, "input[1].content[1]")
+        assert.match(error.message, /assistant/)
+      }
+    })
+  )
+
+  it.effect("refuses replayed texts that can't be stored, and says in which field they are", () =>
+    Effect.gen(function* () {
+      for (const [field, item] of [
+        ["output", { type: "mcp_call", name: "n", arguments: "{}", output: "a\0" }],
+        ["arguments", { type: "mcp_call", name: "n", arguments: "\0", output: "a" }],
+        ["output", { type: "function_call_output", call_id: "c", output: "\0" }]
+      ] as const) {
+        const error = errorOf(yield* post({ input: [item, { content: "Hi" }] }), 400)
+        assert.strictEqual(error.param, `input[0].${field}`)
+      }
     })
   )
 

@@ -27,6 +27,14 @@ const dataOf = (text: string): string => {
 }
 
 describe("Sse.frame", () => {
+  it("has the number behind the type in every kind of event", () => {
+    const error = errorEvent({ type: "server_error", code: "generation_failed", message: "m", param: "" })
+    for (const event of [delta("a"), error]) {
+      const data: unknown = JSON.parse(dataOf(frame(event, 7)))
+      assert.deepStrictEqual(Object.keys(data ?? {}).slice(0, 2), ["type", "sequence_number"])
+    }
+  })
+
   it.effect.prop(
     "survives any text, and the prepared template of a delta equals the schema's encoding",
     [Text, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e9 }))],

@@ -6,10 +6,10 @@ import { createServer, type Server } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AppConfig, type Settings } from "../../src/AppConfig.ts"
-import { ModelCatalog } from "../../src/models/ModelCatalog.ts"
+import { ModelCatalog, unusedModelSettings } from "../../src/models/ModelCatalog.ts"
 import { Router } from "../../src/models/Router.ts"
 import { makeMockModelServer } from "../support/MockModelServer.ts"
-import { testConfig } from "../support/TestConfig.ts"
+import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 
 type ModelSettings = Partial<Settings["models"]>
 
@@ -182,6 +182,17 @@ describe("ModelCatalog", () => {
       assert.strictEqual(yield* catalog.describe, `${file} has the model from-file.`)
     })
   )
+
+  it("tells which settings have no effect beside the others", () => {
+    const unused = (models: NonNullable<SettingsOverrides["models"]>) =>
+      unusedModelSettings(testConfig({ models }).models)
+    const [openaiModel, openaiBaseUrl] = ["m", "http://127.0.0.1:9/v1"]
+    assert.match(unused({ openaiModel }) ?? "", /^OPENAI_MODEL is set, but neither/)
+    assert.match(unused({ file: "/x", openaiModel }) ?? "", /^PARLEY_MODELS_FILE is set, so/)
+    assert.match(unused({ file: "/x", openaiBaseUrl }) ?? "", /^PARLEY_MODELS_FILE is set, so/)
+    for (const models of [{}, { openaiBaseUrl }, { openaiBaseUrl, openaiModel }, { file: "/x" }])
+      assert.isNull(unused(models))
+  })
 
   it.effect("fails at the start where the file can't be used", () =>
     Effect.gen(function* () {

@@ -79,13 +79,14 @@ export class TestApp extends Context.Service<
   static readonly layerWith = <A, E, B, E2>(
     database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
     files: Layer.Layer<B | FileStore, E2, Layer.Services<typeof FilesLayer>>,
-    overrides: SettingsOverrides = {}
+    overrides: SettingsOverrides = {},
+    models: typeof ScriptedModel.layer = ScriptedModel.layer
   ) =>
     TestApp.layerNoDeps.pipe(
       Layer.provideMerge(ServiceLayer),
       Layer.provideMerge(files),
       Layer.provideMerge(RoomsLayer),
-      Layer.provideMerge(ScriptedModel.layer),
+      Layer.provideMerge(models),
       Layer.provideMerge(database),
       Layer.provideMerge(NodeCrypto.layer),
       Layer.provideMerge(layerConfig(overrides)),

@@ -22,6 +22,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     bodyBytesMax: 4_194_304,
     requestSeconds: 60,
     headersSeconds: 20,
+    writeStallSeconds: 60,
     shutdownGraceSeconds: 5,
     openapiPublic: false,
     ...overrides.http

@@ -12,6 +12,7 @@ import {
 } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
+import { httpUrl } from "../../Setting.ts"
 import { settingsTable } from "../../SettingsTable.ts"
 import { AdminApi } from "../AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../AdminKey.ts"
@@ -44,14 +45,11 @@ export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function*
     const known = Option.getOrElse(port, () => "0")
     return `http://127.0.0.1:${known === "0" ? defaultPort : known}`
   })
-  const parsed = URL.parse(given)
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username + parsed.password !== "") {
-    return yield* new CliFailure({
-      message:
-        "PARLEY_URL must be an http or https address without credentials, such as http://127.0.0.1:3000."
-    })
-  }
-  return given.replace(/\/+$/, "")
+  const address = httpUrl.read(given)
+  if (Option.isSome(address)) return address.value
+  return yield* new CliFailure({
+    message: `PARLEY_URL must be ${httpUrl.allowed}, such as http://127.0.0.1:3000.`
+  })
 }).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
 
 /** The file in which the first start of a server with these settings puts the key. */

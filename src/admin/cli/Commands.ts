@@ -1,11 +1,9 @@
 import { Console, Effect, Layer } from "effect"
 import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
+import manifest from "../../../package.json" with { type: "json" }
 import { fileCommand } from "./FileCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
-
-/** The version of this program, as in package.json. */
-export const version = "0.1.0"
 
 const parley = Command.make("parley").pipe(
   Command.withDescription("Looks after a parley server"),
@@ -51,7 +49,7 @@ const Presentation = Layer.merge(
 
 /** Runs one command line, and says with which code the process is to end. */
 export const runCli = (args: ReadonlyArray<string>) =>
-  Command.runWith(parley, { version })(args).pipe(
+  Command.runWith(parley, { version: manifest.version })(args).pipe(
     Effect.as(exitCode.done),
     Effect.catchTag("CliFailure", ({ message }) =>
       Effect.as(Console.error(`parley: ${message}`), exitCode.failed)

@@ -1,11 +1,12 @@
 import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
-import { AppConfig, describeSettings, readSettings, type SettingDescription } from "../../AppConfig.ts"
+import { AppConfig, describeSettings, type SettingDescription, unknownText } from "../../AppConfig.ts"
 import type { Check } from "../AdminApi.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"
 import { json } from "./CliParameters.ts"
-import { settingsChecks } from "../SettingsChecks.ts"
+import { checkedSettings } from "../CheckedSettings.ts"
+import { check, settingsChecks } from "../SettingsChecks.ts"
 import { print, table } from "./Output.ts"
 
 const listModels = Command.make(
@@ -54,7 +55,7 @@ const printConfig = Command.make(
       Effect.map(({ data }) => ({ source: "server" as const, settings: data })),
       Effect.catchTag("CliFailure", ({ message }) =>
         Console.error(`parley: ${message} These are the settings of this environment instead.`).pipe(
-          Effect.andThen(readSettings),
+          Effect.andThen(checkedSettings),
           Effect.map((settings) => ({
             source: "environment" as const,
             settings: describeSettings(settings)
@@ -73,16 +74,19 @@ export const configCommand = Command.make("config").pipe(
 )
 
 /** What can be said about the settings of this environment, without a server. */
-const localChecks = readSettings.pipe(
+const localChecks = checkedSettings.pipe(
   Effect.flatMap((settings) => Effect.provide(settingsChecks, Layer.succeed(AppConfig, settings))),
-  Effect.catchTag("SettingsInvalid", ({ problems }) =>
-    Effect.succeed(
-      problems.map(({ allowed, name, seen }): Check => ({
-        name: "settings",
-        status: "failed",
-        detail: `${name} is ${seen}, but must be ${allowed}.`
-      }))
-    )
+  Effect.catchTag("SettingsInvalid", ({ problems, unknown }) =>
+    Effect.succeed([
+      ...problems.map(({ allowed, details = [], name, seen }) =>
+        check(
+          "settings",
+          "failed",
+          `${name} is ${[seen, details.join("; ")].join(" ").trimEnd()}, but must be ${allowed}.`
+        )
+      ),
+      ...(unknown.length === 0 ? [] : [check("settings", "warning", unknownText(unknown))])
+    ])
   )
 )
 

@@ -1,0 +1,48 @@
+import { Array as Arr, Deferred, Effect, Exit } from "effect"
+
+interface Waiting<A, E> {
+  readonly item: A
+  readonly done: Deferred.Deferred<void, E>
+}
+
+/**
+ * Writes items together that arrive together. An item that finds no write under way is written at once; those that arrive
+ * during a write go with the next, so that nothing waits for company. A write goes on when whoever asked for it has gone.
+ * Items whose common write fails are written one by one, so that none suffers from another.
+ */
+export const makeBatcher = Effect.fnUntraced(function* <A, E>(
+  write: (items: Arr.NonEmptyReadonlyArray<A>) => Effect.Effect<void, E>,
+  itemsMax: number
+) {
+  const scope = yield* Effect.scope
+  let waiting: Array<Waiting<A, E>> = []
+  let writing = false
+
+  const writeAlone = ({ done, item }: Waiting<A, E>) =>
+    Effect.flatMap(Effect.exit(write(Arr.of(item))), (exit) => Deferred.done(done, exit))
+
+  const writeBatch = Effect.fnUntraced(function* (batch: Arr.NonEmptyReadonlyArray<Waiting<A, E>>) {
+    const exit = yield* Effect.exit(write(Arr.map(batch, ({ item }) => item)))
+    if (Exit.isSuccess(exit) || batch.length === 1)
+      for (const { done } of batch) Deferred.doneUnsafe(done, exit)
+    else yield* Effect.forEach(batch, writeAlone, { discard: true })
+  })
+
+  const writeAll = Effect.gen(function* () {
+    while (true) {
+      const batch = waiting.slice(0, itemsMax)
+      waiting = waiting.slice(itemsMax)
+      if (!Arr.isReadonlyArrayNonEmpty(batch)) break
+      yield* writeBatch(batch)
+    }
+  }).pipe(Effect.ensuring(Effect.sync(() => (writing = false))))
+
+  return (item: A): Effect.Effect<void, E> =>
+    Effect.suspend(() => {
+      const done = Deferred.makeUnsafe<void, E>()
+      waiting.push({ item, done })
+      if (writing) return Deferred.await(done)
+      writing = true
+      return Effect.andThen(Effect.forkIn(writeAll, scope, { startImmediately: true }), Deferred.await(done))
+    })
+})

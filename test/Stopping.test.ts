@@ -1,0 +1,191 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, FileSystem, Layer, Redacted, Schedule } from "effect"
+import { existsSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
+import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
+import { openRaw } from "./support/RawClient.ts"
+import { type ServiceProcess, startService } from "./support/ServiceProcess.ts"
+import { assertGrammar } from "./support/StreamGrammar.ts"
+import { TestDatabase } from "./support/TestDatabase.ts"
+import { call, errorOf, eventsOf } from "./support/Wire.ts"
+
+/** A key as `parley key generate` makes it; it opens nothing but the databases of these tests. */
+const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
+
+const dataDirectory = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-stopping-" })
+  yield* fs.chmod(directory, 0o711)
+  return directory
+})
+
+const variables = Effect.fnUntraced(function* (upstream: MockModelServer, more: Record<string, string>) {
+  return {
+    DATABASE_URL: Redacted.value((yield* TestDatabase).url),
+    PARLEY_DATA_DIR: yield* dataDirectory,
+    OPENAI_BASE_URL: upstream.url,
+    OPENAI_MODEL: "mock-model",
+    PARLEY_INIT_API_KEY: key,
+    // Nothing here is about files, and a process that was killed would keep the next from its directory.
+    PARLEY_FILES_STORE: "postgres",
+    ...more
+  }
+})
+
+const untilNotReady = (url: string) =>
+  call(`${url}/readyz`, {}).pipe(
+    Effect.repeat({ until: (reply) => reply.status === 503, schedule: Schedule.spaced("5 millis") })
+  )
+
+/** Signals again and again until the process has gone; the answer is its exit code. */
+const signalUntilGone = (service: ServiceProcess, signal: NodeJS.Signals) =>
+  Effect.raceFirst(
+    service.exit,
+    Effect.andThen(Effect.sleep("50 millis"), service.signal(signal)).pipe(
+      Effect.repeat(Schedule.forever),
+      Effect.andThen(Effect.never)
+    )
+  )
+
+const processLayer = Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer)
+const slow = 120_000
+
+layer(processLayer, { excludeTestServices: true })("a start", (it) => {
+  it.effect(
+    "on a port that is taken says so in one sentence, and fails",
+    () =>
+      Effect.gen(function* () {
+        const taken = yield* Effect.acquireRelease(
+          Effect.callback<ReturnType<typeof createServer>>((resume) => {
+            const server = createServer()
+            server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+          }),
+          (server) => Effect.sync(() => void server.close())
+        )
+        const { port } = taken.address() as AddressInfo
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(yield* variables(upstream, { PORT: String(port) }))
+        assert.strictEqual(yield* service.exit, 1)
+        const { err, out } = service.output()
+        assert.match(err, new RegExp(`^parley: [^\\n]*\\b127\\.0\\.0\\.1:${port}\\b[^\\n]*\\n$`, "m"))
+        assert.strictEqual(err.split("parley: ").length, 2)
+        assert.notMatch(err, /^\s+at /m)
+        assert.notInclude(out, "is ready on")
+      }),
+    slow
+  )
+})
+
+layer(processLayer, { excludeTestServices: true })("SIGTERM", (it) => {
+  it.effect(
+    "answers what hasn't begun within the grace with 503, in both deliveries",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const grace = { PARLEY_SHUTDOWN_GRACE_SECONDS: "1" }
+        const service = yield* startService(yield* variables(upstream, grace))
+        const url = yield* service.url
+        const input = `Hi ${mockDirective({ hangAt: "headers" })}`
+        const requests = yield* Effect.forEach([true, false], (stream) =>
+          Effect.forkChild(call(`${url}/v1/responses`, { key, body: { input, stream } }))
+        )
+        const asked = yield* Effect.forEach([0, 1], upstream.request)
+        yield* service.signal("SIGTERM")
+        for (const request of requests) {
+          const reply = yield* Fiber.join(request)
+          assert.strictEqual(errorOf(reply, 503).code, "server_shutting_down")
+          assert.isNotNull(reply.headers.get("retry-after"))
+        }
+        for (const { ended } of asked) assert.strictEqual(yield* ended, "aborted")
+        assert.strictEqual(yield* service.exit, 0)
+      }),
+    slow
+  )
+
+  it.effect(
+    "that comes twice at once, from a parent and from the terminal, is one: streams finish",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(yield* variables(upstream, {}))
+        const url = yield* service.url
+        const deltas = Array.from({ length: 30 }, (_, n) => `${n} `)
+        const input = `Hi ${mockDirective({ deltas, gapMillis: 50 })}`
+        const request = yield* Effect.forkChild(call(`${url}/v1/responses`, { key, body: { input } }))
+        yield* upstream.request(0)
+        yield* service.signal("SIGTERM")
+        yield* service.signal("SIGINT")
+        const { last } = assertGrammar(eventsOf((yield* Fiber.join(request)).text))
+        assert.strictEqual(last.type, "response.completed")
+        assert.strictEqual(yield* service.exit, 0)
+      }),
+    slow
+  )
+
+  it.effect(
+    "isn't held up by connections on which no request comes, or half of one",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const long = { PARLEY_HEADERS_SECONDS: "600", PARLEY_REQUEST_SECONDS: "600" }
+        const service = yield* startService(yield* variables(upstream, long))
+        const url = yield* service.url
+        const half = yield* openRaw(url)
+        yield* openRaw(url)
+        yield* half.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /healthz")
+        yield* half.read((seen) => seen.includes('"ok"'))
+        yield* service.signal("SIGTERM")
+        assert.strictEqual(yield* service.exit, 0)
+      }),
+    slow
+  )
+})
+
+layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
+  /** Far longer than the test may take. */
+  const grace = { PARLEY_SHUTDOWN_GRACE_SECONDS: "600" }
+
+  it.effect.each([
+    { signal: "SIGINT" as const, code: 130 },
+    { signal: "SIGTERM" as const, code: 143 }
+  ])(
+    "ends the service at once: $signal",
+    ({ code, signal }) =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(yield* variables(upstream, grace))
+        const url = yield* service.url
+        const input = `Hi ${mockDirective({ endless: true, gapMillis: 20 })}`
+        yield* Effect.forkChild(Effect.exit(call(`${url}/v1/responses`, { key, body: { input } })))
+        yield* upstream.request(0)
+        yield* service.signal(signal)
+        yield* untilNotReady(url)
+        assert.strictEqual(yield* signalUntilGone(service, signal), code)
+        assert.include(service.output().err, "stopped at once")
+      }),
+    slow
+  )
+
+  it.effect(
+    "leaves no PostgreSQL behind",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const { DATABASE_URL: _, ...env } = yield* variables(upstream, grace)
+        const service = yield* startService(env)
+        const url = yield* service.url
+        const input = `Hi ${mockDirective({ endless: true, gapMillis: 20 })}`
+        yield* Effect.forkChild(Effect.exit(call(`${url}/v1/responses`, { key, body: { input } })))
+        yield* upstream.request(0)
+        // The server removes the file as the last thing it does.
+        const pidFile = `${env.PARLEY_DATA_DIR}/postgres/data/postmaster.pid`
+        assert.isTrue(existsSync(pidFile))
+        yield* service.signal("SIGINT")
+        yield* untilNotReady(url)
+        assert.strictEqual(yield* signalUntilGone(service, "SIGINT"), 130)
+        while (existsSync(pidFile)) yield* Effect.sleep("10 millis")
+      }),
+    slow
+  )
+})

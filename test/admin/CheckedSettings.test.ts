@@ -1,0 +1,89 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
+
+const settingsOf = (env: Record<string, string>) =>
+  Effect.provide(checkedSettings, ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-settings-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+const fileWith = Effect.fnUntraced(function* (text: string) {
+  const path = join(yield* directory, "file")
+  writeFileSync(path, text)
+  return path
+})
+
+/** As `parley key generate` prints one. */
+const goodKey = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
+/** The same with another last character. */
+const wrongKey = `${goodKey.slice(0, -1)}N`
+
+describe("checkedSettings", () => {
+  it.effect("takes a key that this program made", () =>
+    Effect.gen(function* () {
+      assert.isNotNull((yield* settingsOf({ PARLEY_INIT_API_KEY: goodKey })).auth.initApiKey)
+    })
+  )
+
+  it.effect("refuses a key that could never be accepted, and says how to make one", () =>
+    Effect.gen(function* () {
+      for (const key of [wrongKey, `parley_${"a".repeat(39)}`, `parley_${"a".repeat(40)}`]) {
+        const error = yield* Effect.flip(settingsOf({ PARLEY_INIT_API_KEY: key }))
+        assert.match(error.message, /PARLEY_INIT_API_KEY[^]*parley key generate/)
+        assert.notInclude(error.message, key)
+      }
+      const file = yield* fileWith(wrongKey)
+      const { problems } = yield* Effect.flip(settingsOf({ PARLEY_INIT_API_KEY_FILE: file }))
+      assert.deepStrictEqual(
+        problems.map(({ name }) => name),
+        ["PARLEY_INIT_API_KEY_FILE"]
+      )
+    })
+  )
+
+  it.effect("tells every problem at once: of the rows, between them, in the key and inside the catalog", () =>
+    Effect.gen(function* () {
+      const provider = { id: "p", protocol: "openai-chat", baseUrl: "http://u:hunter2@127.0.0.1/v1" }
+      const catalog = {
+        providers: [{ ...provider, keyVariable: "GONE" }],
+        models: [{ id: "m", provider: "q" }]
+      }
+      const error = yield* Effect.flip(
+        settingsOf({
+          PORT: "x",
+          PARLEY_REQUEST_SECONDS: "10",
+          PARLEY_HEADERS_SECONDS: "11",
+          PARLEY_INIT_API_KEY: wrongKey,
+          PARLEY_MODELS_FILE: yield* fileWith(JSON.stringify(catalog)),
+          PGHOST: "db"
+        })
+      )
+      assert.deepStrictEqual([...new Set(error.problems.map(({ name }) => name))].toSorted(), [
+        "DATABASE_URL",
+        "PARLEY_HEADERS_SECONDS",
+        "PARLEY_INIT_API_KEY",
+        "PARLEY_MODELS_FILE",
+        "PORT"
+      ])
+      assert.match(error.message, /^5 settings can't be used:/)
+      for (const place of ["providers[0].baseUrl", "models[0].contextWindow"])
+        assert.include(error.message, place)
+      assert.notInclude(error.message, "hunter2")
+      const [, file] = error.message.split("  PARLEY_MODELS_FILE\n")
+      assert.match(file ?? "", /^ {4}seen: .*\n( {15}\S.*\n){2,} {4}allowed: /)
+    })
+  )
+
+  it.effect("says of a catalog that can't be read which one it is", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(settingsOf({ PARLEY_MODELS_FILE: yield* directory }))
+      assert.match(message, /parley-settings-[^]*can't be read/)
+    })
+  )
+})

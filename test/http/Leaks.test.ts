@@ -1,0 +1,127 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { request } from "node:http"
+import { fileURLToPath } from "node:url"
+import { makeMockModelServer, type MockModelServer, mockDirective } from "../support/MockModelServer.ts"
+import { type ServiceProcess, startService } from "../support/ServiceProcess.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+
+/** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
+const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
+
+const streams = 1_000
+const dropEvery = 5
+const warmUpStreams = 200
+const atOnce = 32
+
+/** An open stream holds some 30 kB, so that not even those that were dropped could be kept within this. */
+const heapGrowthBytesMax = 5 * 1024 * 1024
+
+const probe = new URL("../support/ResourceProbe.ts", import.meta.url)
+
+const start = Effect.fnUntraced(function* (upstream: MockModelServer) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* startService({
+    DATABASE_URL: Redacted.value((yield* TestDatabase).url),
+    PARLEY_DATA_DIR: yield* fs.makeTempDirectoryScoped({ prefix: "parley-leaks-" }),
+    OPENAI_BASE_URL: upstream.url,
+    OPENAI_MODEL: "mock-model",
+    PARLEY_INIT_API_KEY: key,
+    NODE_OPTIONS: `--expose-gc --import ${fileURLToPath(probe)}`
+  })
+})
+
+/** One stream on a connection of its own; a dropped one is left at its first delta. */
+const stream = (url: string, dropped: boolean) =>
+  Effect.callback<string>((resume) => {
+    const behaviour = dropped ? { endless: true, gapMillis: 5 } : { deltas: ["a", "b", "c"] }
+    const call = request(`${url}/v1/responses`, {
+      method: "POST",
+      agent: false,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    })
+    let seen = ""
+    call.on("response", (response) => {
+      response.setEncoding("utf8")
+      response.on("error", () => {})
+      response.on("data", (text: string) => {
+        seen += text
+        if (dropped && seen.includes("output_text.delta")) call.destroy()
+      })
+      response.on("close", () => resume(Effect.succeed(seen)))
+    })
+    call.on("error", (error) => resume(dropped && seen !== "" ? Effect.succeed(seen) : Effect.die(error)))
+    call.end(JSON.stringify({ input: `Hi ${mockDirective(behaviour)}` }))
+  }).pipe(
+    Effect.map((seen) => {
+      assert.include(seen, dropped ? "output_text.delta" : "response.completed")
+    })
+  )
+
+const manyStreams = (url: string, count: number) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, n) => n % dropEvery === 0),
+    (dropped) => stream(url, dropped),
+    { concurrency: atOnce, discard: true }
+  )
+
+/** What the process says about itself when it is asked the n-th time. */
+const readProbe = Effect.fnUntraced(function* (service: ServiceProcess, n: number) {
+  yield* service.signal("SIGUSR2")
+  while (true) {
+    const found = [...service.output().out.matchAll(/^probe (\d+) (\d+)$/gm)][n]
+    if (found !== undefined) return { heapBytes: Number(found[1]), connections: Number(found[2]) }
+    yield* Effect.sleep("10 millis")
+  }
+})
+
+/** Everything that the streams did has come to its end. */
+const settled = Effect.fnUntraced(function* (upstream: MockModelServer, count: number) {
+  const sql = yield* SqlClient.SqlClient
+  const records = sql`SELECT outcome, count(*)::int AS count FROM usage_records GROUP BY outcome ORDER BY outcome`
+  while ((yield* sql`SELECT 1 FROM usage_records`).length < count) yield* Effect.sleep("20 millis")
+  while ((yield* sql`SELECT 1 FROM conversations WHERE lease_until > clock_timestamp()`).length > 0) {
+    yield* Effect.sleep("20 millis")
+  }
+  const ends = yield* Effect.forEach(upstream.requests, ({ ended }) => ended)
+  return { records: yield* records, aborted: ends.filter((end) => end === "aborted").length }
+})
+
+const leakLayer = Layer.mergeAll(
+  Layer.provideMerge(TestDatabase.client(), TestDatabase.clone),
+  NodeFileSystem.layer
+)
+const slow = 120_000
+
+layer(leakLayer, { excludeTestServices: true })(
+  "a thousand streams, of which two hundred are dropped",
+  (it) => {
+    it.effect(
+      "leave no connection, exchange, lease or memory behind",
+      () =>
+        Effect.gen(function* () {
+          const upstream = yield* makeMockModelServer
+          const service = yield* start(upstream)
+          const url = yield* service.url
+          yield* manyStreams(url, warmUpStreams)
+          yield* settled(upstream, warmUpStreams)
+          const before = yield* readProbe(service, 0)
+
+          yield* manyStreams(url, streams)
+          const all = warmUpStreams + streams
+          const { aborted, records } = yield* settled(upstream, all)
+          assert.strictEqual(aborted, all / dropEvery)
+          assert.deepStrictEqual(records, [
+            { outcome: "abandoned", count: all / dropEvery },
+            { outcome: "completed", count: all - all / dropEvery }
+          ])
+          const after = yield* readProbe(service, 1)
+          assert.strictEqual(after.connections, 0)
+          assert.isBelow(after.heapBytes - before.heapBytes, heapGrowthBytesMax)
+        }),
+      slow
+    )
+  }
+)

@@ -1,0 +1,196 @@
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Stream } from "effect"
+import { finish, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { openRaw, replyOf } from "../support/RawClient.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { errorOf } from "../support/Wire.ts"
+
+const requestIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+const post = (key: string, ...fields: ReadonlyArray<string>) =>
+  [
+    "POST /v1/responses HTTP/1.1",
+    "host: x",
+    `authorization: Bearer ${key}`,
+    "content-type: application/json",
+    ...fields,
+    "",
+    ""
+  ].join("\r\n")
+
+const jsonRequest = (key: string, body: object) => {
+  const content = JSON.stringify(body)
+  return post(key, `content-length: ${Buffer.byteLength(content)}`) + content
+}
+
+const limits = {
+  http: { headersSeconds: 1, requestSeconds: 1 },
+  files: { uploadSeconds: 1 },
+  stream: { beginSeconds: 0.05 }
+}
+
+/** What Node refuses before any of the service's own code sees a request. */
+layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no request", (it) => {
+  it.effect.each([
+    { what: "no HTTP", bytes: "hello\r\n\r\n", code: "malformed_request", status: 400 },
+    {
+      what: "a header without a name",
+      bytes: "GET /healthz HTTP/1.1\r\nhost: x\r\n: y\r\n\r\n",
+      code: "malformed_request",
+      status: 400
+    },
+    {
+      what: "a length that is no number",
+      bytes: "POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 1x\r\n\r\n",
+      code: "malformed_request",
+      status: 400
+    },
+    {
+      what: "two framings",
+      bytes: "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+      code: "malformed_request",
+      status: 400
+    },
+    {
+      what: "no host",
+      bytes: "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n",
+      code: "malformed_request",
+      status: 400
+    },
+    {
+      what: "headers that are too long",
+      bytes: `GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: ${"y".repeat(20_000)}\r\n\r\n`,
+      code: "headers_too_large",
+      status: 431
+    },
+    {
+      what: "an expectation that nobody knows",
+      bytes: "GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: the-impossible\r\n\r\n",
+      code: "expectation_failed",
+      status: 417
+    }
+  ])("are answered with the envelope: $what", ({ bytes, code, status }) =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const client = yield* openRaw(url)
+      yield* client.send(bytes)
+      const reply = replyOf(yield* client.whole)
+      assert.strictEqual(errorOf(reply, status).code, code)
+      assert.match(reply.headers.get("x-request-id") ?? "", requestIdPattern)
+      assert.strictEqual(reply.headers.get("connection"), "close")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keep the request's own id where it could be read", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const client = yield* openRaw(url)
+      yield* client.send("GET / HTTP/1.1\r\nhost: x\r\nx-request-id: mine\r\nexpect: y\r\n\r\n")
+      assert.strictEqual(replyOf(yield* client.whole).headers.get("x-request-id"), "mine")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect.each([
+    {
+      what: "chunks that are none",
+      bytes: (key: string) => `${post(key, "transfer-encoding: chunked")}zz\r\n`
+    },
+    {
+      what: "a length that is not kept",
+      bytes: (key: string) => `${post(key, "content-length: 9")}{`,
+      end: true
+    }
+  ])("are answered inside a body too: $what", ({ bytes, end }) =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const client = yield* openRaw(url)
+      yield* client.send(bytes(alice.key))
+      if (end) client.socket.end()
+      assert.strictEqual(errorOf(replyOf(yield* client.whole), 400).code, "unreadable_body")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuse long chunk extensions", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const client = yield* openRaw(url)
+      yield* client.send(`${post(alice.key, "transfer-encoding: chunked")}1;${"x".repeat(40_000)}\r\n{\r\n`)
+      assert.strictEqual(errorOf(replyOf(yield* client.whole), 413).code, "chunk_extensions_too_large")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect.each([
+    { what: "nothing at all", bytes: () => "" },
+    { what: "half of the headers", bytes: () => "GET /healthz HTTP/1.1\r\nhost:" },
+    {
+      what: "half of a body",
+      bytes: (key: string) => `${post(key, "content-length: 99")}{`
+    }
+  ])("are not waited for longer than the limits: $what", ({ bytes }) =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const client = yield* openRaw(url)
+      yield* client.send(bytes(alice.key))
+      const reply = replyOf(yield* client.whole)
+      assert.strictEqual(errorOf(reply, 408).code, "request_timeout")
+      assert.strictEqual(reply.headers.get("connection"), "close")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("don't spoil a response that was finished before them", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const client = yield* openRaw(url)
+      yield* client.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+      yield* client.read((seen) => seen.includes('{"status":"ok"}'))
+      yield* client.send("hello\r\n\r\n")
+      const seen = yield* client.whole
+      const second = seen.indexOf("HTTP/1.1 400 ")
+      assert.strictEqual(replyOf(seen.slice(0, second)).status, 200)
+      assert.strictEqual(errorOf(replyOf(seen.slice(second)), 400).code, "malformed_request")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect.each([true, false])(
+    "get no answer amid an earlier one's, and end it, with stream: %s",
+    (stream) =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const model = yield* ScriptedModel
+        const ended = yield* model.ended
+        const gate = yield* Deferred.make<void>()
+        yield* model.next(
+          Stream.concat(
+            Stream.make(text("first")),
+            Stream.fromEffect(Effect.as(Deferred.await(gate), finish()))
+          )
+        )
+        const client = yield* openRaw(url)
+        const asked = (yield* model.asked).length
+        yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
+        while ((yield* model.asked).length === asked) yield* Effect.sleep("5 millis")
+        if (stream) yield* client.read((seen) => seen.includes('"delta":"first"'))
+        yield* client.send("hello\r\n\r\n")
+        const seen = yield* client.whole
+        assert.notInclude(seen, "malformed_request")
+        assert.notInclude(seen, "HTTP/1.1 400")
+        assert.strictEqual(seen.includes("response.created"), stream)
+        while ((yield* model.ended) === ended) yield* Effect.sleep("5 millis")
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("that ask for another protocol are requests like any other", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(Stream.make(text("plain"), finish()))
+      const body = JSON.stringify({ input: "Hi", stream: false })
+      const client = yield* openRaw(url)
+      const head = post(alice.key, "connection: upgrade, close", "upgrade: h2c", "transfer-encoding: chunked")
+      yield* client.send(`${head}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+      const reply = replyOf(yield* client.whole)
+      assert.strictEqual(reply.status, 200)
+      assert.include(reply.text, '"output_text":"plain"')
+    }).pipe(Effect.scoped)
+  )
+})
