@@ -61,8 +61,8 @@ const commands = {
   },
   dev: (args) => runNode([...envFile(), "--watch", join(root, "src/main.ts"), ...args]),
   bench: ([first, ...rest]) =>
-    first === "files"
-      ? inProject(["scripts/bench/files.ts", ...rest])
+    first === "files" || first === "retrieval"
+      ? inProject([`scripts/bench/${first}.ts`, ...rest])
       : inProject(["scripts/bench/bench.ts", ...(first === undefined ? [] : [first, ...rest])]),
   format: (args) => inProject([oxfmt, ...args]),
   settings: (args) => inProject(["scripts/settings.ts", ...args])

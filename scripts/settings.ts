@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { settingsMarkdown } from "../src/AppConfig.ts"
+import { settingsMarkdown } from "../src/SettingsDescription.ts"
 import type { Setting } from "../src/Setting.ts"
 import { settingsTable } from "../src/SettingsTable.ts"
 

@@ -1,5 +1,5 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import { Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
@@ -26,8 +26,15 @@ import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandler
 import { Router } from "./models/Router.ts"
 import { pooledRandomLayer } from "./PooledRandom.ts"
 import { Responses } from "./responses/Responses.ts"
+import { Projects } from "./retrieval/Projects.ts"
+import { Retrieval } from "./retrieval/Retrieval.ts"
 import { Database } from "./sql/Database.ts"
 import { layerMigrations } from "./sql/Migrations.ts"
+import { BuiltinToolsLayer } from "./tools/BuiltinTools.ts"
+import { Egress } from "./tools/Egress.ts"
+import { Network } from "./tools/egress/Network.ts"
+import { ReadDocument } from "./tools/ReadDocument.ts"
+import { ToolFailed } from "./tools/Tool.ts"
 import { Usage } from "./usage/Usage.ts"
 
 /** The rooms that keep something, on a database that is up and migrated. */
@@ -42,6 +49,33 @@ export const RoomsLayer = Layer.mergeAll(
 export const FilesLayer = FileStore.layer.pipe(
   Layer.provide([BlobStore.layer, TextExtraction.layer]),
   Layer.provide(NodeServices.layer)
+)
+
+/** Projects, and the search in their files. */
+export const ProjectsLayer = Projects.layer.pipe(Layer.provideMerge(Retrieval.layer))
+
+/** Documents from the web are read as files are: each in a process of its own. */
+const WebDocumentsLayer = Layer.effect(
+  ReadDocument,
+  Effect.map(TextExtraction, ({ extract }) => ({
+    read: (bytes) =>
+      extract({ bytes: Stream.make(bytes), size: bytes.length, filename: "" }).pipe(
+        Effect.map(({ mediaType, text, truncated }) => ({ text, mediaType, isCut: truncated })),
+        Effect.catchTag("StorageFailed", Effect.die),
+        Effect.mapError(
+          (error) =>
+            new ToolFailed({
+              message:
+                error._tag === "ExtractionFailed" ? error.message : "Too many documents wait to be read."
+            })
+        )
+      )
+  }))
+).pipe(Layer.provide(TextExtraction.layer))
+
+/** The tools that models may call, and their way out to the web. */
+export const ToolsLayer = BuiltinToolsLayer.pipe(
+  Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), WebDocumentsLayer])
 )
 
 const knownRoutes = [...ErrorBoundary.routesOf(Api), ...ErrorBoundary.routesOf(AdminApi), ...systemRoutes]
@@ -67,6 +101,8 @@ export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disa
 /** The whole service. It needs its settings, and nothing else. */
 export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(FirstStart.layer),
+  Layer.provideMerge(ToolsLayer),
+  Layer.provideMerge(ProjectsLayer),
   Layer.provideMerge(FilesLayer),
   Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),

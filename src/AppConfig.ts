@@ -161,6 +161,20 @@ const s3Problems = (found: ReadonlyArray<Found>): ReadonlyArray<SettingProblem> 
     }))
 }
 
+/** A search needs to know where to ask, or with which key. */
+const searchProblems = ({ valueOf }: Given, found: ReadonlyArray<Found>): ReadonlyArray<SettingProblem> => {
+  const { searchKey, searchProvider, searchUrl } = settingsTable.tools
+  const provider = Option.getOrNull(valueOf(searchProvider))
+  if (provider === null) return []
+  const needed: Setting<unknown> = provider === "searxng" ? searchUrl : searchKey
+  const isMissing = found.some(
+    ({ problem, setting, text }) => setting === needed && text === undefined && problem === null
+  )
+  const { allowed, example, name } = needed
+  const seen = `nothing, but ${searchProvider.name} is ${provider}`
+  return isMissing ? [{ name, seen, allowed, example: `${name}=${example}` }] : []
+}
+
 interface ReadRow extends Struct.Lambda {
   <A>(setting: Setting<A>): A
   readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? A : never
@@ -180,6 +194,7 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
     auth: Struct.map(settingsTable.auth, read),
     models: Struct.map(settingsTable.models, read),
     conversations: Struct.map(settingsTable.conversations, read),
+    tools: Struct.map(settingsTable.tools, read),
     files: { ...files, s3: files.store === "s3" ? s3Of(Struct.map(settingsTable.s3, read)) : null }
   }
 }
@@ -213,6 +228,7 @@ export const readSettings = Effect.fnUntraced(function* (
     ...(yield* databaseProblems(found)),
     ...s3Problems(found),
     ...headersProblems(given),
+    ...searchProblems(given, found),
     ...(yield* Effect.forEach(checks, (check) => check(given))).flat()
   ]
   if (first === undefined) return assemble(found)
@@ -243,50 +259,3 @@ export const unknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map
     return names.filter((name) => !known.has(name)).toSorted()
   }
 )
-
-/** A setting as the operator sees it. */
-export interface SettingDescription {
-  readonly name: string
-  /** Null when it is not set and has no default; "<redacted>" for a secret. */
-  readonly value: string | null
-  readonly default: string | null
-  readonly description: string
-}
-
-/** Every setting with its value, in the order of the README. */
-export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescription> => {
-  const { dataDir, logLevel, ...others } = settings
-  const values = { service: { dataDir, logLevel }, ...others, s3: settings.files.s3 ?? {} }
-  return groups.flatMap((group) => {
-    const fields = new Map<string, unknown>(Object.entries(values[group]))
-    return Object.entries<Setting<unknown>>(settingsTable[group]).map(([field, setting]) => {
-      const value = fields.get(field) ?? null
-      return {
-        name: setting.name,
-        value: value === null ? null : String(value),
-        default: setting.default,
-        description: setting.description
-      }
-    })
-  })
-}
-
-const tableHead = ["name", "default", "what it is, and what is allowed"]
-
-const tableCells = ({ allowed, default: text, description, name, secret }: Setting<unknown>) =>
-  [
-    secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``,
-    text === null ? "" : `\`${text}\``,
-    `${description}. Allowed: ${allowed}.`
-  ].map((cell) => cell.replaceAll("|", "\\|"))
-
-/** The table of the README, laid out as the formatter wants it. */
-export const settingsMarkdown = (): string => {
-  const body = rows.map(tableCells)
-  const widths = tableHead.map((head, column) =>
-    Math.max(...[head, ...body.map((cells) => cells[column] ?? "")].map((cell) => cell.length))
-  )
-  const line = (cells: ReadonlyArray<string>) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
-  return [tableHead, widths.map((width) => "-".repeat(width)), ...body].map(line).join("\n")
-}

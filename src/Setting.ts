@@ -216,3 +216,48 @@ export const keyPrefix: Rule<string> = texts(
   "up to 200 letters, digits, dots, hyphens, underscores and slashes, the last of which is a slash, and the first is not",
   (text) => text.length <= 200 && /^([A-Za-z0-9._-]+\/)+$/.test(text) && !/(^|\/)\.{1,2}\//.test(text)
 )
+
+const listed = (text: string): ReadonlyArray<string> => namesIn(text.toLowerCase())
+
+/** Some of a fixed choice, or none of it. */
+export const someOf = <const Choice extends string>(
+  choices: ReadonlyArray<Choice>
+): Rule<ReadonlyArray<Choice>> => ({
+  allowed: `some of ${choices.join(", ")}, by comma; or none`,
+  read: (text) => {
+    const names = listed(text)
+    if (names.length === 1 && names[0] === "none") return Option.some([])
+    const found = choices.filter((choice) => names.includes(choice))
+    return found.length === names.length && found.length > 0 ? Option.some(found) : Option.none()
+  }
+})
+
+const hostsMax = 1_000
+
+const isHostName = (text: string): boolean =>
+  text.length <= 253 &&
+  /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text)
+
+/** Hosts by name, in small letters. */
+export const hostNames: Rule<ReadonlyArray<string>> = {
+  allowed: `up to ${hostsMax} host names by comma, without ports; or none`,
+  read: (text) => {
+    const names = listed(text)
+    if (names.length === 1 && names[0] === "none") return Option.some([])
+    return names.length <= hostsMax && names.length > 0 && names.every(isHostName)
+      ? Option.some(names)
+      : Option.none()
+  }
+}
+
+/** Exact addresses, no names and no ranges. */
+export const ipAddresses: Rule<ReadonlyArray<string>> = {
+  allowed: `up to ${hostsMax} IP addresses by comma, no names and no ranges; or none`,
+  read: (text) => {
+    const names = listed(text)
+    if (names.length === 1 && names[0] === "none") return Option.some([])
+    return names.length <= hostsMax && names.length > 0 && names.every((name) => isIP(name) !== 0)
+      ? Option.some(names)
+      : Option.none()
+  }
+}

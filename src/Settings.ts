@@ -1,4 +1,5 @@
 import type { Redacted } from "effect"
+import type { ToolName } from "./domain/Tool.ts"
 
 /** Every setting of the service. Lengths of time are in seconds, sizes in bytes; paths are absolute. */
 export interface Settings {
@@ -67,5 +68,26 @@ export interface Settings {
       readonly accessKeyId: string
       readonly secretAccessKey: Redacted.Redacted
     } | null
+  }
+  readonly tools: {
+    /** The tools of this installation. */
+    readonly enabled: ReadonlyArray<ToolName>
+    /** For one call of any tool. */
+    readonly callSeconds: number
+    /** Null: the web can't be searched. */
+    readonly searchProvider: "searxng" | "brave" | "tavily" | "exa" | null
+    /** Where the provider is; null for its public address. */
+    readonly searchUrl: string | null
+    readonly searchKey: Redacted.Redacted | null
+    readonly searchSeconds: number
+    readonly searchResultsMax: number
+    readonly fetchSeconds: number
+    /** Of one answer, as it comes and as it is once unpacked. */
+    readonly fetchBytesMax: number
+    /** Hosts that alone may be reached, each with the hosts below it; empty: all. */
+    readonly webAllowHosts: ReadonlyArray<string>
+    readonly webDenyHosts: ReadonlyArray<string>
+    /** Inside addresses that may be reached all the same. */
+    readonly egressAllow: ReadonlyArray<string>
   }
 }

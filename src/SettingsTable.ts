@@ -1,3 +1,4 @@
+import { toolNames } from "./domain/Tool.ts"
 import * as Setting from "./Setting.ts"
 
 /**
@@ -168,7 +169,8 @@ export const settingsTable = {
     turnWaitSeconds: Setting.withDefault(Setting.wholeNumber(0, 3_600), {
       name: "PARLEY_TURN_WAIT_SECONDS",
       default: "120",
-      description: "Longest wait for an earlier turn of the same conversation"
+      description:
+        "Longest wait for an earlier turn of the same conversation; until its own turn a request is sent nothing"
     })
   },
   files: {
@@ -265,6 +267,72 @@ export const settingsTable = {
       name: "PARLEY_S3_SECRET_ACCESS_KEY",
       example: "YOUR_SECRET",
       description: "The secret that goes with PARLEY_S3_ACCESS_KEY_ID"
+    })
+  },
+  tools: {
+    enabled: Setting.withDefault(Setting.someOf(toolNames), {
+      name: "PARLEY_TOOLS",
+      default: toolNames.join(","),
+      description: "The tools that models are offered"
+    }),
+    callSeconds: Setting.withDefault(Setting.wholeNumber(1, 600), {
+      name: "PARLEY_TOOL_SECONDS",
+      default: "30",
+      description: "Longest run of one tool call"
+    }),
+    searchProvider: Setting.optional(Setting.oneOf(["searxng", "brave", "tavily", "exa"]), {
+      name: "PARLEY_SEARCH_PROVIDER",
+      example: "searxng",
+      description: "What web_search asks; without it the tool is not offered"
+    }),
+    searchUrl: Setting.optional(Setting.httpUrl, {
+      name: "PARLEY_SEARCH_URL",
+      example: "https://searx.example.com",
+      description: "Where PARLEY_SEARCH_PROVIDER is; searxng needs it, the others have a public address"
+    }),
+    searchKey: Setting.secret(Setting.visibleText(1, 512), {
+      name: "PARLEY_SEARCH_API_KEY",
+      example: "YOUR_KEY",
+      description: "The key that PARLEY_SEARCH_PROVIDER wants; searxng needs none"
+    }),
+    searchSeconds: Setting.withDefault(Setting.wholeNumber(1, 120), {
+      name: "PARLEY_SEARCH_SECONDS",
+      default: "10",
+      description: "Longest wait for a search"
+    }),
+    searchResultsMax: Setting.withDefault(Setting.wholeNumber(1, 20), {
+      name: "PARLEY_SEARCH_RESULTS_MAX",
+      default: "8",
+      description: "Most results of a search"
+    }),
+    fetchSeconds: Setting.withDefault(Setting.wholeNumber(1, 300), {
+      name: "PARLEY_FETCH_SECONDS",
+      default: "20",
+      description: "Longest time for reading a page of the web, redirects included"
+    }),
+    fetchBytesMax: Setting.withDefault(Setting.wholeNumber(1_024, 104_857_600), {
+      name: "PARLEY_FETCH_BYTES_MAX",
+      default: "5242880",
+      description: "Most bytes that are read of a page of the web, both as sent and as unpacked"
+    }),
+    webAllowHosts: Setting.withDefault(Setting.hostNames, {
+      name: "PARLEY_WEB_ALLOW_HOSTS",
+      default: "none",
+      example: "example.com,example.org",
+      description: "Hosts that alone the tools may reach, with those below them; none: every public host"
+    }),
+    webDenyHosts: Setting.withDefault(Setting.hostNames, {
+      name: "PARLEY_WEB_DENY_HOSTS",
+      default: "none",
+      example: "example.net",
+      description: "Hosts that the tools may not reach, with those below them"
+    }),
+    egressAllow: Setting.withDefault(Setting.ipAddresses, {
+      name: "PARLEY_EGRESS_ALLOW",
+      default: "none",
+      example: "10.1.2.3",
+      description:
+        "Inside addresses that the tools may reach all the same; a danger, for every user can read what is there"
     })
   }
 }

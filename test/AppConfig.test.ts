@@ -4,13 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { envExample, readmeWithSettings } from "../scripts/settings.ts"
-import {
-  describeSettings,
-  readSettings,
-  settingsMarkdown,
-  type SettingsInvalid,
-  unknownVariables
-} from "../src/AppConfig.ts"
+import { readSettings, type SettingsInvalid, unknownVariables } from "../src/AppConfig.ts"
+import { describeSettings, settingsMarkdown } from "../src/SettingsDescription.ts"
 import type { Setting } from "../src/Setting.ts"
 import { settingsTable } from "../src/SettingsTable.ts"
 import { testConfig } from "./support/TestConfig.ts"
@@ -92,7 +87,17 @@ describe("settings that are given", () => {
         PARLEY_S3_ENDPOINT: "http://127.0.0.1:9000",
         PARLEY_S3_BUCKET: "some-bucket",
         PARLEY_S3_PREFIX: "some/prefix/",
-        PARLEY_S3_SECRET_ACCESS_KEY: "shh"
+        PARLEY_S3_SECRET_ACCESS_KEY: "shh",
+        PARLEY_TOOLS: "calculator,web_search",
+        PARLEY_SEARCH_PROVIDER: "brave",
+        PARLEY_SEARCH_URL: "http://127.0.0.1:8888",
+        PARLEY_SEARCH_API_KEY: "shh",
+        PARLEY_SEARCH_SECONDS: "11",
+        PARLEY_SEARCH_RESULTS_MAX: "7",
+        PARLEY_FETCH_BYTES_MAX: "2048",
+        PARLEY_WEB_ALLOW_HOSTS: "example.com,example.org",
+        PARLEY_WEB_DENY_HOSTS: "example.net",
+        PARLEY_EGRESS_ALLOW: "127.0.0.2"
       }
       const env = { ...Object.fromEntries(texts), ...given }
       const described = describeSettings(yield* settingsOf(env))
@@ -384,7 +389,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|_SECONDS)$/
+        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|RESULTS_MAX|_SECONDS)$/
       )
   })
 

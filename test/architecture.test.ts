@@ -105,6 +105,12 @@ describe("confined modules", () => {
       "src/responses/Responses.ts",
       "src/usage/Usage.ts"
     ],
+    [
+      'import { proveMembership } from "../domain/Project.ts"',
+      "src/auth/Policy.ts",
+      "src/responses/Responses.ts"
+    ],
+    ['import * as Project from "../domain/Project.ts"', "src/auth/Policy.ts", "src/admin/AdminApi.ts"],
     ['import { encode } from "gpt-tokenizer"', "src/models/Tokenizer.ts", "src/domain/Tokens.ts"]
   ]
   for (const [text, allowed, refused] of modules) {

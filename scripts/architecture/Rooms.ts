@@ -11,6 +11,7 @@ const ground = [
   "src/Setting.ts",
   "src/Settings.ts",
   "src/SettingsTable.ts",
+  "src/SettingsDescription.ts",
   "src/Variable.ts",
   "src/Observability.ts"
 ]
@@ -43,6 +44,10 @@ export const roomOf = (path: string): string | null => {
 const isCommandLine = (path: string): boolean =>
   path === "src/admin/cli.ts" || path.startsWith("src/admin/cli/")
 
+/** The one way out to the web. */
+const isEgress = (path: string): boolean =>
+  path === "src/tools/Egress.ts" || path.startsWith("src/tools/egress/")
+
 const isIn =
   (...rooms: ReadonlyArray<string>) =>
   (path: string): boolean =>
@@ -66,13 +71,13 @@ const confined: ReadonlyArray<{
   },
   {
     name: /^effect\/http(#|\/)(HttpClient|FetchHttpClient)/,
-    isAllowed: (path) => isIn("models", "tools")(path) || isCommandLine(path),
-    where: "models, tools and the command line"
+    isAllowed: (path) => isIn("models")(path) || isEgress(path) || isCommandLine(path),
+    where: "models, tools/egress and the command line"
   },
   {
     name: /^@effect\/platform-node(#|\/)(NodeHttpClient|Undici)/,
-    isAllowed: (path) => isIn("models", "tools")(path) || isCommandLine(path),
-    where: "models, tools and the command line"
+    isAllowed: (path) => isIn("models")(path) || isEgress(path) || isCommandLine(path),
+    where: "models, tools/egress and the command line"
   },
   {
     name: /^@effect\/platform-node(#|\/)NodeHttpServer/,
@@ -89,15 +94,22 @@ const confined: ReadonlyArray<{
     isAllowed: (path) =>
       isIn("sql", "ground", "App")(path) ||
       path === "src/http/Server.ts" ||
+      isEgress(path) ||
       // What runs in a process of its own, and what starts and watches that.
       path.startsWith("src/files/extraction/"),
-    where: "sql, files/extraction, http/Server, App, main and AppConfig"
+    where: "sql, files/extraction, tools/egress, http/Server, App, main and AppConfig"
   },
   {
     // The contract only declares who provides it.
     name: /CurrentUser\.ts(#CurrentUser)?$/,
     isAllowed: isIn("api", "responses", "http", "admin"),
     where: "responses, http and admin"
+  },
+  {
+    // A search demands the proof that this makes.
+    name: /domain\/Project\.ts(#proveMembership)?$/,
+    isAllowed: (path) => path === "src/auth/Policy.ts",
+    where: "auth/Policy"
   },
   {
     name: /^(?!effect(\/|#|$)|src\/)/,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import * as http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,6 +20,8 @@ import { median } from "./statistics.ts"
 
 const mebibyte = 1024 * 1024
 const pieceBytes = 256 * 1024
+/** A server that is silent for so long won't answer any more. */
+const silenceSecondsMax = 60
 /** Nothing listens there: no model is asked. */
 const noUpstreamPort = 9
 
@@ -42,6 +44,13 @@ function* bodyOf(bytes: number): Generator<Buffer> {
 const headersOf = ({ target: { key } }: OwnServer): Record<string, string> =>
   key === null ? {} : { authorization: `Bearer ${key}` }
 
+/** Without this, a server that hangs would hang the benchmark. */
+const endSilence = (server: OwnServer, request: http.ClientRequest): void => {
+  request.setTimeout(silenceSecondsMax * 1000, () =>
+    request.destroy(new Error(`${server.name} was silent for ${silenceSecondsMax} seconds`))
+  )
+}
+
 const upload = (server: OwnServer, bytes: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const { host, port } = server.target
@@ -52,6 +61,7 @@ const upload = (server: OwnServer, bytes: number): Promise<string> =>
       path: "/v1/files",
       headers: { ...headersOf(server), "content-type": `multipart/form-data; boundary=${boundary}` }
     })
+    endSilence(server, request)
     request.on("error", reject)
     request.on("response", (response) => {
       response
@@ -71,6 +81,7 @@ const download = (server: OwnServer, id: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const { host, port } = server.target
     const request = http.get({ host, port, path: `/v1/files/${id}/content`, headers: headersOf(server) })
+    endSilence(server, request)
     request.on("error", reject)
     request.on("response", (response) => {
       let bytes = 0
@@ -127,7 +138,20 @@ const run = async (): Promise<void> => {
   if (options === null) return
   const bytes = (options.quick ? 64 : 512) * mebibyte
   const directory = mkdtempSync(join(tmpdir(), "parley-files-bench-"))
+  // A database that runs as another account than root must be able to reach its files.
+  chmodSync(directory, 0o755)
   const fleet = new Fleet(directory, null)
+  // Registered after the fleet's own last resort, so that nobody writes here any more.
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
+  let leaving = false
+  const leave = (exitCode: number): void => {
+    // The terminal and npm may both send the signal; the second one must not cut the clearing up short.
+    if (leaving) return
+    leaving = true
+    void fleet.stopAll().finally(() => process.exit(exitCode))
+  }
+  process.on("SIGINT", () => leave(130))
+  process.on("SIGTERM", () => leave(143))
   const parley = new OwnServer(
     fleet,
     parleyRecipe({
@@ -171,7 +195,6 @@ const run = async (): Promise<void> => {
     report("download", ...samples.down)
   } finally {
     await fleet.stopAll()
-    rmSync(directory, { recursive: true, force: true })
   }
 }
 

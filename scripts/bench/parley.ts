@@ -46,7 +46,9 @@ export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: Parley
     },
     coldEnvironment: (runningPid) => ({
       PARLEY_DATA_DIR: mkdtempSync(join(directory, "cold-")),
-      DATABASE_URL: databaseUrl(runningPid)
+      DATABASE_URL: databaseUrl(runningPid),
+      // Nothing is uploaded, so that it does not matter that it is not the directory of the other process.
+      PARLEY_FILES_DIRECTORY_SHARED: "true"
     }),
     readyPath: "/readyz",
     path: "/v1/responses",

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
-import { createReadStream, mkdirSync } from "node:fs"
-import { open, rename, stat } from "node:fs/promises"
+import { createReadStream, createWriteStream, mkdirSync } from "node:fs"
+import { rename, stat } from "node:fs/promises"
 import * as http from "node:http"
 import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
@@ -18,10 +18,7 @@ mkdirSync(directory, { recursive: true })
 const upload = async (request: http.IncomingMessage, response: http.ServerResponse): Promise<void> => {
   const id = randomUUID()
   const draft = join(directory, `${id}.part`)
-  const file = await open(draft, "wx")
-  await pipeline(request, file.createWriteStream({ autoClose: false }))
-  await file.sync()
-  await file.close()
+  await pipeline(request, createWriteStream(draft, { flags: "wx", flush: true }))
   await rename(draft, join(directory, id))
   response.setHeader("content-type", "application/json").end(JSON.stringify({ id }))
 }

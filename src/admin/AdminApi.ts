@@ -13,9 +13,11 @@ import { Conflict, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, PlanName } from "../domain/Account.ts"
-import { ApiKeyId, FileId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { ModelSpec } from "../domain/ModelSpec.ts"
+import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { filenameCharactersMax } from "../domain/StoredFile.ts"
+import { CorpusFileBody, FoundBody, MemberBody, ProjectBody, SearchPayload } from "./ProjectBody.ts"
 
 /** The operator's side, under /admin. It is no part of the public interface and of its description. */
 
@@ -169,6 +171,74 @@ class FilesGroup extends HttpApiGroup.make("files")
   .middleware(AdminAuthentication)
   .prefix("/admin") {}
 
+const ofProject = { params: { project_id: ProjectId } }
+
+const Removed = Schema.Struct({ removed: Schema.Literal(true) })
+
+class ProjectsGroup extends HttpApiGroup.make("projects")
+  .add(
+    HttpApiEndpoint.get("list", "/projects", {
+      query: { name: Schema.optionalKey(ProjectName), after: Schema.optional(ProjectId) },
+      success: pageOf(ProjectBody)
+    }),
+    HttpApiEndpoint.post("create", "/projects", {
+      payload: Schema.Struct({ name: ProjectName, organization: AccountName }),
+      success: ProjectBody,
+      error: Conflict
+    }),
+    HttpApiEndpoint.get("listMembers", "/projects/:project_id/members", {
+      ...ofProject,
+      query: { after: Schema.optional(UserId) },
+      success: pageOf(MemberBody)
+    }),
+    /** Gives a member another role, too. */
+    HttpApiEndpoint.post("addMember", "/projects/:project_id/members", {
+      ...ofProject,
+      payload: Schema.Struct({ email: Email, role: Schema.optionalKey(ProjectRole) }),
+      success: MemberBody,
+      error: Conflict
+    }),
+    HttpApiEndpoint.delete("removeMember", "/projects/:project_id/members", {
+      ...ofProject,
+      query: { email: Email },
+      success: Removed
+    }),
+    /** Asked before files are uploaded for a project: who is to own them, how large they may be, and how many at once. */
+    HttpApiEndpoint.get("uploadLimits", "/projects/:project_id/upload-limits", {
+      ...ofProject,
+      query: { email: Schema.optionalKey(Email) },
+      success: Schema.Struct({ email: Schema.String, file_bytes_max: Schema.Int, uploads_max: Schema.Int }),
+      error: Conflict
+    }),
+    HttpApiEndpoint.get("listFiles", "/projects/:project_id/files", {
+      ...ofProject,
+      query: { status: Schema.optionalKey(CorpusStatus), after: Schema.optional(FileId) },
+      success: pageOf(CorpusFileBody)
+    }),
+    HttpApiEndpoint.post("addFile", "/projects/:project_id/files", {
+      ...ofProject,
+      payload: Schema.Struct({ file_id: FileId }),
+      success: CorpusFileBody,
+      error: Conflict
+    }),
+    HttpApiEndpoint.delete("removeFile", "/projects/:project_id/files/:file_id", {
+      params: { ...ofProject.params, file_id: FileId },
+      success: Removed
+    }),
+    HttpApiEndpoint.post("reindex", "/projects/:project_id/reindex", {
+      ...ofProject,
+      success: Schema.Struct({ files: Schema.Int })
+    }),
+    HttpApiEndpoint.post("search", "/projects/:project_id/search", {
+      ...ofProject,
+      payload: SearchPayload,
+      success: FoundBody
+    })
+  )
+  .middleware(BoundedBody)
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
 class ServerGroup extends HttpApiGroup.make("server")
   .add(
     HttpApiEndpoint.get("models", "/models", {
@@ -183,5 +253,6 @@ class ServerGroup extends HttpApiGroup.make("server")
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
   .add(FilesGroup)
+  .add(ProjectsGroup)
   .add(ServerGroup)
   .middleware(Envelope) {}

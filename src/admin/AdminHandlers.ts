@@ -1,6 +1,7 @@
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { AppConfig, describeSettings } from "../AppConfig.ts"
+import { AppConfig } from "../AppConfig.ts"
+import { describeSettings } from "../SettingsDescription.ts"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys, type CreatedKey } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
@@ -10,6 +11,7 @@ import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { AdminApi, type KeyBody, type NewKeyBody, type OrganizationBody, type UserBody } from "./AdminApi.ts"
 import { AdminAuthenticationLayer } from "./AdminAuthenticationLayer.ts"
 import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
+import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
 import { answer } from "./answer.ts"
 import { examine } from "./Doctor.ts"
 
@@ -124,6 +126,6 @@ const ServerHandlers = HttpApiBuilder.group(
 
 /** The operator's side of the server, all of it under /admin. */
 export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
-  Layer.provide([AccountsHandlers, AdminFilesHandlers, ServerHandlers]),
+  Layer.provide([AccountsHandlers, AdminFilesHandlers, AdminProjectsHandlers, ServerHandlers]),
   Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])
 )

@@ -5,7 +5,7 @@ import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { AdminKey } from "./AdminKey.ts"
-import { check, settingsChecks } from "./SettingsChecks.ts"
+import { check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
 
 /** Less free space than this is worth a warning, or stops the embedded database soon. */
 const spaceMebibytesLow = 2_048
@@ -91,9 +91,13 @@ const adminKeyFile = Effect.gen(function* () {
   )
 )
 
+const webSearch = Effect.gen(function* () {
+  return searchCheck((yield* AppConfig).tools)
+})
+
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {
-  const single = yield* Effect.all([database, clock, models, disk, adminKeyFile], {
+  const single = yield* Effect.all([database, clock, models, disk, webSearch, adminKeyFile], {
     concurrency: "unbounded"
   })
   return [...single, ...(yield* settingsChecks)]

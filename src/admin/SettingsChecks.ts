@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { AppConfig, unknownText, unknownVariables } from "../AppConfig.ts"
+import { AppConfig, type Settings, unknownText, unknownVariables } from "../AppConfig.ts"
 import { unusedModelSettings } from "../models/ModelCatalog.ts"
 import type { Check } from "./AdminApi.ts"
 
@@ -11,6 +11,22 @@ export const check = (name: string, status: Check["status"], detail: string): Ch
 
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || host.startsWith("127.")
+
+/** Whether models can search the web. That they can't is no fault: the tool is just not offered. */
+export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["tools"]): Check => {
+  if (searchProvider === null) {
+    const detail =
+      "Models can't search the web. PARLEY_SEARCH_PROVIDER=searxng with PARLEY_SEARCH_URL names a SearXNG server of your " +
+      "own, which needs no key; PARLEY_SEARCH_PROVIDER=brave, tavily or exa takes PARLEY_SEARCH_API_KEY."
+    return check("web search", "ok", detail)
+  }
+  if (!enabled.includes("web_search")) {
+    const detail = `${searchProvider} is configured, but PARLEY_TOOLS leaves web_search out.`
+    return check("web search", "warning", detail)
+  }
+  const where = searchUrl === null ? "" : ` at ${new URL(searchUrl).origin}`
+  return check("web search", "ok", `Models can search the web: ${searchProvider}${where} is asked.`)
+}
 
 /** What the settings allow but the operator may not have meant. */
 export const settingsChecks = Effect.gen(function* () {

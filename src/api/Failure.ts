@@ -10,6 +10,7 @@ export type Expected =
   | Errors.ItemNotFound
   | Errors.ConversationNotFound
   | Errors.ProjectNotFound
+  | Errors.NotProjectMember
   | Errors.PromptTooLong
   | Errors.FileTooLarge
   | Errors.FileQuotaExceeded
@@ -28,6 +29,10 @@ export type Expected =
   | Errors.OrganizationNotFound
   | Errors.UserExists
   | Errors.UserNotFound
+  | Errors.UserOfOtherOrganization
+  | Errors.ProjectExists
+  | Errors.ProjectMemberNotFound
+  | Errors.ProjectOwnerMissing
   | Errors.ApiKeyNotFound
   | Errors.AdminKeyRejected
   | Errors.DatabaseUnavailable
@@ -107,6 +112,10 @@ const table: {
   ConversationNotFound: (error) =>
     notFound("conversation_not_found", "The conversation does not exist.", error.param),
   ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
+  NotProjectMember: () =>
+    failure(403, "permission_error", "not_project_member", "You are not a member of the project.", {
+      param: "project_id"
+    }),
   PromptTooLong: (error) =>
     invalid(
       "context_length_exceeded",
@@ -200,6 +209,18 @@ const table: {
     notFound("organization_not_found", "The organization does not exist.", "organization"),
   UserExists: () => conflict("user_exists", "A user with that e-mail address exists already.", "email"),
   UserNotFound: () => notFound("user_not_found", "The user does not exist.", "email"),
+  UserOfOtherOrganization: () =>
+    conflict(
+      "user_of_other_organization",
+      "The user belongs to another organization than the project.",
+      "email"
+    ),
+  ProjectExists: () =>
+    conflict("project_exists", "A project of that name exists already in the organization.", "name"),
+  ProjectMemberNotFound: () =>
+    notFound("project_member_not_found", "The user is not a member of the project.", "email"),
+  ProjectOwnerMissing: () =>
+    conflict("project_owner_missing", "The project has no owner: say who is to own the file.", "email"),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
   AdminKeyRejected: () =>
     failure(

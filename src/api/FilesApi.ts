@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileId } from "../domain/Ids.ts"
@@ -16,11 +16,16 @@ export const Purpose = Schema.String.check(
   Schema.makeFilter(isPurpose, { expected: `1 to ${purposeCharactersMax} characters` })
 )
 
-const PageLimit = Schema.FiniteFromString.check(
-  Schema.makeFilter((limit) => Number.isInteger(limit) && limit >= 1 && limit <= pageFilesMax, {
-    expected: `a whole number from 1 to ${pageFilesMax}`
-  })
-)
+const pageLimitWords = `a whole number from 1 to ${pageFilesMax}`
+
+/** Checked as it is written, so that whatever is wrong with it is told in the same words. */
+const PageLimit = Schema.String.annotate({ expected: pageLimitWords })
+  .check(
+    Schema.makeFilter((text) => /^[1-9]\d*$/.test(text) && Number(text) <= pageFilesMax, {
+      expected: pageLimitWords
+    })
+  )
+  .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
 /** The parts of an upload. It is read as a stream, so nothing decodes it by this schema. */
 const UploadForm = Schema.Struct({

@@ -11,7 +11,7 @@ import {
 } from "../domain/Errors.ts"
 import { OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { firstId, pageOf, pageRowsAsked } from "./Paging.ts"
+import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 
 const OrganizationRow = Schema.Struct({
   id: OrganizationId,

@@ -8,9 +8,9 @@ import type { Caller } from "../domain/CurrentUser.ts"
 import { ApiKeyNotFound, ApiKeyRejected, type DatabaseUnavailable, UserNotFound } from "../domain/Errors.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
-import { firstId, pageOf, pageRowsAsked } from "./Paging.ts"
 
 /** Looked-up keys that are remembered, known and unknown ones together. */
 const cachedKeysMax = 10_000

@@ -38,6 +38,9 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 
 export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {}) {}
 
+/** The project exists, and the caller is none of its members. */
+export class NotProjectMember extends Schema.TaggedError<NotProjectMember>()("NotProjectMember", {}) {}
+
 /** The message with its instructions is longer than any model's context window. */
 export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
   /** Estimated tokens of the prompt without any history. */
@@ -175,6 +178,25 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
 export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {}) {}
 
 export class UserNotFound extends Schema.TaggedError<UserNotFound>()("UserNotFound", {}) {}
+
+/** A project has members and files of its own organization only. */
+export class UserOfOtherOrganization extends Schema.TaggedError<UserOfOtherOrganization>()(
+  "UserOfOtherOrganization",
+  {}
+) {}
+
+export class ProjectExists extends Schema.TaggedError<ProjectExists>()("ProjectExists", {}) {}
+
+export class ProjectMemberNotFound extends Schema.TaggedError<ProjectMemberNotFound>()(
+  "ProjectMemberNotFound",
+  {}
+) {}
+
+/** Nobody was named as the owner of a file, and the project has no owner either. */
+export class ProjectOwnerMissing extends Schema.TaggedError<ProjectOwnerMissing>()(
+  "ProjectOwnerMissing",
+  {}
+) {}
 
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
 

@@ -14,11 +14,12 @@ import {
 } from "../domain/Errors.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
+import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
 import { sweepFiles } from "./FileSweep.ts"
 import { type FileText, type ListFiles, makeFileTable, type NewFile } from "./FileTable.ts"
-import { layerQueue, makeTextJobs } from "./TextJobs.ts"
+import { jobsTable, makeTextJobs } from "./TextJobs.ts"
 import type { TextExtraction } from "./TextExtraction.ts"
 import { bounded, makeUploadSlots, quotaProblem } from "./UploadRoom.ts"
 
@@ -219,7 +220,7 @@ export class FileStore extends Context.Service<
 
       return FileStore.of({ upload, list, get, delete: remove, content, text })
     })
-  ).pipe(Layer.provide([layerQueue, SecureRandom.layerWebCrypto]))
+  ).pipe(Layer.provide([layerJobQueue(jobsTable), SecureRandom.layerWebCrypto]))
 }
 
 interface AboutFile {

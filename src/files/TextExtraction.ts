@@ -24,7 +24,7 @@ export interface ExtractedText {
 }
 
 /** Raised whenever another text would come out of some file. */
-export const extractionVersion = "1"
+export const extractionVersion = "2"
 
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000

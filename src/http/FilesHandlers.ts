@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { Headers, HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../AppConfig.ts"
 import { Api } from "../api/Api.ts"
@@ -24,7 +24,9 @@ const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerReq
   const drain = yield* Drain
   const { userId } = yield* CurrentUser
   const file = yield* store.get(userId, id)
-  const wanted = wantedOf(request.headers, file)
+  // spec: RFC 9110, section 14.2: a range is for GET only.
+  const isHead = request.method === "HEAD"
+  const wanted = wantedOf(isHead ? Headers.remove(request.headers, "range") : request.headers, file)
   const headers = { etag: etagOf(file), "accept-ranges": "bytes", "cache-control": "private, no-cache" }
   if (wanted.kind === "nothing") return HttpServerResponse.empty({ status: 304, headers })
   if (wanted.kind === "beyond") return respond(Failure.rangeNotSatisfiable(file.bytes))

@@ -94,7 +94,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
     }
   })
 
-  yield* Effect.forkScoped(deliver)
+  yield* Effect.forkScoped(deliver, { startImmediately: true })
   yield* Effect.forkScoped(keepalive)
   // Whatever waits goes out in one write; each frame in it is whole.
   const body = Stream.fromQueue(writes).pipe(Stream.mapArray((texts) => [utf8.encode(texts.join(""))]))

@@ -1,7 +1,7 @@
 import { Cause, Effect, Stream } from "effect"
-import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { offlineAnswer } from "./OfflineAnswer.ts"
+import { offlineAnswer, offlineText } from "./OfflineAnswer.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 
 /** The model that answers where no other is configured. It needs no network and no key. */
@@ -10,7 +10,7 @@ export const offlineModel: ModelSpec = {
   provider: "parley",
   contextWindow: 32_768,
   maxOutputTokens: 4096,
-  tools: false,
+  tools: true,
   quality: 0,
   cost: 0
 }
@@ -28,19 +28,29 @@ export const callOfflineModel = (request: ModelRequest): Stream.Stream<ModelPart
     })
   )
 
-/** Every part of the answer; the text within the bound, as the tokenizer counts. */
+/** Every part of the answer; all of them within the bound, as the tokenizer counts. */
 const prepare = Effect.fnUntraced(function* (request: ModelRequest) {
   const inputTokens = yield* countPromptTokens(request.messages)
-  const whole = offlineAnswer(request)
+  const finish = (reason: FinishReason, outputTokens: number): ModelPart => ({
+    type: "finish",
+    reason,
+    usage: { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0, source: "provider" }
+  })
+  const answer = offlineAnswer(request)
+  if (answer.type === "calls") {
+    const outputTokens = yield* countTokens(answer.calls.map((call) => call.name + call.arguments).join("\n"))
+    if (outputTokens <= request.maxOutputTokens) {
+      const calls = answer.calls.map((call): ModelPart => ({ type: "tool_call", call }))
+      return [...calls, finish("tool_calls", outputTokens)]
+    }
+  }
+  // Calls are whole or nothing: where they don't fit, it says what it can say without them.
+  const whole = answer.type === "text" ? answer.text : offlineText(request)
   const words = whole.match(/\s*\S+|\s+$/g) ?? []
   const kept = yield* fitting(words, request.maxOutputTokens)
   const outputTokens = yield* countTokens(kept.join(""))
   const parts: Array<ModelPart> = kept.map((text) => ({ type: "text", text }))
-  parts.push({
-    type: "finish",
-    reason: kept.length < words.length ? "length" : "stop",
-    usage: { inputTokens, cachedInputTokens: 0, outputTokens, reasoningTokens: 0, source: "provider" }
-  })
+  parts.push(finish(kept.length < words.length ? "length" : "stop", outputTokens))
   return parts
 })
 

@@ -55,6 +55,66 @@ export const summarize = (text: string, question: string): Summary => {
   return { sentences: Arr.sort(chosen, inOrder).map((sentence) => sentence.text), total: sentences.length }
 }
 
+/** A sentence, and the place in the list of the text that it is from. */
+export interface Quoted {
+  readonly source: number
+  readonly text: string
+}
+
+interface Candidate extends Sentence {
+  readonly source: number
+  /** Among the sentences of all texts. */
+  readonly order: number
+  readonly score: number
+}
+
+const mostRelevantThenFirst = Order.combine(
+  Order.mapInput(Order.flip(Order.Number), ({ score }: Candidate) => score),
+  Order.mapInput(Order.Number, ({ order }: Candidate) => order)
+)
+
+/** A word of the question with fewer letters tells nothing, but for scripts in which a character is a word. */
+const askedLettersMin = 3
+const oneCharacterWord = /^[^\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\d]$/u
+
+/** Of several texts the sentences that have most to do with a question, best first; none where no word is shared. */
+export const quotesFor = (
+  texts: ReadonlyArray<string>,
+  question: string,
+  quotesMax: number
+): ReadonlyArray<Quoted> => {
+  const asked = new Set(
+    wordsOf(question).filter((word) => word.length >= askedLettersMin || oneCharacterWord.test(word))
+  )
+  const sentences = texts.flatMap((text, source) =>
+    sentencesOf(text.slice(0, textCharactersMax)).map((sentence) => ({ ...sentence, source }))
+  )
+  const counts = countsOf(sentences)
+  const relevance = ({ words }: Sentence): number => {
+    const shared = [...asked].filter((word) => words.has(word))
+    const rarity = shared.reduce(
+      (sum, word) => sum + Math.log1p(sentences.length / (counts.get(word) ?? 1)),
+      0
+    )
+    return words.size < wordsMin ? rarity / 3 : rarity
+  }
+  const scored = sentences.map((sentence, order): Candidate => ({
+    ...sentence,
+    order,
+    score: relevance(sentence)
+  }))
+  const best = Arr.sort(
+    scored.filter(({ score }) => score > 0),
+    mostRelevantThenFirst
+  )
+  const chosen: Array<Candidate> = []
+  for (const sentence of best) {
+    if (chosen.length === quotesMax) break
+    if (!chosen.some((other) => overlap(other.words, sentence.words) > sameShare)) chosen.push(sentence)
+  }
+  return chosen.map(({ source, text }) => ({ source, text }))
+}
+
 interface Scored extends Sentence {
   readonly score: number
 }

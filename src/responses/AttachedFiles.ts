@@ -13,15 +13,15 @@ export interface FileReference {
   readonly param: string
 }
 
-const gone: PromptFile = { filename: "", text: null, tokens: 0 }
+const gone: PromptFile = { filename: "", text: null, isPart: false, tokens: 0 }
 
 /** The texts of the files that a prompt needs. */
 export const makeAttachedFiles = Effect.gen(function* () {
   const store = yield* FileStore
 
   const load = Effect.fnUntraced(function* (userId: UserId, id: FileId) {
-    const { file, text } = yield* store.text(userId, id)
-    return promptFile(file.filename, text)
+    const { file, text, truncated } = yield* store.text(userId, id)
+    return promptFile(file.filename, text, truncated)
   })
 
   /** The files that a request names: each must be there, be the user's, and be readable. */

@@ -18,8 +18,10 @@ const fold = (collected: Collected, event: EventBody): Collected => {
       return { ...collected, response: event.response }
     case "response.output_text.delta":
       return { ...collected, text: collected.text + event.delta }
-    case "response.output_item.done":
+    case "response.output_item.added":
       return { ...collected, output: [...collected.output, event.item] }
+    case "response.output_item.done":
+      return { ...collected, output: collected.output.with(event.output_index, event.item) }
     case "response.completed": {
       const { status, completed_at, incomplete_details, usage } = event.response
       const { response, output, text } = collected
@@ -38,7 +40,6 @@ const fold = (collected: Collected, event: EventBody): Collected => {
             }
           }
     }
-    case "response.output_item.added":
     case "response.content_part.added":
     case "response.output_text.done":
     case "error":

@@ -7,6 +7,7 @@ import type { OutputItem } from "../domain/Item.ts"
 import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
 import * as Meter from "./Meter.ts"
+import type { Knowledge } from "./Passages.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
@@ -15,6 +16,8 @@ export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailab
 export interface Delivery {
   readonly start: ResponseStart
   readonly generation: Generation
+  /** What the search of a project's files brought; null where no project was named. */
+  readonly search: { readonly id: ItemId; readonly knowledge: Knowledge } | null
   /** Stores the turn, whole. */
   readonly store: (
     output: ReadonlyArray<OutputItem>
@@ -28,18 +31,23 @@ export const eventsOf = ({
   generation,
   meter,
   nextItemId,
+  search,
   start,
   store
 }: Delivery): Stream.Stream<EventBody, GenerationFailure> =>
   Stream.suspend(() => {
-    let [state, opening] = Events.begin(start)
+    let [state, opening] = Events.begin(start, search)
     let done = false
     const body: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.flatMap(
       generation.pull,
       (parts) => {
         const [next, events] = Events.steps(state, parts, nextItemId)
         state = next
-        return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+        const more = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+        const [first] = parts
+        return first?.type === "spent"
+          ? Effect.andThen(Ref.update(meter, Meter.spent(first.usage, state.outputText)), more)
+          : more
       }
     )
     const end = (finished: Events.FinishedState) =>

@@ -2,9 +2,11 @@ import type { EventBody } from "../api/ResponseEvent.ts"
 import { startedResponse } from "../api/ResponseObject.ts"
 import type { ResponseObject, ResponseStart, ResponseUsage } from "../api/ResponseObject.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { OutputItem, OutputMessage } from "../domain/Item.ts"
+import type { McpCall, OutputItem, OutputMessage } from "../domain/Item.ts"
 import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
-import { cleanPiece, cleanRest } from "./StorableText.ts"
+import { citationsIn, type Knowledge, type Passage, searchCall } from "./Passages.ts"
+import { cleanPiece, cleanRest, cleanWhole } from "./StorableText.ts"
+import type { ToolPart } from "./ToolRounds.ts"
 
 /**
  * From what a generation yields to the events of the stream: a pure state machine. For any parts in any order the
@@ -14,6 +16,9 @@ import { cleanPiece, cleanRest } from "./StorableText.ts"
 /** What a generation yields, whole or piece by piece. */
 export type GenerationPart =
   | { readonly type: "text"; readonly text: string }
+  | ToolPart
+  /** What all rounds cost so far, when another one follows. */
+  | { readonly type: "spent"; readonly usage: ModelUsage }
   | { readonly type: "finish"; readonly reason: FinishReason; readonly usage: ModelUsage }
 
 interface OpenMessage {
@@ -24,7 +29,7 @@ interface OpenMessage {
 
 export interface EventsState {
   readonly start: ResponseStart
-  /** Finished items, in their order. */
+  /** The items so far, in their order: all are done, but for tool calls that run. */
   readonly output: ReadonlyArray<OutputItem>
   /** The message that is being written. */
   readonly open: OpenMessage | null
@@ -32,6 +37,8 @@ export interface EventsState {
   /** All text so far. */
   readonly outputText: string
   readonly finish: Extract<GenerationPart, { type: "finish" }> | null
+  /** What the answer may cite, by number from 1. */
+  readonly passages: ReadonlyArray<Passage>
 }
 
 /** Nothing more comes: every item is done. */
@@ -41,13 +48,42 @@ export const isFinished = (state: EventsState): state is FinishedState => state.
 
 export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody>]
 
+/** How clients are told that a tool is one of the service's own. */
+const builtinTools = "builtin"
+
 const none: ReadonlyArray<never> = []
 
-/** The first event, and the state that it leaves. */
-export const begin = (start: ResponseStart): Step => [
-  { start, output: none, open: null, carry: "", outputText: "", finish: null },
-  [{ type: "response.created", response: startedResponse(start) }]
-]
+/** The first events, and the state that they leave. A search of the project's files comes before everything else. */
+export const begin = (
+  start: ResponseStart,
+  search: { readonly id: ItemId; readonly knowledge: Knowledge } | null = null
+): Step => {
+  const created: EventBody = { type: "response.created", response: startedResponse(start) }
+  const state: EventsState = {
+    start,
+    output: none,
+    open: null,
+    carry: "",
+    outputText: "",
+    finish: null,
+    passages: none
+  }
+  if (search === null) return [state, [created]]
+  const { id, knowledge } = search
+  const item = searchCall(id, knowledge, "completed")
+  return [
+    { ...state, output: [item], passages: knowledge.passages },
+    [
+      created,
+      {
+        type: "response.output_item.added",
+        output_index: 0,
+        item: searchCall(id, knowledge, "in_progress")
+      },
+      { type: "response.output_item.done", output_index: 0, item }
+    ]
+  ]
+}
 
 const openMessage = (
   state: EventsState,
@@ -105,7 +141,14 @@ const closeMessage = (state: EventsState, open: OpenMessage): Step => {
     type: "message",
     status: "completed",
     role: "assistant",
-    content: [{ type: "output_text", text: open.text, annotations: none, logprobs: none }]
+    content: [
+      {
+        type: "output_text",
+        text: open.text,
+        annotations: citationsIn(open.text, state.passages),
+        logprobs: none
+      }
+    ]
   }
   return [
     { ...state, open: null, output: [...state.output, item] },
@@ -123,25 +166,85 @@ const closeMessage = (state: EventsState, open: OpenMessage): Step => {
   ]
 }
 
+/** Ends the message that is being written, if one is. */
+const rest = (state: EventsState, nextId: () => ItemId): Step => {
+  const [rested, added] = addText(state, cleanRest(state.carry), "", nextId)
+  if (rested.open === null) return [rested, added]
+  const [closed, closing] = closeMessage(rested, rested.open)
+  return [closed, [...added, ...closing]]
+}
+
 const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,
   nextId: () => ItemId
 ): Step => {
-  const [rested, rest] = addText(state, cleanRest(state.carry), "", nextId)
+  const [rested, added] = rest(state, nextId)
+  const finished = { ...rested, finish: part }
+  if (rested.output.some((item) => item.type === "message")) return [finished, added]
   // spec: Events, rule 1: there is at least one delta, even when the whole text is empty.
-  const [open, opening] = rested.open === null ? openMessage(rested, nextId) : [rested.open, none]
-  const [closed, closing] = closeMessage(rested, open)
-  const written = rested.open === null ? [...opening, delta(open, "")] : none
-  return [{ ...closed, finish: part }, [...rest, ...written, ...closing]]
+  const [open, opening] = openMessage(finished, nextId)
+  const [closed, closing] = closeMessage(finished, open)
+  return [closed, [...added, ...opening, delta(open, ""), ...closing]]
+}
+
+const beginTool = (
+  state: EventsState,
+  part: Extract<GenerationPart, { type: "tool_begin" }>,
+  nextId: () => ItemId
+): Step => {
+  const [rested, added] = rest(state, nextId)
+  const item: McpCall = {
+    id: part.id,
+    type: "mcp_call",
+    status: "in_progress",
+    server_label: builtinTools,
+    name: cleanWhole(part.name),
+    arguments: cleanWhole(part.arguments),
+    output: null,
+    error: null,
+    approval_request_id: null
+  }
+  return [
+    { ...rested, output: [...rested.output, item] },
+    [...added, { type: "response.output_item.added", output_index: rested.output.length, item }]
+  ]
+}
+
+const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool_end" }>): Step => {
+  const index = state.output.findIndex(({ id }) => id === part.id)
+  const call = state.output[index]
+  if (call?.type !== "mcp_call" || call.status !== "in_progress") return [state, none]
+  const { error, output } = part.result
+  const item: McpCall = {
+    ...call,
+    status: error === null ? "completed" : "failed",
+    output: output === null ? null : cleanWhole(output),
+    error: error === null ? null : cleanWhole(error)
+  }
+  return [
+    { ...state, output: state.output.with(index, item) },
+    [{ type: "response.output_item.done", output_index: index, item }]
+  ]
 }
 
 /** What one part adds. A part after the finish adds nothing. */
 export const step = (state: EventsState, part: GenerationPart, nextId: () => ItemId): Step => {
   if (state.finish !== null) return [state, none]
-  if (part.type === "finish") return finish(state, part, nextId)
-  const cleaned = cleanPiece(state.carry, part.text)
-  return addText(state, cleaned.text, cleaned.carry, nextId)
+  switch (part.type) {
+    case "text": {
+      const cleaned = cleanPiece(state.carry, part.text)
+      return addText(state, cleaned.text, cleaned.carry, nextId)
+    }
+    case "tool_begin":
+      return beginTool(state, part, nextId)
+    case "tool_end":
+      return endTool(state, part)
+    case "spent":
+      return [state, none]
+    case "finish":
+      return finish(state, part, nextId)
+  }
 }
 
 /** What several parts add, one after the other. */

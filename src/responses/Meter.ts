@@ -7,6 +7,8 @@ export interface Meter {
   readonly model: ModelSpec
   readonly promptTokens: number
   readonly text: string
+  /** What earlier rounds of the same response cost, and how much of the text they wrote; null in the first round. */
+  readonly before: { readonly usage: ModelUsage; readonly characters: number } | null
   /** The provider's count, or the adapter's estimate; null until the finish. */
   readonly usage: ModelUsage | null
   readonly outcome: "completed" | "failed" | "abandoned"
@@ -17,6 +19,7 @@ export const started = (model: ModelSpec, promptTokens: number): Meter => ({
   model,
   promptTokens,
   text: "",
+  before: null,
   usage: null,
   outcome: "abandoned"
 })
@@ -24,6 +27,11 @@ export const started = (model: ModelSpec, promptTokens: number): Meter => ({
 export const wrote =
   (model: ModelSpec, text: string) =>
   (meter: Meter): Meter => ({ ...meter, model, text })
+
+/** A round is over and another one follows. */
+export const spent =
+  (usage: ModelUsage, text: string) =>
+  (meter: Meter): Meter => ({ ...meter, text, before: { usage, characters: text.length } })
 
 export const finished =
   (usage: ModelUsage) =>
@@ -39,12 +47,14 @@ export const failed = (meter: Meter): Meter => ({ ...meter, outcome: "failed" })
  */
 export const usageOf = (meter: Meter): ModelUsage => {
   if (meter.usage !== null) return meter.usage
-  const nothing = meter.outcome === "failed" && meter.text === ""
+  const { before } = meter
+  const text = before === null ? meter.text : meter.text.slice(before.characters)
+  const nothing = meter.outcome === "failed" && text === ""
   return {
-    inputTokens: nothing ? 0 : meter.promptTokens,
-    cachedInputTokens: 0,
-    outputTokens: estimateTokens(meter.text),
-    reasoningTokens: 0,
+    inputTokens: (before?.usage.inputTokens ?? 0) + (nothing ? 0 : meter.promptTokens),
+    cachedInputTokens: before?.usage.cachedInputTokens ?? 0,
+    outputTokens: (before?.usage.outputTokens ?? 0) + estimateTokens(text),
+    reasoningTokens: before?.usage.reasoningTokens ?? 0,
     source: "estimate"
   }
 }

@@ -1,8 +1,8 @@
 import type { StoredTurn } from "../domain/Conversation.ts"
 import type { FileId } from "../domain/Ids.ts"
 import type { InputItem, McpCall, StoredItem } from "../domain/Item.ts"
-import type { ModelMessage } from "../domain/ModelCall.ts"
-import { estimateMessageTokens } from "../domain/Tokens.ts"
+import type { ModelMessage, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import { estimateMessageTokens, estimateTokens } from "../domain/Tokens.ts"
 import {
   fairShares,
   fileFrameTokens,
@@ -10,6 +10,7 @@ import {
   type PromptFiles,
   renderFile
 } from "./FileParts.ts"
+import { callIdOf, resultText } from "./ToolRounds.ts"
 
 /** What a prompt is made from. */
 export interface PromptParts {
@@ -23,6 +24,10 @@ export interface PromptParts {
   readonly items: ReadonlyArray<InputItem>
   /** The files that items of the history or of the turn refer to. */
   readonly files: PromptFiles
+  /** What a model that can call tools is offered. */
+  readonly tools: ReadonlyArray<ToolSpec>
+  /** The message with what was found in a project's files, in front of the turn; null where no project was named. */
+  readonly knowledge: ModelMessage | null
 }
 
 /** At most this share of a context window is kept free for the answer; a longer answer has to fit what is left. */
@@ -49,27 +54,51 @@ export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId>
   )
 ]
 
-const callMessages = (call: McpCall): ReadonlyArray<ModelMessage> => [
-  {
-    role: "assistant",
-    text: "",
-    toolCalls: [{ id: call.id, name: call.name, arguments: call.arguments }]
-  },
-  { role: "tool", callId: call.id, name: call.name, text: call.output ?? call.error ?? "" }
-]
+const callOf = ({ arguments: args, id, name }: McpCall): ToolCall => ({
+  id: callIdOf(id),
+  name,
+  arguments: args
+})
 
 /** A model without tools can't read a tool call as such, so that it goes without. */
-const itemMessages = (item: StoredItem, tools: boolean, show: ShowFile): ReadonlyArray<ModelMessage> => {
-  switch (item.type) {
-    case "message":
-      return item.role === "user"
-        ? [{ role: "user", text: messageText(item.content, show) }]
-        : [{ role: "assistant", text: messageText(item.content, show), toolCalls: [] }]
-    case "mcp_call":
-      return tools ? callMessages(item) : []
-    case "file_search_call":
-      return []
+const isHeard = (item: StoredItem, tools: boolean): boolean =>
+  item.type === "message" || (tools && item.type === "mcp_call")
+
+/** The messages of a turn's items. A text and the calls behind it are one message of the model's, as it once wrote them. */
+const messagesOf = (items: ReadonlyArray<StoredItem>, tools: boolean, show: ShowFile) => {
+  const messages: Array<ModelMessage> = []
+  let calling: { readonly text: string; readonly calls: Array<McpCall> } | null = null
+  const endCalls = () => {
+    if (calling === null) return
+    const { calls, text } = calling
+    calling = null
+    messages.push({ role: "assistant", text, toolCalls: calls.map(callOf) })
+    for (const { error, id, name, output } of calls) {
+      messages.push({ role: "tool", callId: callIdOf(id), name, text: resultText({ error, output }) })
+    }
   }
+  for (const item of items.filter((one) => isHeard(one, tools))) {
+    if (item.type === "mcp_call") {
+      calling ??= { text: lastWords(messages), calls: [] }
+      calling.calls.push(item)
+    } else if (item.type === "message") {
+      endCalls()
+      const text = messageText(item.content, show)
+      messages.push(
+        item.role === "user" ? { role: "user", text } : { role: "assistant", text, toolCalls: [] }
+      )
+    }
+  }
+  endCalls()
+  return messages
+}
+
+/** Takes back what the model said last, if nobody has said anything since. */
+const lastWords = (messages: Array<ModelMessage>): string => {
+  const last = messages.at(-1)
+  if (last?.role !== "assistant" || last.toolCalls.length > 0) return ""
+  messages.pop()
+  return last.text
 }
 
 const tokensOf = (messages: ReadonlyArray<ModelMessage>): number =>
@@ -85,9 +114,6 @@ const systemMessages = (parts: PromptParts): ReadonlyArray<ModelMessage> => {
   return texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
 }
 
-const messagesOf = (items: ReadonlyArray<StoredItem>, tools: boolean, show: ShowFile) =>
-  items.flatMap((item) => itemMessages(item, tools, show))
-
 /** What items take without the texts of their files. */
 const bareTokens = (items: ReadonlyArray<StoredItem>): number =>
   tokensOf(messagesOf(items, true, nothing)) + filesOf(items).length * fileFrameTokens
@@ -99,9 +125,18 @@ export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles)
     bareTokens(items)
   )
 
-/** The least that must be sent: the system message, the directions and the turn itself, in estimated tokens. */
+/** The least that must be sent, in estimated tokens: everything but earlier turns and the texts of files. */
 export const leastTokens = (parts: PromptParts): number =>
-  tokensOf(systemMessages(parts)) + bareTokens(parts.items)
+  tokensOf(systemMessages(parts)) +
+  tokensOf(knowledgeOf(parts)) +
+  bareTokens(parts.items) +
+  toolTokens(parts.tools)
+
+const knowledgeOf = ({ knowledge }: PromptParts): ReadonlyArray<ModelMessage> =>
+  knowledge === null ? [] : [knowledge]
+
+const toolTokens = (tools: ReadonlyArray<ToolSpec>): number =>
+  tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools))
 
 interface Room {
   /** Tokens for the text of each file of the turn. */
@@ -168,8 +203,10 @@ export const assemble = (
   const messages = [
     ...systemMessages(parts),
     ...kept.flatMap((turn) => messagesOf([...turn.input, ...turn.output], model.tools, before)),
+    ...knowledgeOf(parts),
     ...messagesOf(parts.items, model.tools, now)
   ]
   const forgottenTurns = parts.history.length - kept.length
-  return { messages, promptTokens: tokensOf(messages), forgottenTurns }
+  const promptTokens = tokensOf(messages) + (model.tools ? toolTokens(parts.tools) : 0)
+  return { messages, promptTokens, forgottenTurns }
 }

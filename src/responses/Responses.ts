@@ -1,4 +1,4 @@
-import { Array as Arr, Clock, Context, Effect, Layer, Order, Ref, Schedule, type Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Ref, Schedule, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
@@ -6,7 +6,6 @@ import type { ResponseStart } from "../api/ResponseObject.ts"
 import { AppConfig } from "../AppConfig.ts"
 import { Policy } from "../auth/Policy.ts"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { OpenTurn } from "../domain/Conversation.ts"
 import { type Caller, CurrentUser } from "../domain/CurrentUser.ts"
 import {
   ConversationNotFound,
@@ -19,27 +18,24 @@ import {
   ItemNotFound,
   type ModelFailure,
   type NoModelAvailable,
+  type NotProjectMember,
   type ProjectNotFound,
   type PromptTooLong,
   type TurnLeaseLost
 } from "../domain/Errors.ts"
 import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
-import { type Candidate, Router } from "../models/Router.ts"
+import { Toolkit } from "../tools/Toolkit.ts"
 import { Usage } from "../usage/Usage.ts"
+import { makeAttempts } from "./Attempts.ts"
 import { makeAttachedFiles } from "./AttachedFiles.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
-import { type Attempt, generate } from "./Generation.ts"
+import { generate } from "./Generation.ts"
 import { type Incoming, readInput } from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
-import {
-  assemble,
-  filesOf,
-  historyTokensMax,
-  leastTokens,
-  type PromptParts,
-  turnTokens
-} from "./PromptAssembly.ts"
+import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
+import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
+import type { ToolBelt } from "./ToolRounds.ts"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
@@ -50,6 +46,7 @@ export type RequestFailure =
   | ItemNotFound
   | ConversationNotFound
   | ProjectNotFound
+  | NotProjectMember
   | PromptTooLong
   | ConversationBusy
   | NoModelAvailable
@@ -87,13 +84,17 @@ export class Responses extends Context.Service<
       const settings = yield* AppConfig
       const policy = yield* Policy
       const conversations = yield* Conversations
-      const router = yield* Router
       const attached = yield* makeAttachedFiles
+      const attempts = yield* makeAttempts
+      const recall = yield* makeProjectKnowledge
       const usage = yield* Usage
+      const toolkit = yield* Toolkit
       const random = yield* SecureRandom.SecureRandom
 
       // The state machine of the events is pure and asks for ids as it goes; making one is synchronous.
       const nextItemId = (): ItemId => ItemId.make(Effect.runSync(random.uuidV7()))
+
+      const belt: ToolBelt = { run: toolkit.run, nextItemId }
 
       /** Puts the stored items in the place of the references to them. */
       const resolve = Effect.fnUntraced(function* (userId: UserId, entries: ReadonlyArray<Incoming>) {
@@ -135,33 +136,6 @@ export class Responses extends Context.Service<
         return { id, param: "previous_response_id" as const }
       })
 
-      /** The ways to answer, best first, each with the prompt that fits its model. */
-      const attempts = Effect.fnUntraced(function* (
-        userId: UserId,
-        parts: PromptParts,
-        turn: OpenTurn,
-        maxOutputTokens: number | null
-      ) {
-        const least = leastTokens(parts)
-        const candidates = yield* router.route({ promptTokens: least, tools: false, maxOutputTokens })
-        const tokensMax = Math.max(
-          ...candidates.map(({ model, maxOutputTokens: answer }) =>
-            historyTokensMax(parts, model.contextWindow, answer)
-          )
-        )
-        const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
-        const earlier = filesOf(history.flatMap(({ input }) => input)).filter(
-          (file) => !parts.files.has(file)
-        )
-        const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
-        const tries = Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history, files }))
-        // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
-        return Arr.sort(
-          tries,
-          Order.mapInput(Order.Number, ({ forgottenTurns }: Attempt) => forgottenTurns)
-        )
-      })
-
       /** Records what the response cost, whatever became of it. The answer is out by now: a failure is only logged. */
       const settle = (responseId: ResponseId, caller: Caller, spent: Meter.Meter) =>
         usage
@@ -181,7 +155,8 @@ export class Responses extends Context.Service<
       const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {
         const caller = yield* CurrentUser
         const incoming = yield* readInput(request.input, nextItemId)
-        if (request.project_id != null) yield* policy.project(caller.userId, request.project_id)
+        const membership =
+          request.project_id == null ? null : yield* policy.project(caller.userId, request.project_id)
         const items = yield* resolve(caller.userId, incoming.entries)
         const named = yield* attached.named(caller.userId, incoming.files)
         const referenced = filesOf(items).filter((file) => !named.has(file))
@@ -198,14 +173,23 @@ export class Responses extends Context.Service<
           directions: [...directions, ...incoming.directions],
           history: [],
           items,
-          files
+          files,
+          tools: toolkit.offered,
+          knowledge: null
         }
-        const tries = yield* attempts(caller.userId, parts, turn, request.max_output_tokens ?? null)
+        const knowledge = membership === null ? null : yield* recall(membership, turn, items)
+        const { search, tries } = yield* attempts({
+          userId: caller.userId,
+          parts,
+          search: knowledge === null ? null : { id: nextItemId(), knowledge },
+          turn,
+          maxOutputTokens: request.max_output_tokens ?? null
+        })
 
         const id = ResponseId.make(yield* random.uuidV7())
         const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
         yield* Effect.addFinalizer(() => Effect.flatMap(Ref.get(meter), (spent) => settle(id, caller, spent)))
-        const generation = yield* generate(tries, settings.stream.beginSeconds).pipe(
+        const generation = yield* generate(tries, settings.stream.beginSeconds, belt).pipe(
           Effect.tapError(() => Ref.update(meter, Meter.failed))
         )
         // The conversation's row was being written meanwhile; nothing is shown to the client before it is there.
@@ -232,7 +216,7 @@ export class Responses extends Context.Service<
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf({ start, generation, store, meter, nextItemId }),
+          events: eventsOf({ start, generation, search, store, meter, nextItemId }),
           lost: conversations.lost(turn)
         } satisfies BegunResponse
       })
@@ -245,18 +229,3 @@ export class Responses extends Context.Service<
 /** An item of an earlier turn as part of a new turn's input; it gets an id of its own there. */
 const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
-
-/** What to send to a candidate: the prompt cut to its window, and the room that is left for the answer. */
-const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
-  const { model } = candidate
-  const { forgottenTurns, messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
-  // The estimate may be a little over; a model refuses a bound below 1.
-  const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, model.contextWindow - promptTokens))
-  return {
-    model,
-    promptTokens,
-    forgottenTurns,
-    request: { messages, maxOutputTokens, tools: [] },
-    stream: candidate.stream
-  }
-}

@@ -15,7 +15,8 @@ export interface Cleaned {
 
 const nul = /\0/g
 
-const fit = (text: string): string => {
+/** The storable form of a text that is whole. */
+export const cleanWhole = (text: string): string => {
   const formed = text.isWellFormed() ? text : text.toWellFormed()
   return formed.includes("\0") ? formed.replace(nul, replacement) : formed
 }
@@ -25,8 +26,8 @@ export const cleanPiece = (carry: string, piece: string): Cleaned => {
   const text = carry === "" ? piece : carry + piece
   const last = text.length - 1
   return last >= 0 && isHighSurrogate(text.charCodeAt(last))
-    ? { text: fit(text.slice(0, last)), carry: text.slice(last) }
-    : { text: fit(text), carry: "" }
+    ? { text: cleanWhole(text.slice(0, last)), carry: text.slice(last) }
+    : { text: cleanWhole(text), carry: "" }
 }
 
 /** What is left of a carry when no more text comes. */

@@ -4,6 +4,8 @@ import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
 import files from "../../migrations/0002_files.ts"
+import projects from "../../migrations/0003_projects.ts"
+import retrieval from "../../migrations/0004_retrieval.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
@@ -13,7 +15,9 @@ import { isPassing, isUnavailable } from "./orUnavailable.ts"
 /** Every migration, imported and not read from a directory, so that a bundle carries them. */
 const migrations = {
   "0001_initial": initial,
-  "0002_files": files
+  "0002_files": files,
+  "0003_projects": projects,
+  "0004_retrieval": retrieval
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

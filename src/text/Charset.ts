@@ -25,6 +25,19 @@ const utf8BytesMax = 4
 /** A guess of no more than this, of a hundred, only says that a few bytes would be allowed in the charset. */
 const faintConfidence = 10
 
+/** A guess of no more than this gives way to a reading that is plainly Cyrillic, of which the statistics know little. */
+const weakConfidence = 25
+/** A guess of one of these does so, too, however sure: their texts have more letters of ASCII than others. */
+const latinCharset = /^(windows-125[0247]|iso-8859-[129])$/i
+/** Charsets of Cyrillic texts; the statistics have never heard of the third. */
+const cyrillicCharsets = ["windows-1251", "koi8-r", "ibm866", "iso-8859-5"]
+/** The letters that are more than half of what people write, and in a wrong reading far less. */
+const commonCyrillic = /[\u0430\u0435\u0438\u043d\u043e\u0440\u0441\u0442]/gi
+const commonPartMin = 0.3
+/** Of the letters of a wrong reading, many are capitals in the middle of a word. */
+const strangeCapitalsPartMax = 0.02
+const cyrillicLettersMin = 10
+
 /** Without a better guess. Every byte means something in it. */
 const fallbackCharset = "windows-1252"
 
@@ -148,7 +161,30 @@ const guessCharset = (bytes: Uint8Array): string => {
   const found = analyse(sample).find(
     ({ confidence, name }) => isKnown(name) && (confidence > faintConfidence || isEastAsian(sample, name))
   )
-  return found?.name ?? fallbackCharset
+  const isWeak =
+    found === undefined ||
+    (found.confidence > faintConfidence &&
+      (found.confidence <= weakConfidence || latinCharset.test(found.name)))
+  const cyrillic = isWeak ? guessCyrillic(sample) : null
+  return cyrillic ?? found?.name ?? fallbackCharset
+}
+
+/** The charset in which the sample is Cyrillic, and not a text in Latin letters with some odd characters among them. */
+const guessCyrillic = (sample: Uint8Array): string | null => {
+  const [best] = cyrillicCharsets
+    .map((charset) => ({ charset, part: cyrillicPart(decodeAs(charset, sample)?.text ?? "") }))
+    .toSorted((one, other) => other.part - one.part)
+  return best === undefined || best.part < commonPartMin ? null : best.charset
+}
+
+/** How many of the letters are the common ones; zero for what is no Cyrillic text. */
+const cyrillicPart = (text: string): number => {
+  const count = (pattern: RegExp): number => text.match(pattern)?.length ?? 0
+  const letters = count(/\p{Script=Cyrillic}/gu)
+  const isText =
+    letters >= cyrillicLettersMin && letters > count(/[A-Za-z]/g) + count(/[^\p{ASCII}\p{Script=Cyrillic}]/gu)
+  if (!isText || count(/\p{Ll}\p{Lu}/gu) > letters * strangeCapitalsPartMax) return 0
+  return count(commonCyrillic) / letters
 }
 
 /** Whether it would be a text of East Asia, and not one in Latin letters with some odd characters among them. */

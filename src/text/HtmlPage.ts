@@ -38,7 +38,8 @@ export const attributeNames: ReadonlySet<string> = new Set([
 /** What the elements and the text of a page, one after the other, become in Markdown. */
 export class HtmlPage {
   readonly document: MarkdownDocument
-  private readonly base: string | null
+  private base: string | null
+  private isBaseSaid = false
   private readonly opened: Array<Open> = []
   /** How many elements of a name were too deep to be followed: so many of their ends mean nothing. */
   private readonly beyond = new Map<string, number>()
@@ -144,6 +145,15 @@ export class HtmlPage {
     if (name === "br") flow.lineBreak()
     else if (name === "img") flow.text(` ${attributes.get("alt") ?? ""} `)
     else if (name === "hr") flow.endBlock()
+    else if (name === "base") this.rebase(attributes.get("href"))
+  }
+
+  /** A page may say once what its relative links are relative to. */
+  private rebase(href: string | undefined): void {
+    if (this.base === null || this.isBaseSaid || href === undefined) return
+    this.isBaseSaid = true
+    const url = href.length > urlCharactersMax ? null : URL.parse(href, this.base)
+    if (url !== null && /^https?:$/.test(url.protocol)) this.base = url.href
   }
 
   /** Begins an element; what it returns ends it. */

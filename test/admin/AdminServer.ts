@@ -22,8 +22,11 @@ import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
 import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
+import { Policy } from "../../src/auth/Policy.ts"
+import { Projects } from "../../src/retrieval/Projects.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { filesOver } from "../files/fixtures.ts"
+import { ScriptedRetrieval } from "../retrieval/ScriptedRetrieval.ts"
 import { ScriptedModel } from "../support/ScriptedModel.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -33,8 +36,14 @@ const Routes = Layer.mergeAll(
   ErrorBoundary.layer(ErrorBoundary.routesOf(AdminApi))
 ).pipe(Layer.provide(BodySizeLayer))
 
-/** Files whose own statements are left alone by the faults of a test. */
-const Files = Layer.suspend(() => Layer.provide(filesOver, TestDatabase.client()))
+/** Files and projects whose own statements are left alone by the faults of a test. */
+const Files = Layer.suspend(() =>
+  Layer.mergeAll(
+    Projects.layer.pipe(Layer.provideMerge(ScriptedRetrieval.layer)),
+    Policy.layer,
+    filesOver
+  ).pipe(Layer.provide(TestDatabase.client()))
+)
 
 const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(

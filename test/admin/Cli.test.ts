@@ -174,7 +174,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       assert.isTrue(examined.ok)
       assert.includeMembers(
         examined.checks.map(({ name }) => name),
-        ["server", "database", "clock", "models", "disk", "admin key", "settings"]
+        ["server", "database", "clock", "models", "disk", "web search", "admin key", "settings"]
       )
     })
   )

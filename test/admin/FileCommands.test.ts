@@ -311,6 +311,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
         const path = yield* localFile("slow.txt", "hang")
         const { stdout } = yield* run("file", "upload", path, "--user", user.email)
         assert.match(stdout, /Its text is still being read \(uploaded\); look again with `parley file show /)
+        assert.include(stdout, ` --user ${user.email}\``)
       })
     )
 

@@ -300,6 +300,8 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     { query: "limit=1001", param: "limit" },
     { query: "limit=1.5", param: "limit" },
     { query: "limit=many", param: "limit" },
+    { query: "limit=0x10", param: "limit" },
+    { query: "limit=1&limit=2", param: "limit" },
     { query: "limit=", param: "limit" },
     { query: "order=up", param: "order" },
     { query: "after=last", param: "after" },
@@ -309,7 +311,10 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
     { query: "purpose=a&purpose=b", param: "purpose" }
   ])("GET refuses $query, and names it", ({ param, query }) =>
     Effect.gen(function* () {
-      assert.strictEqual(errorOf(yield* ask("GET", `?${query}`), 400).param, param)
+      const error = errorOf(yield* ask("GET", `?${query}`), 400)
+      assert.strictEqual(error.param, param)
+      if (param === "limit")
+        assert.strictEqual(error.message, "`limit` must be a whole number from 1 to 1000.")
     })
   )
 
@@ -345,6 +350,8 @@ layer(app, { excludeTestServices: true })("/v1/files", (it) => {
       const headOnly = yield* ask("HEAD", `/${id}/content`)
       assert.deepStrictEqual([headOnly.status, headOnly.text], [200, ""])
       assert.strictEqual(headOnly.headers.get("content-length"), "10")
+      const ranged = yield* ask("HEAD", `/${id}/content`, { headers: { range: "bytes=10-" } })
+      assert.deepStrictEqual([ranged.status, ranged.headers.get("content-length")], [200, "10"])
     })
   )
 

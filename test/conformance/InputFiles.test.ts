@@ -2,32 +2,10 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { assert, layer } from "@effect/vitest"
 import { generateText } from "ai"
 import { Effect } from "effect"
-import { FileId } from "../../src/domain/Ids.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp, type TestUser } from "../support/TestApp.ts"
+import { upload } from "../support/Uploads.ts"
 import { call, errorOf, responseOf } from "../support/Wire.ts"
-
-/** Uploads bytes as a user, and waits for the answer. */
-const upload = Effect.fnUntraced(function* (
-  user: TestUser,
-  filename: string,
-  bytes: string | Uint8Array<ArrayBuffer>
-) {
-  const app = yield* TestApp
-  const form = new FormData()
-  form.append("purpose", "assistants")
-  form.append("file", new Blob([bytes]), filename)
-  const reply = yield* Effect.promise(async () => {
-    const response = await fetch(`${app.url}/v1/files`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${user.key}` },
-      body: form
-    })
-    return { status: response.status, body: JSON.parse(await response.text()) }
-  })
-  assert.strictEqual(reply.status, 200, JSON.stringify(reply.body))
-  return { id: FileId.make(reply.body.id), status: String(reply.body.status) }
-})
 
 const post = Effect.fnUntraced(function* (user: TestUser, body: object) {
   const app = yield* TestApp
@@ -90,7 +68,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
       responseOf(yield* post(alice, { input: withFile("Sum up.", long.id, short.id) }))
       const [asked = ""] = yield* lastTexts
       assert.include(asked, "short and sweet\n[End of attached file")
-      assert.match(asked, /\[… the file goes on: \d+ of its 100000 characters are shown here …\]/)
+      assert.match(asked, /\[… the file goes on: \d+ of 100000 characters are shown here …\]/)
       assert.isAbove(asked.length, 8_000)
       assert.isBelow(asked.length, 16_000)
     })

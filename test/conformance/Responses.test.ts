@@ -422,7 +422,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a conversation that outgr
   it.effect("goes on with a model that can hear all of it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
-      yield* model.limit({ contextWindow: 50_000, maxOutputTokens: 500 }, "scripted-2")
+      yield* model.change({ contextWindow: 50_000, maxOutputTokens: 500 }, "scripted-2")
       const long = "word ".repeat(1_000)
       const first = yield* answered({ input: long })
       assert.strictEqual(first.response.model, "scripted-1")

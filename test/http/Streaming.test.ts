@@ -114,7 +114,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
       const ended = yield* model.ended
       const asked = (yield* model.asked).length
       const pulled = yield* Ref.make(0)
-      yield* model.limit({ contextWindow: 200_000_000, maxOutputTokens: 100_000_000 })
+      yield* model.change({ contextWindow: 200_000_000, maxOutputTokens: 100_000_000 })
       const endless = Stream.fromEffectRepeat(
         Ref.update(pulled, (n) => n + 1).pipe(
           Effect.andThen(Effect.sleep("1 millis")),

@@ -2,8 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { estimateTokens } from "../../src/domain/Tokens.ts"
+import type { GenerationPart } from "../../src/responses/Events.ts"
 import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
-import { attempt, drain } from "./attempts.ts"
+import { attempt, drain, noTools } from "./attempts.ts"
 import { generate } from "../../src/responses/Generation.ts"
 
 const counted = (outputTokens: number): ModelUsage => ({
@@ -20,9 +21,10 @@ const finish = (outputTokens: number): ModelPart => ({
   usage: counted(outputTokens)
 })
 
-const textOf = (parts: ReadonlyArray<ModelPart>): string =>
+const textOf = (parts: ReadonlyArray<GenerationPart | ModelPart>): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("")
-const finishOf = (parts: ReadonlyArray<ModelPart>) => parts.find((part) => part.type === "finish")
+const finishOf = (parts: ReadonlyArray<GenerationPart | ModelPart>) =>
+  parts.find((part) => part.type === "finish")
 
 /** What comes out when the parts come in one after the other, until the answer is cut. */
 const admitted = (tokensMax: number, parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelPart> => {
@@ -81,7 +83,7 @@ describe("AnswerBound", () => {
       const endless = Stream.forever(Stream.make(text("word "))).pipe(
         Stream.onExit(() => Effect.sync(() => void (closed = true)))
       )
-      const generation = yield* generate([attempt("a", endless)], 15)
+      const generation = yield* generate([attempt("a", endless)], 15, noTools)
       const parts = yield* drain(generation)
       assert.deepInclude(finishOf(parts), { reason: "length" })
       assert.isAtMost(estimateTokens(textOf(parts)), 100)

@@ -41,20 +41,59 @@ const AnyText = Schema.Array(
 )
 const textOf = (units: ReadonlyArray<number>) => String.fromCharCode(...units)
 
+/** Calls of one round: how many, and how they end. */
+const Calls = Schema.Struct({
+  calls: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
+  reversed: Schema.Boolean,
+  failing: Schema.Boolean
+})
+type Said = string | typeof Calls.Type
+
 const Ending = Schema.Literals(["stop", "length", "content_filter", "failure", "nothing"])
 const Script = {
-  texts: Schema.Array(AnyText),
+  said: Schema.Array(Schema.Union([AnyText, Calls])),
   ending: Ending,
   batch: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 }))
 }
 
+const saidOf = (script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type>): ReadonlyArray<Said> =>
+  script.map((one) => ("calls" in one ? one : textOf(one)))
+
+let calls = 0
+const partsOf = (said: Said): ReadonlyArray<Events.GenerationPart> => {
+  if (typeof said === "string") return [{ type: "text", text: said }]
+  const ids = Array.from({ length: said.calls }, () =>
+    ItemId.make(`00000000-0000-4000-9000-${String(calls++).padStart(12, "0")}`)
+  )
+  const result = said.failing ? { output: null, error: "a\0\ud800" } : { output: "b\0\ud800", error: null }
+  return [
+    { type: "spent", usage },
+    ...ids.map((id) => ({ type: "tool_begin", id, name: "n\0", arguments: "\ud800" }) as const),
+    ...(said.reversed ? ids.toReversed() : ids).map((id) => ({ type: "tool_end", id, result }) as const)
+  ]
+}
+
+/** The text between two rounds of calls is storable by itself. */
+const expectedText = (said: ReadonlyArray<Said>): string => {
+  let text = ""
+  let open = ""
+  for (const one of [...said, { calls: 1 }]) {
+    if (typeof one === "string") open += one
+    else {
+      text += open.toWellFormed().replaceAll("\0", "\u{fffd}")
+      open = ""
+    }
+  }
+  return text
+}
+
 /** The bodies of a whole generation, its parts handed over in batches. */
 const play = (
-  texts: ReadonlyArray<string>,
+  said: ReadonlyArray<Said>,
   ending: typeof Ending.Type,
   batch: number
 ): ReadonlyArray<EventBody> => {
-  const parts: Array<Events.GenerationPart> = texts.map((text) => ({ type: "text", text }))
+  const parts: Array<Events.GenerationPart> = said.flatMap(partsOf)
   if (ending === "stop" || ending === "length" || ending === "content_filter") {
     parts.push({ type: "finish", reason: ending, usage })
   }
@@ -72,11 +111,11 @@ const play = (
 describe("Events", () => {
   it.effect.prop(
     "any script obeys the grammar, and its events encode as their schema says",
-    [Script.texts, Script.ending, Script.batch],
-    ([units, ending, batch]) =>
+    [Script.said, Script.ending, Script.batch],
+    ([script, ending, batch]) =>
       Effect.gen(function* () {
-        const texts = units.map(textOf)
-        const numbered = play(texts, ending, batch).map(numberEvent)
+        const said = saidOf(script)
+        const numbered = play(said, ending, batch).map(numberEvent)
         const folded = assertGrammar(numbered)
         const isWhole = ending !== "failure" && ending !== "nothing"
         assert.strictEqual(folded.last.type, isWhole ? "response.completed" : "error")
@@ -85,19 +124,20 @@ describe("Events", () => {
         }
         assert.isTrue(folded.outputText.isWellFormed())
         assert.notInclude(folded.outputText, "\0")
-        if (isWhole) {
-          const expected = texts.join("").toWellFormed().replaceAll("\0", "\u{fffd}")
-          assert.strictEqual(folded.outputText, expected)
+        if (isWhole) assert.strictEqual(folded.outputText, expectedText(said))
+        for (const item of folded.items) {
+          assert.isTrue(JSON.stringify(item).isWellFormed())
+          assert.notInclude(JSON.stringify(item), "\\u0000")
         }
       })
   )
 
   it.effect.prop(
     "the JSON body equals the folded stream",
-    [Script.texts, Script.ending, Script.batch],
-    ([units, ending, batch]) =>
+    [Script.said, Script.ending, Script.batch],
+    ([script, ending, batch]) =>
       Effect.gen(function* () {
-        const bodies = play(units.map(textOf), ending, batch)
+        const bodies = play(saidOf(script), ending, batch)
         const last = bodies.at(-1)!
         const exit = yield* Effect.exit(collect(Stream.fromIterable(bodies)))
         if (last.type === "response.completed") assert.deepStrictEqual(exit, Exit.succeed(last.response))
@@ -116,6 +156,14 @@ describe("Events", () => {
       "response.output_item.done",
       "response.completed"
     ])
+  })
+
+  it("puts a call between the text before it and the text behind it, and adds no empty message", () => {
+    const call = { calls: 1, reversed: false, failing: false }
+    const added = play(["before", call, "behind", call], "stop", 1).flatMap((event) =>
+      event.type === "response.output_item.added" ? [event.item.type] : []
+    )
+    assert.deepStrictEqual(added, ["message", "mcp_call", "message", "mcp_call"])
   })
 
   it("never writes an empty delta into a text that has others", () => {

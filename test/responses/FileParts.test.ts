@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { beginningWithin, estimateTokens } from "../../src/domain/Tokens.ts"
-import { fairShares } from "../../src/responses/FileParts.ts"
+import { FileId } from "../../src/domain/Ids.ts"
+import { fairShares, promptFile, renderFile } from "../../src/responses/FileParts.ts"
 
 const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5_000 }))
 
@@ -41,4 +42,10 @@ describe("beginningWithin", () => {
         if (next.length > kept.length + 1) assert.isAbove(estimateTokens(next), tokensMax % 50)
       })
   )
+
+  it("says that a text is only the beginning of its file", () => {
+    const id = FileId.make("019845e1-682f-4b02-a706-3b2422d13aec")
+    assert.include(renderFile(id, promptFile("a.txt", "abc", true), 1_000), "only its first 3 characters")
+    assert.notInclude(renderFile(id, promptFile("a.txt", "abc"), 1_000), "goes on")
+  })
 })

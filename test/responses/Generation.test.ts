@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { generate } from "../../src/responses/Generation.ts"
-import { attempt, drain } from "./attempts.ts"
+import { attempt, drain, noTools } from "./attempts.ts"
 
 const usage: ModelUsage = {
   inputTokens: 1,
@@ -30,7 +30,8 @@ describe("Generation", () => {
           attempt("c", Stream.make(text("hi"), finish)),
           failing("d")
         ],
-        15
+        15,
+        noTools
       )
       assert.strictEqual(generation.model.id, "c")
       assert.deepStrictEqual(yield* drain(generation), [text("hi"), finish])
@@ -39,7 +40,7 @@ describe("Generation", () => {
 
   it.effect("fails with the last model's failure when none puts anything out", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(generate([failing("a"), failing("b")], 15))
+      const error = yield* Effect.flip(generate([failing("a"), failing("b")], 15, noTools))
       assert.strictEqual(error.model, "b")
     })
   )
@@ -51,7 +52,7 @@ describe("Generation", () => {
       const second = Stream.fromEffect(Ref.get(closed)).pipe(
         Stream.flatMap((wasClosed) => Stream.make(text(String(wasClosed)), finish))
       )
-      const generation = yield* generate([attempt("a", first), attempt("b", second)], 15)
+      const generation = yield* generate([attempt("a", first), attempt("b", second)], 15, noTools)
       assert.deepStrictEqual(yield* drain(generation), [text("true"), finish])
     })
   )
@@ -61,7 +62,7 @@ describe("Generation", () => {
       const gate = yield* Deferred.make<ModelPart, ModelFailure>()
       const slow = attempt("slow", Stream.fromEffect(Deferred.await(gate)))
       const fiber = yield* Effect.forkChild(
-        generate([slow, attempt("other", Stream.make(text("no"), finish))], 15)
+        generate([slow, attempt("other", Stream.make(text("no"), finish))], 15, noTools)
       )
       yield* TestClock.adjust("14 seconds")
       assert.isUndefined(fiber.pollUnsafe())
@@ -76,7 +77,7 @@ describe("Generation", () => {
 
   it.effect("tells a stream that ends without a finish", () =>
     Effect.gen(function* () {
-      const generation = yield* generate([attempt("a", Stream.make(text("half")))], 15)
+      const generation = yield* generate([attempt("a", Stream.make(text("half")))], 15, noTools)
       assert.deepStrictEqual(yield* generation.pull, [text("half")])
       const error = yield* Effect.flip(generation.pull)
       assert.strictEqual(error.reason, "no_finish")
@@ -86,7 +87,7 @@ describe("Generation", () => {
   it.effect("refuses a tool call where no tool was offered", () =>
     Effect.gen(function* () {
       const call: ModelPart = { type: "tool_call", call: { id: "1", name: "calculator", arguments: "{}" } }
-      const generation = yield* generate([attempt("a", Stream.make(call, finish))], 15)
+      const generation = yield* generate([attempt("a", Stream.make(call, finish))], 15, noTools)
       const error = yield* Effect.flip(generation.pull)
       assert.strictEqual(error.reason, "malformed")
     })
@@ -99,7 +100,7 @@ describe("Generation", () => {
         Stream.concat(Stream.never),
         Stream.onExit((exit) => Ref.update(exits, (all) => [...all, Exit.hasInterrupts(exit)]))
       )
-      yield* generate([attempt("a", endless)], 15).pipe(
+      yield* generate([attempt("a", endless)], 15, noTools).pipe(
         Effect.flatMap((generation) => generation.pull),
         Effect.scoped
       )

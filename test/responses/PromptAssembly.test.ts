@@ -4,6 +4,7 @@ import type { StoredTurn } from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
 import { promptFile, renderFile } from "../../src/responses/FileParts.ts"
+import { callIdOf } from "../../src/responses/ToolRounds.ts"
 import { assemble, leastTokens, type PromptParts, turnTokens } from "../../src/responses/PromptAssembly.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
@@ -51,6 +52,8 @@ const parts = (over: Partial<PromptParts> = {}): PromptParts => ({
   history: [],
   items: [user("now")],
   files: new Map(),
+  tools: [],
+  knowledge: null,
   ...over
 })
 const small = { contextWindow: 200, tools: false }
@@ -81,14 +84,37 @@ describe("PromptAssembly", () => {
       {
         role: "assistant",
         text: "",
-        toolCalls: [{ id, name: "calculator", arguments: '{"expression":"1+1"}' }]
+        toolCalls: [{ id: callIdOf(id), name: "calculator", arguments: '{"expression":"1+1"}' }]
       },
-      { role: "tool", callId: id, name: "calculator", text: "2" }
+      { role: "tool", callId: callIdOf(id), name: "calculator", text: "2" }
     ])
     assert.strictEqual(
       assemble(parts({ items }), { contextWindow: 1000, tools: false }, 10).messages.length,
       2
     )
+  })
+
+  it("replays a text and the calls behind it as the one message that the model wrote", () => {
+    const other = {
+      ...call,
+      id: ItemId.make("019845e1-682f-4b02-a706-3b2422d13aed"),
+      output: null,
+      error: "no"
+    }
+    const items = [user("1+1?"), answer("Let me see."), call, other, answer("It is 2.")]
+    const { messages } = assemble(parts({ items }), { contextWindow: 1000, tools: true }, 10)
+    assert.deepStrictEqual(
+      messages.map(({ role, text }) => [role, text]),
+      [
+        ["user", "1+1?"],
+        ["assistant", "Let me see."],
+        ["tool", "2"],
+        ["tool", "Error: no"],
+        ["assistant", "It is 2."]
+      ]
+    )
+    const [, asking] = messages
+    assert.strictEqual(asking?.role === "assistant" ? asking.toolCalls.length : 0, 2)
   })
 
   const Words = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
@@ -153,7 +179,7 @@ describe("PromptAssembly", () => {
           const shown = said.split(`named "f`).length - 1
           assert.strictEqual(shown, files.size)
           const whole = said.includes(`\n${text}\n[End of attached file ${file}]`)
-          if (!whole) assert.match(said, /the file goes on: \d+ of its \d+ characters/)
+          if (!whole) assert.match(said, /the file goes on: \d+ of \d+ characters/)
         }
       })
   )

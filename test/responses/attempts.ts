@@ -1,8 +1,12 @@
 import { Effect, type Stream } from "effect"
+import { randomUUID } from "node:crypto"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
+import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import type { GenerationPart } from "../../src/responses/Events.ts"
 import type { Attempt, Generation } from "../../src/responses/Generation.ts"
+import type { ToolBelt } from "../../src/responses/ToolRounds.ts"
 
 /** An attempt with a scripted stream, whose answer may have 100 tokens. */
 export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => {
@@ -24,12 +28,18 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
   }
 }
 
+/** For generations that are offered no tools. */
+export const noTools: ToolBelt = {
+  run: () => Effect.die(new Error("There are no tools")),
+  nextItemId: () => ItemId.make(randomUUID())
+}
+
 /** All parts up to the finish. */
 export const drain = Effect.fnUntraced(function* (generation: Generation) {
-  const parts: Array<ModelPart> = []
+  const parts: Array<GenerationPart> = []
   while (true) {
     const next = yield* generation.pull
-    parts.push(...next)
+    parts.push(...next.filter((part) => part.type !== "spent"))
     if (next.some((part) => part.type === "finish")) return parts
   }
 })

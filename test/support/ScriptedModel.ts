@@ -66,11 +66,8 @@ export class ScriptedModel extends Context.Service<
     readonly asked: Effect.Effect<ReadonlyArray<Asked>>
     /** Calls whose stream has ended, one way or the other. */
     readonly ended: Effect.Effect<number>
-    /** Lets the models, or the one that is named, hold and write so much from now on. */
-    readonly limit: (
-      limits: { readonly contextWindow: number; readonly maxOutputTokens: number },
-      model?: string
-    ) => Effect.Effect<void>
+    /** Makes the models, or the one that is named, different from now on. */
+    readonly change: (changes: Partial<Omit<ModelSpec, "id">>, model?: string) => Effect.Effect<void>
     /** What the requests needed of a model. */
     readonly needs: Effect.Effect<ReadonlyArray<Need>>
   }
@@ -94,9 +91,9 @@ export class ScriptedModel extends Context.Service<
           next: (...streams) => Effect.sync(() => void script.push(...streams)),
           asked: Effect.sync(() => [...asked]),
           ended: Effect.sync(() => ended),
-          limit: (limits, named) =>
+          change: (changes, named) =>
             Effect.sync(() => {
-              models = models.map((spec) => ((named ?? spec.id) === spec.id ? { ...spec, ...limits } : spec))
+              models = models.map((spec) => ((named ?? spec.id) === spec.id ? { ...spec, ...changes } : spec))
             }),
           needs: Effect.sync(() => [...needs])
         })

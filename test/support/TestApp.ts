@@ -4,7 +4,7 @@ import { HttpServer } from "effect/http"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { FilesLayer, RoomsLayer, ServiceLayer } from "../../src/App.ts"
+import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -84,6 +84,8 @@ export class TestApp extends Context.Service<
   ) =>
     TestApp.layerNoDeps.pipe(
       Layer.provideMerge(ServiceLayer),
+      Layer.provideMerge(ToolsLayer),
+      Layer.provideMerge(ProjectsLayer),
       Layer.provideMerge(files),
       Layer.provideMerge(RoomsLayer),
       Layer.provideMerge(models),

@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { toolNames } from "../../src/domain/Tool.ts"
 import type { Settings } from "../../src/AppConfig.ts"
 
 /** What a test wants to be different: any field, at any depth. */
@@ -62,5 +63,20 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     extractionsMax: 2,
     s3: null,
     ...overrides.files
+  },
+  tools: {
+    enabled: toolNames,
+    callSeconds: 30,
+    searchProvider: null,
+    searchUrl: null,
+    searchKey: null,
+    searchSeconds: 10,
+    searchResultsMax: 8,
+    fetchSeconds: 20,
+    fetchBytesMax: 5_242_880,
+    webAllowHosts: [],
+    webDenyHosts: [],
+    egressAllow: [],
+    ...overrides.tools
   }
 })

@@ -110,6 +110,17 @@ describe("decodeText", () => {
     assert.strictEqual(decodeText(encode("日本語", "shift_jis"))?.text, "日本語")
   })
 
+  it("guesses what Cyrillic texts are in, also where they are unusual or from DOS", () => {
+    const letter =
+      "Вчера мы получили письмо от партнёров: поставка оборудования задерживается на две недели. Please confirm."
+    const pangram = "Съешь же ещё этих мягких французских булок, да выпей чаю. "
+    for (const charset of ["windows-1251", "koi8-r", "ibm866", "iso-8859-5"]) {
+      for (const text of [letter, pangram, pangram.repeat(5)]) {
+        assert.strictEqual(decodeText(encode(text, charset))?.text, text, charset)
+      }
+    }
+  })
+
   it("reads ISO-2022-JP by its escapes", () => {
     assert.strictEqual(decodeText(bytes("61 1b2442 467c 4b5c 1b2842 62"))?.text, "a日本b")
   })

@@ -3,8 +3,10 @@ import { Argument, Flag } from "effect/cli"
 import { Purpose } from "../../api/FilesApi.ts"
 import { AccountName, Email, expected, PlanName } from "../../domain/Account.ts"
 import { ApiKeyId, FileId } from "../../domain/Ids.ts"
+import { ProjectName, projectNameExpected, ProjectRole } from "../../domain/Project.ts"
 import { purposeCharactersMax } from "../../domain/StoredFile.ts"
 import { expirySecondsMax } from "../AdminApi.ts"
+import { queryCharactersMax, searchHitsMax } from "../ProjectBody.ts"
 
 /** What the commands take, each checked before anything is sent. */
 
@@ -74,6 +76,70 @@ export const purpose = Flag.String("purpose").pipe(
   Flag.filter(Schema.is(Purpose), must(`1 to ${purposeCharactersMax} characters`)),
   Flag.withDescription("What the file is for"),
   Flag.optional
+)
+
+export const projectName = Argument.String("name").pipe(
+  Argument.filter(Schema.is(ProjectName), must(projectNameExpected)),
+  Argument.withDescription("Name of the project")
+)
+
+export const project = Argument.String("project").pipe(
+  Argument.withDescription("The project, by its name or its id")
+)
+
+export const projectOrganization = Flag.String("org").pipe(
+  Flag.filter(Schema.is(AccountName), must(expected.name)),
+  Flag.withDescription("Name of the organization whose project it is")
+)
+
+export const role = Flag.Literals("role", ProjectRole.literals).pipe(
+  Flag.withDescription("What the member is to the project"),
+  Flag.withDefault("member" as const)
+)
+
+export const paths = Argument.String("path").pipe(
+  Argument.withDescription("Where the files are"),
+  Argument.variadic({ min: 1 })
+)
+
+export const fileOwner = Flag.String("user").pipe(
+  Flag.filter(Schema.is(Email), must(expected.email)),
+  Flag.withDescription(
+    "E-mail address of who is to own the files; the first owner of the project, if left out"
+  ),
+  Flag.optional
+)
+
+export const wait = Flag.Boolean("wait").pipe(
+  Flag.withDescription("Wait until the files are searchable"),
+  Flag.withDefault(false)
+)
+
+export const query = Argument.String("query").pipe(
+  Argument.filter(
+    (text) => text.trim() !== "" && text.length <= queryCharactersMax,
+    must(`1 to ${queryCharactersMax} characters`)
+  ),
+  Argument.withDescription("What to look for")
+)
+
+export const hits = (usual: number) =>
+  Flag.Int("limit").pipe(
+    Flag.filter(
+      (limit) => limit >= 1 && limit <= searchHitsMax,
+      must(`a whole number from 1 to ${searchHitsMax}`)
+    ),
+    Flag.withDescription(`Most results; ${usual}, if left out`),
+    Flag.withDefault(usual)
+  )
+
+export const explain = Flag.Boolean("explain").pipe(
+  Flag.withDescription("Say by what the results were found"),
+  Flag.withDefault(false)
+)
+
+export const queries = Flag.String("queries").pipe(
+  Flag.withDescription('A file with a line of JSON for each query: {"_id": "1", "text": "What …?"}')
 )
 
 const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }

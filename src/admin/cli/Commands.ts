@@ -3,6 +3,7 @@ import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { fileCommand } from "./FileCommands.ts"
+import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 
 const parley = Command.make("parley").pipe(
@@ -12,6 +13,7 @@ const parley = Command.make("parley").pipe(
     userCommand,
     keyCommand,
     fileCommand,
+    projectCommand,
     modelsCommand,
     configCommand,
     doctorCommand

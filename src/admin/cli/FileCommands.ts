@@ -4,11 +4,10 @@ import { Command } from "effect/cli"
 import type { FileObject } from "../../api/FileObject.ts"
 import type { FileId } from "../../domain/Ids.ts"
 import { askForAll, askServer, sendToServer } from "./AdminClient.ts"
-import { CliFailure } from "./CliFailure.ts"
 import * as Parameter from "./CliParameters.ts"
-import { findLocalFile, type LocalFile } from "./LocalFile.ts"
+import { findLocalFile, type LocalFile, refuseLarger } from "./LocalFile.ts"
 import { print, printable, shortTime, table } from "./Output.ts"
-import { makeProgress } from "./Progress.ts"
+import { makeProgress, sending } from "./Progress.ts"
 
 const { json } = Parameter
 
@@ -77,12 +76,12 @@ const deleteFile = Command.make(
 ).pipe(Command.withDescription("Delete a file for good"))
 
 /** What became of the text of a file that was just stored. */
-const outcome = ({ id, status, status_details }: FileObject): string => {
+const outcome = ({ id, status, status_details }: FileObject, user: string): string => {
   switch (status) {
     case "processed":
       return "Its text is ready (processed)."
     case "uploaded":
-      return `Its text is still being read (uploaded); look again with \`parley file show ${id}\`.`
+      return `Its text is still being read (uploaded); look again with \`parley file show ${id} --user ${user}\`.`
     case "error":
       return `Its text can't be read (error). ${printable(status_details ?? "")}`.trimEnd()
   }
@@ -93,7 +92,7 @@ const send = Effect.fnUntraced(function* (
   file: LocalFile,
   about: { readonly email: string; readonly purpose?: string }
 ) {
-  const progress = yield* makeProgress(file)
+  const progress = yield* makeProgress(sending(printable(file.name), file.size))
   const query = { ...about, filename: file.name }
   yield* progress.start
   return yield* sendToServer(file.bytes, progress.advance, (client, payload) =>
@@ -108,16 +107,12 @@ const uploadFile = Command.make(
     const file = yield* findLocalFile(path)
     const about = { email: user, ...purposeOf(purpose) }
     const limits = yield* askServer((client) => client.files.uploadLimits({ query: { email: user } }))
-    if (file.size > limits.file_bytes_max) {
-      return yield* new CliFailure({
-        message: `${printable(path)} has ${file.size} bytes; a file may have at most ${limits.file_bytes_max}.`
-      })
-    }
+    yield* refuseLarger(path, file, limits.file_bytes_max)
     const stored = yield* send(file, about)
     yield* print(
       json,
       stored,
-      () => `Stored "${printable(stored.filename)}" as ${stored.id}. ${outcome(stored)}`
+      () => `Stored "${printable(stored.filename)}" as ${stored.id}. ${outcome(stored, user)}`
     )
   })
 ).pipe(

@@ -46,3 +46,9 @@ export const findLocalFile = Effect.fnUntraced(function* (path: string) {
   })
   return { name: basename(path), size, bytes } satisfies LocalFile
 })
+
+/** Fails where the server would take the file in only to refuse it. */
+export const refuseLarger = (path: string, { size }: LocalFile, bytesMax: number) =>
+  size <= bytesMax
+    ? Effect.void
+    : Effect.fail(unusable(path, `has ${size} bytes; a file may have at most ${bytesMax}`))

@@ -1,31 +1,48 @@
 import { Console, Effect, Stdio, Stream } from "effect"
-import { printable } from "./Output.ts"
 
-/** Tells on the standard error how far the sending of a file has come. */
+/** Tells on the standard error how far something has come. */
 export interface Progress {
   readonly start: Effect.Effect<void>
-  /** So many bytes more were sent. */
-  readonly advance: (bytes: number) => Effect.Effect<void>
-  /** Leaves the terminal at the beginning of a line, however the sending ended. */
+  /** So much more is done. */
+  readonly advance: (amount: number) => Effect.Effect<void>
+  /** Leaves the terminal at the beginning of a line, however the work ended. */
   readonly close: Effect.Effect<void>
 }
 
+/** What takes its time. */
+export interface Work {
+  /** What is being done, and to what; printable. */
+  readonly title: string
+  readonly total: number
+  readonly unit: "bytes" | "files"
+  /** What is said once all of it is done. */
+  readonly done: string
+}
+
+/** The sending of a file, or of some. */
+export const sending = (name: string, bytes: number): Work => ({
+  title: `Uploading ${name}`,
+  total: bytes,
+  unit: "bytes",
+  done: `Sent ${bytes} bytes.`
+})
+
 /** One line that is written again and again: at most once for each percent. */
-const lively = (stdio: Stdio.Stdio, name: string, total: number): Progress => {
-  let sent = 0
+const lively = (stdio: Stdio.Stdio, { title, total, unit }: Work): Progress => {
+  let done = 0
   let shown = -1
-  // A standard error that nobody takes in is no reason to end the upload.
+  // A standard error that nobody takes in is no reason to end the work.
   const write = (text: string) => Effect.ignore(Stream.run(Stream.succeed(text), stdio.stderr()))
   const show = Effect.suspend(() => {
-    const percent = Math.floor((sent / total) * 100)
+    const percent = Math.floor((done / total) * 100)
     if (percent === shown) return Effect.void
     shown = percent
-    return write(`\rUploading ${name}: ${sent} of ${total} bytes, ${percent}%`)
+    return write(`\r${title}: ${done} of ${total} ${unit}, ${percent}%`)
   })
   return {
     start: show,
-    advance: (bytes) => {
-      sent += bytes
+    advance: (amount) => {
+      done += amount
       return show
     },
     close: write("\n")
@@ -33,24 +50,20 @@ const lively = (stdio: Stdio.Stdio, name: string, total: number): Progress => {
 }
 
 /** A line at the start, and one at the end. */
-const plain = (name: string, total: number): Progress => {
-  let sent = 0
+const plain = ({ done: end, title, total, unit }: Work): Progress => {
+  let done = 0
   return {
-    start: Console.error(`Uploading ${name} (${total} bytes).`),
-    advance: (bytes) => {
-      sent += bytes
-      return sent === total ? Console.error(`Sent ${total} bytes.`) : Effect.void
+    start: Console.error(`${title} (${total} ${unit}).`),
+    advance: (amount) => {
+      done += amount
+      return amount > 0 && done === total ? Console.error(end) : Effect.void
     },
     close: Effect.void
   }
 }
 
-/** The progress of a file of `total` bytes, in the way that suits where the standard error goes. */
-export const makeProgress = Effect.fnUntraced(function* (file: {
-  readonly name: string
-  readonly size: number
-}) {
+/** The progress of some work, in the way that suits where the standard error goes. */
+export const makeProgress = Effect.fnUntraced(function* (work: Work) {
   const stdio = yield* Stdio.Stdio
-  const name = printable(file.name)
-  return (yield* stdio.stderrIsTerminal) ? lively(stdio, name, file.size) : plain(name, file.size)
+  return (yield* stdio.stderrIsTerminal) ? lively(stdio, work) : plain(work)
 })

@@ -1,6 +1,7 @@
 import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
-import { AppConfig, describeSettings, type SettingDescription, unknownText } from "../../AppConfig.ts"
+import { AppConfig, unknownText } from "../../AppConfig.ts"
+import { describeSettings, type SettingDescription } from "../../SettingsDescription.ts"
 import type { Check } from "../AdminApi.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"

@@ -1,9 +1,10 @@
 import { decodeText } from "../../text/Charset.ts"
+import { declaredCharset } from "../../text/declaredCharset.ts"
 import { readHtml } from "../../text/HtmlReader.ts"
 import { storableForm } from "../../text/storableForm.ts"
 import { headBytes, kindOf } from "./Kind.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
-import { declaredCharset, isHtml, textMediaType } from "./TextKinds.ts"
+import { isHtml, textMediaType } from "./TextKinds.ts"
 import { Unreadable } from "./Unreadable.ts"
 
 /** The bytes of a document, of which no more is taken than is needed. */

@@ -35,12 +35,3 @@ export const textMediaType = (extension: string, text: string): string => {
 export const isHtml = (mediaType: string): boolean => /html/.test(mediaType)
 
 const looksLikeHtml = (text: string): boolean => /^\s*(<!doctype html|<html[\s>])/i.test(text.slice(0, 1000))
-
-/** The charset that the beginning of a page or of an XML document declares. */
-export const declaredCharset = (head: Buffer): string | null => {
-  const text = head.toString("latin1", 0, 1024)
-  const found =
-    /<meta[^>]{1,200}charset\s*=\s*["']?\s*([\w-]{1,40})/i.exec(text) ??
-    /^<\?xml[^>]{0,100}encoding\s*=\s*["']([\w-]{1,40})["']/.exec(text)
-  return found?.[1] ?? null
-}

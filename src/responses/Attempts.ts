@@ -1,0 +1,90 @@
+import { Array as Arr, Effect, Order } from "effect"
+import { Conversations } from "../conversations/Conversations.ts"
+import type { OpenTurn } from "../domain/Conversation.ts"
+import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
+import type { ItemId, UserId } from "../domain/Ids.ts"
+import { type Candidate, type Need, Router } from "../models/Router.ts"
+import { makeAttachedFiles } from "./AttachedFiles.ts"
+import type { Attempt } from "./Generation.ts"
+import { type Knowledge, passagesMessage, passagesWithin } from "./Passages.ts"
+import { assemble, filesOf, historyTokensMax, leastTokens, type PromptParts } from "./PromptAssembly.ts"
+
+/** At most this share of the best model's window goes to passages of a project's files. */
+const passagesShareMax = 0.25
+
+/** A search of a project's files, and the item that shows it. */
+export interface Search {
+  readonly id: ItemId
+  readonly knowledge: Knowledge
+}
+
+/** The ways to answer, best first, each with the prompt that fits its model; and of the search what the prompts hold. */
+export interface Attempts {
+  readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
+  readonly search: Search | null
+}
+
+/** Asks the router, and makes the prompts. */
+export const makeAttempts = Effect.gen(function* () {
+  const router = yield* Router
+  const conversations = yield* Conversations
+  const attached = yield* makeAttachedFiles
+
+  const needOf = (parts: PromptParts, maxOutputTokens: number | null): Need => ({
+    promptTokens: leastTokens(parts),
+    tools: parts.tools.length > 0,
+    maxOutputTokens
+  })
+
+  return Effect.fnUntraced(function* (options: {
+    readonly userId: UserId
+    /** Everything but the history and the passages. */
+    readonly parts: PromptParts
+    readonly search: Search | null
+    readonly turn: OpenTurn
+    readonly maxOutputTokens: number | null
+  }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | DatabaseUnavailable> {
+    const { maxOutputTokens, turn, userId } = options
+    const search =
+      options.search === null
+        ? null
+        : within(options.search, (yield* router.route(needOf(options.parts, maxOutputTokens)))[0])
+    const parts = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
+    const candidates = yield* router.route(needOf(parts, maxOutputTokens))
+    const tokensMax = Math.max(
+      ...candidates.map((candidate) =>
+        historyTokensMax(parts, candidate.model.contextWindow, candidate.maxOutputTokens)
+      )
+    )
+    const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
+    const earlier = filesOf(history.flatMap(({ input }) => input)).filter((file) => !parts.files.has(file))
+    const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
+    const tries = Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history, files }))
+    // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
+    return { tries: Arr.sort(tries, fewestForgotten), search }
+  })
+})
+
+const fewestForgotten = Order.mapInput(Order.Number, ({ forgottenTurns }: Attempt) => forgottenTurns)
+
+const messageOf = ({ id, knowledge }: Search) => passagesMessage(knowledge, id)
+
+const within = (search: Search, { model }: Candidate): Search => ({
+  ...search,
+  knowledge: passagesWithin(search.knowledge, Math.floor(model.contextWindow * passagesShareMax))
+})
+
+/** What to send to a candidate: the prompt cut to its window, and the room that is left for the answer. */
+const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
+  const { model } = candidate
+  const { forgottenTurns, messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
+  // The estimate may be a little over; a model refuses a bound below 1.
+  const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, model.contextWindow - promptTokens))
+  return {
+    model,
+    promptTokens,
+    forgottenTurns,
+    request: { messages, maxOutputTokens, tools: model.tools ? parts.tools : [] },
+    stream: candidate.stream
+  }
+}

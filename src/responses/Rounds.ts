@@ -1,0 +1,192 @@
+import { Array as Arr, Effect, Pull, Scope } from "effect"
+import { ModelFailure } from "../domain/Errors.ts"
+import type { FinishReason, ModelMessage, ModelPart, ModelUsage, ToolCall } from "../domain/ModelCall.ts"
+import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { estimateTokens } from "../domain/Tokens.ts"
+import { makeAnswerBound } from "./AnswerBound.ts"
+import type { GenerationPart } from "./Events.ts"
+import type { Attempt } from "./Generation.ts"
+import { type RunningCalls, runCalls, type ToolBelt, toolRoundsMax } from "./ToolRounds.ts"
+
+export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
+
+/** A model's stream once its first parts are there. */
+export interface Flow {
+  readonly first: Parts
+  readonly pull: Pull.Pull<Parts, ModelFailure>
+  /** Ends everything upstream. */
+  readonly close: Effect.Effect<void>
+}
+
+/** So much of a window at most is kept free for the answer when results of tools want room. */
+const answerShareMax = 0.25
+
+export const failureOf = (
+  model: ModelSpec,
+  reason: "no_finish" | "malformed",
+  detail: string
+): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
+
+const nothingSpent: ModelUsage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  source: "provider"
+}
+
+const add = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
+  inputTokens: one.inputTokens + other.inputTokens,
+  cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+  reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+  source: one.source === "provider" ? other.source : "estimate"
+})
+
+const messageTokens = (message: ModelMessage): number =>
+  estimateTokens(
+    message.role === "assistant"
+      ? message.text + message.toolCalls.map((call) => call.name + call.arguments).join("")
+      : message.text
+  )
+
+/** What one round has said and wanted so far. */
+interface Round {
+  readonly attempt: Attempt
+  readonly flow: Effect.Effect<Flow, ModelFailure>
+  readonly bound: ReturnType<typeof makeAnswerBound>
+  /** null until the first pull. */
+  pull: Effect.Effect<Parts, ModelFailure> | null
+  close: Effect.Effect<void>
+  text: string
+  readonly calls: Array<ToolCall>
+}
+
+const begin = (attempt: Attempt, flow: Effect.Effect<Flow, ModelFailure>): Round => ({
+  attempt,
+  flow,
+  bound: makeAnswerBound(attempt.request.maxOutputTokens, attempt.promptTokens),
+  pull: null,
+  close: Effect.void,
+  text: "",
+  calls: []
+})
+
+/** The next parts of a round's stream; an upstream that ends without a finish fails. */
+const pullRound = (round: Round): Effect.Effect<Parts, ModelFailure> =>
+  round.pull ??
+  Effect.flatMap(round.flow, (flow) => {
+    round.close = flow.close
+    round.pull = Pull.catchDone(flow.pull, () =>
+      Effect.fail(failureOf(round.attempt.model, "no_finish", "the stream ended without a finish"))
+    )
+    return Effect.succeed(flow.first)
+  })
+
+/** The request after a round whose calls were answered; without tools when it was the last that may call any. */
+const following = (round: Round, running: RunningCalls, left: number, isLast: boolean): Attempt => {
+  const { attempt } = round
+  const said = running.messages()
+  const promptTokens = said.reduce((sum, message) => sum + messageTokens(message), attempt.promptTokens)
+  return {
+    ...attempt,
+    promptTokens,
+    request: {
+      messages: [...attempt.request.messages, ...said],
+      maxOutputTokens: Math.max(1, Math.min(left, attempt.model.contextWindow - promptTokens)),
+      tools: isLast ? [] : attempt.request.tools
+    }
+  }
+}
+
+/** What the results of a round's calls may take, so that the model can still hear them and answer. */
+const roomForResults = ({ attempt, calls, text }: Round, left: number): number => {
+  const { contextWindow } = attempt.model
+  const said = messageTokens({ role: "assistant", text, toolCalls: calls })
+  const answer = Math.min(left, Math.floor(contextWindow * answerShareMax))
+  return Math.max(0, contextWindow - attempt.promptTokens - said - answer)
+}
+
+/**
+ * Everything that a model says to a request, over as many rounds as its tool calls need: it speaks, its calls are run, and it
+ * goes on with their results. Not to be pulled after the finish, whose usage is that of all rounds.
+ */
+export const pullRounds = (options: {
+  readonly attempt: Attempt
+  readonly flow: Effect.Effect<Flow, ModelFailure>
+  /** Opens the stream of a later round. */
+  readonly open: (attempt: Attempt) => Effect.Effect<Flow, ModelFailure>
+  readonly belt: ToolBelt
+  readonly scope: Scope.Scope
+}): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
+  const { belt, open, scope } = options
+  const tokensMax = options.attempt.request.maxOutputTokens
+  let round = begin(options.attempt, options.flow)
+  let running: RunningCalls | null = null
+  let rounds = 1
+  let spent = nothingSpent
+
+  const finish = (reason: FinishReason): GenerationPart => ({
+    type: "finish",
+    // The last round may want calls that it was not offered; what it said before is the answer then.
+    reason: reason === "tool_calls" ? "stop" : reason,
+    usage: spent
+  })
+
+  /** What follows the end of a round: its calls, or the end of all. */
+  const conclude = (reason: FinishReason): Effect.Effect<Arr.NonEmptyReadonlyArray<GenerationPart>> => {
+    const left = tokensMax - spent.outputTokens
+    const { attempt, calls, text } = round
+    const wanted = Arr.isArrayNonEmpty(calls) && attempt.request.tools.length > 0 ? calls : null
+    if (wanted === null || reason !== "tool_calls") return Effect.succeed([finish(reason)])
+    if (left <= 0) return Effect.succeed([finish("length")])
+    return Effect.map(
+      Effect.provideService(runCalls(belt, text, wanted, roomForResults(round, left)), Scope.Scope, scope),
+      (begun) => {
+        running = begun
+        return begun.begun
+      }
+    )
+  }
+
+  const heard = (parts: Parts): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
+    const said: Array<GenerationPart> = []
+    let end: FinishReason | null = null
+    for (const part of round.bound.admit(parts)) {
+      if (part.type === "text") {
+        round.text += part.text
+        said.push(part)
+      } else if (part.type === "tool_call") round.calls.push(part.call)
+      else {
+        spent = add(spent, part.usage)
+        end = part.reason
+      }
+    }
+    if (options.attempt.request.tools.length === 0 && round.calls.length > 0) {
+      return Effect.fail(
+        failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered")
+      )
+    }
+    if (end === null) return Effect.succeed(said)
+    // What the server still has to say about this round doesn't matter, and tools may take their time.
+    return Effect.andThen(
+      round.close,
+      Effect.map(conclude(end), (more): ReadonlyArray<GenerationPart> => [
+        { type: "spent", usage: spent },
+        ...said,
+        ...more
+      ])
+    )
+  }
+
+  return Effect.suspend((): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
+    if (running === null) return Effect.flatMap(pullRound(round), heard)
+    if (!running.isOver()) return running.ended
+    const left = tokensMax - spent.outputTokens
+    const next = following(round, running, left, rounds >= toolRoundsMax)
+    running = null
+    rounds++
+    round = begin(next, open(next))
+    return Effect.flatMap(pullRound(round), heard)
+  })
+}

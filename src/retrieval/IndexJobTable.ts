@@ -1,0 +1,118 @@
+import { Effect, Schema } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { FileId, ProjectId } from "../domain/Ids.ts"
+import { firstId } from "../sql/Paging.ts"
+import { type CorpusJob, CorpusKey } from "./CorpusTable.ts"
+
+/** Table of the queue; migrations make it. */
+export const jobsTable = "index_jobs"
+
+/** Rows that one statement looks through, so that none takes long. */
+const batchRowsMax = 1_000
+
+/** A file of a project, and its text once that has been read. */
+export const FoundText = Schema.Struct({
+  filename: Schema.String,
+  fileStatus: Schema.Literals(["uploaded", "processed", "error"]),
+  statusDetails: Schema.NullOr(Schema.String),
+  text: Schema.NullOr(Schema.String),
+  extractor: Schema.NullOr(Schema.String),
+  pages: Schema.NullOr(Schema.Array(Schema.Int))
+})
+export type FoundText = typeof FoundText.Type
+
+const Renewed = Schema.Struct({ seen: Schema.Int, renewed: Schema.Int, ...CorpusKey.fields })
+
+const first = <A>(rows: ReadonlyArray<A>): A | undefined => rows[0]
+
+/** The table `project_files`, as those see it who index the files. */
+export const makeIndexJobTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ofKey = ({ fileId, projectId }: CorpusKey) =>
+    sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
+
+  /** What the job is to index; nothing when the file is gone, or when another job does it. */
+  const text = ({ fileId, job, projectId }: CorpusJob) =>
+    sql`SELECT f.filename, f.status AS file_status, f.status_details, t.text, t.extractor, t.pages
+      FROM project_files p JOIN files f ON f.id = p.file_id LEFT JOIN file_texts t ON t.file_id = f.id
+      WHERE p.project_id = ${projectId}::uuid AND p.file_id = ${fileId}::uuid AND p.job = ${job}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(FoundText))),
+      Effect.map(first)
+    )
+
+  const keepIndexed = ({ job, ...key }: CorpusJob, chunks: number, version: string) =>
+    sql`UPDATE project_files
+      SET status = 'indexed', status_details = NULL, chunks = ${chunks}, index_version = ${version}, job = NULL
+      WHERE ${ofKey(key)} AND job = ${job}::uuid`
+
+  const keepFailure = ({ job, ...key }: CorpusJob, reason: string) =>
+    sql`UPDATE project_files SET status = 'error', status_details = ${reason}, job = NULL
+      WHERE ${ofKey(key)} AND job = ${job}::uuid`
+
+  /** The job found nothing to index yet. */
+  const release = ({ job, ...key }: CorpusJob) =>
+    sql`UPDATE project_files SET job = NULL WHERE ${ofKey(key)} AND job = ${job}::uuid`
+
+  /** Files whose text has been read since, or that are to be indexed again. Locked, so that one process asks for each. */
+  const due = (limit: number) =>
+    sql`SELECT p.project_id, p.file_id FROM project_files p JOIN files f ON f.id = p.file_id
+      WHERE p.status = 'pending' AND p.job IS NULL AND f.status <> 'uploaded'
+      ORDER BY p.added_at LIMIT ${limit} FOR UPDATE OF p SKIP LOCKED`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(CorpusKey)))
+    )
+
+  const assign = ({ job, ...key }: CorpusJob) =>
+    sql`UPDATE project_files SET job = ${job}::uuid WHERE ${ofKey(key)}`
+
+  /** Makes files due again whose job is in the queue no more. */
+  const releaseLost = sql`UPDATE project_files SET job = NULL
+    WHERE status = 'pending' AND job IS NOT NULL
+      AND NOT EXISTS (SELECT FROM ${sql(jobsTable)} AS job WHERE job.id = project_files.job::text AND job.state = 'pending')`
+
+  /**
+   * Looks at the files after `after`, some at a time, and makes those due again that `isOld` finds. What is searchable stays
+   * so until it is replaced. The answer is where to go on.
+   */
+  const renew = (after: CorpusKey, scope: Statement.Fragment, isOld: Statement.Fragment) =>
+    sql`WITH batch AS (
+        SELECT project_id, file_id FROM project_files
+        WHERE (project_id, file_id) > (${after.projectId}::uuid, ${after.fileId}::uuid) AND ${scope}
+        ORDER BY project_id, file_id LIMIT ${batchRowsMax}
+      ), renewed AS (
+        UPDATE project_files p SET status = 'pending', status_details = NULL, job = NULL
+        FROM batch LEFT JOIN file_texts t ON t.file_id = batch.file_id
+        WHERE p.project_id = batch.project_id AND p.file_id = batch.file_id AND ${isOld}
+        RETURNING 1
+      )
+      SELECT (count(*) OVER ())::int AS seen, (SELECT count(*)::int FROM renewed) AS renewed, project_id, file_id
+      FROM batch ORDER BY project_id DESC, file_id DESC LIMIT 1`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Renewed))),
+      Effect.map(first)
+    )
+
+  const renewAll = Effect.fnUntraced(function* (scope: Statement.Fragment, isOld: Statement.Fragment) {
+    let after: CorpusKey = { projectId: ProjectId.make(firstId), fileId: FileId.make(firstId) }
+    let renewed = 0
+    while (true) {
+      const batch = yield* renew(after, scope, isOld)
+      renewed += batch?.renewed ?? 0
+      if (batch === undefined || batch.seen < batchRowsMax) return renewed
+      after = batch
+    }
+  })
+
+  /** Makes every file of a project due again that isn't due anyhow; the answer is how many. */
+  const renewProject = (projectId: ProjectId) =>
+    renewAll(sql`project_id = ${projectId}::uuid`, sql`p.status <> 'pending'`)
+
+  /** Makes every file due again that was indexed in another way than now, or from another reading. */
+  const renewOutdated = (version: string) =>
+    renewAll(
+      sql`status = 'indexed'`,
+      sql`p.status = 'indexed' AND p.index_version IS DISTINCT FROM t.extractor || '/' || ${version}::text`
+    )
+
+  return { text, keepIndexed, keepFailure, release, due, assign, releaseLost, renewProject, renewOutdated }
+})
+
+export type IndexJobTable = Effect.Success<typeof makeIndexJobTable>

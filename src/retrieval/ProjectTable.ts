@@ -1,0 +1,117 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
+import { ProjectRole } from "../domain/Project.ts"
+import { firstId, pageRowsAsked } from "../sql/Paging.ts"
+
+const ProjectRow = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  organizationId: OrganizationId,
+  organization: Schema.String,
+  members: Schema.Int,
+  files: Schema.Int,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const MemberRow = Schema.Struct({
+  userId: UserId,
+  email: Schema.String,
+  role: ProjectRole,
+  addedAt: Schema.DateTimeUtcFromDate
+})
+
+const Place = Schema.Struct({
+  project: Schema.Boolean,
+  user: Schema.Boolean,
+  sameOrganization: Schema.Boolean
+})
+
+const Owner = Schema.Struct({ email: Schema.String })
+
+const first = <A>(rows: ReadonlyArray<A>): A | undefined => rows[0]
+
+/** The tables `projects` and `project_members`. */
+export const makeProjectTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const decodeProjects = Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(ProjectRow)))
+
+  /** A name that is taken, like an organization that doesn't exist, makes nothing. */
+  const insert = (id: ProjectId, name: string, organization: string) =>
+    sql`WITH made AS (
+        INSERT INTO projects (id, organization_id, name)
+        SELECT ${id}::uuid, id, ${name} FROM organizations WHERE name = ${organization}
+        ON CONFLICT (organization_id, lower(name)) DO NOTHING
+        RETURNING id, organization_id, name, created_at
+      )
+      SELECT made.*, o.name AS organization, 0 AS members, 0 AS files
+      FROM made JOIN organizations o ON o.id = made.organization_id`.pipe(decodeProjects, Effect.map(first))
+
+  const hasOrganization = (name: string) =>
+    Effect.map(sql`SELECT 1 FROM organizations WHERE name = ${name}`, (rows) => rows.length > 0)
+
+  const columns = sql.literal(`p.id, p.name, p.organization_id, o.name AS organization, p.created_at,
+    (SELECT count(*)::int FROM project_members WHERE project_id = p.id) AS members,
+    (SELECT count(*)::int FROM project_files WHERE project_id = p.id) AS files`)
+
+  /** Oldest first; one row more than a page has. */
+  const page = (name: string | null, after?: ProjectId) =>
+    sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
+      WHERE p.id > ${after ?? firstId}::uuid
+      ${name === null ? sql.literal("") : sql`AND lower(p.name) = lower(${name})`}
+      ORDER BY p.id LIMIT ${pageRowsAsked}`.pipe(decodeProjects)
+
+  const find = (id: ProjectId) =>
+    sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
+      WHERE p.id = ${id}::uuid`.pipe(decodeProjects, Effect.map(first))
+
+  const memberColumns = sql.literal("m.user_id, u.email, m.role, m.created_at AS added_at")
+
+  /** In the order in which the users were made; one row more than a page has. */
+  const members = (projectId: ProjectId, after?: UserId) =>
+    sql`SELECT ${memberColumns} FROM project_members m JOIN users u ON u.id = m.user_id
+      WHERE m.project_id = ${projectId}::uuid AND m.user_id > ${after ?? firstId}::uuid
+      ORDER BY m.user_id LIMIT ${pageRowsAsked}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(MemberRow)))
+    )
+
+  /** Makes a user of the project's organization a member, or gives a member that role. */
+  const addMember = (projectId: ProjectId, email: string, role: ProjectRole) =>
+    sql`WITH made AS (
+        INSERT INTO project_members (project_id, user_id, role)
+        SELECT p.id, u.id, ${role} FROM projects p JOIN users u ON u.organization_id = p.organization_id
+        WHERE p.id = ${projectId}::uuid AND lower(u.email) = lower(${email})
+        ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
+        RETURNING user_id, role, created_at
+      )
+      SELECT ${memberColumns} FROM made m JOIN users u ON u.id = m.user_id`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(MemberRow))),
+      Effect.map(first)
+    )
+
+  const removeMember = (projectId: ProjectId, email: string) =>
+    sql`DELETE FROM project_members USING users
+      WHERE project_id = ${projectId}::uuid AND user_id = users.id AND lower(users.email) = lower(${email})
+      RETURNING user_id`.pipe(Effect.map((rows) => rows.length > 0))
+
+  /** What there is of a project and a user. */
+  const place = (projectId: ProjectId, email: string) =>
+    sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS user,
+        coalesce(u.organization_id = p.organization_id, false) AS same_organization
+      FROM (SELECT ${projectId}::uuid AS project_id, lower(${email}) AS email) AS named
+      LEFT JOIN projects p ON p.id = named.project_id
+      LEFT JOIN users u ON lower(u.email) = named.email`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Place]))),
+      Effect.map(([row]) => row)
+    )
+
+  /** Who has owned the project for longest. */
+  const owner = (projectId: ProjectId) =>
+    sql`SELECT u.email FROM project_members m JOIN users u ON u.id = m.user_id
+      WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner' ORDER BY m.created_at, m.user_id LIMIT 1`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Owner))),
+      Effect.map((rows) => first(rows)?.email)
+    )
+
+  return { insert, hasOrganization, page, find, members, addMember, removeMember, place, owner }
+})

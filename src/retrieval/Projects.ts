@@ -1,0 +1,217 @@
+import { Context, Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import type { Page } from "../domain/Account.ts"
+import {
+  type DatabaseUnavailable,
+  FileNotFound,
+  OrganizationNotFound,
+  ProjectExists,
+  ProjectMemberNotFound,
+  ProjectNotFound,
+  ProjectOwnerMissing,
+  UserNotFound,
+  UserOfOtherOrganization
+} from "../domain/Errors.ts"
+import { type FileId, ProjectId, type UserId } from "../domain/Ids.ts"
+import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
+import { layerJobQueue } from "../sql/JobQueue.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { pageOf } from "../sql/Paging.ts"
+import { makeCorpusTable } from "./CorpusTable.ts"
+import { makeIndexJobs } from "./IndexJobs.ts"
+import { jobsTable, makeIndexJobTable } from "./IndexJobTable.ts"
+import { makeProjectTable } from "./ProjectTable.ts"
+import type { Retrieval } from "./Retrieval.ts"
+
+/**
+ * Projects, their members and their files, for the operator. Members and files come from the project's organization only.
+ * Every change holds for the next request: who is a member, and what a search finds.
+ */
+export class Projects extends Context.Service<
+  Projects,
+  {
+    /** Makes a project, without members, in the organization of that name. */
+    readonly create: (
+      name: string,
+      organization: string
+    ) => Effect.Effect<Project, ProjectExists | OrganizationNotFound | DatabaseUnavailable>
+    /** Oldest first, from the one after `after` on; only those of that name, in whatever case, where one is given. */
+    readonly list: (query: {
+      readonly name: string | null
+      readonly after?: ProjectId
+    }) => Effect.Effect<Page<Project>, DatabaseUnavailable>
+    readonly get: (id: ProjectId) => Effect.Effect<Project, ProjectNotFound | DatabaseUnavailable>
+    readonly members: (
+      id: ProjectId,
+      after?: UserId
+    ) => Effect.Effect<Page<ProjectMember>, ProjectNotFound | DatabaseUnavailable>
+    /** Makes a user a member, or gives a member another role. */
+    readonly addMember: (
+      id: ProjectId,
+      email: string,
+      role: ProjectRole
+    ) => Effect.Effect<
+      ProjectMember,
+      ProjectNotFound | UserNotFound | UserOfOtherOrganization | DatabaseUnavailable
+    >
+    readonly removeMember: (
+      id: ProjectId,
+      email: string
+    ) => Effect.Effect<void, ProjectNotFound | UserNotFound | ProjectMemberNotFound | DatabaseUnavailable>
+    /** Who is to own files that are uploaded for the project: the user of that address, or else its first owner. */
+    readonly fileOwner: (
+      id: ProjectId,
+      email: string | null
+    ) => Effect.Effect<
+      string,
+      ProjectNotFound | ProjectOwnerMissing | UserNotFound | UserOfOtherOrganization | DatabaseUnavailable
+    >
+    /** In the order of upload, from the one after `after` on. */
+    readonly files: (
+      id: ProjectId,
+      query: { readonly status: CorpusStatus | null; readonly after?: FileId }
+    ) => Effect.Effect<Page<CorpusFile>, ProjectNotFound | DatabaseUnavailable>
+    /** Adds a file, which becomes searchable in the background once its text has been read. Adding it twice is adding it once. */
+    readonly addFile: (
+      id: ProjectId,
+      fileId: FileId
+    ) => Effect.Effect<
+      CorpusFile,
+      ProjectNotFound | FileNotFound | UserOfOtherOrganization | DatabaseUnavailable
+    >
+    /** Takes a file out of the project; its owner keeps it. */
+    readonly removeFile: (
+      id: ProjectId,
+      fileId: FileId
+    ) => Effect.Effect<void, ProjectNotFound | FileNotFound | DatabaseUnavailable>
+    /** Has every file indexed again in the background; those that are searchable stay so. The answer is how many. */
+    readonly reindex: (id: ProjectId) => Effect.Effect<number, ProjectNotFound | DatabaseUnavailable>
+  }
+>()("parley/retrieval/Projects") {
+  static readonly layer: Layer.Layer<Projects, never, Retrieval | SqlClient.SqlClient> = Layer.effect(
+    Projects,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const random = yield* SecureRandom.SecureRandom
+      const table = yield* makeProjectTable
+      const corpus = yield* makeCorpusTable
+      const index = yield* makeIndexJobTable
+      const jobs = yield* makeIndexJobs(index)
+
+      const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
+        const id = ProjectId.make(yield* random.uuidV7())
+        const made = yield* table.insert(id, name, organization)
+        if (made !== undefined) return made
+        return yield* (yield* table.hasOrganization(organization))
+          ? new ProjectExists()
+          : new OrganizationNotFound()
+      }, orUnavailable)
+
+      const list = Effect.fn("Projects.list")(function* (query: {
+        readonly name: string | null
+        readonly after?: ProjectId
+      }) {
+        return pageOf(yield* table.page(query.name, query.after))
+      }, orUnavailable)
+
+      const get = Effect.fn("Projects.get")(function* (id: ProjectId) {
+        const found = yield* table.find(id)
+        return found ?? (yield* new ProjectNotFound())
+      }, orUnavailable)
+
+      const members = Effect.fn("Projects.members")(function* (id: ProjectId, after?: UserId) {
+        yield* get(id)
+        return pageOf(yield* table.members(id, after))
+      }, orUnavailable)
+
+      /** Why a user can't be had for a project; nothing when the user can be. */
+      const userProblem = Effect.fnUntraced(function* (id: ProjectId, email: string) {
+        const { project, sameOrganization, user } = yield* table.place(id, email)
+        if (!project) return yield* new ProjectNotFound()
+        if (!user) return yield* new UserNotFound()
+        if (!sameOrganization) return yield* new UserOfOtherOrganization()
+      })
+
+      const addMember = Effect.fn("Projects.addMember")(function* (
+        id: ProjectId,
+        email: string,
+        role: ProjectRole
+      ) {
+        yield* userProblem(id, email)
+        const member = yield* table.addMember(id, email, role)
+        // The project can go between the two statements; a user can't.
+        return member ?? (yield* new ProjectNotFound())
+      }, orUnavailable)
+
+      const removeMember = Effect.fn("Projects.removeMember")(function* (id: ProjectId, email: string) {
+        if (yield* table.removeMember(id, email)) return
+        const { project, user } = yield* table.place(id, email)
+        if (!project) return yield* new ProjectNotFound()
+        return yield* user ? new ProjectMemberNotFound() : new UserNotFound()
+      }, orUnavailable)
+
+      const fileOwner = Effect.fn("Projects.fileOwner")(function* (id: ProjectId, email: string | null) {
+        if (email !== null) {
+          yield* userProblem(id, email)
+          return email
+        }
+        yield* get(id)
+        const owner = yield* table.owner(id)
+        return owner ?? (yield* new ProjectOwnerMissing())
+      }, orUnavailable)
+
+      const files = Effect.fn("Projects.files")(function* (
+        id: ProjectId,
+        query: { readonly status: CorpusStatus | null; readonly after?: FileId }
+      ) {
+        yield* get(id)
+        return pageOf(yield* corpus.page(id, query.status, query.after))
+      }, orUnavailable)
+
+      const addFile = Effect.fn("Projects.addFile")(
+        function* (projectId: ProjectId, fileId: FileId) {
+          const job = { projectId, fileId, job: yield* random.uuidV7() }
+          const made = yield* corpus.insert(job)
+          if (made !== undefined && made.job !== null) yield* jobs.offer(job)
+          const found = yield* corpus.find(job)
+          if (found !== undefined) return found
+          const { file, project, sameOrganization } = yield* corpus.place(job)
+          if (!project) return yield* new ProjectNotFound()
+          return yield* file && !sameOrganization
+            ? new UserOfOtherOrganization()
+            : new FileNotFound({ param: "file_id" })
+        },
+        sql.withTransaction,
+        orUnavailable
+      )
+
+      const removeFile = Effect.fn("Projects.removeFile")(function* (projectId: ProjectId, fileId: FileId) {
+        if (yield* corpus.remove({ projectId, fileId })) return
+        yield* get(projectId)
+        return yield* new FileNotFound({ param: "file_id" })
+      }, orUnavailable)
+
+      const reindex = Effect.fn("Projects.reindex")(function* (id: ProjectId) {
+        yield* get(id)
+        const renewed = yield* index.renewProject(id)
+        yield* jobs.offerDue
+        return renewed
+      }, orUnavailable)
+
+      return Projects.of({
+        create,
+        list,
+        get,
+        members,
+        addMember,
+        removeMember,
+        fileOwner,
+        files,
+        addFile,
+        removeFile,
+        reindex
+      })
+    })
+  ).pipe(Layer.provide([layerJobQueue(jobsTable), SecureRandom.layerWebCrypto]))
+}

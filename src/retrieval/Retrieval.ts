@@ -1,0 +1,144 @@
+import { Context, Effect, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import type { FileId, ProjectId } from "../domain/Ids.ts"
+import type { ProjectMembership } from "../domain/Project.ts"
+import { orUnavailable } from "../sql/Database.ts"
+import { makeAnalysis } from "./analysis/Analysis.ts"
+import { makeIndexTable } from "./index/IndexTable.ts"
+import { makeTidying } from "./index/Tidying.ts"
+import { makeSearching } from "./search/Searching.ts"
+import { makeSearchTable } from "./search/SearchTable.ts"
+
+/** A file's text on its way into a project's index. */
+export interface IndexedFile {
+  readonly fileId: FileId
+  readonly filename: string
+  readonly text: string
+  /** Where in `text` each page starts; null for a file without pages. */
+  readonly pages: ReadonlyArray<number> | null
+}
+
+export interface Query {
+  readonly text: string
+  /** Hits at most. */
+  readonly limit: number
+}
+
+/** A passage of a file that answers a query. Offsets are in UTF-16 code units of the file's text. */
+export interface Hit {
+  readonly fileId: FileId
+  readonly filename: string
+  readonly start: number
+  readonly end: number
+  /** Counted from one; null for a file without pages. */
+  readonly page: number | null
+  /** The headings above the passage, outermost first. */
+  readonly headings: ReadonlyArray<string>
+  /** What the file says from `start` to `end`, to the letter. */
+  readonly text: string
+  readonly score: number
+}
+
+export interface Found {
+  /** Best first. */
+  readonly hits: ReadonlyArray<Hit>
+  /** Why there are no hits; null when there are. */
+  readonly nothing: null | "no_files" | "still_indexing" | "no_match"
+}
+
+/** How much of a score one term accounts for. */
+export interface TermScore {
+  readonly term: string
+  readonly score: number
+}
+
+export interface ExplainedTerm {
+  readonly term: string
+  /** The word of the query that led to the term. */
+  readonly word: string
+  /** Edits between the word and the term: above zero, the word itself is not in the index. */
+  readonly edits: number
+  /** Chunks that hold the term. */
+  readonly chunks: number
+  readonly idf: number
+  /** How often the query says it, times `idf`, less for a word that had to be corrected. */
+  readonly weight: number
+}
+
+export interface Explained extends Found {
+  readonly chunks: number
+  readonly languages: ReadonlyArray<string>
+  readonly terms: ReadonlyArray<ExplainedTerm>
+  /** For each hit, in the order of `hits`, the terms that it was found by, most telling first. */
+  readonly contributions: ReadonlyArray<ReadonlyArray<TermScore>>
+}
+
+/** The search in the texts of a project's files. */
+export class Retrieval extends Context.Service<
+  Retrieval,
+  {
+    /** Makes a file's text searchable in a project, wholly or not at all; replaces what was there before. */
+    readonly index: (
+      projectId: ProjectId,
+      file: IndexedFile
+    ) => Effect.Effect<{ readonly chunks: number }, DatabaseUnavailable>
+    /** Takes a file out of a project's index; nothing happens when it isn't in it. */
+    readonly forget: (projectId: ProjectId, fileId: FileId) => Effect.Effect<void, DatabaseUnavailable>
+    readonly search: (
+      membership: ProjectMembership,
+      query: Query
+    ) => Effect.Effect<Found, DatabaseUnavailable>
+    /** What `search` finds, and why. */
+    readonly explain: (
+      membership: ProjectMembership,
+      query: Query
+    ) => Effect.Effect<Explained, DatabaseUnavailable>
+    /** Changes whenever the chunks or the terms of some text would be other ones. */
+    readonly version: string
+  }
+>()("parley/retrieval/Retrieval") {
+  static readonly layer: Layer.Layer<Retrieval, never, SqlClient.SqlClient> = Layer.effect(
+    Retrieval,
+    Effect.gen(function* () {
+      const analysis = yield* makeAnalysis
+      const table = yield* makeIndexTable
+      yield* (yield* makeTidying).start
+      const searching = makeSearching(analysis, yield* makeSearchTable)
+
+      const index = Effect.fn("Retrieval.index")(function* (projectId: ProjectId, file: IndexedFile) {
+        const { fileId, filename, pages } = file
+        const text = file.text.replace(nul, "\u{fffd}")
+        const language = yield* analysis.language(text)
+        const title = filename.replace(extension, "")
+        const analysed = yield* analysis.chunks(text, { language, title })
+        return {
+          chunks: yield* table.replace(projectId, { fileId, filename, text, pages, language, ...analysed })
+        }
+      }, orUnavailable)
+
+      const forget = Effect.fn("Retrieval.forget")(
+        (projectId: ProjectId, fileId: FileId) => Effect.asVoid(table.remove(projectId, fileId)),
+        orUnavailable
+      )
+
+      const search = Effect.fn("Retrieval.search")(
+        ({ projectId }: ProjectMembership, query: Query) => searching.search(projectId, query),
+        orUnavailable
+      )
+
+      const explain = Effect.fn("Retrieval.explain")(
+        ({ projectId }: ProjectMembership, query: Query) => searching.explain(projectId, query),
+        orUnavailable
+      )
+
+      return { index, forget, search, explain, version: indexVersion }
+    })
+  )
+}
+
+/** Raised whenever the chunks or the terms of some text would be other ones. */
+const indexVersion = "1"
+
+const extension = /\.[^.]{1,10}$/
+const nul = /\0/g

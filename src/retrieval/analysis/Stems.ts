@@ -1,0 +1,71 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Words whose stems are remembered, in all languages together. */
+const rememberedMax = 100_000
+/** Words in one question to the database. */
+const batchMax = 5_000
+
+const Lexemes = Schema.Array(
+  Schema.Struct({ word: Schema.String, lexemes: Schema.NullOr(Schema.Array(Schema.String)) })
+)
+const Marked = Schema.Array(Schema.Struct({ word: Schema.String, languages: Schema.Array(Schema.String) }))
+
+/** Accents of Latin letters, which people leave out; those of other scripts tell letters apart. */
+const accents = /(?<=\p{Script=Latin})\p{M}+/gu
+const ascii = /^[\x20-\x7e]*$/
+
+const withoutAccents = (term: string): string =>
+  ascii.test(term) ? term : term.normalize("NFD").replace(accents, "").normalize("NFC")
+
+/** What a language makes of a word: its stem, or null for a word that says nothing by itself. */
+export type Stem = string | null
+
+/** The dictionaries that PostgreSQL has of languages. They don't change, so what they say is remembered. */
+export const makeStems = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const stems = new Map<string, Stem>()
+  const stopLanguages = new Map<string, ReadonlyArray<string>>()
+
+  const lookUp = Effect.fnUntraced(function* (language: string, words: ReadonlyArray<string>) {
+    const rows = yield* sql`SELECT word, ts_lexize(${`${language}_stem`}::regdictionary, word) AS lexemes
+      FROM unnest(${words}::text[]) AS asked (word)`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Lexemes)))
+    for (const { lexemes, word } of rows) {
+      stems.set(`${language} ${word}`, lexemes === null ? withoutAccents(word) : stemOf(lexemes))
+    }
+  })
+
+  /** The stems of words in a language. */
+  const of = Effect.fnUntraced(function* (language: string, words: ReadonlyArray<string>) {
+    if (language === "simple") return new Map<string, Stem>(words.map((word) => [word, withoutAccents(word)]))
+    if (stems.size > rememberedMax) stems.clear()
+    const unknown = words.filter((word) => !stems.has(`${language} ${word}`))
+    for (let from = 0; from < unknown.length; from += batchMax) {
+      yield* lookUp(language, unknown.slice(from, from + batchMax))
+    }
+    return new Map(words.map((word): [string, Stem] => [word, stems.get(`${language} ${word}`) ?? null]))
+  })
+
+  /** In which of the languages a word says nothing by itself. */
+  const stops = Effect.fnUntraced(function* (languages: ReadonlyArray<string>, words: ReadonlyArray<string>) {
+    if (stopLanguages.size > rememberedMax) stopLanguages.clear()
+    const unknown = words.filter((word) => !stopLanguages.has(word)).slice(0, batchMax)
+    if (unknown.length > 0) {
+      const rows = yield* sql`SELECT word, array(
+          SELECT language FROM unnest(${languages}::text[]) AS known (language)
+          WHERE ts_lexize((language || '_stem')::regdictionary, word) = '{}'
+        ) AS languages
+        FROM unnest(${unknown}::text[]) AS asked (word)`.pipe(
+        Effect.flatMap(Schema.decodeUnknownEffect(Marked))
+      )
+      for (const row of rows) stopLanguages.set(row.word, row.languages)
+    }
+    return new Map(words.map((word) => [word, stopLanguages.get(word) ?? []]))
+  })
+
+  return { of, stops }
+})
+
+const stemOf = ([first]: ReadonlyArray<string>): Stem => (first === undefined ? null : withoutAccents(first))
+
+export type Stems = Effect.Success<typeof makeStems>

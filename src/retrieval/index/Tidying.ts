@@ -1,0 +1,145 @@
+import { Cause, Duration, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { frequencyBits, lengthBits, positionBits } from "./Posting.ts"
+
+/** How often the indexes are looked through for what can be tidied away. */
+const everySeconds = 60
+/** Chunks of files that are gone, beside those that are there, from which on an index is tidied. */
+const goneShareMin = 0.2
+const goneChunksMin = 100
+/** Rows that one statement looks at, so that none takes long. */
+const rowsAtOnce = 1_000
+/** Indexes in one round; the others have theirs later. */
+const indexesAtOnce = 100
+
+const Ids = Schema.Array(Schema.Struct({ id: Schema.Int }))
+const Presents = Schema.Array(
+  Schema.Struct({ ranges: Schema.String, goneChunks: Schema.Int, goneTokens: Schema.Finite })
+)
+const Ends = Schema.Array(Schema.Struct({ term: Schema.String, base: Schema.Int }))
+
+interface Place {
+  readonly term: string
+  readonly base: number
+}
+
+/**
+ * Takes the postings of files that are gone out of the indexes. Nobody waits for it: a search leaves such postings out, they
+ * only make it count and look at more than there is. Each step is a transaction of its own, after which all is consistent.
+ */
+export const makeTidying = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ids = Effect.flatMap(Schema.decodeUnknownEffect(Ids))
+
+  const untidy = sql`SELECT id FROM retrieval_indexes CROSS JOIN LATERAL (
+      SELECT coalesce(sum(chunks), 0) AS chunks FROM retrieval_files WHERE index_id = id
+    ) AS files
+    WHERE retrieval_indexes.chunks - files.chunks >= greatest(${goneChunksMin}, ${goneShareMin}::float8 * files.chunks)
+    ORDER BY id LIMIT ${indexesAtOnce}`.pipe(ids)
+
+  /** Numbers of indexes that have postings but are no more, found by going from one number to the next. */
+  const orphaned = sql`WITH RECURSIVE known AS (
+      SELECT min(index_id) AS id FROM retrieval_postings
+      UNION ALL SELECT (SELECT min(index_id) FROM retrieval_postings WHERE index_id > known.id) FROM known
+      WHERE known.id IS NOT NULL
+    )
+    SELECT id FROM known WHERE id IS NOT NULL AND NOT EXISTS (SELECT FROM retrieval_indexes WHERE id = known.id)
+    LIMIT ${indexesAtOnce}`.pipe(ids)
+
+  const sweepStep = (indexId: number) =>
+    sql`DELETE FROM retrieval_postings WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM retrieval_postings WHERE index_id = ${indexId} LIMIT ${rowsAtOnce}
+      )) RETURNING 1`
+
+  const sweep = Effect.fnUntraced(function* (indexId: number) {
+    while ((yield* sweepStep(indexId)).length > 0) yield* Effect.yieldNow
+  })
+
+  /** Whether nobody writes to the index now, and nobody will before this transaction ends. */
+  const lock = (indexId: number) =>
+    Effect.map(
+      sql`SELECT FROM retrieval_indexes WHERE id = ${indexId} FOR UPDATE SKIP LOCKED`,
+      (rows) => rows.length > 0
+    )
+
+  /** The positions that are to stay, which are those of the files and all that are still to come; and what is to go. */
+  const present = (indexId: number) =>
+    sql`SELECT (files.ranges + int4multirange(int4range(next_position, NULL)))::text AS ranges,
+        retrieval_indexes.chunks - files.chunks AS gone_chunks,
+        (retrieval_indexes.tokens - files.tokens)::float8 AS gone_tokens
+      FROM retrieval_indexes CROSS JOIN LATERAL (
+        SELECT coalesce(sum(chunks), 0)::int AS chunks, coalesce(sum(tokens), 0) AS tokens,
+          coalesce(range_agg(int4range(base, base + chunks)), '{}'::int4multirange) AS ranges
+        FROM retrieval_files WHERE index_id = id
+      ) AS files
+      WHERE id = ${indexId}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Presents)),
+      Effect.map(([row]) => row)
+    )
+
+  /** Tidies the rows behind a place; the answer is the last one, or undefined when there are no more. */
+  const step = Effect.fnUntraced(function* (indexId: number, ranges: string, { base, term }: Place) {
+    if (!(yield* lock(indexId))) return { term, base }
+    const rows = yield* sql`WITH batch AS MATERIALIZED (
+        SELECT ctid AS place, term, base, postings FROM retrieval_postings
+        WHERE index_id = ${indexId} AND (term, base) > (${term}, ${base}::int) ORDER BY term, base LIMIT ${rowsAtOnce}
+      ), kept AS MATERIALIZED (
+        SELECT place, term, base, cardinality(postings) AS before, ARRAY(
+          SELECT packed FROM unnest(postings) WITH ORDINALITY AS posting (packed, rank)
+          WHERE ${ranges}::int4multirange @>
+            ((base >> ${positionBits} << ${positionBits}) | (packed >> ${frequencyBits + lengthBits}))
+          ORDER BY rank
+        ) AS postings
+        FROM batch
+      ), emptied AS (
+        DELETE FROM retrieval_postings WHERE ctid = ANY (ARRAY(SELECT place FROM kept WHERE postings = '{}'))
+      ), changed AS (
+        INSERT INTO retrieval_postings AS stored (index_id, term, base, postings)
+        SELECT ${indexId}, term, base, postings FROM kept
+        WHERE postings <> '{}' AND cardinality(postings) < before
+        ON CONFLICT (index_id, term, base) DO UPDATE SET postings = excluded.postings
+      )
+      SELECT term, base FROM batch ORDER BY term DESC, base DESC LIMIT 1`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Ends))
+    )
+    return rows[0]
+  }, sql.withTransaction)
+
+  const tidyIndex = Effect.fnUntraced(function* (indexId: number) {
+    const found = yield* present(indexId)
+    if (found === undefined) return
+    let place: Place | undefined = { term: "", base: -1 }
+    while (place !== undefined) {
+      const next: Place | undefined = yield* step(indexId, found.ranges, place)
+      // Somebody writes to the index, or it is gone: another time.
+      if (next?.term === place.term && next.base === place.base) return
+      place = next
+    }
+    yield* sql`UPDATE retrieval_indexes SET chunks = chunks - ${found.goneChunks},
+        tokens = tokens - ${found.goneTokens}::bigint, languages = ARRAY(
+          SELECT DISTINCT language FROM retrieval_files WHERE index_id = ${indexId} ORDER BY language
+        )
+      WHERE id = ${indexId}`
+  })
+
+  /** Does all there is to do now. */
+  const tidy = Effect.gen(function* () {
+    for (const { id } of yield* orphaned) yield* sweep(id)
+    for (const { id } of yield* untidy) yield* tidyIndex(id)
+  })
+
+  /** Tidies from time to time, for as long as the scope is open. */
+  const start = Effect.sleep(Duration.seconds(everySeconds)).pipe(
+    Effect.andThen(tidy),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.logWarning("The search index could not be tidied", cause)
+    ),
+    Effect.forever,
+    Effect.forkScoped,
+    Effect.asVoid
+  )
+
+  return { tidy, start }
+})

@@ -1,0 +1,171 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { FileId } from "../../domain/Ids.ts"
+import type { ProjectId } from "../../domain/Ids.ts"
+import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/Posting.ts"
+
+/** A term that is looked for. */
+export interface Weighted {
+  readonly term: string
+  readonly weight: number
+}
+
+/** How the length of a chunk tells on its score: what is added to a term's frequency, at once and for each term of the chunk. */
+export interface Saturation {
+  readonly base: number
+  readonly perToken: number
+}
+
+/** A chunk that was found. */
+export interface Candidate {
+  readonly position: number
+  readonly score: number
+}
+
+const Indexes = Schema.Array(
+  Schema.Struct({
+    id: Schema.Int,
+    chunks: Schema.Int,
+    tokens: Schema.Finite,
+    languages: Schema.Array(Schema.String)
+  })
+)
+const Frequencies = Schema.Array(Schema.Struct({ term: Schema.String, chunks: Schema.Int }))
+const Candidates = Schema.Array(Schema.Struct({ position: Schema.Int, score: Schema.Finite }))
+const Contributions = Schema.Array(
+  Schema.Struct({ term: Schema.String, position: Schema.Int, score: Schema.Finite })
+)
+const Places = Schema.Array(
+  Schema.Struct({
+    position: Schema.Int,
+    base: Schema.Int,
+    fileId: FileId,
+    filename: Schema.String,
+    start: Schema.Int,
+    end: Schema.Int,
+    page: Schema.NullOr(Schema.Int),
+    headings: Schema.Array(Schema.String)
+  })
+)
+/** Where a chunk stands; `base` is the row that holds its text. */
+export type Place = (typeof Places.Type)[number]
+
+const Passages = Schema.Array(Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: Schema.String }))
+export type Passage = (typeof Passages.Type)[number]
+
+const Terms = Schema.Array(Schema.Struct({ term: Schema.String }))
+const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
+
+const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
+
+/**
+ * Reads the tables of retrieval. Every statement looks terms and positions up one by one, by `LATERAL` with an `OFFSET` that
+ * the planner can't see through: it never has a choice, so that it needs no statistics to choose well.
+ */
+export const makeSearchTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const position = sql.literal(`((row.base >> 16 << 16) | (packed >> ${frequencyBits + lengthBits}))`)
+  const frequency = sql.literal(`((packed >> ${lengthBits}) & ${frequencyMax})`)
+  const length = sql.literal(`(packed & ${lengthMax})`)
+
+  const index = (projectId: ProjectId) =>
+    sql`SELECT id, chunks, tokens::float8 AS tokens, languages FROM retrieval_indexes
+      WHERE project_id = ${projectId}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Indexes)),
+      Effect.map(([row]) => row)
+    )
+
+  /** Of each term that the index has, the chunks that hold it. */
+  const frequencies = (indexId: number, terms: ReadonlyArray<string>) =>
+    sql`SELECT asked.term, rows.chunks FROM unnest(${terms}::text[]) AS asked (term)
+      CROSS JOIN LATERAL (
+        SELECT sum(cardinality(postings))::int AS chunks FROM retrieval_postings
+        WHERE index_id = ${indexId} AND term = asked.term OFFSET 0
+      ) AS rows
+      WHERE rows.chunks > 0`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Frequencies)))
+
+  const scores = (indexId: number, terms: ReadonlyArray<Weighted>, { base, perToken }: Saturation) =>
+    sql`SELECT asked.term, ${position} AS position,
+        asked.weight * ${frequency} / (${frequency} + ${base}::float8 + ${perToken}::float8 * ${length}) AS score
+      FROM unnest(${terms.map(({ term }) => term)}::text[], ${numbers(terms.map(({ weight }) => weight))}::float8[])
+        AS asked (term, weight)
+      CROSS JOIN LATERAL (
+        SELECT base, postings FROM retrieval_postings WHERE index_id = ${indexId} AND term = asked.term OFFSET 0
+      ) AS row
+      CROSS JOIN LATERAL unnest(row.postings) AS packed`
+
+  /** The chunks with the highest sums. */
+  const best = (indexId: number, terms: ReadonlyArray<Weighted>, saturation: Saturation, limit: number) =>
+    sql`SELECT position, sum(score) AS score FROM (${scores(indexId, terms, saturation)}) AS scored
+      GROUP BY position ORDER BY score DESC, position LIMIT ${limit}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Candidates))
+    )
+
+  /** What each of the terms adds to the score of each of the chunks. */
+  const contributions = (
+    indexId: number,
+    terms: ReadonlyArray<Weighted>,
+    saturation: Saturation,
+    positions: ReadonlyArray<number>
+  ) =>
+    sql`SELECT scored.term, scored.position, scored.score
+      FROM (${scores(indexId, terms, saturation)}) AS scored
+      JOIN unnest(${numbers(positions)}::int[]) AS asked (position) ON asked.position = scored.position`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Contributions))
+    )
+
+  /** Where the chunks stand, in the order asked for; those whose file is gone are left out. */
+  const places = (indexId: number, positions: ReadonlyArray<number>) =>
+    sql`SELECT asked.position, passage.base, file_id, files.filename,
+        passage.starts[at] AS start, passage.ends[at] AS "end",
+        CASE WHEN files.pages <> '{}' THEN
+          greatest(1, (SELECT count(*)::int FROM unnest(files.pages) AS page WHERE page <= passage.starts[at]))
+        END AS page,
+        passage.headings -> passage.outlines[at]::int AS headings
+      FROM unnest(${numbers(positions)}::int[]) WITH ORDINALITY AS asked (position, rank)
+      CROSS JOIN LATERAL (
+        SELECT * FROM retrieval_passages WHERE index_id = ${indexId} AND base <= asked.position
+        ORDER BY base DESC LIMIT 1
+      ) AS passage
+      CROSS JOIN LATERAL (SELECT asked.position - passage.base + 1 AS at) AS offsets
+      JOIN retrieval_files AS files USING (project_id, file_id)
+      WHERE at <= cardinality(passage.starts)
+      ORDER BY asked.rank`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Places)))
+
+  /** The texts of some rows of chunks. */
+  const passages = (indexId: number, bases: ReadonlyArray<number>) =>
+    sql`SELECT base, text_start, text FROM retrieval_passages
+      WHERE index_id = ${indexId} AND base = ANY (${numbers(bases)}::int[])`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Passages))
+    )
+
+  /** Terms of the index that begin alike and have a length in between. */
+  const neighbours = (
+    indexId: number,
+    like: { readonly prefix: string; readonly charactersMin: number; readonly charactersMax: number },
+    limit: number
+  ) =>
+    sql`SELECT DISTINCT term FROM (
+        SELECT term FROM retrieval_postings
+        WHERE index_id = ${indexId} AND term >= ${like.prefix} AND term < ${`${like.prefix}\u{10ffff}`}
+        ORDER BY term LIMIT ${limit}
+      ) AS near
+      WHERE char_length(term) BETWEEN ${like.charactersMin} AND ${like.charactersMax}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Terms)),
+      Effect.map((rows) => rows.map(({ term }) => term))
+    )
+
+  /** Whether the project has files, and whether some of them are still to be indexed. */
+  const corpus = (projectId: ProjectId) =>
+    sql`SELECT EXISTS (SELECT FROM project_files WHERE project_id = ${projectId}::uuid) AS files,
+        EXISTS (
+          SELECT FROM project_files WHERE project_id = ${projectId}::uuid AND status = 'pending'
+        ) AS pending`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Corpora)),
+      Effect.map(([row]) => row)
+    )
+
+  return { index, frequencies, best, contributions, places, passages, neighbours, corpus }
+})
+
+export type SearchTable = Effect.Success<typeof makeSearchTable>

@@ -1,0 +1,204 @@
+import { Effect } from "effect"
+import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
+import type { ProjectId } from "../../domain/Ids.ts"
+import type { Explained, Found, Hit, Query } from "../Retrieval.ts"
+import { aboveFloor, joinNeighbours, type Joined, type Scored, withoutRepetitions } from "./Passages.ts"
+import {
+  type Collection,
+  type FoundWord,
+  frequencyFactor,
+  queryTerms,
+  type QueryTerm,
+  saturationOf,
+  scoreMax
+} from "./Ranking.ts"
+import type { Candidate, Passage, SearchTable } from "./SearchTable.ts"
+import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
+
+/** Chunks of which every term's part is added up; among more of them, only those of the rarest terms. */
+const postingsMax = 20_000
+/** Chunks that are kept of them. */
+const candidatesMax = 500
+/** Words of a question that are corrected; and terms that are looked through for one. */
+const correctedWordsMax = 8
+const neighboursMax = 20_000
+/** Letters at the start of a word that are taken to be right, so that few terms need to be looked through. */
+const prefixCharacters = 1
+/** Chunks that are looked at for each hit that is wanted: some are joined, and some repeat others. */
+const chunksPerHit = 3
+/** Hits whose texts are read for each that is wanted. */
+const textsPerHit = 1.5
+
+interface Index extends Collection {
+  readonly id: number
+  readonly languages: ReadonlyArray<string>
+}
+
+interface Ranked {
+  readonly terms: ReadonlyArray<QueryTerm>
+  readonly hits: ReadonlyArray<{ readonly hit: Hit; readonly positions: ReadonlyArray<number> }>
+}
+
+const nothingRanked: Ranked = { terms: [], hits: [] }
+
+/** The search by words. */
+export const makeSearching = (analysis: Analysis, table: SearchTable) => {
+  /** A word that the index doesn't have, with the terms that it may have been meant for. */
+  const correct = Effect.fnUntraced(function* (index: Index, word: QueryWord) {
+    const forms = [...new Set([...word.terms, word.text])]
+    const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
+    const near = nearestOf(forms, yield* table.neighbours(index.id, like, neighboursMax))
+    if (near === null) return undefined
+    // Of terms that are as near, people mean the frequent ones.
+    const counted = yield* table.frequencies(index.id, near.terms)
+    const frequent = counted.toSorted((one, other) => other.chunks - one.chunks).slice(0, correctionsMax)
+    return { ...word, edits: near.edits, terms: frequent.map(({ term }) => term) }
+  })
+
+  /** The words with the terms that the index has of them, those that it hasn't at all corrected, and how many hold each. */
+  const lookUp = Effect.fnUntraced(function* (index: Index, words: ReadonlyArray<QueryWord>) {
+    const frequencies = new Map<string, number>()
+    const count = Effect.fnUntraced(function* (some: ReadonlyArray<QueryWord>) {
+      const terms = [...new Set(some.flatMap((word) => word.terms))]
+      for (const { chunks, term } of yield* table.frequencies(index.id, terms)) frequencies.set(term, chunks)
+    })
+    yield* count(words)
+    const isKnown = ({ terms }: QueryWord) => terms.some((term) => frequencies.has(term))
+    const unknown = words.filter((word) => !isKnown(word) && word.text.length >= correctedCharactersMin)
+    const corrected = yield* Effect.forEach(unknown.slice(0, correctedWordsMax), (word) =>
+      correct(index, word)
+    )
+    const found = corrected.filter((word) => word !== undefined)
+    if (found.length > 0) yield* count(found)
+    const known = words.filter(isKnown).map((word): FoundWord => ({ ...word, edits: 0 }))
+    return {
+      words: [...known, ...found],
+      frequencies,
+      unknownWords: words.length - known.length - found.length
+    }
+  })
+
+  /** The best chunks, best first: exactly in small collections, and in large ones nearly always. */
+  const candidatesOf = Effect.fnUntraced(function* (
+    index: Index,
+    terms: ReadonlyArray<QueryTerm>,
+    limit: number
+  ) {
+    const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
+    const saturation = saturationOf(index)
+    let postings = 0
+    const telling = terms.filter(({ chunks }) => (postings += chunks) <= postingsMax).length
+    const rare = weighted.slice(0, Math.max(telling, 1))
+    const common = weighted.slice(rare.length)
+    const best = yield* table.best(index.id, rare, saturation, limit)
+    if (common.length === 0) return best
+    const scores = new Map(best.map(({ position, score }) => [position, score]))
+    const positions = best.map(({ position }) => position)
+    for (const { position, score } of yield* table.contributions(index.id, common, saturation, positions)) {
+      scores.set(position, (scores.get(position) ?? 0) + score)
+    }
+    return [...scores]
+      .map(([position, score]): Candidate => ({ position, score }))
+      .toSorted((one, other) => other.score - one.score || one.position - other.position)
+  })
+
+  /** The best chunks that are still there. Chunks of files that are gone make room for others. */
+  const scoredOf = Effect.fnUntraced(function* (
+    index: Index,
+    terms: ReadonlyArray<QueryTerm>,
+    wanted: number
+  ) {
+    for (let limit = candidatesMax; ; limit *= 8) {
+      const candidates = yield* candidatesOf(index, terms, limit)
+      const scores = new Map(candidates.map(({ position, score }) => [position, score]))
+      for (let from = 0; from < candidates.length; from += wanted) {
+        const positions = candidates.slice(from, from + wanted).map(({ position }) => position)
+        const places = yield* table.places(index.id, positions)
+        if (places.length > 0) {
+          return places.map((place): Scored => ({ ...place, score: scores.get(place.position) ?? 0 }))
+        }
+      }
+      if (candidates.length < limit) return []
+    }
+  })
+
+  const ranked = Effect.fnUntraced(function* (index: Index, { limit, text }: Query) {
+    const asked = yield* analysis.query(text, index.languages)
+    if (asked.length === 0 || limit < 1) return nothingRanked
+    const { frequencies, unknownWords, words } = yield* lookUp(index, asked)
+    const terms = queryTerms(words, frequencies, index)
+    if (terms.length === 0) return nothingRanked
+    const scored = yield* scoredOf(index, terms, Math.ceil(limit * chunksPerHit))
+    const joined = joinNeighbours(aboveFloor(scored, scoreMax(terms, unknownWords, index))).slice(
+      0,
+      Math.ceil(limit * textsPerHit)
+    )
+    const bases = new Set(joined.flatMap(({ parts }) => parts.map(({ base }) => base)))
+    const passages = yield* table.passages(index.id, [...bases])
+    const hits = joined.map((one) => {
+      const hit = hitOf(one, passages)
+      return { hit, text: hit.text, positions: one.parts.map(({ position }) => position) }
+    })
+    return { terms, hits: withoutRepetitions(hits).slice(0, limit) }
+  })
+
+  const nothing = Effect.fnUntraced(function* (projectId: ProjectId) {
+    const { files, pending } = yield* table.corpus(projectId)
+    if (!files) return "no_files" as const
+    return pending ? ("still_indexing" as const) : ("no_match" as const)
+  })
+
+  const search = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
+    const index = yield* table.index(projectId)
+    const { hits } = index === undefined ? nothingRanked : yield* ranked(index, query)
+    const found: Found = {
+      hits: hits.map(({ hit }) => hit),
+      nothing: hits.length > 0 ? null : yield* nothing(projectId)
+    }
+    return found
+  })
+
+  const explain = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
+    const index = yield* table.index(projectId)
+    const { hits, terms } = index === undefined ? nothingRanked : yield* ranked(index, query)
+    const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
+    const parts =
+      index === undefined || hits.length === 0
+        ? []
+        : yield* table.contributions(
+            index.id,
+            weighted,
+            saturationOf(index),
+            hits.flatMap(({ positions }) => positions)
+          )
+    const explained: Explained = {
+      hits: hits.map(({ hit }) => hit),
+      nothing: hits.length > 0 ? null : yield* nothing(projectId),
+      chunks: index?.chunks ?? 0,
+      languages: index?.languages ?? [],
+      terms,
+      contributions: hits.map(({ positions }) =>
+        parts
+          .filter(({ position }) => positions.includes(position))
+          .map(({ score, term }) => ({ term, score }))
+          .toSorted((one, other) => other.score - one.score)
+      )
+    }
+    return explained
+  })
+
+  return { search, explain }
+}
+
+/** A passage from its parts, whose texts may stand in several rows. */
+const hitOf = ({ parts, score }: Joined, passages: ReadonlyArray<Passage>): Hit => {
+  const [{ fileId, filename, headings, page, start }] = parts
+  let text = ""
+  for (const part of parts) {
+    const passage = passages.find(({ base }) => base === part.base)
+    const from = start + text.length
+    if (passage !== undefined)
+      text += passage.text.slice(from - passage.textStart, part.end - passage.textStart)
+  }
+  return { fileId, filename, start, end: start + text.length, page, headings, text, score }
+}

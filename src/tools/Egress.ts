@@ -1,0 +1,194 @@
+import { Context, Duration, Effect, Layer, type Redacted, Schema } from "effect"
+import { AppConfig } from "../AppConfig.ts"
+import { type Hop, type HopFault, sendHop } from "./egress/Hop.ts"
+import { Network } from "./egress/Network.ts"
+import { makePolicy } from "./egress/Policy.ts"
+import { readWebAddress, type WebAddress } from "./egress/WebAddress.ts"
+
+/** Redirects that are followed; each leads to a request that is checked like the first. */
+export const redirectsMax = 5
+
+/** What a request to the web says besides its address. */
+export interface EgressOptions {
+  /** Sent on every hop. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent to the origin of the first address alone: a redirect to another one loses them. */
+  readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
+  /** Which media types are read, in lower case and without parameters, "" where none was said. Without it: all. */
+  readonly accepts?: (mediaType: string) => boolean
+  /** Of the body, as sent and as unpacked; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
+  readonly bytesMax?: number
+  /** For everything together: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
+  readonly seconds?: number
+  /**
+   * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply to its origin.
+   * Its addresses are checked like all others, and inside ones have to be in PARLEY_EGRESS_ALLOW, unless it is trusted too.
+   */
+  readonly isConfigured?: boolean
+  /**
+   * An origin that the operator wrote into the settings: inside addresses may be behind it, and behind no other that a redirect
+   * leads to. Never to be made from what a model or the web says.
+   */
+  readonly trustedOrigin?: string
+}
+
+/** What came back, whatever its status. */
+export interface EgressAnswer {
+  /** Where it came from, after all redirects; without a fragment. */
+  readonly url: string
+  readonly status: number
+  /** By names in lower case; of a header that came twice, the last. */
+  readonly headers: Readonly<Record<string, string>>
+  /** In lower case and without parameters; "" where none was said. */
+  readonly mediaType: string
+  /** As the answer names it, not checked; null where it doesn't. */
+  readonly charset: string | null
+  /** Unpacked. Empty unless the status is 200 to 299: other bodies are not read. */
+  readonly bytes: Uint8Array
+  /** The body is longer. */
+  readonly isCut: boolean
+}
+
+/** The address may not be asked, or nothing answers there: whoever gets the message can't tell one from the other. */
+export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
+  /** For the log; "" for an address that has none. */
+  host: Schema.String
+}) {
+  override get message(): string {
+    return "This address can't be reached from here."
+  }
+}
+
+/** The address was asked, and what came is no answer to go by. The message is for a model: it holds no words of the server. */
+export class EgressFailed extends Schema.TaggedError<EgressFailed>()("EgressFailed", {
+  reason: Schema.Literals(["url", "slow", "cut", "redirects", "media_type", "encoding"]),
+  host: Schema.String,
+  message: Schema.String
+}) {}
+
+/** The one way out to the web: public addresses only, without cookies and without anybody's credentials. */
+export class Egress extends Context.Service<
+  Egress,
+  {
+    readonly get: (
+      url: string,
+      options?: EgressOptions
+    ) => Effect.Effect<EgressAnswer, EgressRefused | EgressFailed>
+    /** Sends a JSON document. It isn't sent again anywhere else: a redirect is a failure. */
+    readonly postJson: (
+      url: string,
+      json: string,
+      options?: EgressOptions
+    ) => Effect.Effect<EgressAnswer, EgressRefused | EgressFailed>
+  }
+>()("parley/tools/Egress") {
+  static readonly layer: Layer.Layer<Egress, never, AppConfig | Network> = Layer.effect(
+    Egress,
+    Effect.gen(function* () {
+      const settings = (yield* AppConfig).tools
+      const network = yield* Network
+      const policy = makePolicy(settings)
+      if (settings.egressAllow.length > 0) {
+        yield* Effect.logWarning(
+          "PARLEY_EGRESS_ALLOW is set: every user can read what answers at these inside addresses."
+        ).pipe(Effect.annotateLogs({ addresses: settings.egressAllow.join(", ") }))
+      }
+
+      /** The addresses of a host, every one of which may be reached. */
+      const check = Effect.fnUntraced(function* (
+        address: WebAddress,
+        isConfigured: boolean,
+        mayBeInside: boolean
+      ) {
+        const { host } = address
+        if (!policy.admits(address, isConfigured)) return yield* new EgressRefused({ host })
+        const found = address.isLiteral ? [host] : yield* network.lookup(host)
+        const addresses = mayBeInside
+          ? found
+          : policy.reachable(address, found, yield* network.ownAddresses, isConfigured)
+        return addresses.length > 0 ? addresses : yield* new EgressRefused({ host })
+      })
+
+      const travel = Effect.fnUntraced(function* (trip: Trip, first: WebAddress, json: string | null) {
+        const { options } = trip
+        const bytesMax = options.bytesMax ?? settings.fetchBytesMax
+        let address = first
+        for (let redirects = 0; ; redirects++) {
+          trip.host = address.host
+          trip.isConnected = false
+          const isTrusted = address.url.origin === first.url.origin
+          const addresses = yield* check(
+            address,
+            isTrusted && options.isConfigured === true,
+            options.trustedOrigin === address.url.origin
+          )
+          const hop: Hop = { address, addresses, json, options, isTrusted, bytesMax }
+          const end = yield* sendHop(hop, yield* network.dial, () => {
+            trip.isConnected = true
+          }).pipe(Effect.mapError((fault) => failureOf(fault, trip.host)))
+          if (end.type === "answer") return end.answer
+          if (json !== null || redirects === redirectsMax) {
+            return yield* failed(
+              "redirects",
+              trip.host,
+              "The address redirects, more often than is followed."
+            )
+          }
+          const next = readWebAddress(end.location, address.url)
+          // What was asked for safely isn't sent in the clear.
+          const isDowngrade = address.url.protocol === "https:" && next?.url.protocol === "http:"
+          if (next === null || isDowngrade) return yield* new EgressRefused({ host: trip.host })
+          address = next
+        }
+      })
+
+      const request = Effect.fnUntraced(function* (url: string, json: string | null, options: EgressOptions) {
+        const first = readWebAddress(url)
+        if (first === null) {
+          const message =
+            "This is no address of the web: it has to be a whole one, with http:// or https:// in front."
+          return yield* failed("url", "", message)
+        }
+        const trip: Trip = { options, host: first.host, isConnected: false }
+        const seconds = options.seconds ?? settings.fetchSeconds
+        return yield* travel(trip, first, json).pipe(
+          Effect.timeoutOrElse({
+            duration: Duration.seconds(seconds),
+            orElse: (): Effect.Effect<never, EgressRefused | EgressFailed> =>
+              trip.isConnected
+                ? Effect.fail(failed("slow", trip.host, `The answer took longer than ${seconds} seconds.`))
+                : Effect.fail(new EgressRefused({ host: trip.host }))
+          })
+        )
+      })
+
+      return {
+        get: Effect.fn("Egress.get")((url, options = {}) => request(url, null, options)),
+        postJson: Effect.fn("Egress.postJson")((url, json, options = {}) => request(url, json, options))
+      }
+    })
+  )
+}
+
+/** A request with its redirects, as far as it has come. */
+interface Trip {
+  readonly options: EgressOptions
+  host: string
+  isConnected: boolean
+}
+
+const failed = (reason: EgressFailed["reason"], host: string, message: string): EgressFailed =>
+  new EgressFailed({ reason, host, message })
+
+const failureOf = (fault: HopFault, host: string): EgressRefused | EgressFailed => {
+  switch (fault) {
+    case "unreachable":
+      return new EgressRefused({ host })
+    case "cut":
+      return failed("cut", host, "The answer could not be read to its end.")
+    case "media_type":
+      return failed("media_type", host, "What is there isn't of a kind that can be read.")
+    case "encoding":
+      return failed("encoding", host, "The answer is packed in a way that can't be undone.")
+  }
+}

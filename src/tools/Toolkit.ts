@@ -1,0 +1,98 @@
+import { Context, Duration, Effect, Metric, Schema } from "effect"
+import { AppConfig } from "../AppConfig.ts"
+import type { ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import { type Tool, ToolFailed } from "./Tool.ts"
+
+/** Characters of a tool's answer; what is longer is cut, and says so. */
+const answerCharactersMax = 200_000
+/** Characters of what went wrong. */
+const messageCharactersMax = 1_000
+
+/** What became of a call. Exactly one of the two is null. */
+export interface ToolResult {
+  readonly output: string | null
+  readonly error: string | null
+}
+
+const calls = Metric.counter("parley_tool_calls", {
+  description: "Calls of tools, by tool and outcome",
+  incremental: true
+})
+
+/** The tools of this installation. */
+export class Toolkit extends Context.Service<
+  Toolkit,
+  {
+    /** What a model is offered. */
+    readonly offered: ReadonlyArray<ToolSpec>
+    /**
+     * Runs a call. A tool that isn't there, arguments that don't fit, a failure and a tool that is too slow are results too:
+     * they tell the model what was wrong.
+     */
+    readonly run: (call: ToolCall) => Effect.Effect<ToolResult>
+  }
+>()("parley/tools/Toolkit") {}
+
+/** A toolkit of those tools that the settings let in. */
+export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>) {
+  const { callSeconds, enabled } = (yield* AppConfig).tools
+  const byName = new Map<string, Tool>(
+    tools.filter(({ spec }) => enabled.includes(spec.name)).map((tool) => [tool.spec.name, tool])
+  )
+
+  const find = (name: string): Effect.Effect<Tool, ToolFailed> => {
+    const tool = byName.get(name)
+    if (tool !== undefined) return Effect.succeed(tool)
+    const names = [...byName.keys()].join(", ")
+    return Effect.fail(new ToolFailed({ message: `There is no such tool. The tools are: ${names}.` }))
+  }
+
+  const run = Effect.fn("Toolkit.run")(function* (call: ToolCall) {
+    const tool = byName.has(call.name) ? call.name : "unknown"
+    yield* Effect.annotateCurrentSpan("gen_ai.tool.name", tool)
+    const ended = (outcome: "completed" | "failed", host: string | undefined) =>
+      Metric.update(Metric.withAttributes(calls, { tool, outcome }), 1).pipe(
+        Effect.andThen(Effect.logInfo("A tool was called.")),
+        Effect.annotateLogs({ tool, outcome, ...(host === undefined ? {} : { host }) })
+      )
+    return yield* find(call.name).pipe(
+      Effect.flatMap(({ run }) => Effect.flatMap(argumentsOf(call), run)),
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(callSeconds),
+        orElse: () =>
+          Effect.fail(new ToolFailed({ message: `The tool did not answer within ${callSeconds} seconds.` }))
+      }),
+      Effect.catchDefect((defect: unknown) =>
+        Effect.andThen(
+          Effect.logError("A tool died.", defect),
+          Effect.fail(new ToolFailed({ message: "The tool failed." }))
+        )
+      ),
+      Effect.matchEffect({
+        onSuccess: ({ host, text }) => Effect.as(ended("completed", host), succeeded(text)),
+        onFailure: ({ host, message }) => Effect.as(ended("failed", host), failed(message))
+      })
+    )
+  })
+
+  return Toolkit.of({ offered: [...byName.values()].map(({ spec }) => spec), run })
+})
+
+const succeeded = (text: string): ToolResult => ({ output: bounded(text, answerCharactersMax), error: null })
+const failed = (message: string): ToolResult => ({
+  output: null,
+  error: bounded(message, messageCharactersMax)
+})
+
+const bounded = (text: string, charactersMax: number): string =>
+  text.length <= charactersMax
+    ? text
+    : `${text.slice(0, charactersMax).toWellFormed()}\n[… cut here: ${charactersMax} of ${text.length} characters are shown …]`
+
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+
+const argumentsOf = (call: ToolCall) =>
+  Effect.mapError(
+    parseJson(call.arguments),
+    () => new ToolFailed({ message: `The arguments of ${call.name} are not valid JSON.` })
+  )

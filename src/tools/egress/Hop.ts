@@ -1,0 +1,171 @@
+import type { Dispatcher } from "@effect/platform-node/Undici"
+import { Effect, Redacted } from "effect"
+import type { EgressAnswer, EgressOptions } from "../Egress.ts"
+import { type Dial, loadUndici } from "./Network.ts"
+import { encodingsOf, readUpTo, unpack } from "./Unpacking.ts"
+import type { WebAddress } from "./WebAddress.ts"
+
+/** Of all headers of an answer together. */
+const headerBytesMax = 16 * 1024
+
+/** So many addresses of a host are tried until one takes the connection. */
+const addressesTriedMax = 3
+
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** One request, to addresses that have been checked. */
+export interface Hop {
+  readonly address: WebAddress
+  readonly addresses: ReadonlyArray<string>
+  /** The JSON to be posted; null for a GET. */
+  readonly json: string | null
+  readonly options: EgressOptions
+  /** Whether it goes to the origin that the credentials are for. */
+  readonly isTrusted: boolean
+  readonly bytesMax: number
+}
+
+/** What a hop came to: an answer, or where to ask instead. */
+export type HopEnd =
+  | { readonly type: "answer"; readonly answer: EgressAnswer }
+  | { readonly type: "redirect"; readonly location: string }
+
+/** Why a hop came to nothing. */
+export type HopFault = "unreachable" | "cut" | "media_type" | "encoding"
+
+/**
+ * Sends one request on a connection of its own, which ends with it: nothing is kept that another request could meet.
+ * `connected` is told once there is a connection.
+ */
+export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Effect<HopEnd, HopFault> =>
+  Effect.flatMap(loadUndici, ({ Client }) => {
+    let isConnected = false
+    return Effect.acquireUseRelease(
+      Effect.sync(
+        () =>
+          new Client(hop.address.url.origin, {
+            allowH2: false,
+            pipelining: 1,
+            maxHeaderSize: headerBytesMax,
+            // The time of everything together is bounded.
+            headersTimeout: 0,
+            bodyTimeout: 0,
+            connect: pinned(hop, dial, () => {
+              isConnected = true
+              connected()
+            })
+          })
+      ),
+      (client) =>
+        Effect.tryPromise({
+          try: (signal) => exchange(hop, client, signal),
+          catch: (error): HopFault => {
+            if (error instanceof Unwanted) return error.fault
+            return isConnected ? "cut" : "unreachable"
+          }
+        }),
+      (client) => Effect.promise(() => client.destroy())
+    )
+  })
+
+/** Ends a hop whose answer is not read to its end. */
+class Unwanted extends Error {
+  readonly fault: HopFault
+  constructor(fault: HopFault) {
+    super(fault)
+    this.fault = fault
+  }
+}
+
+/** Connects to the checked addresses and to nothing else, whatever the host is called. The name is for TLS alone. */
+const pinned =
+  ({ address, addresses }: Hop, dial: Dial, connected: () => void): Dial =>
+  (options, callback) => {
+    const tried = addresses.slice(0, addressesTriedMax)
+    const isNamed = options.protocol === "https:" && !address.isLiteral
+    const attempt = (position: number): void => {
+      const to = tried[position]
+      if (to === undefined) return callback(new Error("No address takes the connection"), null)
+      const outcome: typeof callback = (error, socket) => {
+        if (error === null) {
+          connected()
+          callback(null, socket)
+        } else if (position + 1 < tried.length) attempt(position + 1)
+        else callback(error, null)
+      }
+      dial(
+        {
+          protocol: options.protocol,
+          port: options.port,
+          host: to,
+          hostname: to,
+          ...(isNamed ? { servername: address.host } : {})
+        },
+        outcome
+      )
+    }
+    attempt(0)
+  }
+
+const exchange = async (hop: Hop, client: Dispatcher, signal: AbortSignal): Promise<HopEnd> => {
+  const { address, bytesMax, json, options } = hop
+  const { body, headers, statusCode } = await client.request({
+    origin: address.url.origin,
+    path: address.url.pathname + address.url.search,
+    method: json === null ? "GET" : "POST",
+    headers: headersOf(hop),
+    body: json,
+    signal
+  })
+  // What isn't read below ends with the connection.
+  body.on("error", () => {})
+  const head = lastOfEach(headers)
+  const location = head["location"]
+  if (location !== undefined && redirectStatuses.has(statusCode)) {
+    // The client gives a character for each byte, where browsers read UTF-8.
+    return { type: "redirect", location: Buffer.from(location, "latin1").toString("utf8") }
+  }
+  const contentType = head["content-type"] ?? ""
+  const mediaType = /^\s*([\w.+-]+\/[\w.+-]+)/.exec(contentType)?.[1]?.toLowerCase() ?? ""
+  const answer = {
+    url: address.url.href,
+    status: statusCode,
+    headers: head,
+    mediaType,
+    charset: /;\s*charset\s*=\s*["']?([\w-]{1,40})/i.exec(contentType)?.[1] ?? null,
+    bytes: new Uint8Array(),
+    isCut: false
+  }
+  if (statusCode < 200 || statusCode > 299) return { type: "answer", answer }
+  if (options.accepts !== undefined && !options.accepts(mediaType)) throw new Unwanted("media_type")
+  const undo = encodingsOf(head["content-encoding"] ?? "")
+  if (undo === null) throw new Unwanted("encoding")
+  const packed = await readUpTo(body, bytesMax)
+  const read = await unpack(packed, undo, bytesMax).catch(() => {
+    throw new Unwanted("encoding")
+  })
+  return { type: "answer", answer: { ...answer, ...read } }
+}
+
+const headersOf = ({ isTrusted, json, options }: Hop): Record<string, string> => ({
+  "user-agent": "Mozilla/5.0 (compatible; Parley)",
+  accept: "*/*",
+  "accept-encoding": "gzip, deflate, br, zstd",
+  ...(json === null ? {} : { "content-type": "application/json" }),
+  ...options.headers,
+  ...(isTrusted
+    ? Object.fromEntries(
+        Object.entries(options.credentials ?? {}).map(([name, secret]) => [name, Redacted.value(secret)])
+      )
+    : {})
+})
+
+const lastOfEach = (
+  headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      const last = typeof value === "string" ? value : value?.at(-1)
+      return last === undefined ? [] : [[name, last]]
+    })
+  )

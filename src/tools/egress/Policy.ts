@@ -1,0 +1,57 @@
+import type { Settings } from "../../AppConfig.ts"
+import { canonicalAddress, isPublicAddress } from "./Address.ts"
+import { isInsideName, isUnder, type WebAddress } from "./WebAddress.ts"
+
+/** Where the web is. Other ports of a public host may be open to this machine alone. */
+const webPorts: ReadonlySet<number> = new Set([80, 443])
+
+/** What may be asked. */
+export interface Policy {
+  /** Whether to look further: before any name is looked up. `isConfigured` if it is the operator's own choice. */
+  readonly admits: (address: WebAddress, isConfigured: boolean) => boolean
+  /**
+   * The addresses to connect to, in the order in which to try them; empty unless every one that the name has may be reached.
+   * `own` are this machine's.
+   */
+  readonly reachable: (
+    address: WebAddress,
+    found: ReadonlyArray<string>,
+    own: ReadonlyArray<string>,
+    isConfigured: boolean
+  ) => ReadonlyArray<string>
+}
+
+export const makePolicy = (
+  settings: Pick<Settings["tools"], "webAllowHosts" | "webDenyHosts" | "egressAllow">
+): Policy => {
+  const inside = new Set(settings.egressAllow.map((address) => canonicalAddress(address) ?? address))
+  const isListed = (host: string): boolean =>
+    (settings.webAllowHosts.length === 0 || settings.webAllowHosts.some((name) => isUnder(host, name))) &&
+    !settings.webDenyHosts.some((name) => isUnder(host, name))
+
+  const admits: Policy["admits"] = ({ host, isLiteral, port }, isConfigured) => {
+    if (isConfigured) return true
+    if (!isListed(host)) return false
+    // Where nothing inside may be reached, its names needn't be looked up, nor other ports. Else the addresses decide.
+    if (inside.size > 0) return true
+    return webPorts.has(port) && (isLiteral || !isInsideName(host))
+  }
+
+  const reachable: Policy["reachable"] = ({ port }, found, own, isConfigured) => {
+    const addresses = found.map(canonicalAddress)
+    const mine = new Set(own.map(canonicalAddress))
+    const isReachable = (address: string | null): address is string => {
+      if (address === null) return false
+      if (inside.has(address)) return true
+      return isPublicAddress(address) && !mine.has(address) && (isConfigured || webPorts.has(port))
+    }
+    // IPv4 goes first: it is there nearly everywhere.
+    return addresses.every(isReachable)
+      ? [...new Set(addresses)].toSorted(
+          (one, other) => Number(one.includes(":")) - Number(other.includes(":"))
+        )
+      : []
+  }
+
+  return { admits, reachable }
+}

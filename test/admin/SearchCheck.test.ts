@@ -1,0 +1,35 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Redacted } from "effect"
+import { searchCheck } from "../../src/admin/SettingsChecks.ts"
+import type { Settings } from "../../src/AppConfig.ts"
+import { testConfig } from "../support/TestConfig.ts"
+
+const checkOf = (tools: Partial<Settings["tools"]>) => searchCheck(testConfig({ tools }).tools)
+
+describe("the check of the web search", () => {
+  it("says how to get it", () => {
+    const { detail, status } = checkOf({})
+    assert.strictEqual(status, "ok")
+    for (const name of ["PARLEY_SEARCH_PROVIDER", "PARLEY_SEARCH_URL", "PARLEY_SEARCH_API_KEY"]) {
+      assert.include(detail, name)
+    }
+  })
+
+  it("says who is asked, without the key", () => {
+    const { detail, status } = checkOf({
+      searchProvider: "searxng",
+      searchUrl: "http://127.0.0.1:8888/searx",
+      searchKey: Redacted.make("sesame-7")
+    })
+    assert.strictEqual(status, "ok")
+    assert.include(detail, "searxng at http://127.0.0.1:8888 is asked")
+    assert.notInclude(detail, "sesame")
+    assert.include(checkOf({ searchProvider: "brave" }).detail, "brave is asked")
+  })
+
+  it("warns of a provider that no tool asks", () => {
+    const { detail, status } = checkOf({ searchProvider: "brave", enabled: ["calculator"] })
+    assert.strictEqual(status, "warning")
+    assert.include(detail, "PARLEY_TOOLS")
+  })
+})

@@ -1,0 +1,53 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { StoredTurn } from "../../src/domain/Conversation.ts"
+import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
+import type { InputMessage } from "../../src/domain/Item.ts"
+import { searchQuery } from "../../src/responses/SearchQuery.ts"
+
+const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
+const user = (text: string): InputMessage => ({
+  id: ItemId.make(uuid),
+  type: "message",
+  role: "user",
+  content: [
+    { type: "input_text", text },
+    { type: "input_file", file_id: FileId.make(uuid) }
+  ]
+})
+const turn = (text: string): StoredTurn => ({
+  position: 0,
+  responseId: ResponseId.make(uuid),
+  input: [user(text)],
+  output: [],
+  promptTokens: 1
+})
+const before = [turn("How long is the warranty of the pump?"), turn("Who repairs it?")]
+
+describe("searchQuery", () => {
+  it.each([
+    "What does the warranty of the compressor cover?",
+    "notice period employees",
+    "Wie lange gilt die Garantie der Pumpe?",
+    "水泵的保修期是多久"
+  ])("is the message where that says enough: %s", (text) => {
+    assert.strictEqual(searchQuery([user(text)], before), text)
+  })
+
+  it.each(["And the second one?", "why?", "What about it?", "Und das andere?", "et celui-ci ?", "12?"])(
+    "leans on what was asked before where it doesn't: %s",
+    (text) => {
+      assert.strictEqual(
+        searchQuery([user(text)], before),
+        `How long is the warranty of the pump?\nWho repairs it?\n${text}`
+      )
+    }
+  )
+
+  it("is the message where nothing was said before", () => {
+    assert.strictEqual(searchQuery([user("why?")], []), "why?")
+  })
+
+  it("looks at no more of a message than it must", () => {
+    assert.isAtMost(searchQuery([user("word number ".repeat(10_000))], []).length, 2_000)
+  })
+})

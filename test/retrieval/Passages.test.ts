@@ -1,0 +1,92 @@
+import { assert, describe, it } from "@effect/vitest"
+import { FileId } from "../../src/domain/Ids.ts"
+import {
+  aboveFloor,
+  joinNeighbours,
+  type Scored,
+  withoutRepetitions
+} from "../../src/retrieval/search/Passages.ts"
+import { editsBetween, nearestOf } from "../../src/retrieval/search/Spelling.ts"
+
+const files = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"].map((id) =>
+  FileId.make(id)
+)
+
+const scored = (position: number, score: number, file = 0): Scored => ({
+  position,
+  score,
+  base: 0,
+  fileId: files[file]!,
+  filename: "file.md",
+  start: position * 100,
+  end: position * 100 + 120,
+  page: null,
+  headings: []
+})
+
+const positions = (list: ReturnType<typeof joinNeighbours>) =>
+  list.map(({ parts }) => parts.map(({ position }) => position))
+
+describe("Passages", () => {
+  it("joins neighbours that are nearly as good, in the order of the file", () => {
+    const list = joinNeighbours([scored(5, 10), scored(9, 9), scored(4, 8), scored(8, 2)])
+    assert.deepStrictEqual(positions(list), [[4, 5], [9], [8]])
+    assert.deepStrictEqual(
+      list.map(({ score }) => score),
+      [10, 9, 2]
+    )
+  })
+
+  it("joins nothing across files, and no more than two", () => {
+    assert.deepStrictEqual(positions(joinNeighbours([scored(5, 10), scored(6, 10, 1)])), [[5], [6]])
+    assert.deepStrictEqual(positions(joinNeighbours([scored(5, 10), scored(6, 10), scored(7, 10)])), [
+      [5, 6],
+      [7]
+    ])
+  })
+
+  it("leaves out what is far below the best, or no more than noise", () => {
+    const list = [scored(1, 10), scored(2, 5), scored(3, 0.9)]
+    assert.strictEqual(aboveFloor(list, 20).length, 2)
+    assert.strictEqual(aboveFloor(list, 80).length, 1)
+    assert.strictEqual(aboveFloor(list, 200).length, 0)
+    assert.deepStrictEqual(aboveFloor([], 0), [])
+  })
+
+  it("leaves out what says nearly the same as something better", () => {
+    const text = Array.from({ length: 40 }, (_, at) => `word${at}`).join(" ")
+    const kept = withoutRepetitions([
+      { text },
+      { text: `${text.toUpperCase()}!` },
+      { text: "something else" },
+      { text: "" }
+    ])
+    assert.deepStrictEqual(
+      kept.map((one) => one.text),
+      [text, "something else", ""]
+    )
+  })
+})
+
+describe("Spelling", () => {
+  it("counts letters put in, left out, exchanged and swapped", () => {
+    for (const word of ["pressure", "pressuree", "pressre", "prassure", "prsesure"]) {
+      assert.strictEqual(editsBetween("pressure", word, 2), word === "pressure" ? 0 : 1, word)
+    }
+    assert.strictEqual(editsBetween("pressure", "prassuer", 2), 2)
+    assert.strictEqual(editsBetween("pressure", "treasure", 1), 2)
+  })
+
+  it("takes the ending of a word that isn't known as one edit", () => {
+    assert.strictEqual(editsBetween("conduct", "conductino", 2), 1)
+    assert.strictEqual(editsBetween("con", "conductino", 2), 3)
+  })
+
+  it("finds the nearest terms, all of them as near", () => {
+    assert.deepStrictEqual(nearestOf(["theoy"], ["theorem", "theory", "they", "zebra"]), {
+      edits: 1,
+      terms: ["theory", "they"]
+    })
+    assert.isNull(nearestOf(["xylophone"], ["saxophone", "telephone"]))
+  })
+})

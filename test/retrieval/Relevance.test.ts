@@ -1,0 +1,61 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { addFile, search, searchLayer, someProject } from "./SearchFixture.ts"
+
+const read = (name: string): string =>
+  readFileSync(new URL(`collection/${name}.json`, import.meta.url), "utf8")
+
+const Documents = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ name: Schema.String, text: Schema.String }))
+)
+const Questions = Schema.fromJsonString(
+  Schema.Array(
+    Schema.Struct({
+      text: Schema.String,
+      /** How well each file answers, from 1 to 3. */
+      relevant: Schema.Record(Schema.String, Schema.Int)
+    })
+  )
+)
+
+/** What the search reaches is a little more: whoever makes it worse shall notice. */
+const ndcgMin = 0.96
+const firstIsBestMin = 0.9
+const depth = 10
+
+const gain = (grades: ReadonlyArray<number>): number =>
+  grades.slice(0, depth).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
+
+/** Normalized discounted cumulative gain: 1 when the files come in the order of how well they answer. */
+const ndcg = (found: ReadonlyArray<string>, relevant: Readonly<Record<string, number>>): number => {
+  const grades = Object.values(relevant).toSorted((one, other) => other - one)
+  return gain([...new Set(found)].map((name) => relevant[name] ?? 0)) / gain(grades)
+}
+
+const mean = (values: ReadonlyArray<number>): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length
+
+layer(searchLayer)("The search in a small collection", (it) => {
+  it.effect("finds what answers", () =>
+    Effect.gen(function* () {
+      const corpus = yield* someProject
+      for (const { name, text } of Schema.decodeSync(Documents)(read("documents")))
+        yield* addFile(corpus, text, name)
+      const weak: Array<string> = []
+      const values: Array<number> = []
+      let bestFirst = 0
+      const questions = Schema.decodeSync(Questions)(read("questions"))
+      for (const { relevant, text } of questions) {
+        const { hits } = yield* search(corpus, text)
+        const names = hits.map(({ filename }) => filename)
+        const value = ndcg(names, relevant)
+        values.push(value)
+        if (relevant[names[0] ?? ""] === Math.max(...Object.values(relevant))) bestFirst++
+        if (value < 1) weak.push(`${value.toFixed(2)} ${text}: ${names.slice(0, 3).join(", ")}`)
+      }
+      assert.isAtLeast(mean(values), ndcgMin, weak.join("\n"))
+      assert.isAtLeast(bestFirst / questions.length, firstIsBestMin, weak.join("\n"))
+    })
+  )
+})

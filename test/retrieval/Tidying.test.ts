@@ -1,0 +1,83 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeTidying } from "../../src/retrieval/index/Tidying.ts"
+import { addFile, explain, search, searchLayer, someProject } from "./SearchFixture.ts"
+
+const postingsOf = Effect.fnUntraced(function* (id: number) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ count: number }>`SELECT coalesce(sum(cardinality(postings)), 0)::int AS count
+    FROM retrieval_postings WHERE index_id = ${id}`
+  return row!.count
+})
+
+const indexOf = Effect.fnUntraced(function* (projectId: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{
+    id: number
+    chunks: number
+    tokens: number
+  }>`SELECT id, chunks, tokens::int AS tokens
+    FROM retrieval_indexes WHERE project_id = ${projectId}::uuid`
+  return row!
+})
+
+const sections = (word: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `## ${word} ${at}\n\n${`${word} common `.repeat(40)}`).join("\n\n")
+
+layer(searchLayer)("Tidying", (it) => {
+  it.effect("takes out what is gone, and leaves what is there", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { tidy } = yield* makeTidying
+      const corpus = yield* someProject
+      yield* addFile(corpus, sections("kept", 30), "kept.md")
+      const { id, ...before } = yield* indexOf(corpus.projectId)
+      const postings = yield* postingsOf(id)
+      const gone = yield* addFile(corpus, sections("gone", 150), "gone.md")
+      yield* sql`DELETE FROM files WHERE id = ${gone.fileId}::uuid`
+      const found = yield* search(corpus, "kept common")
+      yield* tidy
+      assert.deepStrictEqual(yield* indexOf(corpus.projectId), { id, ...before })
+      assert.strictEqual(yield* postingsOf(id), postings)
+      const after = yield* search(corpus, "kept common")
+      assert.deepStrictEqual(
+        after.hits.map(({ start }) => start).toSorted(),
+        found.hits.map(({ start }) => start).toSorted()
+      )
+      assert.deepStrictEqual((yield* explain(corpus, "gone")).terms, [])
+      // What comes afterwards is found as well.
+      yield* addFile(corpus, "A newcomer, common or not.", "new.md")
+      assert.lengthOf((yield* search(corpus, "newcomer")).hits, 1)
+    })
+  )
+
+  it.effect("leaves an index alone from which little is gone", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { tidy } = yield* makeTidying
+      const corpus = yield* someProject
+      yield* addFile(corpus, sections("kept", 60), "kept.md")
+      const gone = yield* addFile(corpus, sections("gone", 5), "gone.md")
+      const before = yield* indexOf(corpus.projectId)
+      yield* sql`DELETE FROM files WHERE id = ${gone.fileId}::uuid`
+      yield* tidy
+      assert.deepStrictEqual(yield* indexOf(corpus.projectId), before)
+    })
+  )
+
+  it.effect("sweeps what a deleted project leaves", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { tidy } = yield* makeTidying
+      const [one, other] = [yield* someProject, yield* someProject]
+      for (const corpus of [one, other]) yield* addFile(corpus, sections("word", 20))
+      const [gone, kept] = [yield* indexOf(one.projectId), yield* indexOf(other.projectId)]
+      const postings = yield* postingsOf(kept.id)
+      yield* sql`DELETE FROM projects WHERE id = ${one.projectId}::uuid`
+      yield* tidy
+      assert.strictEqual(yield* postingsOf(gone.id), 0)
+      assert.strictEqual(yield* postingsOf(kept.id), postings)
+    })
+  )
+})
