@@ -15,8 +15,10 @@ import {
 import type { Candidate, Passage, SearchTable } from "./SearchTable.ts"
 import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
 
-/** Chunks of which every term's part is added up; among more of them, only those of the rarest terms. */
+/** Chunks whose scores are added up, counted for each term; further terms only tell those apart that were found so far. */
 const postingsMax = 20_000
+/** The same, while there are fewer candidates than are kept. */
+const scarcePostingsMax = 100_000
 /** Chunks that are kept of them. */
 const candidatesMax = 500
 /** Words of a question that are corrected; and terms that are looked through for one. */
@@ -86,9 +88,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable) => {
   ) {
     const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
     const saturation = saturationOf(index)
-    let postings = 0
-    const telling = terms.filter(({ chunks }) => (postings += chunks) <= postingsMax).length
-    const rare = weighted.slice(0, Math.max(telling, 1))
+    const rare = weighted.slice(0, tellingTerms(terms))
     const common = weighted.slice(rare.length)
     const best = yield* table.best(index.id, rare, saturation, limit)
     if (common.length === 0) return best
@@ -188,6 +188,17 @@ export const makeSearching = (analysis: Analysis, table: SearchTable) => {
   })
 
   return { search, explain }
+}
+
+/** How many of the terms, of which the rarest come first, are added up for all chunks that hold them. */
+const tellingTerms = (terms: ReadonlyArray<QueryTerm>): number => {
+  let postings = 0
+  const rest = terms.findIndex(({ chunks }) => {
+    const max = postings < candidatesMax ? scarcePostingsMax : postingsMax
+    postings += chunks
+    return postings > max
+  })
+  return rest === -1 ? terms.length : Math.max(rest, 1)
 }
 
 /** A passage from its parts, whose texts may stand in several rows. */
