@@ -175,6 +175,16 @@ const searchProblems = ({ valueOf }: Given, found: ReadonlyArray<Found>): Readon
   return isMissing ? [{ name, seen, allowed, example: `${name}=${example}` }] : []
 }
 
+/** Every server of embeddings has other models. */
+const embeddingsProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
+  const { embeddingsModel, embeddingsUrl } = settingsTable.retrieval
+  const [url, model] = [valueOf(embeddingsUrl), valueOf(embeddingsModel)]
+  if (Option.getOrNull(url) === null || Option.isNone(model) || model.value !== null) return []
+  const { allowed, example, name } = embeddingsModel
+  const seen = `nothing, but ${embeddingsUrl.name} is set`
+  return [{ name, seen, allowed, example: `${name}=${example}` }]
+}
+
 interface ReadRow extends Struct.Lambda {
   <A>(setting: Setting<A>): A
   readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? A : never
@@ -195,6 +205,7 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
     models: Struct.map(settingsTable.models, read),
     conversations: Struct.map(settingsTable.conversations, read),
     tools: Struct.map(settingsTable.tools, read),
+    retrieval: Struct.map(settingsTable.retrieval, read),
     files: { ...files, s3: files.store === "s3" ? s3Of(Struct.map(settingsTable.s3, read)) : null }
   }
 }
@@ -229,6 +240,7 @@ export const readSettings = Effect.fnUntraced(function* (
     ...s3Problems(found),
     ...headersProblems(given),
     ...searchProblems(given, found),
+    ...embeddingsProblems(given),
     ...(yield* Effect.forEach(checks, (check) => check(given))).flat()
   ]
   if (first === undefined) return assemble(found)

@@ -90,4 +90,13 @@ export interface Settings {
     /** Inside addresses that may be reached all the same. */
     readonly egressAllow: ReadonlyArray<string>
   }
+  readonly retrieval: {
+    /** Null: the search goes by words alone. */
+    readonly embeddingsUrl: string | null
+    readonly embeddingsKey: Redacted.Redacted | null
+    /** Never null where there is a URL. */
+    readonly embeddingsModel: string | null
+    /** For one request in the background. */
+    readonly embeddingsSeconds: number
+  }
 }

@@ -334,5 +334,29 @@ export const settingsTable = {
       description:
         "Inside addresses that the tools may reach all the same; a danger, for every user can read what is there"
     })
+  },
+  retrieval: {
+    embeddingsUrl: Setting.optional(Setting.httpUrl, {
+      name: "PARLEY_EMBEDDINGS_URL",
+      example: "http://127.0.0.1:8001/v1",
+      description:
+        "A server that speaks OpenAI Embeddings, for a search in projects that also goes by meaning; without it, by words alone"
+    }),
+    embeddingsKey: Setting.secret(Setting.visibleText(1, 4_096), {
+      name: "PARLEY_EMBEDDINGS_API_KEY",
+      example: "sk-YOUR_KEY",
+      description: "The key that the server at PARLEY_EMBEDDINGS_URL wants"
+    }),
+    embeddingsModel: Setting.optional(Setting.visibleText(1, 200), {
+      name: "PARLEY_EMBEDDINGS_MODEL",
+      example: "text-embedding-3-small",
+      description:
+        "The model to use at PARLEY_EMBEDDINGS_URL, which needs one; with another one, all passages are embedded again"
+    }),
+    embeddingsSeconds: Setting.withDefault(Setting.wholeNumber(1, 600), {
+      name: "PARLEY_EMBEDDINGS_SECONDS",
+      default: "30",
+      description: "Longest wait for the embeddings of some passages, in the background"
+    })
   }
 }

@@ -97,7 +97,10 @@ describe("settings that are given", () => {
         PARLEY_FETCH_BYTES_MAX: "2048",
         PARLEY_WEB_ALLOW_HOSTS: "example.com,example.org",
         PARLEY_WEB_DENY_HOSTS: "example.net",
-        PARLEY_EGRESS_ALLOW: "127.0.0.2"
+        PARLEY_EGRESS_ALLOW: "127.0.0.2",
+        PARLEY_EMBEDDINGS_URL: "http://127.0.0.1:8001/v1",
+        PARLEY_EMBEDDINGS_API_KEY: "shh",
+        PARLEY_EMBEDDINGS_MODEL: "some-embedder"
       }
       const env = { ...Object.fromEntries(texts), ...given }
       const described = describeSettings(yield* settingsOf(env))
@@ -279,6 +282,17 @@ describe("problems", () => {
       const whole = { ...given, PARLEY_S3_ENDPOINT: "http://127.0.0.1:9000", PARLEY_S3_ACCESS_KEY_ID: "me" }
       assert.strictEqual((yield* settingsOf(whole)).files.s3?.bucket, "files")
       assert.isNull((yield* settingsOf({ ...whole, PARLEY_FILES_STORE: "postgres" })).files.s3)
+    })
+  )
+
+  it.effect("include embeddings without a model", () =>
+    Effect.gen(function* () {
+      const given = { PARLEY_EMBEDDINGS_URL: "http://127.0.0.1:8001/v1" }
+      assert.deepStrictEqual(yield* namesOf(given), ["PARLEY_EMBEDDINGS_MODEL"])
+      const { retrieval } = yield* settingsOf({ ...given, PARLEY_EMBEDDINGS_MODEL: "some-embedder" })
+      assert.strictEqual(retrieval.embeddingsModel, "some-embedder")
+      // A model alone is none that could be asked.
+      assert.isNull((yield* settingsOf({ PARLEY_EMBEDDINGS_MODEL: "m" })).retrieval.embeddingsUrl)
     })
   )
 

@@ -96,6 +96,11 @@ describe("confined modules", () => {
     ],
     ['import { NodeHttpServer } from "@effect/platform-node"', "src/http/Server.ts", "src/models/Router.ts"],
     ['import { Undici } from "@effect/platform-node"', "src/models/Upstream.ts", "src/http/Server.ts"],
+    [
+      'import { Undici } from "@effect/platform-node"',
+      "src/retrieval/vectors/Embeddings.ts",
+      "src/retrieval/Retrieval.ts"
+    ],
     ['import { SqlClient } from "effect/sql"', "src/usage/Usage.ts", "src/responses/Responses.ts"],
     ['import { PgClient } from "@effect/sql-pg"', "src/sql/Database.ts", "src/http/Server.ts"],
     ['import { join } from "node:path"', "src/AppConfig.ts", "src/responses/Responses.ts"],

@@ -48,6 +48,9 @@ const isCommandLine = (path: string): boolean =>
 const isEgress = (path: string): boolean =>
   path === "src/tools/Egress.ts" || path.startsWith("src/tools/egress/")
 
+/** Where the server of embeddings is asked. */
+const isVectors = (path: string): boolean => path.startsWith("src/retrieval/vectors/")
+
 const isIn =
   (...rooms: ReadonlyArray<string>) =>
   (path: string): boolean =>
@@ -71,13 +74,13 @@ const confined: ReadonlyArray<{
   },
   {
     name: /^effect\/http(#|\/)(HttpClient|FetchHttpClient)/,
-    isAllowed: (path) => isIn("models")(path) || isEgress(path) || isCommandLine(path),
-    where: "models, tools/egress and the command line"
+    isAllowed: (path) => isIn("models")(path) || isVectors(path) || isEgress(path) || isCommandLine(path),
+    where: "models, retrieval/vectors, tools/egress and the command line"
   },
   {
     name: /^@effect\/platform-node(#|\/)(NodeHttpClient|Undici)/,
-    isAllowed: (path) => isIn("models")(path) || isEgress(path) || isCommandLine(path),
-    where: "models, tools/egress and the command line"
+    isAllowed: (path) => isIn("models")(path) || isVectors(path) || isEgress(path) || isCommandLine(path),
+    where: "models, retrieval/vectors, tools/egress and the command line"
   },
   {
     name: /^@effect\/platform-node(#|\/)NodeHttpServer/,

@@ -1,11 +1,12 @@
 import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { AppConfig, readSettings } from "../../src/AppConfig.ts"
 import { FileId, ProjectId, UserId } from "../../src/domain/Ids.ts"
 import { proveMembership } from "../../src/domain/Project.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
@@ -133,7 +134,13 @@ const program = Effect.gen(function* () {
     connectSeconds: 10,
     statementSeconds: 60
   })
-  yield* bench.pipe(Effect.provide(Layer.provideMerge(Retrieval.layer, database)))
+  // The defaults: what the environment says is not measured.
+  const settings = Layer.effect(AppConfig, readSettings([])).pipe(
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: {} })))
+  )
+  yield* bench.pipe(
+    Effect.provide(Retrieval.layer.pipe(Layer.provide(settings), Layer.provideMerge(database)))
+  )
 }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
 
 await Effect.runPromise(program)

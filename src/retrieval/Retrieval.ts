@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import { AppConfig } from "../AppConfig.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
@@ -9,6 +10,10 @@ import { makeIndexTable } from "./index/IndexTable.ts"
 import { makeTidying } from "./index/Tidying.ts"
 import { makeSearching } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
+import { startEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
+import { makeEmbeddings } from "./vectors/Embeddings.ts"
+import { makeSemantic } from "./vectors/Semantic.ts"
+import { makeVectorTable } from "./vectors/VectorTable.ts"
 
 /** A file's text on its way into a project's index. */
 export interface IndexedFile {
@@ -98,13 +103,17 @@ export class Retrieval extends Context.Service<
     readonly version: string
   }
 >()("parley/retrieval/Retrieval") {
-  static readonly layer: Layer.Layer<Retrieval, never, SqlClient.SqlClient> = Layer.effect(
+  static readonly layer: Layer.Layer<Retrieval, never, AppConfig | SqlClient.SqlClient> = Layer.effect(
     Retrieval,
     Effect.gen(function* () {
       const analysis = yield* makeAnalysis
       const table = yield* makeIndexTable
       yield* (yield* makeTidying).start
-      const searching = makeSearching(analysis, yield* makeSearchTable)
+      const embeddings = yield* makeEmbeddings((yield* AppConfig).retrieval)
+      const vectors = yield* makeVectorTable
+      const semantic = embeddings === null ? null : makeSemantic(embeddings, vectors)
+      const jobs = embeddings === null ? null : yield* startEmbeddingJobs(embeddings, vectors)
+      const searching = makeSearching(analysis, yield* makeSearchTable, semantic)
 
       const index = Effect.fn("Retrieval.index")(function* (projectId: ProjectId, file: IndexedFile) {
         const { fileId, filename, pages } = file
@@ -112,9 +121,16 @@ export class Retrieval extends Context.Service<
         const language = yield* analysis.language(text)
         const title = filename.replace(extension, "")
         const analysed = yield* analysis.chunks(text, { language, title })
-        return {
-          chunks: yield* table.replace(projectId, { fileId, filename, text, pages, language, ...analysed })
-        }
+        const chunks = yield* table.replace(projectId, {
+          fileId,
+          filename,
+          text,
+          pages,
+          language,
+          ...analysed
+        })
+        if (jobs !== null) yield* jobs.wake
+        return { chunks }
       }, orUnavailable)
 
       const forget = Effect.fn("Retrieval.forget")(

@@ -1,11 +1,16 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { AppConfig } from "../../src/AppConfig.ts"
 import { Policy } from "../../src/auth/Policy.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { addFile, indexFile, search, someProject } from "./SearchFixture.ts"
 
-const failing = Layer.merge(Retrieval.layer, Policy.layer).pipe(Layer.provideMerge(TestDatabase.layerFailing))
+const failing = Layer.merge(Retrieval.layer, Policy.layer).pipe(
+  Layer.provide(Layer.succeed(AppConfig, testConfig())),
+  Layer.provideMerge(TestDatabase.layerFailing)
+)
 
 /** More than an indexing takes. */
 const statementsMax = 60

@@ -1,14 +1,17 @@
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
+import { AppConfig } from "../../src/AppConfig.ts"
 import { Policy } from "../../src/auth/Policy.ts"
 import { ProjectId, type UserId } from "../../src/domain/Ids.ts"
 import { type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { someFile, someOrganization } from "./fixtures.ts"
 
 /** The search itself, over a database of the test file's own. */
 export const searchLayer = Layer.merge(Retrieval.layer, Policy.layer).pipe(
+  Layer.provide(Layer.succeed(AppConfig, testConfig())),
   Layer.provideMerge(TestDatabase.layer)
 )
 

@@ -78,5 +78,12 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     webDenyHosts: [],
     egressAllow: [],
     ...overrides.tools
+  },
+  retrieval: {
+    embeddingsUrl: null,
+    embeddingsKey: null,
+    embeddingsModel: null,
+    embeddingsSeconds: 30,
+    ...overrides.retrieval
   }
 })

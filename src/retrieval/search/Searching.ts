@@ -2,6 +2,9 @@ import { Effect } from "effect"
 import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
 import type { ProjectId } from "../../domain/Ids.ts"
 import type { Explained, Found, Hit, Query } from "../Retrieval.ts"
+import { fuse } from "../vectors/Fusion.ts"
+import { comparedMax, type Semantic } from "../vectors/Semantic.ts"
+import type { Vector } from "../vectors/Vector.ts"
 import { aboveFloor, joinNeighbours, type Joined, type Scored, withoutRepetitions } from "./Passages.ts"
 import {
   type Collection,
@@ -12,7 +15,7 @@ import {
   saturationOf,
   scoreMax
 } from "./Ranking.ts"
-import type { Candidate, Passage, SearchTable } from "./SearchTable.ts"
+import type { Candidate, Passage, Place, SearchTable } from "./SearchTable.ts"
 import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
 
 /** Chunks whose scores are added up, counted for each term; further terms only tell those apart that were found so far. */
@@ -36,6 +39,12 @@ interface Index extends Collection {
   readonly languages: ReadonlyArray<string>
 }
 
+interface ByWords {
+  readonly scored: ReadonlyArray<Scored>
+  /** The first of them. */
+  readonly telling: ReadonlyArray<Scored>
+}
+
 interface Ranked {
   readonly terms: ReadonlyArray<QueryTerm>
   readonly hits: ReadonlyArray<{ readonly hit: Hit; readonly positions: ReadonlyArray<number> }>
@@ -43,8 +52,8 @@ interface Ranked {
 
 const nothingRanked: Ranked = { terms: [], hits: [] }
 
-/** The search by words. */
-export const makeSearching = (analysis: Analysis, table: SearchTable) => {
+/** The search by words; and by meaning, unless `semantic` is null. */
+export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: Semantic | null) => {
   /** A word that the index doesn't have, with the terms that it may have been meant for. */
   const correct = Effect.fnUntraced(function* (index: Index, word: QueryWord) {
     const forms = [...new Set([...word.terms, word.text])]
@@ -122,17 +131,55 @@ export const makeSearching = (analysis: Analysis, table: SearchTable) => {
     }
   })
 
-  const ranked = Effect.fnUntraced(function* (index: Index, { limit, text }: Query) {
-    const asked = yield* analysis.query(text, index.languages)
-    if (asked.length === 0 || limit < 1) return nothingRanked
+  /** The best chunks by words, best first; of them, `telling` have enough of the words. */
+  const byWords = Effect.fnUntraced(function* (
+    index: Index,
+    asked: ReadonlyArray<QueryWord>,
+    wanted: number
+  ) {
     const { frequencies, unknownWords, words } = yield* lookUp(index, asked)
     const terms = queryTerms(words, frequencies, index)
-    if (terms.length === 0) return nothingRanked
-    const scored = yield* scoredOf(index, terms, Math.ceil(limit * chunksPerHit))
-    const joined = joinNeighbours(aboveFloor(scored, scoreMax(terms, unknownWords, index))).slice(
-      0,
-      Math.ceil(limit * textsPerHit)
+    const scored = terms.length === 0 ? [] : yield* scoredOf(index, terms, wanted)
+    return { terms, scored, telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)) }
+  })
+
+  /** The chunks in the order of words and of meaning together, and with those that only mean what is asked for. */
+  const withMeaning = Effect.fnUntraced(function* (
+    index: Index,
+    { scored, telling }: ByWords,
+    { compare }: Semantic,
+    vector: Vector
+  ) {
+    const lexical = telling.map(({ position }) => position)
+    const others = scored.slice(telling.length).map(({ position }) => position)
+    const cosines = yield* compare(index, lexical, others, vector)
+    if (cosines.size === 0) return telling
+    const known = new Map<number, Place>(scored.map((one) => [one.position, one]))
+    const unknown = [...cosines.keys()].filter((position) => !known.has(position))
+    for (const place of yield* table.places(index.id, unknown)) known.set(place.position, place)
+    return fuse(lexical, cosines).flatMap(({ position, score }): ReadonlyArray<Scored> => {
+      const place = known.get(position)
+      return place === undefined ? [] : [{ ...place, score }]
+    })
+  })
+
+  const ranked = Effect.fnUntraced(function* (index: Index, { limit, text }: Query) {
+    const asked = yield* analysis.query(text, index.languages)
+    if (asked.length === 0 || limit < 1 || index.chunks === 0) return nothingRanked
+    const wanted = Math.ceil(limit * chunksPerHit)
+    const [found, vector] = yield* Effect.all(
+      [
+        byWords(index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
+        semantic === null ? Effect.succeed(null) : semantic.question(text)
+      ],
+      { concurrency: 2 }
     )
+    const { terms } = found
+    const best =
+      semantic === null || vector === null
+        ? found.telling
+        : yield* withMeaning(index, found, semantic, vector)
+    const joined = joinNeighbours(best.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
     const bases = new Set(joined.flatMap(({ parts }) => parts.map(({ base }) => base)))
     const passages = yield* table.passages(index.id, [...bases])
     const hits = joined.map((one) => {

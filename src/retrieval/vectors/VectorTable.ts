@@ -1,0 +1,157 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { FileId, ProjectId } from "../../domain/Ids.ts"
+import { bytesOf, bytesPerNumber, signsOf, type Vector, vectorsOf } from "./Vector.ts"
+
+/** How long a process has a file for itself, counted from its latest sign of life. */
+const leaseSeconds = 180
+/** How long a file rests after the first attempt that broke off, which doubles with each, and at most. */
+const restSeconds = 5
+const restSecondsMax = 3_600
+/** Rows of passages that are read at once, each of some chunks. */
+const passagesAtOnce = 4
+
+const Claims = Schema.Array(
+  Schema.Struct({ projectId: ProjectId, fileId: FileId, indexId: Schema.Int, base: Schema.Int })
+)
+/** A file that this process is embedding; `base` tells it from the same file indexed again. */
+export type Claim = (typeof Claims.Type)[number]
+
+const Passages = Schema.Array(
+  Schema.Struct({
+    base: Schema.Int,
+    starts: Schema.Array(Schema.Int),
+    ends: Schema.Array(Schema.Int),
+    outlines: Schema.Array(Schema.Int),
+    headings: Schema.Array(Schema.Array(Schema.String)),
+    textStart: Schema.Int,
+    text: Schema.String
+  })
+)
+/** Chunks that follow each other, with their text. */
+export type StoredPassage = (typeof Passages.Type)[number]
+
+export interface Embedded {
+  readonly position: number
+  /** Of the row that holds the chunk. */
+  readonly base: number
+  readonly vector: Vector
+}
+
+const Positions = Schema.Array(Schema.Struct({ position: Schema.Int }))
+const Packed = Schema.Array(
+  Schema.Struct({ positions: Schema.Array(Schema.Int), vectors: Schema.Uint8Array })
+)
+
+const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
+
+/** The table `retrieval_embeddings`, and which files still have to be embedded. */
+export const makeVectorTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const isClaimed = ({ base, fileId, projectId }: Claim) =>
+    sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid AND base = ${base}`
+
+  /** A file that the model hasn't embedded yet, for this process alone; those that have waited the longest come first. */
+  const claim = (model: string) =>
+    sql`UPDATE retrieval_files SET embedding_until = now() + ${`${leaseSeconds} seconds`}::interval
+      WHERE (project_id, file_id) = (
+        SELECT project_id, file_id FROM retrieval_files
+        WHERE embedded_by IS DISTINCT FROM ${model} AND (embedding_until IS NULL OR embedding_until < now())
+        ORDER BY embedding_until NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+      )
+      RETURNING project_id, file_id, index_id, base`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Claims)),
+      Effect.map(([row]) => row)
+    )
+
+  const renew = (claim: Claim) =>
+    sql`UPDATE retrieval_files SET embedding_until = now() + ${`${leaseSeconds} seconds`}::interval
+      WHERE ${isClaimed(claim)}`
+
+  /** Gives the file to whoever wants it, as when a process ends. */
+  const release = (claim: Claim) =>
+    sql`UPDATE retrieval_files SET embedding_until = NULL WHERE ${isClaimed(claim)}`
+
+  /** Lets the file rest after an attempt that broke off. */
+  const postpone = (claim: Claim) =>
+    sql`UPDATE retrieval_files SET embedding_attempts = least(embedding_attempts + 1, 20), embedding_until = now() +
+        least(${restSeconds} * 2 ^ least(embedding_attempts, 20), ${restSecondsMax}) * interval '1 second'
+      WHERE ${isClaimed(claim)}`
+
+  /** Some passages of the file that the model hasn't embedded; none when the file is gone or was indexed again. */
+  const missing = (claim: Claim, model: string) =>
+    sql`SELECT base, starts, ends, outlines, headings, text_start, text FROM retrieval_passages AS passage
+      WHERE project_id = ${claim.projectId}::uuid AND file_id = ${claim.fileId}::uuid
+        AND EXISTS (SELECT FROM retrieval_files WHERE ${isClaimed(claim)}) AND (
+          SELECT count(*) FROM retrieval_embeddings AS known
+          WHERE known.index_id = passage.index_id AND known.base = passage.base AND known.model = ${model}
+        ) < cardinality(starts)
+      ORDER BY base LIMIT ${passagesAtOnce}`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Passages)))
+
+  /** Keeps vectors of one dimension; drops them when the file is gone or was indexed again. */
+  const keep = (claim: Claim, model: string, rows: ReadonlyArray<Embedded>) => {
+    const vectors = rows.map(({ vector }) => vector)
+    const size = (vectors[0]?.length ?? 0) * bytesPerNumber
+    // Whoever takes the passages away has the file locked first, so that they stay until this is done.
+    return sql`WITH present AS MATERIALIZED (
+        SELECT 1 FROM retrieval_files WHERE ${isClaimed(claim)} FOR KEY SHARE
+      )
+      INSERT INTO retrieval_embeddings (index_id, position, model, base, signs, vector)
+      SELECT ${claim.indexId}, position, ${model}, base, signs::varbit,
+        substring(${bytesOf(vectors)}::bytea FROM ((rank - 1) * ${size})::int + 1 FOR ${size})
+      FROM present CROSS JOIN unnest(${numbers(rows.map(({ position }) => position))}::int[],
+        ${numbers(rows.map(({ base }) => base))}::int[], ${vectors.map(signsOf)}::text[])
+        WITH ORDINALITY AS row (position, base, signs, rank)
+      ON CONFLICT (index_id, position, model) DO UPDATE SET signs = excluded.signs, vector = excluded.vector`
+  }
+
+  /** Writes down that the file is embedded wholly, and drops what other models said of it. */
+  const finish = (claim: Claim, model: string) =>
+    sql.withTransaction(
+      Effect.gen(function* () {
+        const rows = yield* sql`UPDATE retrieval_files
+          SET embedded_by = ${model}, embedding_until = NULL, embedding_attempts = 0
+          WHERE ${isClaimed(claim)} RETURNING 1`
+        if (rows.length === 0) return
+        yield* sql`DELETE FROM retrieval_embeddings AS known USING retrieval_passages AS passage
+          WHERE passage.project_id = ${claim.projectId}::uuid AND passage.file_id = ${claim.fileId}::uuid
+            AND known.index_id = passage.index_id AND known.base = passage.base AND known.model <> ${model}`
+      })
+    )
+
+  /** The chunks whose vectors agree with `vector` in the most signs. */
+  const nearest = (indexId: number, model: string, vector: Vector, limit: number) =>
+    sql`SELECT position FROM (
+        SELECT position, CASE WHEN length(signs) = ${vector.length}
+          THEN bit_count(signs # ${signsOf(vector)}::text::varbit) END AS differing
+        FROM retrieval_embeddings WHERE index_id = ${indexId} AND model = ${model}
+      ) AS near
+      WHERE differing IS NOT NULL ORDER BY differing, position LIMIT ${limit}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Positions)),
+      Effect.map((rows) => rows.map(({ position }) => position))
+    )
+
+  /** The vectors of some chunks, as far as they have one of that dimension. */
+  const vectors = (indexId: number, model: string, positions: ReadonlyArray<number>, dimension: number) =>
+    sql`SELECT coalesce(array_agg(position ORDER BY position), '{}') AS positions,
+        coalesce(string_agg(vector, ''::bytea ORDER BY position), ''::bytea) AS vectors
+      FROM retrieval_embeddings
+      WHERE index_id = ${indexId} AND position = ANY (${numbers(positions)}::int[]) AND model = ${model}
+        AND octet_length(vector) = ${dimension * bytesPerNumber}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Packed)),
+      Effect.map((rows) =>
+        rows.flatMap((row) => {
+          const found = vectorsOf(row.vectors, dimension)
+          return row.positions.flatMap((position, at) => {
+            const vector = found[at]
+            return vector === undefined ? [] : [{ position, vector }]
+          })
+        })
+      )
+    )
+
+  return { claim, renew, release, postpone, missing, keep, finish, nearest, vectors }
+})
+
+export type VectorTable = Effect.Success<typeof makeVectorTable>

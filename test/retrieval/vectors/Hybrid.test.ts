@@ -1,0 +1,273 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Logger, Redacted, References } from "effect"
+import { SqlClient } from "effect/sql"
+import { AppConfig } from "../../../src/AppConfig.ts"
+import { Policy } from "../../../src/auth/Policy.ts"
+import { Retrieval } from "../../../src/retrieval/Retrieval.ts"
+import { testConfig } from "../../support/TestConfig.ts"
+import { TestDatabase } from "../../support/TestDatabase.ts"
+import { addFile, type Corpus, indexFile, search, someProject } from "../SearchFixture.ts"
+import { type EmbeddingServer, makeEmbeddingServer } from "./EmbeddingServer.ts"
+
+/** One process with embeddings, which ends when the effect does; the database stays. */
+const withProcess =
+  (server: EmbeddingServer, logged: Array<string> = [], model = "hashes") =>
+  <A, E, R>(self: Effect.Effect<A, E, R>) => {
+    const settings = testConfig({
+      retrieval: {
+        embeddingsUrl: server.url,
+        embeddingsKey: Redacted.make("sesame"),
+        embeddingsModel: model,
+        embeddingsSeconds: 2
+      }
+    })
+    const process = Layer.merge(Layer.fresh(Retrieval.layer), Policy.layer).pipe(
+      Layer.provide(Layer.succeed(AppConfig, settings)),
+      Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Warn")),
+      Layer.provideMerge(Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))]))
+    )
+    return Effect.scoped(Effect.provide(self, process))
+  }
+
+const namesOf = ({ hits }: { readonly hits: ReadonlyArray<{ readonly filename: string }> }) =>
+  hits.map(({ filename }) => filename)
+
+/** Waits until all files of the project are embedded by the model. */
+const embedded = Effect.fnUntraced(function* ({ projectId }: Corpus, model = "hashes") {
+  const sql = yield* SqlClient.SqlClient
+  const missing = sql`SELECT FROM retrieval_files
+    WHERE project_id = ${projectId}::uuid AND embedded_by IS DISTINCT FROM ${model}`
+  while ((yield* missing).length > 0) yield* Effect.sleep("20 millis")
+})
+
+const vectorsOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<{ model: string; chunks: number }>`SELECT model, count(*)::int AS chunks
+    FROM retrieval_embeddings JOIN retrieval_indexes ON id = index_id
+    WHERE project_id = ${projectId}::uuid GROUP BY model ORDER BY model`
+})
+
+/** As when the time of a rest, or of a process that died, is over. */
+const restsOver = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`UPDATE retrieval_files SET embedding_until = NULL`
+)
+
+const sections = (count: number) =>
+  Array.from(
+    { length: count },
+    (_, at) => `## Part ${at}\n\n${`Section ${at} of the manual. `.repeat(30)}`
+  ).join("\n\n")
+
+layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddings", (it) => {
+  it.effect("finds what shares no word with the question, and only that which is near to it", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const corpus = yield* someProject
+        yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+        yield* addFile(corpus, "Soup wants salt, pepper and patience.", "soup.md")
+        yield* embedded(corpus)
+        const found = yield* search(corpus, "vehicle repaired")
+        assert.deepStrictEqual(namesOf(found), ["garage.md"])
+        assert.deepStrictEqual(namesOf(yield* search(corpus, "vehicle")), ["garage.md"])
+        assert.strictEqual((yield* search(corpus, "quetzalcoatl")).nothing, "no_match")
+        assert.isTrue(server.asked.every(({ authorization }) => authorization === "Bearer sesame"))
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("puts what means the same before what says a word of it more often", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const corpus = yield* someProject
+        server.behave(({ input }) => (input[0] === "physician advice" ? { status: 500 } : null))
+        yield* addFile(corpus, "Advice on gardens, advice on trees, advice on soil.", "gardens.md")
+        yield* addFile(corpus, "Advice on roses, advice on lilies, plus tulips.", "plants.md")
+        yield* addFile(corpus, "The doctor advice column of today.", "town.md")
+        yield* embedded(corpus)
+        const byWords = namesOf(yield* search(corpus, "physician advice"))
+        server.behave(() => null)
+        const byBoth = namesOf(yield* search(corpus, "physician advice"))
+        assert.sameMembers(byBoth, byWords)
+        assert.isBelow(byBoth.indexOf("town.md"), byWords.indexOf("town.md"))
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  for (const [name, how] of [
+    ["is silent", "silent"],
+    ["breaks off", "cut"],
+    ["refuses", { status: 400 }],
+    ["fails", { status: 503 }],
+    ["answers no JSON", { raw: "<html>" }],
+    ["answers no embeddings", { raw: '{"data":[]}' }],
+    ["answers no numbers", { raw: '{"data":[{"index":0,"embedding":["a"]}]}' }],
+    ["answers an empty vector", { raw: '{"data":[{"index":0,"embedding":[]}]}' }],
+    ["answers another index", { raw: '{"data":[{"index":3,"embedding":[1]}]}' }],
+    ["answers vectors of another dimension", { dimension: 7 }]
+  ] as const) {
+    it.effect(`goes by words alone when the server ${name}`, () =>
+      Effect.gen(function* () {
+        const server = yield* makeEmbeddingServer
+        const logged: Array<string> = []
+        yield* Effect.gen(function* () {
+          const corpus = yield* someProject
+          yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+          yield* addFile(corpus, "A bicycle was repaired by a neighbour.", "bicycle.md")
+          yield* embedded(corpus)
+          server.behave(() => how)
+          assert.deepStrictEqual(namesOf(yield* search(corpus, "neighbour bicycle")), ["bicycle.md"])
+          assert.strictEqual((yield* search(corpus, "vehicle")).nothing, "no_match")
+          assert.lengthOf(logged, typeof how === "object" && "dimension" in how ? 0 : 2)
+          assert.notMatch(logged.join(), /bicycle|vehicle|sesame/)
+        }).pipe(withProcess(server, logged))
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.effect("doesn't look through the vectors of a project that has too many", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const corpus = yield* someProject
+        yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+        yield* embedded(corpus)
+        assert.lengthOf((yield* search(corpus, "vehicle")).hits, 1)
+        yield* sql`UPDATE retrieval_indexes SET chunks = 20001 WHERE project_id = ${corpus.projectId}::uuid`
+        assert.lengthOf((yield* search(corpus, "vehicle")).hits, 0)
+        assert.lengthOf((yield* search(corpus, "automobile")).hits, 1)
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("finds files by words until they are embedded, and embeds them once the server is back", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const corpus = yield* someProject
+        server.behave(() => ({ status: 400 }))
+        yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+        assert.deepStrictEqual(namesOf(yield* search(corpus, "automobile")), ["garage.md"])
+        while (server.asked.every(({ input }) => input[0] === "automobile")) yield* Effect.sleep("20 millis")
+        assert.deepStrictEqual(yield* vectorsOf(corpus), [])
+        server.behave(() => null)
+        yield* Effect.raceFirst(embedded(corpus), Effect.forever(Effect.delay(restsOver, "50 millis")))
+        assert.deepStrictEqual(namesOf(yield* search(corpus, "vehicle")), ["garage.md"])
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("leaves out the passages that the server doesn't take, and no others", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const corpus = yield* someProject
+        server.behave(({ input }) => (input.some((text) => text.includes("Part 7")) ? { status: 400 } : null))
+        const file = yield* addFile(corpus, `${sections(20)}\n\n## Garage\n\nThe automobile was repaired.`)
+        yield* embedded(corpus)
+        const [{ chunks } = { chunks: 0 }] = yield* vectorsOf(corpus)
+        assert.isAbove(chunks, 20)
+        const alone = server.asked.filter(({ input }) => input.length === 1 && input[0]?.includes("Part 7"))
+        assert.lengthOf(alone, 1)
+        const [hit] = (yield* search(corpus, "vehicle repaired garage")).hits
+        assert.include(hit?.text, "automobile")
+        const parts = yield* search(corpus, "part 7 section 7 manual")
+        assert.isTrue(parts.hits.some(({ text }) => text.includes("Section 7")))
+        assert.strictEqual(hit?.fileId, file.fileId)
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("asks for a batch again when the server fails in passing", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const logged: Array<string> = []
+      yield* Effect.gen(function* () {
+        const corpus = yield* someProject
+        server.behave(() => (server.asked.length === 1 ? { status: 503 } : null))
+        yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+        yield* embedded(corpus)
+        assert.lengthOf(server.asked, 2)
+        assert.deepStrictEqual(logged, [])
+      }).pipe(withProcess(server, logged))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("embeds what is left after a restart, and nothing twice", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const corpus = yield* someProject
+      const batches = () => server.asked.length
+      server.behave(() => (batches() > 2 ? "silent" : null))
+      const { chunks } = yield* Effect.gen(function* () {
+        const file = yield* addFile(corpus, "To be replaced.", "manual.md")
+        const indexed = yield* indexFile(corpus, { ...file, text: sections(100) })
+        while (batches() < 3) yield* Effect.sleep("20 millis")
+        return indexed
+      }).pipe(withProcess(server))
+      const [before] = yield* vectorsOf(corpus)
+      assert.isTrue(before !== undefined && before.chunks > 0 && before.chunks < chunks)
+      server.behave(() => null)
+      const askedBefore = server.asked.length
+      yield* embedded(corpus).pipe(withProcess(server))
+      assert.deepStrictEqual(yield* vectorsOf(corpus), [{ model: "hashes", chunks }])
+      const askedAfter = server.asked.slice(askedBefore).flatMap(({ input }) => input)
+      assert.lengthOf(askedAfter, chunks - (before?.chunks ?? 0))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("are shared by the processes, each of which embeds other files", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const corpus = yield* someProject
+      server.behave(() => "silent")
+      const texts = Array.from({ length: 12 }, (_, at) => `Text ${at} of the library.`)
+      yield* Effect.forEach(texts, (text) => addFile(corpus, text)).pipe(withProcess(server))
+      const before = server.asked.length
+      server.behave(() => null)
+      const one = embedded(corpus).pipe(withProcess(server))
+      yield* Effect.all([one, one], { concurrency: 2 })
+      const asked = server.asked.slice(before).flatMap(({ input }) => input)
+      assert.deepStrictEqual(asked.toSorted(), texts.toSorted())
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("embeds all again for another model, and drops what the former one said", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const corpus = yield* someProject
+      yield* Effect.andThen(
+        addFile(corpus, "The automobile was repaired.", "garage.md"),
+        embedded(corpus)
+      ).pipe(withProcess(server))
+      server.behave(() => ({ dimension: 96 }))
+      yield* Effect.gen(function* () {
+        yield* embedded(corpus, "other")
+        assert.deepStrictEqual(yield* vectorsOf(corpus), [{ model: "other", chunks: 1 }])
+        assert.deepStrictEqual(namesOf(yield* search(corpus, "vehicle")), ["garage.md"])
+      }).pipe(withProcess(server, [], "other"))
+      assert.sameMembers([...new Set(server.asked.map(({ model }) => model))], ["hashes", "other"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps no vectors of files that are gone or were indexed again", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      yield* Effect.gen(function* () {
+        const retrieval = yield* Retrieval
+        const corpus = yield* someProject
+        const file = yield* addFile(corpus, sections(20), "manual.md")
+        yield* embedded(corpus)
+        yield* indexFile(corpus, { ...file, text: "The automobile was repaired." })
+        yield* embedded(corpus)
+        assert.deepStrictEqual(yield* vectorsOf(corpus), [{ model: "hashes", chunks: 1 }])
+        yield* retrieval.forget(corpus.projectId, file.fileId)
+        assert.deepStrictEqual(yield* vectorsOf(corpus), [])
+        assert.strictEqual((yield* search(corpus, "vehicle")).hits.length, 0)
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+})

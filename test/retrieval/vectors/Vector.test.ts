@@ -1,0 +1,21 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { bytesOf, cosineOf, normalised, signsOf, vectorsOf } from "../../../src/retrieval/vectors/Vector.ts"
+
+describe("A vector", () => {
+  it.prop("has length one, or none", [Schema.Array(Schema.Finite)], ([values]) => {
+    const vector = normalised(values)
+    const isZero = values.every((value) => value === 0)
+    assert.closeTo(cosineOf(vector, vector), isZero ? 0 : 1, 1e-4)
+    assert.lengthOf(signsOf(vector), values.length)
+  })
+
+  it.prop(
+    "comes back from its bytes as it was",
+    [Schema.Array(Schema.Tuple([Schema.Finite, Schema.Finite, Schema.Finite]))],
+    ([rows]) => {
+      const vectors = rows.map(normalised)
+      assert.deepStrictEqual(vectorsOf(bytesOf(vectors), 3), vectors)
+    }
+  )
+})
