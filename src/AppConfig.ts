@@ -203,6 +203,7 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
     database: Struct.map(settingsTable.database, read),
     auth: Struct.map(settingsTable.auth, read),
     models: Struct.map(settingsTable.models, read),
+    usage: Struct.map(settingsTable.usage, read),
     conversations: Struct.map(settingsTable.conversations, read),
     tools: Struct.map(settingsTable.tools, read),
     retrieval: Struct.map(settingsTable.retrieval, read),

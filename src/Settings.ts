@@ -37,7 +37,14 @@ export interface Settings {
     readonly connectSeconds: number
     readonly firstTokenSeconds: number
     readonly idleSeconds: number
+    /** Requests to one provider at once, unless the catalog has a number for it. */
+    readonly concurrentMax: number
+    /** How long a request waits for its turn there. */
+    readonly queueSeconds: number
+    readonly retrySeconds: number
   }
+  /** Tokens per user, unless the user has limits of their own; null: no limit. */
+  readonly usage: { readonly dailyTokens: number | null; readonly monthlyTokens: number | null }
   readonly conversations: { readonly leaseSeconds: number; readonly turnWaitSeconds: number }
   readonly files: {
     /** Where the bytes are kept. */

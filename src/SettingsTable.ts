@@ -1,3 +1,4 @@
+import { tokensMax } from "./domain/Allowance.ts"
 import { toolNames } from "./domain/Tool.ts"
 import * as Setting from "./Setting.ts"
 
@@ -158,6 +159,40 @@ export const settingsTable = {
       name: "PARLEY_MODEL_IDLE_SECONDS",
       default: "60",
       description: "Longest silence between two pieces of a model's output"
+    }),
+    concurrentMax: Setting.withDefault(Setting.wholeNumber(1, 100_000), {
+      name: "PARLEY_MODEL_REQUESTS_MAX",
+      default: "10000",
+      description:
+        "Most requests that a process sends to one provider at once, unless the catalog says `concurrentMax`; others " +
+        "wait in their order"
+    }),
+    queueSeconds: Setting.withDefault(Setting.wholeNumber(1, 600), {
+      name: "PARLEY_MODEL_QUEUE_SECONDS",
+      default: "10",
+      description:
+        "Longest wait for a turn at a provider that has its most requests, before the next model is tried"
+    }),
+    retrySeconds: Setting.withDefault(Setting.wholeNumber(0, 600), {
+      name: "PARLEY_MODEL_RETRY_SECONDS",
+      default: "3",
+      description:
+        "How long a provider that fails before its first output is asked again, before the next model is tried; 0 never " +
+        "asks again"
+    })
+  },
+  usage: {
+    dailyTokens: Setting.optional(Setting.wholeNumber(0, tokensMax), {
+      name: "PARLEY_DAILY_TOKENS",
+      example: "1000000",
+      description:
+        "Tokens, read and written, that a user may spend in a day (UTC), unless `parley limits` says otherwise; without it there is no limit"
+    }),
+    monthlyTokens: Setting.optional(Setting.wholeNumber(0, tokensMax), {
+      name: "PARLEY_MONTHLY_TOKENS",
+      example: "20000000",
+      description:
+        "Tokens that a user may spend in a month (UTC), unless `parley limits` says otherwise; without it there is no limit"
     })
   },
   conversations: {

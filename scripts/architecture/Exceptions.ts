@@ -64,7 +64,7 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The catalog is a file that a setting names, read once like the settings."
   },
   {
-    path: "src/models/ChatChunk.ts",
+    path: "src/models/AnswerChunk.ts",
     rule: "word",
     about: "JSON.parse",
     reason: "Every token passes through it, and a Schema costs several times the rest of the delivery."

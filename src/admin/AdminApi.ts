@@ -15,9 +15,11 @@ import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, PlanName } from "../domain/Account.ts"
 import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { ModelSpec } from "../domain/ModelSpec.ts"
+import { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { filenameCharactersMax } from "../domain/StoredFile.ts"
 import { CorpusFileBody, FoundBody, MemberBody, ProjectBody, SearchPayload } from "./ProjectBody.ts"
+import { LimitsBody, SetLimitsPayload, UsageBody, usageQuery } from "./UsageBody.ts"
 
 /** The operator's side, under /admin. It is no part of the public interface and of its description. */
 
@@ -239,10 +241,24 @@ class ProjectsGroup extends HttpApiGroup.make("projects")
   .middleware(AdminAuthentication)
   .prefix("/admin") {}
 
+class UsageGroup extends HttpApiGroup.make("usage")
+  .add(
+    HttpApiEndpoint.get("limits", "/limits", { query: owner, success: LimitsBody }),
+    HttpApiEndpoint.post("setLimits", "/limits", { payload: SetLimitsPayload, success: LimitsBody }),
+    HttpApiEndpoint.get("usage", "/usage", { query: usageQuery, success: UsageBody })
+  )
+  .middleware(BoundedBody)
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
 class ServerGroup extends HttpApiGroup.make("server")
   .add(
     HttpApiEndpoint.get("models", "/models", {
-      success: Schema.Struct({ data: Schema.Array(ModelSpec), description: Schema.String })
+      success: Schema.Struct({
+        data: Schema.Array(ModelSpec),
+        providers: Schema.Array(ProviderHealth),
+        description: Schema.String
+      })
     }),
     HttpApiEndpoint.get("config", "/config", { success: Schema.Struct({ data: Schema.Array(SettingBody) }) }),
     HttpApiEndpoint.get("doctor", "/doctor", { success: Schema.Struct({ checks: Schema.Array(Check) }) })
@@ -254,5 +270,6 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
   .add(FilesGroup)
   .add(ProjectsGroup)
+  .add(UsageGroup)
   .add(ServerGroup)
   .middleware(Envelope) {}

@@ -12,6 +12,7 @@ import { AdminApi, type KeyBody, type NewKeyBody, type OrganizationBody, type Us
 import { AdminAuthenticationLayer } from "./AdminAuthenticationLayer.ts"
 import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
+import { AdminUsageHandlers } from "./AdminUsageHandlers.ts"
 import { answer } from "./answer.ts"
 import { examine } from "./Doctor.ts"
 
@@ -117,7 +118,8 @@ const ServerHandlers = HttpApiBuilder.group(
     const router = yield* Router
     const services = yield* Effect.context<Effect.Services<typeof examine>>()
     return handlers.handleAll({
-      models: () => Effect.all({ data: router.models, description: router.describe }),
+      models: () =>
+        Effect.all({ data: router.models, providers: router.health, description: router.describe }),
       config: () => Effect.succeed({ data: describeSettings(settings) }),
       doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
     })
@@ -126,6 +128,12 @@ const ServerHandlers = HttpApiBuilder.group(
 
 /** The operator's side of the server, all of it under /admin. */
 export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
-  Layer.provide([AccountsHandlers, AdminFilesHandlers, AdminProjectsHandlers, ServerHandlers]),
+  Layer.provide([
+    AccountsHandlers,
+    AdminFilesHandlers,
+    AdminProjectsHandlers,
+    AdminUsageHandlers,
+    ServerHandlers
+  ]),
   Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])
 )

@@ -44,6 +44,10 @@ export class Accounts extends Context.Service<
     readonly listOrganizations: (
       after?: OrganizationId
     ) => Effect.Effect<Page<Organization>, DatabaseUnavailable>
+    /** The id of the organization of that name. */
+    readonly findOrganization: (
+      name: string
+    ) => Effect.Effect<OrganizationId, OrganizationNotFound | DatabaseUnavailable>
     /** Makes a user in the organization of that name. */
     readonly createUser: (
       email: string,
@@ -114,6 +118,12 @@ export class Accounts extends Context.Service<
         execute: (name) => sql`SELECT id FROM organizations WHERE name = ${name}`
       })
 
+      const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
+        const found = yield* organizationExists(name)
+        if (Option.isNone(found)) return yield* new OrganizationNotFound()
+        return found.value.id
+      }, orUnavailable)
+
       const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
         const id = UserId.make(yield* random.uuidV7())
         const made = yield* insertUser({ id, email, organization })
@@ -167,6 +177,7 @@ export class Accounts extends Context.Service<
       return Accounts.of({
         createOrganization,
         listOrganizations,
+        findOrganization,
         createUser,
         findUserByEmail,
         listUsers,

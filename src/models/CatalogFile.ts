@@ -3,11 +3,12 @@ import { readFile } from "node:fs/promises"
 import { ModelSpec } from "../domain/ModelSpec.ts"
 import { webUrl } from "../Setting.ts"
 import { secretVariable } from "../Variable.ts"
-import type { ChatServer } from "./OpenAiChat.ts"
+import type { ModelServer } from "./ModelServer.ts"
+import { protocolNames, protocols } from "./Protocols.ts"
 
 const fileBytesMax = 1024 * 1024
 
-/** An address of a model server, as far as Chat Completions is found under it. */
+/** An address of a model server, as far as its protocol is found under it: for most up to the version. */
 const BaseUrl = Schema.String.check(
   Schema.makeFilter((text) =>
     Option.isSome(webUrl(text))
@@ -27,11 +28,14 @@ const VariableName = Schema.String.check(
 
 const ProviderEntry = Schema.Struct({
   id: Schema.NonEmptyString,
-  protocol: Schema.Literals(["openai-chat"]),
+  protocol: Schema.Literals(protocolNames),
   baseUrl: BaseUrl,
   /** The environment variable that holds the key; the file itself holds none. */
   keyVariable: Schema.optionalKey(VariableName),
-  tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"]))
+  /** Only Chat Completions has two names for the bound on an answer. */
+  tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
+  /** Requests that it works at, at once. */
+  concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
 })
 
 type ProviderEntry = typeof ProviderEntry.Type
@@ -43,7 +47,7 @@ const CatalogFile = Schema.Struct({
 
 /** What a catalog file says, with the keys. */
 export interface CatalogContent {
-  readonly servers: ReadonlyArray<ChatServer>
+  readonly servers: ReadonlyArray<ModelServer>
   readonly models: ReadonlyArray<ModelSpec>
 }
 
@@ -164,6 +168,12 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
     path: `providers[${index}].id`,
     message: "Expected an id that no other provider has"
   })),
+  ...providers
+    .filter(({ entry }) => entry.tokenParameter !== undefined && entry.protocol !== "openai-chat")
+    .map(({ index }) => ({
+      path: `providers[${index}].tokenParameter`,
+      message: "Expected nothing, because only the protocol openai-chat has it"
+    })),
   ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
     path: `models[${index}].id`,
     message: "Expected an id that no other model of the provider has"
@@ -198,13 +208,15 @@ const lineOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEnt
           ? `Expected the name of a variable that holds a key, but ${found.name} is not set, nor ${found.name}_FILE`
           : `Expected the name of a variable that holds a key, but ${found.name} has ${found.problem}`
     }
-    return { server: Option.none<ChatServer>(), problems: [problem] }
+    return { server: Option.none<ModelServer>(), problems: [problem] }
   }
-  const server = Option.map(webUrl(entry.baseUrl), (baseUrl): ChatServer => ({
+  const server = Option.map(webUrl(entry.baseUrl), (baseUrl): ModelServer => ({
     provider: entry.id,
+    protocol: protocols[entry.protocol],
     baseUrl,
     key: found?.text === undefined ? null : Redacted.make(found.text),
-    tokenParameter: entry.tokenParameter ?? null
+    tokenParameter: entry.tokenParameter ?? null,
+    concurrentMax: entry.concurrentMax ?? null
   }))
   return { server, problems: [] }
 })

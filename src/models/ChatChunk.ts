@@ -1,62 +1,27 @@
 import { Predicate } from "effect"
 import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
+import {
+  type AnswerChunk,
+  type CallFragment,
+  decodeCount,
+  decodeDetail,
+  decodeError,
+  done,
+  type Fields,
+  isUnreadable,
+  malformed,
+  noFragments,
+  parseEvent,
+  unknown
+} from "./AnswerChunk.ts"
 
-/** A piece of a tool call, as a delta brings it. */
-export interface CallFragment {
-  readonly index: number | null
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
-}
-
-/**
- * What one event of a Chat Completions stream, or one whole answer, can say. The union is closed: an event of a shape that
- * is valid but unheard of, such as a ping, is `unknown`, and one that contradicts the format is `malformed`.
- */
-export type ChatChunk =
-  | {
-      readonly type: "choice"
-      readonly text: string
-      /** Whether the model showed that it is at work, be it by thinking aloud. */
-      readonly progress: boolean
-      readonly fragments: ReadonlyArray<CallFragment>
-      readonly finish: FinishReason | null
-      readonly usage: ModelUsage | null
-    }
-  | { readonly type: "usage"; readonly usage: ModelUsage | null }
-  | { readonly type: "done" }
-  | ServerError
-  | { readonly type: "unknown" }
-  | { readonly type: "malformed"; readonly detail: string }
-
-/** An error that the server tells: `label` is safe to log, `message` may quote the request. */
-export interface ServerError {
-  readonly type: "error"
-  readonly label: string
-  readonly message: string
-}
-
-type Fields = Readonly<Record<PropertyKey, unknown>>
-
-const unknown: ChatChunk = { type: "unknown" }
-const done: ChatChunk = { type: "done" }
-const malformed = (detail: string): ChatChunk => ({ type: "malformed", detail })
-const noFragments: ReadonlyArray<CallFragment> = []
 const noFields: Fields = {}
 
-/**
- * Reads one event. Every token passes here, so it parses with JSON.parse and checks the few fields that count by hand:
- * decoding by Schema would cost several times the rest of the delivery.
- */
-export const decodeChatChunk = (data: string): ChatChunk => {
+/** Reads one event of a Chat Completions stream, or one whole answer. */
+export const decodeChatChunk = (data: string): AnswerChunk => {
   if (data === "[DONE]") return done
-  let json: unknown
-  try {
-    json = JSON.parse(data)
-  } catch {
-    return data.trim() === "[DONE]" ? done : malformed("an event that is not JSON")
-  }
-  if (!Predicate.isObject(json)) return malformed("an event that is no object")
+  const json = parseEvent(data)
+  if (isUnreadable(json)) return data.trim() === "[DONE]" ? done : json
   const error = json["error"]
   if (error !== undefined && error !== null) return decodeError(error)
   const choices = json["choices"]
@@ -67,7 +32,7 @@ export const decodeChatChunk = (data: string): ChatChunk => {
   return decodeChoice(choices[0], usage)
 }
 
-const decodeChoice = (choice: unknown, usage: ModelUsage | null): ChatChunk => {
+const decodeChoice = (choice: unknown, usage: ModelUsage | null): AnswerChunk => {
   if (choice === undefined) return { type: "usage", usage }
   if (!Predicate.isObject(choice)) return malformed("a choice is no object")
   if (choice["finish_reason"] === "error") return { type: "error", label: "finish_reason error", message: "" }
@@ -81,7 +46,7 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null): ChatChunk => {
   const fragments = decodeFragments(delta["tool_calls"])
   if (fragments === undefined) return malformed("a tool call is not well-formed")
   const progress = text !== "" || fragments.length > 0 || isThinking(delta)
-  return { type: "choice", text, progress, fragments, finish, usage }
+  return { type: "delta", text, progress, fragments, finish, usage }
 }
 
 /** Text of the answer; a refusal is text too. Undefined where it is neither text nor absent. */
@@ -164,46 +129,11 @@ const decodeUsage = (usage: unknown): ModelUsage | null => {
   const inputTokens = decodeCount(usage["prompt_tokens"])
   const outputTokens = decodeCount(usage["completion_tokens"])
   if (inputTokens === null || outputTokens === null) return null
-  const inputDetails = usage["prompt_tokens_details"]
-  const outputDetails = usage["completion_tokens_details"]
-  const cached = Predicate.isObject(inputDetails) ? decodeCount(inputDetails["cached_tokens"]) : null
-  const reasoning = Predicate.isObject(outputDetails) ? decodeCount(outputDetails["reasoning_tokens"]) : null
   return {
     inputTokens,
-    cachedInputTokens: cached ?? 0,
+    cachedInputTokens: decodeDetail(usage["prompt_tokens_details"], "cached_tokens"),
     outputTokens,
-    reasoningTokens: reasoning ?? 0,
+    reasoningTokens: decodeDetail(usage["completion_tokens_details"], "reasoning_tokens"),
     source: "provider"
   }
-}
-
-const decodeCount = (count: unknown): number | null =>
-  typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : null
-
-/** What may be told of an error without quoting: a code or a type that is a mere word. */
-const word = /^[\w.:-]{1,64}$/
-
-/** The `error` of an event or of a refusal's body; some servers send a mere text. */
-export const decodeError = (error: unknown): ServerError => {
-  if (!Predicate.isObject(error)) {
-    return { type: "error", label: "", message: typeof error === "string" ? error : "" }
-  }
-  const label = [error["code"], error["type"], error["param"]]
-    .filter((value) => Predicate.isString(value) || Predicate.isNumber(value))
-    .map(String)
-    .filter((value) => word.test(value))
-    .join(" ")
-  const message = error["message"]
-  return { type: "error", label, message: typeof message === "string" ? message : "" }
-}
-
-/** The body of an answer whose status is an error, as far as it can be understood. */
-export const decodeErrorBody = (body: string): ServerError => {
-  let json: unknown
-  try {
-    json = JSON.parse(body)
-  } catch {
-    return decodeError(body)
-  }
-  return decodeError(Predicate.isObject(json) ? (json["error"] ?? json) : json)
 }

@@ -1,15 +1,6 @@
 import type { ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
-
-/** The two names under which servers know the bound on the answer. */
-export type TokenParameter = "max_tokens" | "max_completion_tokens"
-
-/** What a server is asked in; each of these some server refuses. */
-export interface Dialect {
-  readonly tokenParameter: TokenParameter
-  /** Whether to ask for the usage of a stream. */
-  readonly streamOptions: boolean
-  readonly tools: boolean
-}
+import { type Adapt, adaptTools, type Dialect, type TokenParameter } from "./Dialect.ts"
+import { tellCalls } from "./ToldCalls.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
@@ -44,19 +35,9 @@ const encodeMessage = (message: ModelMessage): object => {
   }
 }
 
-/** For a model that knows no tools: earlier calls and their results are told, so that nothing is lost of them. */
 const encodeMessageAsText = (message: ModelMessage): object => {
-  switch (message.role) {
-    case "system":
-    case "user":
-      return { role: message.role, content: message.text }
-    case "assistant": {
-      const calls = message.toolCalls.map((call) => `[called ${call.name} with ${call.arguments}]`)
-      return { role: "assistant", content: [message.text, ...calls].filter((text) => text !== "").join("\n") }
-    }
-    case "tool":
-      return { role: "user", content: `[result of ${message.name}]\n${message.text}` }
-  }
+  const { role, text } = tellCalls(message)
+  return { role, content: text }
 }
 
 const encodeTool = (tool: ToolSpec): object => ({
@@ -64,22 +45,14 @@ const encodeTool = (tool: ToolSpec): object => ({
   function: { name: tool.name, description: tool.description, parameters: tool.parameters }
 })
 
-/**
- * What to ask differently after a server refused a request as badly formed, by what it complains of; null where nothing
- * helps. The refusals are free text, so that the name of the parameter is all there is to go by.
- */
-export const adaptDialect = (dialect: Dialect, complaint: string): Dialect | null => {
+export const adaptChatDialect: Adapt = (dialect, complaint) => {
   if (dialect.streamOptions && complaint.includes("stream_options"))
     return { ...dialect, streamOptions: false }
   if (complaint.includes(dialect.tokenParameter)) {
     return { ...dialect, tokenParameter: otherTokenParameter(dialect.tokenParameter) }
   }
-  return dialect.tools && refusesTools.test(complaint) ? { ...dialect, tools: false } : null
+  return adaptTools(dialect, complaint)
 }
-
-/** Tells "this model has no tools" from a complaint about one of them, which must be heard. */
-const refusesTools =
-  /tool.*(not support|n't support|unsupported|requires)|(not support|n't support|unsupported).*tool/s
 
 const otherTokenParameter = (parameter: TokenParameter): TokenParameter =>
   parameter === "max_tokens" ? "max_completion_tokens" : "max_tokens"

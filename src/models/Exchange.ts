@@ -1,8 +1,8 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect } from "effect"
 import type { ModelPart } from "../domain/ModelCall.ts"
-import { decodeErrorBody } from "./ChatChunk.ts"
-import type { ChatReader } from "./ChatReader.ts"
+import { decodeErrorBody } from "./AnswerChunk.ts"
+import type { AnswerReader } from "./AnswerReader.ts"
 import { type Fault, statusReason, transportFault } from "./Fault.ts"
 
 /** So much may be read ahead of the consumer; beyond it the socket isn't read, and TCP holds the server back. */
@@ -33,15 +33,16 @@ export type Pull<E> = Effect.Effect<Parts, E | Cause.Done<void>>
  * event, because undici calls back for each piece of a read, and the hand-over waits for the microtask after the last.
  */
 export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
-  private readonly reader: ChatReader
+  private readonly reader: AnswerReader
   private readonly patience: Patience
   /** What to do about a fault: fail, or answer with another exchange's pull. */
   private readonly recover: (fault: Fault) => Pull<E>
   /** The last parts, where the server left out the usage. */
-  private readonly count: (reader: ChatReader) => Effect.Effect<Parts>
+  private readonly count: (reader: AnswerReader) => Effect.Effect<Parts>
 
   private controller: Undici.Dispatcher.DispatchController | null = null
   private waiting: ((effect: Pull<E>) => void) | null = null
+  private delivered = false
   private flushing = false
   private fault: Fault | null = null
   private refusal: { readonly fault: Fault; readonly body: Array<Buffer>; bytes: number } | null = null
@@ -54,10 +55,10 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
   private progressSeen = 0
 
   constructor(options: {
-    readonly reader: ChatReader
+    readonly reader: AnswerReader
     readonly patience: Patience
     readonly recover: (fault: Fault) => Pull<E>
-    readonly count: (reader: ChatReader) => Effect.Effect<Parts>
+    readonly count: (reader: AnswerReader) => Effect.Effect<Parts>
   }) {
     this.reader = options.reader
     this.patience = options.patience
@@ -92,11 +93,22 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
     } else this.abort()
   }
 
+  /** Whether the consumer has got anything of the answer: from then on it can't be asked for anew. */
+  get hasDelivered(): boolean {
+    return this.delivered
+  }
+
+  /** Whether the model said all that it had to say. */
+  get isFinished(): boolean {
+    return this.reader.finish !== null && this.fault === null
+  }
+
   private outcome(): Pull<E> | undefined {
     if (this.reader.hasParts) {
       const parts = this.reader.take()
       if (Arr.isReadonlyArrayNonEmpty(parts)) {
         this.unreadBytes = 0
+        this.delivered = true
         if (this.controller?.paused === true) this.controller.resume()
         return Effect.succeed(parts)
       }

@@ -30,10 +30,7 @@ export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
   from: { readonly provider: string; readonly model: string }
 ) {
-  const retryAfterSeconds =
-    fault.retryAfter === undefined
-      ? undefined
-      : parseRetryAfter(fault.retryAfter, yield* Clock.currentTimeMillis)
+  const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
   return new ModelFailure({
     reason: fault.reason,
     provider: from.provider,
@@ -43,6 +40,10 @@ export const toModelFailure = Effect.fnUntraced(function* (
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
   })
 })
+
+/** The seconds that a server asked to be left alone; undefined where it asked for nothing. */
+export const askedWait = (fault: Fault, nowMillis: number): number | undefined =>
+  fault.retryAfter === undefined ? undefined : parseRetryAfter(fault.retryAfter, nowMillis)
 
 const bounded = (text: string): string => text.replaceAll(/\s+/g, " ").trim().slice(0, detailCharactersMax)
 

@@ -3,11 +3,14 @@ import { AppConfig, type Settings } from "../AppConfig.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { namesIn } from "../Setting.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { keepModelServerList, placeOf } from "./ModelServerList.ts"
 import { callOfflineModel, offlineModel } from "./OfflineModel.ts"
-import { type ChatServer, makeOpenAiChat } from "./OpenAiChat.ts"
+import { makeModelCall, type ModelServer } from "./ModelServer.ts"
+import { openAiChat } from "./OpenAiChat.ts"
+import { ProviderGate } from "./ProviderGate.ts"
 import { makeUpstream, type Upstream } from "./Upstream.ts"
 
 /** A model, and the way to call it. */
@@ -29,6 +32,8 @@ export class ModelCatalog extends Context.Service<
     readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
     /** The models that are known now; waits for nothing. */
     readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
+    /** How the model servers fared lately; asks none of them. */
+    readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** A sentence for people: what answers, or why nothing does. */
     readonly describe: Effect.Effect<string>
   }
@@ -49,9 +54,14 @@ export class ModelCatalog extends Context.Service<
 type Catalog = ModelCatalog["Service"]
 
 /** The models never change, so that they need not be sought. */
-const fixed = (entries: ReadonlyArray<CatalogEntry>, description: string): Catalog => ({
+const fixed = (
+  entries: ReadonlyArray<CatalogEntry>,
+  description: string,
+  health: Catalog["health"] = Effect.succeed([])
+): Catalog => ({
   entries: Effect.succeed(entries),
   known: Effect.succeed(entries),
+  health,
   describe: Effect.succeed(description)
 })
 
@@ -61,29 +71,48 @@ const offlineOnly: Catalog = fixed(
     "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
 )
 
+const gateOf = (settings: Settings["models"], server: ModelServer): ProviderGate =>
+  new ProviderGate(server.provider, {
+    concurrentMax: server.concurrentMax ?? settings.concurrentMax,
+    queueSeconds: settings.queueSeconds
+  })
+
 const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file: string) {
   const { models, servers } = yield* readCatalogFile(file)
   const upstream = yield* makeUpstream(settings)
-  const calls = new Map(servers.map((server) => [server.provider, makeOpenAiChat(upstream, server)]))
+  const { retrySeconds } = settings
+  const gates = new Map(servers.map((server) => [server, gateOf(settings, server)]))
+  const calls = new Map(
+    Array.from(gates, ([server, gate]) => [
+      server.provider,
+      makeModelCall(upstream, server, { gate, retrySeconds })
+    ])
+  )
   const entries = models.flatMap((model): ReadonlyArray<CatalogEntry> => {
     const call = calls.get(model.provider)
     return call === undefined ? [] : [{ model, call: call(model) }]
   })
-  return fixed(entries, `${file} has ${nameModels(models)}.`)
+  return fixed(
+    entries,
+    `${file} has ${nameModels(models)}.`,
+    Effect.forEach([...gates.values()], ({ health }) => health)
+  )
 })
 
 const fromServer = Effect.fnUntraced(function* (
   settings: Settings["models"],
-  server: ChatServer
+  server: ModelServer
 ): Effect.fn.Return<Catalog, never, Scope.Scope> {
   const upstream: Upstream = yield* makeUpstream(settings)
   const list = yield* keepModelServerList(upstream, server, namesIn(settings.openaiModel ?? ""))
-  const call = makeOpenAiChat(upstream, server)
+  const gate = gateOf(settings, server)
+  const call = makeModelCall(upstream, server, { gate, retrySeconds: settings.retrySeconds })
   const toEntries = (models: ReadonlyArray<ModelSpec>) =>
     models.map((model): CatalogEntry => ({ model, call: call(model) }))
   return {
     entries: Effect.map(list.models, toEntries),
     known: Effect.map(list.known, toEntries),
+    health: Effect.map(gate.health, (health) => [health]),
     describe: Effect.gen(function* () {
       const problem = yield* list.problem
       const models = yield* list.known
@@ -111,12 +140,14 @@ export const unusedModelSettings = (settings: Settings["models"]): string | null
 }
 
 /** The server that the OPENAI_ variables name; null without them. */
-const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): ChatServer | null =>
+const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): ModelServer | null =>
   openaiBaseUrl === null && openaiApiKey === null
     ? null
     : {
         provider: "openai",
+        protocol: openAiChat,
         baseUrl: new URL(openaiBaseUrl ?? openAiBaseUrl),
         key: openaiApiKey,
-        tokenParameter: null
+        tokenParameter: null,
+        concurrentMax: null
       }

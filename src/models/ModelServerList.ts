@@ -2,7 +2,7 @@ import { Deferred, Effect, Latch, type Scope } from "effect"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { type Fault } from "./Fault.ts"
 import { decodeModelList, specsOfList, specsOfNames } from "./ModelList.ts"
-import { type ChatServer, endpointOf } from "./OpenAiChat.ts"
+import { endpointOf, type ModelServer } from "./ModelServer.ts"
 import type { Upstream } from "./Upstream.ts"
 
 const refreshSeconds = 600
@@ -32,7 +32,7 @@ export interface ModelServerList {
  */
 export const keepModelServerList = Effect.fnUntraced(function* (
   upstream: Upstream,
-  server: ChatServer,
+  server: ModelServer,
   names: ReadonlyArray<string>
 ): Effect.fn.Return<ModelServerList, never, Scope.Scope> {
   let known: ReadonlyArray<ModelSpec> = specsOfNames(server.provider, names, [])
@@ -95,11 +95,11 @@ export const keepModelServerList = Effect.fnUntraced(function* (
 })
 
 /** The server's address, without credentials or query. */
-export const placeOf = (server: ChatServer): string =>
+export const placeOf = (server: ModelServer): string =>
   server.baseUrl.origin + server.baseUrl.pathname.replace(/\/+$/, "")
 
 /** The usual mistake is to leave out the version. */
-const hintOf = (server: ChatServer, fault: Fault): string =>
+const hintOf = (server: ModelServer, fault: Fault): string =>
   fault.status === 404 && !/\/v\d+\/*$/.test(server.baseUrl.pathname)
     ? ` (most servers have their models under ${placeOf(server)}/v1)`
     : ""

@@ -2,6 +2,7 @@ import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect
 import { NoModelAvailable, PromptTooLong, type ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { ModelCatalog } from "./ModelCatalog.ts"
 
 /** What a request asks of a model. */
@@ -78,6 +79,8 @@ export class Router extends Context.Service<
     ) => Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, NoModelAvailable | PromptTooLong>
     /** Every model of the catalog, as far as it is known. */
     readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
+    /** How the model servers fared lately; asks none of them. */
+    readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** A sentence for the start-up output and `parley doctor`: what answers. */
     readonly describe: Effect.Effect<string>
   }
@@ -110,6 +113,7 @@ export class Router extends Context.Service<
           catalog.known,
           Arr.map((entry) => entry.model)
         ),
+        health: catalog.health,
         describe: catalog.describe
       })
     })

@@ -45,9 +45,15 @@ export const eventsOf = ({
         state = next
         const more = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
         const [first] = parts
-        return first?.type === "spent"
-          ? Effect.andThen(Ref.update(meter, Meter.spent(first.usage, state.outputText)), more)
-          : more
+        if (first?.type !== "spent" && first?.type !== "tool_begin") return more
+        // The calls of a round come together, and after what the round has spent.
+        const calls = parts.reduce((sum, { type }) => sum + (type === "tool_begin" ? 1 : 0), 0)
+        const metered = Ref.update(meter, (before) =>
+          Meter.called(calls)(
+            first.type === "spent" ? Meter.spent(first.usage, state.outputText)(before) : before
+          )
+        )
+        return Effect.andThen(metered, more)
       }
     )
     const end = (finished: Events.FinishedState) =>

@@ -14,7 +14,7 @@ import { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { GenerationPart } from "./Events.ts"
-import { failureOf, type Flow, pullRounds } from "./Rounds.ts"
+import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
 
 /** One way to get the answer: a model and what to send to it. */
@@ -77,12 +77,14 @@ const firstFlow = (
 /**
  * Starts a generation. Succeeds at the first output of a model, or after `beginSeconds` of silence with the model that
  * is being tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is
- * the result; afterwards the model is fixed. Tools are run by `belt`. Everything upstream ends with the scope.
+ * the result; afterwards the model is fixed. Tools are run by `belt`, and rounds after them are bounded by `budget`.
+ * Everything upstream ends with the scope.
  */
 export const generate = Effect.fn("Generation.generate")(function* (
   attempts: Arr.NonEmptyReadonlyArray<Attempt>,
   beginSeconds: number,
-  belt: ToolBelt
+  belt: ToolBelt,
+  budget: Budget = unlimited
 ): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
   const scope = yield* Effect.scope
   const [first, ...rest] = attempts
@@ -95,6 +97,7 @@ export const generate = Effect.fn("Generation.generate")(function* (
     flow: Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber),
     open: (attempt) => openFlow(attempt, scope),
     belt,
+    budget,
     scope
   })
   return {

@@ -11,6 +11,8 @@ export interface Meter {
   readonly before: { readonly usage: ModelUsage; readonly characters: number } | null
   /** The provider's count, or the adapter's estimate; null until the finish. */
   readonly usage: ModelUsage | null
+  /** Calls of tools that were begun. */
+  readonly toolCalls: number
   readonly outcome: "completed" | "failed" | "abandoned"
 }
 
@@ -21,6 +23,7 @@ export const started = (model: ModelSpec, promptTokens: number): Meter => ({
   text: "",
   before: null,
   usage: null,
+  toolCalls: 0,
   outcome: "abandoned"
 })
 
@@ -32,6 +35,10 @@ export const wrote =
 export const spent =
   (usage: ModelUsage, text: string) =>
   (meter: Meter): Meter => ({ ...meter, text, before: { usage, characters: text.length } })
+
+export const called =
+  (count: number) =>
+  (meter: Meter): Meter => ({ ...meter, toolCalls: meter.toolCalls + count })
 
 export const finished =
   (usage: ModelUsage) =>

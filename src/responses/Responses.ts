@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Ref, Schedule, type Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Ref, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
@@ -6,7 +6,7 @@ import type { ResponseStart } from "../api/ResponseObject.ts"
 import { AppConfig } from "../AppConfig.ts"
 import { Policy } from "../auth/Policy.ts"
 import { Conversations } from "../conversations/Conversations.ts"
-import { type Caller, CurrentUser } from "../domain/CurrentUser.ts"
+import { CurrentUser } from "../domain/CurrentUser.ts"
 import {
   ConversationNotFound,
   type ConversationBusy,
@@ -21,12 +21,13 @@ import {
   type NotProjectMember,
   type ProjectNotFound,
   type PromptTooLong,
-  type TurnLeaseLost
+  type TurnLeaseLost,
+  type UsageLimitExceeded
 } from "../domain/Errors.ts"
 import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
 import { Toolkit } from "../tools/Toolkit.ts"
-import { Usage } from "../usage/Usage.ts"
+import { makeAccounting } from "./Accounting.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeAttachedFiles } from "./AttachedFiles.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
@@ -48,14 +49,11 @@ export type RequestFailure =
   | ProjectNotFound
   | NotProjectMember
   | PromptTooLong
+  | UsageLimitExceeded
   | ConversationBusy
   | NoModelAvailable
   | ModelFailure
   | DatabaseUnavailable
-
-/** Times that a record of usage is tried again while the database is away, over about six seconds. */
-const settleRetriesMax = 7
-const settleSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: settleRetriesMax }))
 
 /** A response that has begun. Its events end with `response.completed`, or fail. */
 export interface BegunResponse {
@@ -87,7 +85,7 @@ export class Responses extends Context.Service<
       const attached = yield* makeAttachedFiles
       const attempts = yield* makeAttempts
       const recall = yield* makeProjectKnowledge
-      const usage = yield* Usage
+      const accounting = yield* makeAccounting
       const toolkit = yield* Toolkit
       const random = yield* SecureRandom.SecureRandom
 
@@ -136,24 +134,9 @@ export class Responses extends Context.Service<
         return { id, param: "previous_response_id" as const }
       })
 
-      /** Records what the response cost, whatever became of it. The answer is out by now: a failure is only logged. */
-      const settle = (responseId: ResponseId, caller: Caller, spent: Meter.Meter) =>
-        usage
-          .record({
-            responseId,
-            caller,
-            model: spent.model.id,
-            usage: Meter.usageOf(spent),
-            outcome: spent.outcome
-          })
-          .pipe(
-            Effect.retry(settleSchedule),
-            Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
-            Effect.annotateLogs({ responseId, model: spent.model.id, ...Meter.usageOf(spent) })
-          )
-
       const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {
         const caller = yield* CurrentUser
+        yield* accounting.prepare(caller)
         const incoming = yield* readInput(request.input, nextItemId)
         const membership =
           request.project_id == null ? null : yield* policy.project(caller.userId, request.project_id)
@@ -178,7 +161,7 @@ export class Responses extends Context.Service<
           knowledge: null
         }
         const knowledge = membership === null ? null : yield* recall(membership, turn, items)
-        const { search, tries } = yield* attempts({
+        const attempted = yield* attempts({
           userId: caller.userId,
           parts,
           search: knowledge === null ? null : { id: nextItemId(), knowledge },
@@ -187,9 +170,11 @@ export class Responses extends Context.Service<
         })
 
         const id = ResponseId.make(yield* random.uuidV7())
-        const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
-        yield* Effect.addFinalizer(() => Effect.flatMap(Ref.get(meter), (spent) => settle(id, caller, spent)))
-        const generation = yield* generate(tries, settings.stream.beginSeconds, belt).pipe(
+        const { budget, meter, tries } = yield* accounting.open(id, caller, {
+          tries: attempted.tries,
+          isBounded: request.max_output_tokens != null
+        })
+        const generation = yield* generate(tries, settings.stream.beginSeconds, belt, budget).pipe(
           Effect.tapError(() => Ref.update(meter, Meter.failed))
         )
         // The conversation's row was being written meanwhile; nothing is shown to the client before it is there.
@@ -216,7 +201,7 @@ export class Responses extends Context.Service<
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf({ start, generation, search, store, meter, nextItemId }),
+          events: eventsOf({ start, generation, search: attempted.search, store, meter, nextItemId }),
           lost: conversations.lost(turn)
         } satisfies BegunResponse
       })

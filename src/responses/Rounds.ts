@@ -18,6 +18,21 @@ export interface Flow {
   readonly close: Effect.Effect<void>
 }
 
+/** What a generation may spend. */
+export interface Budget {
+  /**
+   * How many tokens the next round may write, when so many were spent in earlier ones, and its prompt and the answer may
+   * have so many; 0 where there is nothing left for it.
+   */
+  readonly nextRound: (round: {
+    readonly spent: ModelUsage
+    readonly promptTokens: number
+    readonly outputTokens: number
+  }) => Effect.Effect<number>
+}
+
+export const unlimited: Budget = { nextRound: ({ outputTokens }) => Effect.succeed(outputTokens) }
+
 /** So much of a window at most is kept free for the answer when results of tools want room. */
 const answerShareMax = 0.25
 
@@ -117,9 +132,10 @@ export const pullRounds = (options: {
   /** Opens the stream of a later round. */
   readonly open: (attempt: Attempt) => Effect.Effect<Flow, ModelFailure>
   readonly belt: ToolBelt
+  readonly budget: Budget
   readonly scope: Scope.Scope
 }): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-  const { belt, open, scope } = options
+  const { belt, budget, open, scope } = options
   const tokensMax = options.attempt.request.maxOutputTokens
   let round = begin(options.attempt, options.flow)
   let running: RunningCalls | null = null
@@ -179,14 +195,24 @@ export const pullRounds = (options: {
     )
   }
 
+  /** Goes on with what the model is to hear, unless there is nothing left to spend. */
+  const goOn = (next: Attempt): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
+    if (next.request.maxOutputTokens < 1) return Effect.succeed([finish("length")])
+    running = null
+    rounds++
+    round = begin(next, open(next))
+    return Effect.flatMap(pullRound(round), heard)
+  }
+
   return Effect.suspend((): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
     if (running === null) return Effect.flatMap(pullRound(round), heard)
     if (!running.isOver()) return running.ended
     const left = tokensMax - spent.outputTokens
     const next = following(round, running, left, rounds >= toolRoundsMax)
-    running = null
-    rounds++
-    round = begin(next, open(next))
-    return Effect.flatMap(pullRound(round), heard)
+    const { promptTokens, request } = next
+    return Effect.flatMap(
+      budget.nextRound({ spent, promptTokens, outputTokens: request.maxOutputTokens }),
+      (maxOutputTokens) => goOn({ ...next, request: { ...request, maxOutputTokens } })
+    )
   })
 }

@@ -7,6 +7,7 @@ import files from "../../migrations/0002_files.ts"
 import projects from "../../migrations/0003_projects.ts"
 import retrieval from "../../migrations/0004_retrieval.ts"
 import embeddings from "../../migrations/0005_embeddings.ts"
+import allowances from "../../migrations/0006_allowances.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
@@ -19,7 +20,8 @@ const migrations = {
   "0002_files": files,
   "0003_projects": projects,
   "0004_retrieval": retrieval,
-  "0005_embeddings": embeddings
+  "0005_embeddings": embeddings,
+  "0006_allowances": allowances
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

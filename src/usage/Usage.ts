@@ -1,11 +1,17 @@
-import { Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { type Array as Arr, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import type { Caller } from "../domain/CurrentUser.ts"
-import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
+import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import { type ResponseId, UserId } from "../domain/Ids.ts"
 import type { ModelUsage } from "../domain/ModelCall.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
+import { inRealTime } from "../sql/inRealTime.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { makeLimitTable } from "./LimitTable.ts"
+import { allowanceState, exceeded, notCounted } from "./AllowanceWindows.ts"
+import { type Ask, beatSeconds, makeTokenCounters } from "./TokenCounters.ts"
+import { makeUsageReport, type ReportLine, type ReportRequest } from "./UsageReport.ts"
 
 /** What became of a response. */
 export type Outcome = "completed" | "failed" | "abandoned"
@@ -16,6 +22,9 @@ export interface Spending {
   readonly caller: Caller
   readonly model: string
   readonly usage: ModelUsage
+  readonly toolCalls: number
+  /** From the request to the end of the answer. */
+  readonly latencyMillis: number
   readonly outcome: Outcome
 }
 
@@ -44,6 +53,8 @@ const tokensMax = 2 ** 31 - 1
 const stored = (tokens: number): number =>
   Number.isFinite(tokens) ? Math.min(Math.max(Math.ceil(tokens), 0), tokensMax) : 0
 
+const total = ({ inputTokens, outputTokens }: TokensSpent): number => inputTokens + outputTokens
+
 const Sums = Schema.Struct({
   todayInput: Schema.Int,
   todayOutput: Schema.Int,
@@ -55,7 +66,27 @@ const Sums = Schema.Struct({
 export class Usage extends Context.Service<
   Usage,
   {
-    /** Writes down what a response cost. A second record for the same response changes nothing. */
+    /** Says that `reserve` will soon ask for this user, so that it need not wait for the user's limits. */
+    readonly prepare: (userId: UserId) => Effect.Effect<void>
+    /**
+     * Holds tokens until `record`, however many ask at once, and tells how many: no more than are left in both windows, but
+     * at least `least` while any are left. Infinite, at no cost, where the user has no limit. What a process that dies
+     * holds lapses within a minute.
+     */
+    readonly reserve: (ask: Ask) => Effect.Effect<number, UsageLimitExceeded | DatabaseUnavailable>
+    /** The user's limits, and what is spent of them. */
+    readonly allowanceOf: (userId: UserId) => Effect.Effect<AllowanceState, DatabaseUnavailable>
+    /** Changes one limit of a user or both. It holds at once here, and within seconds in other processes. */
+    readonly setLimits: (
+      userId: UserId,
+      changes: Readonly<Partial<Record<Span, LimitChange>>>
+    ) => Effect.Effect<void, DatabaseUnavailable>
+    /** What was spent, the most recent or the largest first. */
+    readonly report: (request: ReportRequest) => Effect.Effect<ReadonlyArray<ReportLine>, DatabaseUnavailable>
+    /**
+     * Writes down what a response cost, counts it, and gives back what it held. A second record for the same response
+     * changes nothing.
+     */
     readonly record: (spending: Spending) => Effect.Effect<void, DatabaseUnavailable>
     readonly ofUser: (userId: UserId) => Effect.Effect<UserUsage, DatabaseUnavailable>
   }
@@ -65,25 +96,102 @@ export class Usage extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
+      const limitTable = yield* makeLimitTable
+      const counters = yield* makeTokenCounters
+      /** Responses for which this process holds tokens. */
+      const holding = new Set<ResponseId>()
+
+      /** Responses whose reservation may or may not have been made: the answer to it was lost. */
+      const doubtful = new Set<ResponseId>()
+
+      const lapse = Effect.fnUntraced(function* (userId: UserId | null) {
+        const ids = [...doubtful]
+        yield* counters.lapse(userId, ids)
+        for (const id of ids) doubtful.delete(id)
+      })
+
+      const keepUp = Effect.suspend(() =>
+        Effect.andThen(
+          holding.size === 0 ? Effect.void : Effect.asVoid(counters.renew([...holding])),
+          lapse(null)
+        )
+      )
+      yield* Effect.gen(function* () {
+        while (true) {
+          yield* keepUp.pipe(orUnavailable, Effect.ignore)
+          yield* Effect.sleep(`${beatSeconds} seconds`)
+        }
+      }).pipe(inRealTime, Effect.forkScoped)
+
+      const reserveWithin = Effect.fn("Usage.reserve")(
+        function* (ask: Ask, limits: TokenLimits) {
+          const now = yield* DateTime.now
+          let counted = yield* counters.reserve(ask, limits, now)
+          // Some of what is held may be that of a process which has died.
+          if (counted.granted === 0 && counted.dayReserved + counted.monthReserved > 0) {
+            yield* lapse(ask.userId)
+            counted = yield* counters.reserve(ask, limits, now)
+          }
+          if (counted.granted === 0) return yield* exceeded(counted, limits, now)
+          holding.add(ask.responseId)
+          return counted.granted
+        },
+        orUnavailable,
+        (effect, { part, responseId }) =>
+          // What a response holds already is given back when it is recorded, and this with it.
+          Effect.tapErrorTag(effect, "DatabaseUnavailable", () =>
+            Effect.sync(() => part === 0 && doubtful.add(responseId))
+          )
+      )
+
+      const reserve = (ask: Ask) =>
+        Effect.flatMap(limitTable.of(ask.userId), (limits) =>
+          limits.daily === null && limits.monthly === null
+            ? Effect.succeed(Number.POSITIVE_INFINITY)
+            : reserveWithin(ask, limits)
+        )
+
       const write = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
         const column = <A>(of: (one: Spent) => A) => spent.map(of)
+        const ids = column((one) => one.responseId)
         return sql`
-          INSERT INTO usage_records
-            (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, outcome, created_at)
-          SELECT * FROM unnest(
-            ${column((one) => one.responseId)}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
-            ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
-            ${column((one) => one.model)}::text[],
-            ${column((one) => stored(one.usage.inputTokens))}::int[],
-            ${column((one) => stored(one.usage.outputTokens))}::int[],
-            ${column((one) => one.usage.source)}::text[], ${column((one) => one.outcome)}::text[],
-            ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
-          )
-          ON CONFLICT (response_id) DO NOTHING`.pipe(Effect.asVoid, orUnavailable)
+          WITH recorded AS (
+            INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
+              source, tool_calls, latency_millis, outcome, created_at)
+            SELECT * FROM unnest(
+              ${ids}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
+              ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
+              ${column((one) => one.model)}::text[],
+              ${column((one) => stored(one.usage.inputTokens))}::int[],
+              ${column((one) => stored(one.usage.outputTokens))}::int[],
+              ${column((one) => one.usage.source)}::text[], ${column((one) => stored(one.toolCalls))}::int[],
+              ${column((one) => stored(one.latencyMillis))}::int[], ${column((one) => one.outcome)}::text[],
+              ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
+            )
+            ON CONFLICT (response_id) DO NOTHING
+            RETURNING response_id, user_id, created_at, input_tokens::bigint + output_tokens AS tokens
+          ), released AS (
+            DELETE FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
+            RETURNING response_id, user_id, day, month, tokens
+          ), events AS (
+            -- A request counts for the windows in which it began.
+            SELECT user_id, coalesce(began.day, created_at::date) AS day,
+              coalesce(began.month, date_trunc('month', created_at)::date) AS month, tokens AS used, 0 AS reserved
+            FROM recorded LEFT JOIN (
+              SELECT response_id, min(day) AS day, min(month) AS month FROM released GROUP BY response_id
+            ) AS began USING (response_id)
+            UNION ALL
+            SELECT user_id, day, month, 0, tokens FROM released
+          ), ${counters.apply}`.pipe(Effect.asVoid, orUnavailable)
       }
       const add = yield* makeBatcher(write, recordsPerStatementMax)
 
-      const record = (spending: Spending) => Effect.flatMap(DateTime.now, (at) => add({ ...spending, at }))
+      const record = (spending: Spending) =>
+        Effect.flatMap(DateTime.now, (at) => {
+          // Where this fails for good, what is held lapses by itself.
+          holding.delete(spending.responseId)
+          return add({ ...spending, at })
+        })
 
       // A sum of integers is a bigint; up to 2^53 tokens a float holds it exactly.
       const sums = SqlSchema.findOne({
@@ -116,7 +224,24 @@ export class Usage extends Context.Service<
         }
       }, orUnavailable)
 
-      return Usage.of({ record, ofUser })
+      const allowanceOf = Effect.fn("Usage.allowanceOf")(function* (userId: UserId) {
+        const limits = yield* limitTable.read(userId)
+        const now = yield* DateTime.now
+        const counted = yield* counters.read(userId)
+        if (Option.isSome(counted)) return allowanceState(limits, counted.value, now)
+        const { month, today } = yield* ofUser(userId)
+        return allowanceState(limits, notCounted(now, total(today), total(month)), now)
+      }, orUnavailable)
+
+      return Usage.of({
+        prepare: (userId) => Effect.asVoid(limitTable.prepare(userId)),
+        reserve,
+        record,
+        ofUser,
+        allowanceOf,
+        setLimits: limitTable.set,
+        report: yield* makeUsageReport
+      })
     })
   )
 }

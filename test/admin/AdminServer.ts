@@ -24,6 +24,7 @@ import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { Policy } from "../../src/auth/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
+import { Usage } from "../../src/usage/Usage.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { filesOver } from "../files/fixtures.ts"
 import { ScriptedRetrieval } from "../retrieval/ScriptedRetrieval.ts"
@@ -41,6 +42,7 @@ const Files = Layer.suspend(() =>
   Layer.mergeAll(
     Projects.layer.pipe(Layer.provideMerge(ScriptedRetrieval.layer)),
     Policy.layer,
+    Usage.layer,
     filesOver
   ).pipe(Layer.provide(TestDatabase.client()))
 )

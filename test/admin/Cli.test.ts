@@ -158,10 +158,15 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
   it.effect("lists the models, prints the settings of the server, and examines it", () =>
     Effect.gen(function* () {
       const { dataDir } = yield* AdminServer
-      const models = document(Schema.Array(Schema.Struct({ id: Schema.String })))(
-        yield* run("models", "list", "--json")
-      )
-      assert.deepStrictEqual(models, [{ id: "scripted-1" }, { id: "scripted-2" }])
+      const Listed = Schema.Struct({ id: Schema.String, health: Schema.Struct({ state: Schema.String }) })
+      const models = document(Schema.Array(Listed))(yield* run("models", "list", "--json"))
+      const health = { state: "open" }
+      assert.deepStrictEqual(models, [
+        { id: "scripted-1", health },
+        { id: "scripted-2", health }
+      ])
+      const { stdout } = yield* run("models", "list")
+      assert.match(stdout, /scripted +open, 4 s more +1 of 3 +2 +server_error \(HTTP 503\)/)
 
       const printed = yield* run("config", "print", "--json")
       const { settings, source } = document(Settings)(printed)

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { readCatalogFile } from "../../src/models/CatalogFile.ts"
+import { protocolNames, protocols } from "../../src/models/Protocols.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
@@ -45,6 +46,22 @@ describe("readCatalogFile", () => {
     })
   )
 
+  it.effect("knows every protocol, and a provider's own limit on requests at once", () =>
+    Effect.gen(function* () {
+      const providers = protocolNames.map((protocol) => ({
+        ...provider,
+        id: protocol,
+        protocol,
+        concurrentMax: 7
+      }))
+      const { servers } = yield* read({ providers, models: [{ ...model, provider: "anthropic" }] })
+      assert.deepStrictEqual(
+        servers.map((server) => [server.provider, server.protocol, server.concurrentMax]),
+        protocolNames.map((protocol) => [protocol, protocols[protocol], 7])
+      )
+    })
+  )
+
   it.effect("takes the key from the variable that is named, or from the file that NAME_FILE names", () =>
     Effect.gen(function* () {
       const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
@@ -69,6 +86,16 @@ describe("readCatalogFile", () => {
     ],
     ["a window of 0", { ...catalog, models: [{ ...model, contextWindow: 0 }] }, "models[0].contextWindow: "],
     ["an unknown field", { ...catalog, providers: [{ ...provider, key: "sk-9" }] }, "providers[0].key: "],
+    [
+      "a token parameter where the protocol has none",
+      { ...catalog, providers: [{ ...provider, protocol: "anthropic", tokenParameter: "max_tokens" }] },
+      "providers[0].tokenParameter: "
+    ],
+    [
+      "no request at once",
+      { ...catalog, providers: [{ ...provider, concurrentMax: 0 }] },
+      "providers[0].concurrentMax: "
+    ],
     [
       "an unknown protocol",
       { ...catalog, providers: [{ ...provider, protocol: "x" }] },

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer, type Server } from "node:net"
@@ -7,8 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AppConfig, type Settings } from "../../src/AppConfig.ts"
 import { ModelCatalog, unusedModelSettings } from "../../src/models/ModelCatalog.ts"
+import { protocolNames } from "../../src/models/Protocols.ts"
 import { Router } from "../../src/models/Router.ts"
-import { makeMockModelServer } from "../support/MockModelServer.ts"
+import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 
 type ModelSettings = Partial<Settings["models"]>
@@ -180,6 +181,56 @@ describe("ModelCatalog", () => {
       const catalog = yield* begin({ file, openaiBaseUrl: "http://127.0.0.1:9/v1" })
       assert.deepStrictEqual(idsOf(yield* catalog.entries), ["from-file"])
       assert.strictEqual(yield* catalog.describe, `${file} has the model from-file.`)
+    })
+  )
+
+  it.effect("has the models of every protocol, and knows how their servers fared, asking none", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      const directory = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
+        (path) => Effect.promise(() => rm(path, { recursive: true }))
+      )
+      const file = join(directory, "models.json")
+      const limits = { contextWindow: 100, maxOutputTokens: 10, tools: false, quality: 0.1, cost: 0.1 }
+      const content = {
+        providers: protocolNames.map((protocol) => ({ id: protocol, protocol, baseUrl: server.url })),
+        models: protocolNames.map((protocol) => ({ id: `by-${protocol}`, provider: protocol, ...limits }))
+      }
+      yield* Effect.promise(() => writeFile(file, JSON.stringify(content)))
+      const catalog = yield* begin({ file, retrySeconds: 0 })
+      const states = Effect.map(catalog.health, (health) =>
+        health.map(({ provider, state }) => [provider, state])
+      )
+      assert.deepStrictEqual(
+        yield* states,
+        protocolNames.map((name) => [name, "ok"])
+      )
+      assert.strictEqual(server.requests.length, 0)
+      const entries = yield* catalog.entries
+      const ask = (behaviour: MockBehaviour) =>
+        Effect.forEach(entries, ({ call }) =>
+          Effect.exit(
+            Stream.runDrain(
+              call({
+                messages: [{ role: "user", text: mockDirective(behaviour) }],
+                maxOutputTokens: 5,
+                tools: []
+              })
+            )
+          )
+        )
+      const answers = yield* ask({})
+      assert.isTrue(answers.every(Exit.isSuccess))
+      assert.deepStrictEqual(
+        server.requests.map(({ path }) => path),
+        ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
+      )
+      yield* ask({ status: 500 })
+      assert.deepStrictEqual(
+        yield* states,
+        protocolNames.map((name) => [name, "failing"])
+      )
     })
   )
 

@@ -103,6 +103,7 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>) =>
       Layer.succeed(ModelCatalog, {
         entries: Effect.succeed(entries),
         known: Effect.succeed(entries),
+        health: Effect.succeed([]),
         describe: Effect.succeed("what there is")
       })
     )

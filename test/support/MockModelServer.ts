@@ -1,10 +1,12 @@
 import { Deferred, Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { type MockEvent, type MockWire, wireAt } from "./MockWire.ts"
 
 /**
- * A server that speaks Chat Completions and does what a test tells it to: by script, request after request, or by a directive
- * inside the prompt (see `mockDirective`), so that one server serves many tests at once.
+ * A server that speaks Chat Completions, Responses and Anthropic Messages, each at its path, and does what a test tells it
+ * to: by script, request after request, or by a directive inside the prompt (see `mockDirective`), so that one server serves
+ * many tests at once.
  */
 export interface MockModelServer {
   /** The base URL, with /v1. */
@@ -29,6 +31,7 @@ export type MockModelList =
   | { readonly raw: string }
 
 export interface MockRequest {
+  readonly path: string
   readonly headers: IncomingMessage["headers"]
   readonly body: Readonly<Record<string, unknown>>
   /** How the exchange ended: the whole answer was sent, the server cut it, or the client went away. */
@@ -43,16 +46,16 @@ export interface MockBehaviour {
   readonly deltas?: ReadonlyArray<string>
   /** The deltas are repeated for ever. */
   readonly endless?: boolean
-  /** Thoughts before the answer, as `reasoning_content`. */
+  /** Thoughts before the answer. */
   readonly reasoning?: ReadonlyArray<string>
   readonly calls?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly arguments: string }>
   /** In how many fragments a call's arguments come; 2 by default. */
   readonly callFragments?: number
-  /** null leaves the finish out. */
+  /** In the words of Chat Completions, whatever the protocol; null leaves the finish out. */
   readonly finish?: string | null
-  /** null leaves the usage out, also where it is asked for. */
+  /** In the words of the protocol; null leaves the usage out, also where it is asked for. */
   readonly usage?: Readonly<Record<string, unknown>> | null
-  /** false leaves the [DONE] out. */
+  /** false leaves out what comes last, where the protocol has such. */
   readonly done?: boolean
   /** One JSON document, though a stream was asked for. */
   readonly json?: boolean
@@ -149,8 +152,11 @@ const handle = (state: State, request: IncomingMessage, response: ServerResponse
   request.on("end", () => {
     const text = Buffer.concat(pieces).toString("utf8")
     const body = JSON.parse(text) as Record<string, unknown>
-    const answer = new Answer(response, behaviourFor(state, body), body)
+    const path = new URL(request.url ?? "/", "http://mock").pathname
+    const behaviour = behaviourFor(state, wireAt(path, body, {}).texts(body))
+    const answer = new Answer(response, behaviour, body, wireAt(path, body, behaviour))
     const received: MockRequest = {
+      path,
       headers: request.headers,
       body,
       ended: Deferred.await(answer.ended),
@@ -172,30 +178,13 @@ const answerModels = (state: State, response: ServerResponse): void => {
   )
 }
 
-const behaviourFor = (state: State, body: Readonly<Record<string, unknown>>): MockBehaviour => {
-  const texts = (body["messages"] as ReadonlyArray<{ readonly content: unknown }>).map((m) =>
-    String(m.content)
-  )
+const behaviourFor = (state: State, texts: ReadonlyArray<string>): MockBehaviour => {
   const directive = [...texts.join("\n").matchAll(directivePattern)].at(-1)?.[1]
   return directive === undefined ? (state.scripted.shift() ?? {}) : (JSON.parse(directive) as MockBehaviour)
 }
 
 /** One step of an answer: bytes to write, or what becomes of the connection. */
 type Step = { readonly write: string } | "hang" | "cut" | "end"
-
-const head = (body: Readonly<Record<string, unknown>>) => ({
-  id: "chatcmpl-mock",
-  created: 1_780_000_000,
-  model: body["model"]
-})
-
-const defaultUsage = {
-  prompt_tokens: 11,
-  completion_tokens: 7,
-  total_tokens: 18,
-  prompt_tokens_details: { cached_tokens: 3 },
-  completion_tokens_details: { reasoning_tokens: 2 }
-}
 
 const defaultDeltas = ["Hello", ", ", "world", "."]
 
@@ -205,9 +194,16 @@ class Answer {
   private readonly response: ServerResponse
   private readonly behaviour: MockBehaviour
   private readonly body: Readonly<Record<string, unknown>>
+  private readonly wire: MockWire
   private over = false
 
-  constructor(response: ServerResponse, behaviour: MockBehaviour, body: Readonly<Record<string, unknown>>) {
+  constructor(
+    response: ServerResponse,
+    behaviour: MockBehaviour,
+    body: Readonly<Record<string, unknown>>,
+    wire: MockWire
+  ) {
+    this.wire = wire
     this.response = response
     this.behaviour = behaviour
     this.body = body
@@ -230,9 +226,7 @@ class Answer {
   private refuse(status: number): void {
     const field = this.behaviour.refusesField
     const message = field === undefined ? "The mock refuses." : `Unsupported parameter: ${field}`
-    const body =
-      this.behaviour.errorBody ??
-      JSON.stringify({ error: { message, type: "mock_error", code: null, param: null } })
+    const body = this.behaviour.errorBody ?? this.wire.errorBody(message)
     this.response.writeHead(status, { "content-type": "application/json", ...this.behaviour.headers })
     this.response.end(body)
   }
@@ -264,84 +258,69 @@ class Answer {
 
   private *document(): Generator<Step> {
     const { behaviour } = this
-    const message = {
-      role: "assistant",
-      content: (behaviour.deltas ?? defaultDeltas).join(""),
-      tool_calls: behaviour.calls?.map((call) => ({ id: call.id, type: "function", function: call }))
-    }
-    const choices = [{ index: 0, message, finish_reason: behaviour.finish ?? "stop" }]
-    yield { write: JSON.stringify({ ...head(this.body), choices, usage: behaviour.usage ?? defaultUsage }) }
+    const text = (behaviour.deltas ?? defaultDeltas).join("")
+    yield { write: this.wire.document(text, behaviour.calls ?? [], behaviour) }
   }
 
   private *stream(): Generator<Step> {
-    const { behaviour } = this
+    const { behaviour, wire } = this
     if (behaviour.raw !== undefined) {
       for (const piece of behaviour.raw) yield { write: piece }
       if (behaviour.hangAt === "finish") yield "hang"
       return
     }
+    if (behaviour.hangAt !== 0) yield* this.events(wire.begin())
+    for (const thought of behaviour.reasoning ?? []) yield* this.events(wire.thought(thought))
     let sent = 0
     for (const delta of this.deltas()) {
       if (behaviour.hangAt === sent) yield "hang"
       if (behaviour.cutAt === sent) yield "cut"
-      if (behaviour.malformedAt === sent) yield this.event(`{"choices":[{"delta":{"content":`)
-      if (behaviour.errorAt === sent) {
-        yield this.event(
-          JSON.stringify({ error: { message: "The mock fails.", type: "server_error", code: "mock" } })
-        )
-        return
-      }
-      yield this.choice(delta)
-      if ("content" in delta) sent++
+      if (behaviour.malformedAt === sent) yield this.event(wire.malformed())
+      if (behaviour.errorAt === sent) return yield* this.events(wire.error())
+      yield* this.events(wire.text(delta))
+      sent++
     }
     if (behaviour.hangAt === sent) yield "hang"
     if (behaviour.cutAt === sent) yield "cut"
+    for (const call of behaviour.calls ?? [])
+      yield* this.events(wire.call(call, this.fragments(call.arguments)))
     yield* this.ending()
   }
 
-  private *deltas(): Generator<Readonly<Record<string, unknown>>> {
+  private *deltas(): Generator<string> {
     const { behaviour } = this
-    if (behaviour.hangAt !== 0) yield { role: "assistant" }
-    for (const thought of behaviour.reasoning ?? []) yield { reasoning_content: thought }
     const deltas = behaviour.deltas ?? (behaviour.calls === undefined ? defaultDeltas : [])
-    do {
-      for (const content of deltas) yield { content }
-    } while (behaviour.endless === true)
-    for (const [index, call] of (behaviour.calls ?? []).entries()) {
-      yield {
-        tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }]
-      }
-      const size = Math.max(1, Math.ceil(call.arguments.length / (behaviour.callFragments ?? 2)))
-      for (let at = 0; at < call.arguments.length; at += size) {
-        yield { tool_calls: [{ index, function: { arguments: call.arguments.slice(at, at + size) } }] }
-      }
-    }
+    do yield* deltas
+    while (behaviour.endless === true)
   }
 
-  private *ending(): Generator<Step> {
-    const { behaviour } = this
-    const finish =
-      behaviour.finish === undefined ? (behaviour.calls ? "tool_calls" : "stop") : behaviour.finish
-    if (finish !== null) yield this.choice({}, finish)
-    if (behaviour.hangAt === "finish") yield "hang"
-    if (behaviour.cutAt === "finish") yield "cut"
-    const asked = "stream_options" in this.body
-    const usage = behaviour.usage === undefined ? (asked ? defaultUsage : null) : behaviour.usage
-    if (usage !== null) yield this.event(JSON.stringify({ ...head(this.body), choices: [], usage }))
-    if (behaviour.done !== false && finish !== null) yield this.event("[DONE]")
-  }
-
-  private choice(delta: Readonly<Record<string, unknown>>, finish: string | null = null): Step {
-    return this.event(
-      JSON.stringify({ ...head(this.body), choices: [{ index: 0, delta, finish_reason: finish }] })
+  private fragments(text: string): ReadonlyArray<string> {
+    const size = Math.max(1, Math.ceil(text.length / (this.behaviour.callFragments ?? 2)))
+    return Array.from({ length: Math.ceil(text.length / size) }, (_, n) =>
+      text.slice(n * size, (n + 1) * size)
     )
   }
 
-  private event(data: string): Step {
+  private *ending(): Generator<Step> {
+    const { behaviour, wire } = this
+    const finish =
+      behaviour.finish === undefined ? (behaviour.calls ? "tool_calls" : "stop") : behaviour.finish
+    if (finish !== null) yield* this.events(wire.finish(finish, behaviour.usage))
+    if (behaviour.hangAt === "finish") yield "hang"
+    if (behaviour.cutAt === "finish") yield "cut"
+    yield* this.events(wire.last(behaviour.usage, behaviour.done !== false && finish !== null))
+  }
+
+  private *events(events: ReadonlyArray<MockEvent>): Generator<Step> {
+    for (const event of events) yield this.event(event)
+  }
+
+  private event({ data, name }: MockEvent): Step {
     const { behaviour } = this
     const end = behaviour.lineEnd ?? "\n"
     const comment = behaviour.comments === true ? `: still here${end}event: message${end}id: 1${end}` : ""
-    return { write: `${comment}data:${behaviour.blank === false ? "" : " "}${data}${end}${end}` }
+    const title = name === null ? "" : `event: ${name}${end}`
+    return { write: `${comment}${title}data:${behaviour.blank === false ? "" : " "}${data}${end}${end}` }
   }
 
   /** The same bytes in other pieces. */

@@ -2,6 +2,7 @@ import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
 import { ModelFailure, PromptTooLong } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import type { ProviderHealth } from "../../src/domain/ProviderHealth.ts"
 import { type Need, rank, Router } from "../../src/models/Router.ts"
 
 export const scriptedUsage: ModelUsage = {
@@ -51,6 +52,16 @@ const talkative: ModelSpec = {
   tools: false,
   quality: 1,
   cost: 0
+}
+
+const scriptedHealth: ProviderHealth = {
+  provider: "scripted",
+  state: "open",
+  running: 1,
+  waiting: 2,
+  concurrentMax: 3,
+  failure: "server_error (HTTP 503)",
+  openSeconds: 4
 }
 
 /**
@@ -106,6 +117,7 @@ export class ScriptedModel extends Context.Service<
               : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))
           },
           models: Effect.sync(() => models),
+          health: Effect.succeed([scriptedHealth]),
           describe: Effect.succeed("Scripted models answer.")
         })
         return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))

@@ -45,8 +45,12 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     connectSeconds: 10,
     firstTokenSeconds: 120,
     idleSeconds: 60,
+    concurrentMax: 10_000,
+    queueSeconds: 10,
+    retrySeconds: 3,
     ...overrides.models
   },
+  usage: { dailyTokens: null, monthlyTokens: null, ...overrides.usage },
   conversations: { leaseSeconds: 30, turnWaitSeconds: 120, ...overrides.conversations },
   files: {
     store: "directory",

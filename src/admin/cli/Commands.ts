@@ -5,6 +5,7 @@ import manifest from "../../../package.json" with { type: "json" }
 import { fileCommand } from "./FileCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
+import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 
 const parley = Command.make("parley").pipe(
   Command.withDescription("Looks after a parley server"),
@@ -14,6 +15,8 @@ const parley = Command.make("parley").pipe(
     keyCommand,
     fileCommand,
     projectCommand,
+    limitsCommand,
+    usageCommand,
     modelsCommand,
     configCommand,
     doctorCommand

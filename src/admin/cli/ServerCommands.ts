@@ -2,6 +2,7 @@ import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import { AppConfig, unknownText } from "../../AppConfig.ts"
 import { describeSettings, type SettingDescription } from "../../SettingsDescription.ts"
+import type { ProviderHealth } from "../../domain/ProviderHealth.ts"
 import type { Check } from "../AdminApi.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"
@@ -10,12 +11,26 @@ import { checkedSettings } from "../CheckedSettings.ts"
 import { check, settingsChecks } from "../SettingsChecks.ts"
 import { print, table } from "./Output.ts"
 
+const providersTable = (providers: ReadonlyArray<ProviderHealth>): string =>
+  table(
+    ["PROVIDER", "HEALTH", "RUNNING", "WAITING", "LAST FAILURE"],
+    providers.map(({ concurrentMax, failure, openSeconds, provider, running, state, waiting }) => [
+      provider,
+      openSeconds === null ? state : `${state}, ${openSeconds} s more`,
+      `${running} of ${concurrentMax}`,
+      String(waiting),
+      failure ?? "-"
+    ])
+  )
+
 const listModels = Command.make(
   "list",
   { json },
   Effect.fnUntraced(function* ({ json }) {
-    const { data, description } = yield* askServer((client) => client.server.models())
-    yield* print(json, data, () =>
+    const { data, description, providers } = yield* askServer((client) => client.server.models())
+    const healthOf = new Map(providers.map((health) => [health.provider, health]))
+    const models = data.map((model) => ({ ...model, health: healthOf.get(model.provider) ?? null }))
+    yield* print(json, models, () =>
       [
         table(
           ["MODEL", "PROVIDER", "CONTEXT", "OUTPUT", "TOOLS", "QUALITY", "COST"],
@@ -29,6 +44,7 @@ const listModels = Command.make(
             String(cost)
           ])
         ),
+        ...(providers.length === 0 ? [] : ["", providersTable(providers)]),
         "",
         description
       ].join("\n")

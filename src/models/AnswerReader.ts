@@ -1,6 +1,6 @@
 import type { Array as Arr } from "effect"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
-import { type CallFragment, type ChatChunk, decodeChatChunk } from "./ChatChunk.ts"
+import type { AnswerChunk, CallFragment, Decode } from "./AnswerChunk.ts"
 import type { Fault } from "./Fault.ts"
 import { ServerSentEvents } from "./ServerSentEvents.ts"
 
@@ -24,10 +24,10 @@ interface OpenCall {
 }
 
 /**
- * Reads the body of one Chat Completions answer: bytes in, parts out. All state of the reading is here, and nothing in it
- * waits or knows the connection.
+ * Reads the body of one answer: bytes in, parts out. What a protocol's events mean is for `decode` to say; all other state
+ * of the reading is here, and nothing in it waits or knows the connection.
  */
-export class ChatReader {
+export class AnswerReader {
   /**
    * `uncounted`: everything is said but for the finish, because the server sent no usage.
    * `over`: the finish is among the parts, and nothing more will come.
@@ -49,7 +49,12 @@ export class ChatReader {
   private json: Array<Buffer> | null = null
   private jsonBytes = 0
   private streamBytes = 0
-  private readonly events = new ServerSentEvents((data) => this.read(decodeChatChunk(data)))
+  private readonly decode: Decode
+  private readonly events = new ServerSentEvents((data) => this.read(this.decode(data)))
+
+  constructor(decode: Decode) {
+    this.decode = decode
+  }
 
   get hasParts(): boolean {
     return this.parts.length > 0
@@ -91,7 +96,7 @@ export class ChatReader {
   end(): void {
     if (this.state !== "reading") return
     if (this.json === null) this.events.end()
-    else this.read(decodeChatChunk(Buffer.concat(this.json).toString("utf8")))
+    else this.read(this.decode(Buffer.concat(this.json).toString("utf8")))
     if (this.state === "reading") this.conclude("the answer ended without a finish")
   }
 
@@ -117,10 +122,10 @@ export class ChatReader {
     this.fail({ reason: "malformed", detail })
   }
 
-  private read(chunk: ChatChunk): void {
+  private read(chunk: AnswerChunk): void {
     if (this.state !== "reading") return
     switch (chunk.type) {
-      case "choice":
+      case "delta":
         if (chunk.progress) this.progress++
         if (chunk.usage !== null) this.usage = chunk.usage
         if (chunk.text !== "") this.text(chunk.text)

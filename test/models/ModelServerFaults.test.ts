@@ -2,22 +2,24 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
-import { makeOpenAiChat } from "../../src/models/OpenAiChat.ts"
+import { protocolNames, type ProtocolName } from "../../src/models/Protocols.ts"
 import { makeUpstream } from "../../src/models/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
 import {
+  callOnce,
+  frames,
   model,
   patience,
   rawServer,
   request,
   secretKey,
   serverAt,
-  setUp,
+  setUpFor,
   textOf,
   untilFailure
-} from "./ChatSetup.ts"
+} from "./ServerSetup.ts"
 
-describe("OpenAiChat, faults", () => {
+describe.each(protocolNames)("%s, faults", (protocol) => {
   it.effect.each<readonly [MockBehaviour, ModelFailure["reason"], number | undefined, string]>([
     [{ status: 401 }, "unauthorized", 401, ""],
     [{ status: 403 }, "unauthorized", 403, ""],
@@ -43,7 +45,7 @@ describe("OpenAiChat, faults", () => {
     [{ headers: { "content-encoding": "gzip" } }, "malformed", undefined, ""]
   ])("%j is %s", ([behaviour, reason, status, before]) =>
     Effect.gen(function* () {
-      const { call } = yield* setUp
+      const { call } = yield* setUpFor(protocol)
       const { failure, parts } = yield* untilFailure(call(request(mockDirective(behaviour))))
       assert.strictEqual(failure.reason, reason)
       assert.strictEqual(failure.status, status)
@@ -59,7 +61,7 @@ describe("OpenAiChat, faults", () => {
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(makeMockModelServer, (server) => server.url))
       const upstream = yield* makeUpstream(patience)
-      const call = makeOpenAiChat(upstream, serverAt(url))(model)
+      const call = callOnce(upstream, serverAt(url, protocol))(model)
       const failure = yield* Effect.flip(Stream.runDrain(call(request("hi"))))
       assert.strictEqual(failure.reason, "refused")
       assert.include(failure.detail, "ECONNREFUSED")
@@ -70,7 +72,7 @@ describe("OpenAiChat, faults", () => {
     Effect.gen(function* () {
       const url = yield* rawServer((socket) => socket.on("data", () => socket.end("220 smtp ready\r\n")))
       const upstream = yield* makeUpstream(patience)
-      const call = makeOpenAiChat(upstream, serverAt(url))(model)
+      const call = callOnce(upstream, serverAt(url, protocol))(model)
       assert.strictEqual((yield* Effect.flip(Stream.runDrain(call(request("hi"))))).reason, "malformed")
     })
   )
@@ -78,10 +80,10 @@ describe("OpenAiChat, faults", () => {
   it.effect("a name that doesn't exist and a key that is no header are failures too", () =>
     Effect.gen(function* () {
       const upstream = yield* makeUpstream(patience)
-      const lost = makeOpenAiChat(upstream, serverAt("http://nowhere.invalid/v1"))(model)
+      const lost = callOnce(upstream, serverAt("http://nowhere.invalid/v1", protocol))(model)
       assert.strictEqual((yield* Effect.flip(Stream.runDrain(lost(request("hi"))))).reason, "refused")
-      const odd = { ...serverAt("http://127.0.0.1:9/v1"), key: Redacted.make("a\nb") }
-      const failure = yield* Effect.flip(Stream.runDrain(makeOpenAiChat(upstream, odd)(model)(request("hi"))))
+      const odd = { ...serverAt("http://127.0.0.1:9/v1", protocol), key: Redacted.make("a\nb") }
+      const failure = yield* Effect.flip(Stream.runDrain(callOnce(upstream, odd)(model)(request("hi"))))
       assert.strictEqual(failure.reason, "bad_request")
     })
   )
@@ -89,7 +91,7 @@ describe("OpenAiChat, faults", () => {
   it.effect("a kept connection that the server has closed meanwhile costs nothing", () =>
     Effect.gen(function* () {
       let answers = 0
-      const body = `data: ${JSON.stringify({ choices: [{ delta: { content: "a" }, finish_reason: "stop" }] })}\n\n`
+      const body = wholeAnswer[protocol]
       const url = yield* rawServer((socket) => {
         let served = 0
         socket.on("data", () => {
@@ -104,7 +106,7 @@ describe("OpenAiChat, faults", () => {
         })
       })
       const upstream = yield* makeUpstream(patience)
-      const call = makeOpenAiChat(upstream, serverAt(url))(model)
+      const call = callOnce(upstream, serverAt(url, protocol))(model)
       for (let round = 0; round < 3; round++) {
         assert.strictEqual(textOf(yield* Stream.runCollect(call(request("hi")))), "a")
       }
@@ -122,7 +124,7 @@ describe("OpenAiChat, faults", () => {
   ] as const)("keeps the wait that was asked for: %j", ([headers, seconds]) =>
     Effect.gen(function* () {
       // The test clock stands at the epoch.
-      const { ask } = yield* setUp
+      const { ask } = yield* setUpFor(protocol)
       const failure = yield* Effect.flip(ask({ status: 429, headers }))
       assert.strictEqual(failure.retryAfterSeconds, seconds)
     })
@@ -130,7 +132,7 @@ describe("OpenAiChat, faults", () => {
 
   it.effect("tells the status and the code, and nothing of what the server said in its own words", () =>
     Effect.gen(function* () {
-      const { call, server } = yield* setUp
+      const { call, server } = yield* setUpFor(protocol)
       const say = (error: Readonly<Record<string, unknown>>, status = 400) =>
         Effect.gen(function* () {
           yield* server.script({ status, errorBody: JSON.stringify({ error }) })
@@ -146,8 +148,11 @@ describe("OpenAiChat, faults", () => {
 
   it.effect("tells nothing of what an error in the stream says in its own words", () =>
     Effect.gen(function* () {
-      const { ask } = yield* setUp
-      const event = { error: { message: "so far I said: secret", type: "overloaded_error" } }
+      const { ask } = yield* setUpFor(protocol)
+      const event = {
+        type: "error",
+        error: { message: "so far I said: secret", type: "overloaded_error" }
+      }
       const failure = yield* Effect.flip(ask({ raw: [`data: ${JSON.stringify(event)}\n\n`] }))
       assert.strictEqual(failure.reason, "in_stream")
       assert.strictEqual(failure.detail, "an error in the stream overloaded_error")
@@ -156,7 +161,7 @@ describe("OpenAiChat, faults", () => {
 
   it.effect("doesn't read a refusal without end", () =>
     Effect.gen(function* () {
-      const { ask, server } = yield* setUp
+      const { ask, server } = yield* setUpFor(protocol)
       const failure = yield* Effect.flip(ask({ status: 500, errorBody: "x".repeat(10_000_000) }))
       assert.strictEqual(failure.reason, "server_error")
       assert.strictEqual(yield* (yield* server.request(0)).ended, "aborted")
@@ -164,12 +169,12 @@ describe("OpenAiChat, faults", () => {
   )
 })
 
-describe("OpenAiChat, silence", () => {
+describe.each(protocolNames)("%s, silence", (protocol) => {
   it.effect.each<MockBehaviour>([{ hangAt: "headers" }, { hangAt: 0 }])(
     "before the first token: %j",
     (behaviour) =>
       Effect.gen(function* () {
-        const { ask, server } = yield* setUp
+        const { ask, server } = yield* setUpFor(protocol)
         const fiber = yield* Effect.forkChild(Effect.flip(ask(behaviour)))
         const received = yield* server.request(0)
         yield* TestClock.adjust("19 seconds")
@@ -182,7 +187,7 @@ describe("OpenAiChat, silence", () => {
 
   it.effect("between two tokens", () =>
     Effect.gen(function* () {
-      const { call, server } = yield* setUp
+      const { call, server } = yield* setUpFor(protocol)
       const begun = yield* Deferred.make<void>()
       const stream = call(request(mockDirective({ hangAt: 2 }))).pipe(
         Stream.tap(() => Deferred.succeed(begun, undefined))
@@ -199,7 +204,7 @@ describe("OpenAiChat, silence", () => {
 
   it.effect("comments alone are silence", () =>
     Effect.gen(function* () {
-      const { call, server } = yield* setUp
+      const { call, server } = yield* setUpFor(protocol)
       const raw = Array.from({ length: 10_000 }, () => ": still here\n\n")
       const fiber = yield* Effect.forkChild(
         Effect.flip(Stream.runDrain(call(request(mockDirective({ raw, gapMillis: 5 })))))
@@ -212,10 +217,10 @@ describe("OpenAiChat, silence", () => {
   )
 })
 
-describe("OpenAiChat, the consumer", () => {
+describe.each(protocolNames)("%s, the consumer", (protocol) => {
   it.live("cancels the upstream request at once when it is interrupted", () =>
     Effect.gen(function* () {
-      const { call, server } = yield* setUp
+      const { call, server } = yield* setUpFor(protocol)
       const begun = yield* Deferred.make<void>()
       const endless = call(request(mockDirective({ endless: true, gapMillis: 5 }))).pipe(
         Stream.tap(() => Deferred.succeed(begun, undefined))
@@ -235,7 +240,7 @@ describe("OpenAiChat, the consumer", () => {
 
   it.live("cancels the upstream request when it needs no more", () =>
     Effect.gen(function* () {
-      const { call, server } = yield* setUp
+      const { call, server } = yield* setUpFor(protocol)
       const taken = yield* call(request(mockDirective({ endless: true }))).pipe(
         Stream.take(3),
         Stream.runCollect
@@ -248,7 +253,7 @@ describe("OpenAiChat, the consumer", () => {
 
   it.live("holds the server back while it doesn't pull", () =>
     Effect.gen(function* () {
-      const { call, server } = yield* setUp
+      const { call, server } = yield* setUpFor(protocol)
       const resume = yield* Deferred.make<void>()
       const enough = 40_000_000
       let bytes = 0
@@ -272,12 +277,25 @@ describe("OpenAiChat, the consumer", () => {
 
   it.effect("may end its scope in the middle without a failure", () =>
     Effect.gen(function* () {
-      const { call } = yield* setUp
+      const { call } = yield* setUpFor(protocol)
       const exit = yield* Effect.exit(Stream.runHead(call(request(mockDirective({ endless: true })))))
       assert.isTrue(Exit.isSuccess(exit))
     })
   )
 })
+
+/** The answer "a" in one write. */
+const wholeAnswer: Readonly<Record<ProtocolName, string>> = {
+  "openai-chat": frames({ choices: [{ delta: { content: "a" }, finish_reason: "stop" }] }),
+  "openai-responses": frames(
+    { type: "response.output_text.delta", delta: "a" },
+    { type: "response.completed", response: { status: "completed" } }
+  ),
+  anthropic: frames(
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } },
+    { type: "message_delta", delta: { stop_reason: "end_turn" } }
+  )
+}
 
 /** A number as soon as it has stopped growing for a while. */
 const settled = (read: () => number): Effect.Effect<number> =>

@@ -3,8 +3,10 @@ import { createServer, type Server, type Socket } from "node:net"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
-import { makeOpenAiChat } from "../../src/models/OpenAiChat.ts"
-import { makeUpstream } from "../../src/models/Upstream.ts"
+import { makeModelCall, type ModelServer } from "../../src/models/ModelServer.ts"
+import { type ProtocolName, protocols } from "../../src/models/Protocols.ts"
+import { ProviderGate } from "../../src/models/ProviderGate.ts"
+import { makeUpstream, type Upstream } from "../../src/models/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
 
 export const secretKey = "sk-mock-0123456789abcdef"
@@ -28,25 +30,44 @@ export const request = (text: string, more: Partial<ModelRequest> = {}): ModelRe
   ...more
 })
 
-export const serverAt = (url: string, tokenParameter: "max_completion_tokens" | null = null) => ({
+export const serverAt = (
+  url: string,
+  protocol: ProtocolName = "openai-chat",
+  more: Partial<ModelServer> = {}
+): ModelServer => ({
   provider: "mock",
+  protocol: protocols[protocol],
   baseUrl: new URL(url),
   key: Redacted.make(secretKey),
-  tokenParameter
+  tokenParameter: null,
+  concurrentMax: null,
+  ...more
 })
 
+export const gate = (limits: { readonly concurrentMax?: number; readonly queueSeconds?: number } = {}) =>
+  new ProviderGate("mock", { concurrentMax: 1000, queueSeconds: 10, ...limits })
+
+/** A way to call that asks only once, so that one fault is one failure. */
+export const callOnce = (upstream: Upstream, server: ModelServer) =>
+  makeModelCall(upstream, server, { gate: gate(), retrySeconds: 0 })
+
 /** A mock server, and the adapter that talks to it. */
-export const setUp = Effect.gen(function* () {
-  const server = yield* makeMockModelServer
-  const upstream = yield* makeUpstream(patience)
-  const call = makeOpenAiChat(upstream, serverAt(server.url))(model)
-  return {
-    server,
-    upstream,
-    call,
-    ask: (behaviour: MockBehaviour) => Stream.runCollect(call(request(mockDirective(behaviour))))
-  }
-})
+export const setUpFor = (protocol: ProtocolName) =>
+  Effect.gen(function* () {
+    const server = yield* makeMockModelServer
+    const upstream = yield* makeUpstream(patience)
+    const call = callOnce(upstream, serverAt(server.url, protocol))(model)
+    return {
+      server,
+      upstream,
+      call,
+      ask: (behaviour: MockBehaviour) => Stream.runCollect(call(request(mockDirective(behaviour))))
+    }
+  })
+
+/** Events as they come. */
+export const frames = (...events: ReadonlyArray<Readonly<Record<string, unknown>>>): string =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
 
 /** What came before the stream failed, and how it failed. */
 export const untilFailure = (stream: Stream.Stream<ModelPart, ModelFailure>) =>

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
-import { ChatReader } from "../../src/models/ChatReader.ts"
+import { AnswerReader } from "../../src/models/AnswerReader.ts"
+import { decodeChatChunk } from "../../src/models/ChatChunk.ts"
 
 const usage = { prompt_tokens: 5, completion_tokens: 2 }
 const counted = {
@@ -20,7 +21,7 @@ const finish = (reason: unknown): string =>
 const ending = (reason: string): string => `${finish(reason)}${frame({ choices: [], usage })}data: [DONE]\n\n`
 
 const read = (...texts: ReadonlyArray<string>) => {
-  const reader = new ChatReader()
+  const reader = new AnswerReader(decodeChatChunk)
   for (const text of texts) reader.write(Buffer.from(text))
   reader.end()
   return { parts: reader.take(), fault: reader.fault, state: reader.state }
@@ -37,7 +38,7 @@ const callsOf = (parts: ReadonlyArray<ModelPart>) =>
 const call = (index: number | undefined, id: string | undefined, name: string | undefined, args: string) =>
   delta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] })
 
-describe("ChatReader, text", () => {
+describe("AnswerReader, text", () => {
   it.prop(
     "gives the same parts for any deltas and any cut of the bytes",
     {
@@ -46,10 +47,10 @@ describe("ChatReader, text", () => {
     },
     ({ size, texts }) => {
       const body = Buffer.from(texts.map((content) => delta({ content })).join("") + ending("stop"))
-      const whole = new ChatReader()
+      const whole = new AnswerReader(decodeChatChunk)
       whole.write(body)
       whole.end()
-      const cut = new ChatReader()
+      const cut = new AnswerReader(decodeChatChunk)
       const parts: Array<ModelPart> = []
       for (let at = 0; at < body.length; at += size) {
         cut.write(body.subarray(at, at + size))
@@ -85,7 +86,7 @@ describe("ChatReader, text", () => {
   })
 
   it("takes a thought for a sign of life, a role for none", () => {
-    const reader = new ChatReader()
+    const reader = new AnswerReader(decodeChatChunk)
     reader.write(Buffer.from(delta({ role: "assistant", content: "" })))
     assert.strictEqual(reader.progress, 0)
     reader.write(Buffer.from(delta({ reasoning_content: "hm" })))
@@ -122,7 +123,7 @@ describe("ChatReader, text", () => {
   })
 })
 
-describe("ChatReader, finish and usage", () => {
+describe("AnswerReader, finish and usage", () => {
   it.each([
     ["stop", "stop"],
     ["length", "length"],
@@ -157,7 +158,7 @@ describe("ChatReader, finish and usage", () => {
       { prompt_tokens: 1 },
       { prompt_tokens: -1, completion_tokens: 2 }
     ]) {
-      const reader = new ChatReader()
+      const reader = new AnswerReader(decodeChatChunk)
       reader.write(Buffer.from(delta({ content: "abc" }) + finish("stop")))
       reader.write(Buffer.from(frame({ choices: [], usage: unusable })))
       reader.end()
@@ -175,14 +176,14 @@ describe("ChatReader, finish and usage", () => {
   })
 
   it("keeps all that was written for an estimate", () => {
-    const reader = new ChatReader()
+    const reader = new AnswerReader(decodeChatChunk)
     const texts = Array.from({ length: 500 }, (_, index) => `word${index} é `)
     for (const content of texts) reader.write(Buffer.from(delta({ content })))
     assert.strictEqual(reader.written, texts.join(""))
   })
 })
 
-describe("ChatReader, tool calls", () => {
+describe("AnswerReader, tool calls", () => {
   it("puts fragments together by index, and gives the calls whole", () => {
     const { parts } = read(
       call(0, "c1", "calculator", ""),
@@ -230,7 +231,7 @@ describe("ChatReader, tool calls", () => {
   })
 })
 
-describe("ChatReader, faults", () => {
+describe("AnswerReader, faults", () => {
   it.each([
     ["broken JSON", `data: {"choices":[{"delta":{"conte\n\n`],
     ["no object", "data: 17\n\n"],

@@ -1,0 +1,160 @@
+import { Clock, Effect } from "effect"
+import type { ModelFailureReason } from "../domain/Errors.ts"
+import type { ProviderHealth } from "../domain/ProviderHealth.ts"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+import type { Fault } from "./Fault.ts"
+import { TurnQueue, type Waiter } from "./TurnQueue.ts"
+
+/** More than this don't wait for one server: the next model answers sooner. */
+const waitersMax = 10_000
+
+const nanosPerSecond = 1_000_000_000
+
+export interface GateLimits {
+  /** Requests that a server works at, at once; the others wait for their turn. */
+  readonly concurrentMax: number
+  readonly queueSeconds: number
+}
+
+/** Seconds of a clock that nobody sets. */
+export const monotonicSeconds: Effect.Effect<number> = Effect.map(
+  Clock.currentTimeNanos,
+  (nanos) => Number(nanos) / nanosPerSecond
+)
+
+/** What a request did wrong says nothing about the server, and neither does a limit that it keeps to. */
+const blameless: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
+
+/** Where all requests to one model server pass: so many at once, in their order, and none while it is out of order. */
+export class ProviderGate {
+  readonly breaker = new CircuitBreaker()
+  readonly queue: TurnQueue
+  readonly limits: GateLimits
+  failure: string | null = null
+  private readonly provider: string
+
+  constructor(provider: string, limits: GateLimits) {
+    this.provider = provider
+    this.limits = limits
+    this.queue = new TurnQueue(limits.concurrentMax)
+  }
+
+  readonly health: Effect.Effect<ProviderHealth> = Effect.map(monotonicSeconds, (now) => ({
+    provider: this.provider,
+    state: this.breaker.isOpen ? "open" : this.failure === null ? "ok" : "failing",
+    running: this.queue.takenPlaces,
+    waiting: this.queue.waiting,
+    concurrentMax: this.limits.concurrentMax,
+    failure: this.failure,
+    openSeconds: this.breaker.isOpen ? Math.ceil(this.breaker.waitSeconds(now)) : null
+  }))
+}
+
+/**
+ * One request's way through the gate. `leave` must be called at the end, whatever happened, also while it waits; everything
+ * else is said as it happens.
+ */
+export class Pass implements Waiter {
+  private readonly gate: ProviderGate
+  private state: "outside" | "waiting" | "inside" = "outside"
+  private isTrial = false
+  private resume: ((entered: Effect.Effect<void>) => void) | null = null
+
+  constructor(gate: ProviderGate) {
+    this.gate = gate
+  }
+
+  /** Waits for the turn. */
+  readonly enter: Effect.Effect<void, Fault> = Effect.suspend(() => this.mayAsk).pipe(
+    Effect.andThen(Effect.suspend(() => this.turn)),
+    Effect.andThen(Effect.suspend(() => this.asks))
+  )
+
+  /** The first output has come. */
+  answering(): void {
+    // A server that has failed is well again; one that hasn't is judged by whole answers.
+    if (this.isTrial) this.succeeded()
+  }
+
+  /** The whole answer has come. */
+  finished(): void {
+    this.succeeded()
+  }
+
+  readonly failed = (fault: Fault): Effect.Effect<void> =>
+    Effect.map(monotonicSeconds, (now) => {
+      this.gate.failure = fault.status === undefined ? fault.reason : `${fault.reason} (HTTP ${fault.status})`
+      if (!blameless.has(fault.reason)) this.gate.breaker.failed(this.isTrial, now)
+      else if (this.isTrial) this.gate.breaker.succeeded(true)
+      this.isTrial = false
+    })
+
+  private succeeded(): void {
+    this.gate.breaker.succeeded(this.isTrial)
+    this.isTrial = false
+    // While it is left alone, it is known why.
+    if (!this.gate.breaker.isOpen) this.gate.failure = null
+  }
+
+  leave(): void {
+    if (this.state === "waiting") this.gate.queue.forget(this)
+    if (this.state === "inside") this.gate.queue.release()
+    if (this.isTrial) this.gate.breaker.gaveUp()
+    this.isTrial = false
+    this.state = "outside"
+    this.resume = null
+  }
+
+  granted(): void {
+    this.state = "inside"
+    this.resume?.(Effect.void)
+    this.resume = null
+  }
+
+  private get mayAsk(): Effect.Effect<void, Fault> {
+    return Effect.flatMap(monotonicSeconds, (now) => {
+      const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
+      return wait === 0 ? Effect.void : Effect.fail(leftAlone(wait, this.gate.failure))
+    })
+  }
+
+  /** In one step, so that there is only one trial. */
+  private get asks(): Effect.Effect<void, Fault> {
+    return Effect.flatMap(monotonicSeconds, (now) => {
+      const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
+      if (wait > 0) return Effect.fail(leftAlone(wait, this.gate.failure))
+      this.isTrial = this.gate.breaker.enter()
+      return Effect.void
+    })
+  }
+
+  private get turn(): Effect.Effect<void, Fault> {
+    const { limits, queue } = this.gate
+    if (queue.take()) {
+      this.state = "inside"
+      return Effect.void
+    }
+    if (queue.waiting >= waitersMax) return Effect.fail(busy(limits))
+    return Effect.callback<void>((resume) => {
+      this.state = "waiting"
+      this.resume = resume
+      queue.wait(this)
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: `${limits.queueSeconds} seconds`,
+        orElse: () => Effect.fail(busy(limits))
+      })
+    )
+  }
+}
+
+const leftAlone = (seconds: number, failure: string | null): Fault => ({
+  reason: "refused",
+  detail: `left alone for ${seconds} s more after failures, the last: ${failure ?? "unknown"}`,
+  retryAfter: { seconds: String(seconds), milliseconds: undefined }
+})
+
+const busy = ({ concurrentMax, queueSeconds }: GateLimits): Fault => ({
+  reason: "refused",
+  detail: `no turn within ${queueSeconds} s: it has its ${concurrentMax} requests at once`
+})

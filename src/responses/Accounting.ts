@@ -1,0 +1,130 @@
+import { Array as Arr, Clock, Effect, Ref, Schedule, type Scope } from "effect"
+import type { Caller } from "../domain/CurrentUser.ts"
+import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
+import type { ResponseId } from "../domain/Ids.ts"
+import { Usage } from "../usage/Usage.ts"
+import type { Attempt } from "./Generation.ts"
+import * as Meter from "./Meter.ts"
+import type { Budget } from "./Rounds.ts"
+
+/** Times that a record of usage is tried again while the database is away, over about six seconds. */
+const settleRetriesMax = 7
+const settleSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: settleRetriesMax }))
+
+/** Room for an answer that seldom is too little, where the client didn't say how long it may be. */
+const answerTokensUsual = 4_096
+/** Who has any tokens left gets an answer of so many, though it may overspend. */
+const answerTokensLeast = 16
+
+/** The account of one response. */
+export interface Account {
+  readonly meter: Ref.Ref<Meter.Meter>
+  /** The same attempts, each with no more room for its answer than the allowance leaves. */
+  readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
+  readonly budget: Budget
+}
+
+interface Costs {
+  readonly promptTokens: number
+  readonly outputTokens: number
+}
+
+/** What calls of these costs ask for. */
+const needsOf = (costs: ReadonlyArray<Costs>, isBounded: boolean) => {
+  const largest = (outputTokensMax: number) =>
+    Math.max(
+      ...costs.map(({ outputTokens, promptTokens }) => promptTokens + Math.min(outputTokens, outputTokensMax))
+    )
+  const most = largest(Number.POSITIVE_INFINITY)
+  return { most, usual: isBounded ? most : largest(answerTokensUsual), least: largest(answerTokensLeast) }
+}
+
+const costsOf = ({ promptTokens, request }: Attempt): Costs => ({
+  promptTokens,
+  outputTokens: request.maxOutputTokens
+})
+
+const bounded =
+  (granted: number) =>
+  (attempt: Attempt): Attempt => {
+    const { promptTokens, request } = attempt
+    const maxOutputTokens = Math.max(1, Math.min(request.maxOutputTokens, granted - promptTokens))
+    return { ...attempt, request: { ...request, maxOutputTokens } }
+  }
+
+/** Asks for the allowance before a response, and records what it cost after it, whatever became of it. */
+export const makeAccounting = Effect.gen(function* () {
+  const usage = yield* Usage
+
+  /** The answer is out by now: a failure is only logged. */
+  const settle = Effect.fnUntraced(function* (
+    responseId: ResponseId,
+    caller: Caller,
+    meter: Ref.Ref<Meter.Meter>,
+    sinceNanos: bigint
+  ) {
+    const spent = yield* Ref.get(meter)
+    const model = spent.model.id
+    const cost = Meter.usageOf(spent)
+    const latencyMillis = Number((yield* Clock.monotonicTimeNanos) - sinceNanos) / 1_000_000
+    const { outcome, toolCalls } = spent
+    yield* usage.record({ responseId, caller, model, usage: cost, toolCalls, latencyMillis, outcome }).pipe(
+      Effect.retry(settleSchedule),
+      Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
+      Effect.annotateLogs({ responseId, model, ...cost })
+    )
+  })
+
+  /** The rounds after the first ask for more when what was granted so far may not do. */
+  const budgetOf = (caller: Caller, responseId: ResponseId, granted: number, isBounded: boolean): Budget => {
+    let held = granted
+    let part = 0
+    return {
+      nextRound: Effect.fnUntraced(function* ({ outputTokens, promptTokens, spent }) {
+        const room = () => held - spent.inputTokens - spent.outputTokens - promptTokens
+        if (room() >= outputTokens) return outputTokens
+        const needs = needsOf([{ promptTokens, outputTokens }], isBounded)
+        const missing = (tokens: number) => Math.max(0, tokens - room() - promptTokens)
+        const more = yield* usage
+          .reserve({
+            responseId,
+            part: ++part,
+            userId: caller.userId,
+            most: missing(needs.most),
+            usual: missing(needs.usual),
+            least: missing(needs.least)
+          })
+          // With the database away the answer goes on with what it has, and its end will tell.
+          .pipe(Effect.catch(() => Effect.succeed(0)))
+        held += more
+        return Math.max(0, Math.min(outputTokens, room()))
+      }, Effect.uninterruptible)
+    }
+  }
+
+  const open = Effect.fnUntraced(function* (
+    responseId: ResponseId,
+    caller: Caller,
+    options: {
+      readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
+      /** Whether the client said how long the answer may be. */
+      readonly isBounded: boolean
+    }
+  ): Effect.fn.Return<Account, UsageLimitExceeded | DatabaseUnavailable, Scope.Scope> {
+    const { isBounded, tries } = options
+    const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
+    const sinceNanos = yield* Clock.monotonicTimeNanos
+    const needs = needsOf(tries.map(costsOf), isBounded)
+    const granted = yield* Effect.acquireRelease(
+      usage.reserve({ responseId, part: 0, userId: caller.userId, ...needs }),
+      () => settle(responseId, caller, meter, sinceNanos)
+    )
+    return {
+      meter,
+      tries: granted >= needs.most ? tries : Arr.map(tries, bounded(granted)),
+      budget: budgetOf(caller, responseId, granted, isBounded)
+    }
+  })
+
+  return { prepare: (caller: Caller) => usage.prepare(caller.userId), open }
+})

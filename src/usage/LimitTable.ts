@@ -1,0 +1,114 @@
+import { Clock, Deferred, Effect, Exit, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { AppConfig } from "../AppConfig.ts"
+import { type LimitChange, Span, type TokenLimits } from "../domain/Allowance.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+
+/** How old what is known of a user's limits may be, here and in every other process. */
+const knownSeconds = 5
+/** From this age on it is looked up again while requests go on by what is known. */
+const refreshSeconds = 2
+/** Users whose limits are remembered. */
+const knownUsersMax = 10_000
+
+const nanosPerSecond = 1_000_000_000n
+
+const Rows = Schema.Array(Schema.Struct({ span: Span, tokens: Schema.NullOr(Schema.Int) }))
+
+/** The limits of a user, and which of them are the user's own. */
+export interface OwnLimits extends TokenLimits {
+  readonly own: ReadonlySet<Span>
+}
+
+interface Known {
+  readonly sinceNanos: bigint
+  readonly limits: Deferred.Deferred<TokenLimits, DatabaseUnavailable>
+}
+
+/** The limits of the users: those of the settings, and those that differ for one user. */
+export const makeLimitTable = Effect.gen(function* () {
+  const { dailyTokens, monthlyTokens } = (yield* AppConfig).usage
+  const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
+  const known = new Map<UserId, Known>()
+  const refreshing = new Set<UserId>()
+
+  const read = Effect.fnUntraced(function* (userId: UserId) {
+    const found = yield* sql`SELECT span, tokens::float8 FROM token_limits WHERE user_id = ${userId}::uuid`
+    const rows = new Map(
+      (yield* Schema.decodeUnknownEffect(Rows)(found)).map(({ span, tokens }) => [span, tokens])
+    )
+    const limitOf = (span: Span, usual: number | null) => (rows.has(span) ? (rows.get(span) ?? null) : usual)
+    const limits: OwnLimits = {
+      daily: limitOf("daily", dailyTokens),
+      monthly: limitOf("monthly", monthlyTokens),
+      own: new Set(rows.keys())
+    }
+    return limits
+  }, orUnavailable)
+
+  /** Looks up, beside the request; whoever needs the answer waits for it. */
+  const ask = Effect.fnUntraced(function* (userId: UserId) {
+    const entry: Known = { sinceNanos: yield* Clock.monotonicTimeNanos, limits: Deferred.makeUnsafe() }
+    const [oldest] = known.keys()
+    if (oldest !== undefined && known.size >= knownUsersMax) known.delete(oldest)
+    known.set(userId, entry)
+    yield* Effect.forkIn(lookUp(userId, entry), scope, { startImmediately: true })
+    return entry
+  })
+
+  const lookUp = (userId: UserId, entry: Known) =>
+    Effect.flatMap(Effect.exit(read(userId)), (exit) => {
+      // A failure is told to those who wait for it, and to nobody after them.
+      if (Exit.isFailure(exit) && known.get(userId) === entry) known.delete(userId)
+      return Deferred.done(entry.limits, exit)
+    })
+
+  /** The new answer takes the place of the old one when it is there. */
+  const refresh = Effect.fnUntraced(function* (userId: UserId, old: Known) {
+    const sinceNanos = yield* Clock.monotonicTimeNanos
+    const exit = yield* Effect.exit(read(userId))
+    refreshing.delete(userId)
+    if (Exit.isFailure(exit) || known.get(userId) !== old) return
+    const limits = Deferred.makeUnsafe<TokenLimits, DatabaseUnavailable>()
+    Deferred.doneUnsafe(limits, exit)
+    known.set(userId, { sinceNanos, limits })
+  })
+
+  const entryOf = (userId: UserId) =>
+    Effect.flatMap(Clock.monotonicTimeNanos, (now): Effect.Effect<Known> => {
+      const entry = known.get(userId)
+      if (entry === undefined || now - entry.sinceNanos >= BigInt(knownSeconds) * nanosPerSecond) {
+        return ask(userId)
+      }
+      if (now - entry.sinceNanos < BigInt(refreshSeconds) * nanosPerSecond || refreshing.has(userId)) {
+        return Effect.succeed(entry)
+      }
+      refreshing.add(userId)
+      return Effect.as(Effect.forkIn(refresh(userId, entry), scope), entry)
+    })
+
+  const change = (userId: UserId, span: Span, value: LimitChange) =>
+    value === "default"
+      ? sql`DELETE FROM token_limits WHERE user_id = ${userId}::uuid AND span = ${span}`
+      : sql`INSERT INTO token_limits (user_id, span, tokens) VALUES (${userId}::uuid, ${span}, ${value}::bigint)
+          ON CONFLICT (user_id, span) DO UPDATE SET tokens = EXCLUDED.tokens`
+
+  return {
+    /** Begins to look up, where that is needed. */
+    prepare: entryOf,
+    of: (userId: UserId) => Effect.flatMap(entryOf(userId), ({ limits }) => Deferred.await(limits)),
+    read,
+    set: (userId: UserId, changes: Readonly<Partial<Record<Span, LimitChange>>>) =>
+      Effect.forEach(
+        Span.literals,
+        (span) => {
+          const value = changes[span]
+          return value === undefined ? Effect.void : Effect.asVoid(change(userId, span, value))
+        },
+        { discard: true }
+      ).pipe(sql.withTransaction, orUnavailable, Effect.ensuring(Effect.sync(() => known.delete(userId))))
+  }
+})
