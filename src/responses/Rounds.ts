@@ -166,9 +166,15 @@ export const pullRounds = (options: {
   }
 
   const heard = (parts: Parts): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
+    const admitted = round.bound.admit(parts)
+    const [only] = admitted
+    if (admitted.length === 1 && only?.type === "text") {
+      round.text += only.text
+      return Effect.succeed([only])
+    }
     const said: Array<GenerationPart> = []
     let end: FinishReason | null = null
-    for (const part of round.bound.admit(parts)) {
+    for (const part of admitted) {
       if (part.type === "text") {
         round.text += part.text
         said.push(part)
