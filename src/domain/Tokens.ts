@@ -1,5 +1,5 @@
 /** Tokens that a chat template spends on one message besides its text. */
-const messageOverheadTokens = 4
+export const messageOverheadTokens = 4
 
 /** The characters of a text by what they take: ASCII packs well into tokens, other scripts don't. */
 export interface CharacterCount {

@@ -2,6 +2,7 @@ import { DateTime, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId, UserId } from "../domain/Ids.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
+import { storable } from "../domain/storable.ts"
 import type { StoredBlob } from "./BlobStore.ts"
 
 /** A file together with what only this room knows of it. */
@@ -66,11 +67,6 @@ const Texts = Schema.Array(
 )
 const Usages = Schema.Array(Schema.Struct({ files: Schema.Int, bytes: Schema.Int }))
 const Keys = Schema.Array(Schema.Struct({ storageKey: Schema.String }))
-
-const nul = /\0/g
-
-/** PostgreSQL keeps neither NUL nor half a surrogate pair. No offset changes. */
-const storable = (text: string): string => text.toWellFormed().replace(nul, "\u{fffd}")
 
 /** The tables `files`, `file_usage` and `file_texts`. */
 export const makeFileTable = Effect.gen(function* () {

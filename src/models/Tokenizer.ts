@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { estimateTokens } from "../domain/Tokens.ts"
+import { estimateTokens, messageOverheadTokens } from "../domain/Tokens.ts"
 
 /** A text longer than this is counted by the cheap estimate beyond it: counting must not hold up other streams. */
 const countedCharactersMax = 64 * 1024
@@ -31,9 +31,6 @@ export const countTokens = Effect.fnUntraced(function* (text: string) {
   }
   return tokens + tokenizer.countTokens(counted.slice(at), noSpecialTokens)
 })
-
-/** Tokens that a chat template spends on one message besides its text. */
-const messageOverheadTokens = 4
 
 /** How many tokens a prompt has, about. */
 export const countPromptTokens = (

@@ -32,7 +32,7 @@ export const makeAttempts = Effect.gen(function* () {
 
   const needOf = (parts: PromptParts, maxOutputTokens: number | null): Need => ({
     promptTokens: leastTokens(parts),
-    tools: parts.tools.length > 0,
+    tools: parts.tools.specs.length > 0,
     maxOutputTokens
   })
 
@@ -84,7 +84,7 @@ const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
     model,
     promptTokens,
     forgottenTurns,
-    request: { messages, maxOutputTokens, tools: model.tools ? parts.tools : [] },
+    request: { messages, maxOutputTokens, tools: model.tools ? parts.tools.specs : [] },
     stream: candidate.stream
   }
 }

@@ -4,8 +4,9 @@ import type { ResponseObject, ResponseStart, ResponseUsage } from "../api/Respon
 import type { ItemId } from "../domain/Ids.ts"
 import type { McpCall, OutputItem, OutputMessage } from "../domain/Item.ts"
 import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
+import { storable } from "../domain/storable.ts"
 import { citationsIn, type Knowledge, type Passage, searchCall } from "./Passages.ts"
-import { cleanPiece, cleanRest, cleanWhole } from "./StorableText.ts"
+import { type Cleaned, cleanPiece, cleanRest } from "./StorableText.ts"
 import type { ToolPart } from "./ToolRounds.ts"
 
 /**
@@ -121,7 +122,7 @@ const delta = (open: OpenMessage, text: string): EventBody => ({
   logprobs: none
 })
 
-const addText = (state: EventsState, text: string, carry: string, nextId: () => ItemId): Step => {
+const addText = (state: EventsState, { carry, text }: Cleaned, nextId: () => ItemId): Step => {
   if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
   const [open, opening] = state.open === null ? openMessage(state, nextId) : [state.open, none]
   return [
@@ -168,7 +169,7 @@ const closeMessage = (state: EventsState, open: OpenMessage): Step => {
 
 /** Ends the message that is being written, if one is. */
 const rest = (state: EventsState, nextId: () => ItemId): Step => {
-  const [rested, added] = addText(state, cleanRest(state.carry), "", nextId)
+  const [rested, added] = addText(state, { text: cleanRest(state.carry), carry: "" }, nextId)
   if (rested.open === null) return [rested, added]
   const [closed, closing] = closeMessage(rested, rested.open)
   return [closed, [...added, ...closing]]
@@ -199,8 +200,8 @@ const beginTool = (
     type: "mcp_call",
     status: "in_progress",
     server_label: builtinTools,
-    name: cleanWhole(part.name),
-    arguments: cleanWhole(part.arguments),
+    name: storable(part.name),
+    arguments: storable(part.arguments),
     output: null,
     error: null,
     approval_request_id: null
@@ -219,8 +220,8 @@ const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool
   const item: McpCall = {
     ...call,
     status: error === null ? "completed" : "failed",
-    output: output === null ? null : cleanWhole(output),
-    error: error === null ? null : cleanWhole(error)
+    output: output === null ? null : storable(output),
+    error: error === null ? null : storable(error)
   }
   return [
     { ...state, output: state.output.with(index, item) },
@@ -232,10 +233,8 @@ const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool
 export const step = (state: EventsState, part: GenerationPart, nextId: () => ItemId): Step => {
   if (state.finish !== null) return [state, none]
   switch (part.type) {
-    case "text": {
-      const cleaned = cleanPiece(state.carry, part.text)
-      return addText(state, cleaned.text, cleaned.carry, nextId)
-    }
+    case "text":
+      return addText(state, cleanPiece(state.carry, part.text), nextId)
     case "tool_begin":
       return beginTool(state, part, nextId)
     case "tool_end":

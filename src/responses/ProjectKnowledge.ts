@@ -5,7 +5,7 @@ import type { InputItem } from "../domain/Item.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { type Hit, Retrieval } from "../retrieval/Retrieval.ts"
 import type { Knowledge } from "./Passages.ts"
-import { searchQuery } from "./SearchQuery.ts"
+import { leansOnEarlier, searchQuery } from "./SearchQuery.ts"
 
 /** Passages that a search is asked for. */
 const hitsMax = 20
@@ -33,7 +33,7 @@ export const makeProjectKnowledge = Effect.gen(function* () {
     turn: OpenTurn,
     items: ReadonlyArray<InputItem>
   ) {
-    const earlier = turn.turnCount === 0 ? [] : yield* conversations.history(turn, earlierTokensMax)
+    const earlier = leansOnEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
     const text = searchQuery(items, earlier)
     const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax })
     return { queries: [text], passages: bestOf(hits), nothing } satisfies Knowledge

@@ -25,7 +25,7 @@ export interface PromptParts {
   /** The files that items of the history or of the turn refer to. */
   readonly files: PromptFiles
   /** What a model that can call tools is offered. */
-  readonly tools: ReadonlyArray<ToolSpec>
+  readonly tools: ToolOffer
   /** The message with what was found in a project's files, in front of the turn; null where no project was named. */
   readonly knowledge: ModelMessage | null
 }
@@ -130,13 +130,21 @@ export const leastTokens = (parts: PromptParts): number =>
   tokensOf(systemMessages(parts)) +
   tokensOf(knowledgeOf(parts)) +
   bareTokens(parts.items) +
-  toolTokens(parts.tools)
+  parts.tools.tokens
 
 const knowledgeOf = ({ knowledge }: PromptParts): ReadonlyArray<ModelMessage> =>
   knowledge === null ? [] : [knowledge]
 
-const toolTokens = (tools: ReadonlyArray<ToolSpec>): number =>
-  tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools))
+/** Tools, and what describing them takes of a prompt. They are the same for every request, so they are counted once. */
+export interface ToolOffer {
+  readonly specs: ReadonlyArray<ToolSpec>
+  readonly tokens: number
+}
+
+export const toolOffer = (specs: ReadonlyArray<ToolSpec>): ToolOffer => ({
+  specs,
+  tokens: specs.length === 0 ? 0 : estimateTokens(JSON.stringify(specs))
+})
 
 interface Room {
   /** Tokens for the text of each file of the turn. */
@@ -207,6 +215,6 @@ export const assemble = (
     ...messagesOf(parts.items, model.tools, now)
   ]
   const forgottenTurns = parts.history.length - kept.length
-  const promptTokens = tokensOf(messages) + (model.tools ? toolTokens(parts.tools) : 0)
+  const promptTokens = tokensOf(messages) + (model.tools ? parts.tools.tokens : 0)
   return { messages, promptTokens, forgottenTurns }
 }

@@ -35,7 +35,7 @@ import { generate } from "./Generation.ts"
 import { type Incoming, readInput } from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
-import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
+import { filesOf, type PromptParts, toolOffer, turnTokens } from "./PromptAssembly.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
 
 /** Why a request gets no stream: an HTTP error. */
@@ -87,6 +87,7 @@ export class Responses extends Context.Service<
       const recall = yield* makeProjectKnowledge
       const accounting = yield* makeAccounting
       const toolkit = yield* Toolkit
+      const tools = toolOffer(toolkit.offered)
       const random = yield* SecureRandom.SecureRandom
 
       // The state machine of the events is pure and asks for ids as it goes; making one is synchronous.
@@ -157,7 +158,7 @@ export class Responses extends Context.Service<
           history: [],
           items,
           files,
-          tools: toolkit.offered,
+          tools,
           knowledge: null
         }
         const knowledge = membership === null ? null : yield* recall(membership, turn, items)

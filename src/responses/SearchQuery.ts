@@ -49,6 +49,10 @@ const userMessages = (items: ReadonlyArray<StoredItem>): ReadonlyArray<string> =
     return text.trim() === "" ? [] : [text.trim().slice(0, messageCharactersMax)]
   })
 
+/** Whether the latest message says too little by itself, so that what was said before has to help. */
+export const leansOnEarlier = (items: ReadonlyArray<StoredItem>): boolean =>
+  saysTooLittle(userMessages(items).at(-1) ?? "")
+
 /**
  * What to search a project's files for: the latest message, and in front of it, where that says too little by itself, what
  * the user asked before.

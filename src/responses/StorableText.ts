@@ -1,3 +1,5 @@
+import { storable } from "../domain/storable.ts"
+
 /**
  * Makes streamed text fit for JSON and PostgreSQL: NUL and lone surrogates become U+FFFD, once, before the text is
  * streamed or stored. A surrogate pair that a model cuts in two is put together again.
@@ -13,21 +15,13 @@ export interface Cleaned {
   readonly carry: string
 }
 
-const nul = /\0/g
-
-/** The storable form of a text that is whole. */
-export const cleanWhole = (text: string): string => {
-  const formed = text.isWellFormed() ? text : text.toWellFormed()
-  return formed.includes("\0") ? formed.replace(nul, replacement) : formed
-}
-
 /** The storable text of `carry` and `piece` together, and what has to wait for the next piece. */
 export const cleanPiece = (carry: string, piece: string): Cleaned => {
   const text = carry === "" ? piece : carry + piece
   const last = text.length - 1
   return last >= 0 && isHighSurrogate(text.charCodeAt(last))
-    ? { text: cleanWhole(text.slice(0, last)), carry: text.slice(last) }
-    : { text: cleanWhole(text), carry: "" }
+    ? { text: storable(text.slice(0, last)), carry: text.slice(last) }
+    : { text: storable(text), carry: "" }
 }
 
 /** What is left of a carry when no more text comes. */

@@ -3,6 +3,7 @@ import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
+import { storable } from "../domain/storable.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/Database.ts"
 import { makeAnalysis } from "./analysis/Analysis.ts"
@@ -117,7 +118,7 @@ export class Retrieval extends Context.Service<
 
       const index = Effect.fn("Retrieval.index")(function* (projectId: ProjectId, file: IndexedFile) {
         const { fileId, filename, pages } = file
-        const text = file.text.replace(nul, "\u{fffd}")
+        const text = storable(file.text)
         const language = yield* analysis.language(text)
         const title = filename.replace(extension, "")
         const analysed = yield* analysis.chunks(text, { language, title })
@@ -157,4 +158,3 @@ export class Retrieval extends Context.Service<
 const indexVersion = "1"
 
 const extension = /\.[^.]{1,10}$/
-const nul = /\0/g

@@ -9,6 +9,7 @@ import { ConversationId, ItemId, ResponseId, UserId } from "../../src/domain/Ids
 import type { InputMessage, OutputMessage } from "../../src/domain/Item.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { testConfig } from "../support/TestConfig.ts"
+export { until } from "../support/until.ts"
 
 /** Conversations over whatever client is below, as one process of its own. */
 export const conversationsWith = (conversations: Partial<Settings["conversations"]> = {}) =>
@@ -98,9 +99,3 @@ export const anotherProcess = (conversations: Partial<Settings["conversations"]>
   Layer.build(
     conversationsWith(conversations).pipe(Layer.provide(TestDatabase.client({ connectionsMax: 3 })))
   ).pipe(Effect.map((context) => Context.get(context, Conversations)))
-
-/** Looks again and again until `condition` holds. The test's own limit ends it. */
-export const until = <E, R>(condition: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
-  Effect.gen(function* () {
-    while (!(yield* condition)) yield* Effect.sleep(10)
-  })

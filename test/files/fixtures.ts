@@ -12,6 +12,7 @@ import { BlobStore } from "../../src/files/BlobStore.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { TextExtraction } from "../../src/files/TextExtraction.ts"
 import { testConfig } from "../support/TestConfig.ts"
+export { until } from "../support/until.ts"
 
 /** An extraction whose texts are what the bytes say; some first words make it do something else. */
 export class ScriptedExtraction extends Context.Service<
@@ -182,9 +183,3 @@ export const countsOf = Effect.fnUntraced(function* (user: UserId) {
     FROM files WHERE user_id = ${user}::uuid`
   return row!
 })
-
-/** Looks again and again until `condition` holds. The test's own limit ends it. */
-export const until = <E, R>(condition: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
-  Effect.gen(function* () {
-    while (!(yield* condition)) yield* Effect.sleep(10)
-  })

@@ -9,14 +9,10 @@ import { ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { openRaw } from "../support/RawClient.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 
 /** More than the buffers of the system hold between two sockets. */
 const bytesTooMany = 32 * 1024 * 1024
-
-const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
-  Effect.gen(function* () {
-    while (!(yield* condition)) yield* Effect.sleep("5 millis")
-  })
 
 const heldLeases = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

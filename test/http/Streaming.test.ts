@@ -1,14 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Ref, Schedule, Stream } from "effect"
+import { Deferred, Effect, Fiber, Option, Ref, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf, eventsOf, openCall, responseOf } from "../support/Wire.ts"
-
-/** Waits for a condition; the test's own time-out is its bound. */
-const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
-  condition.pipe(Effect.repeat({ until: (met) => met, schedule: Schedule.spaced("5 millis") }))
+import { until } from "../support/until.ts"
 
 const usageRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,10 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Schedule, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf, eventsOf } from "../support/Wire.ts"
+import { until } from "../support/until.ts"
 
 /** Short, so that a lost lease is found out soon. */
 const settings = { conversations: { leaseSeconds: 1.5 } }
@@ -33,10 +34,6 @@ const askAndLose = Effect.fnUntraced(function* (stream: boolean) {
   yield* until(Effect.map(model.ended, (ended) => ended > before.ended))
   return reply
 })
-
-/** Waits for a condition; the test's own time-out is its bound. */
-const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
-  condition.pipe(Effect.repeat({ until: (met) => met, schedule: Schedule.spaced("5 millis") }))
 
 layer(TestApp.layer(settings), { excludeTestServices: true })("a conversation that was taken over", (it) => {
   it.effect("ends the stream that it was taken from, and the model's work for it", () =>

@@ -5,7 +5,13 @@ import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
 import { promptFile, renderFile } from "../../src/responses/FileParts.ts"
 import { callIdOf } from "../../src/responses/ToolRounds.ts"
-import { assemble, leastTokens, type PromptParts, turnTokens } from "../../src/responses/PromptAssembly.ts"
+import {
+  assemble,
+  leastTokens,
+  type PromptParts,
+  toolOffer,
+  turnTokens
+} from "../../src/responses/PromptAssembly.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
 const id = ItemId.make(uuid)
@@ -52,7 +58,7 @@ const parts = (over: Partial<PromptParts> = {}): PromptParts => ({
   history: [],
   items: [user("now")],
   files: new Map(),
-  tools: [],
+  tools: toolOffer([]),
   knowledge: null,
   ...over
 })

@@ -18,11 +18,7 @@ import {
   statesOf
 } from "./fixtures.ts"
 import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
-
-const until = <E, R>(condition: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
-  Effect.gen(function* () {
-    while (!(yield* condition)) yield* Effect.sleep(10)
-  })
+import { until } from "../support/until.ts"
 
 const someProject = Effect.gen(function* () {
   const projects = yield* Projects
