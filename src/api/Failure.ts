@@ -5,6 +5,9 @@ import type { ErrorBody } from "./ErrorEnvelope.ts"
 export type Expected =
   | Errors.ApiKeyMissing
   | Errors.ApiKeyRejected
+  | Errors.UserDisabled
+  | Errors.PlanForbids
+  | Errors.LicenseForbids
   | Errors.InvalidRequest
   | Errors.FileNotFound
   | Errors.ItemNotFound
@@ -100,6 +103,17 @@ const table: {
         headers: { "www-authenticate": 'Bearer error="invalid_token"' }
       }
     ),
+  UserDisabled: () =>
+    failure(
+      403,
+      "permission_error",
+      "user_disabled",
+      "Your account is disabled. Ask the operator of this service to enable it."
+    ),
+  PlanForbids: (error) =>
+    failure(403, "permission_error", "plan_forbids", error.message, { param: error.param }),
+  LicenseForbids: (error) =>
+    failure(403, "permission_error", "license_forbids", error.message, { param: error.param }),
   InvalidRequest: (error) => invalid("invalid_request", error.message, error.param),
   // A path that names no file is a place where nothing is; a body or a query that names none is wrong.
   FileNotFound: (error) =>

@@ -5,7 +5,13 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import type { ApiKeyRecord, Page } from "../domain/Account.ts"
 import type { Caller } from "../domain/CurrentUser.ts"
-import { ApiKeyNotFound, ApiKeyRejected, type DatabaseUnavailable, UserNotFound } from "../domain/Errors.ts"
+import {
+  ApiKeyNotFound,
+  ApiKeyRejected,
+  type DatabaseUnavailable,
+  UserDisabled,
+  UserNotFound
+} from "../domain/Errors.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
@@ -87,7 +93,7 @@ export class ApiKeys extends Context.Service<
      */
     readonly authenticate: (
       presented: Redacted.Redacted
-    ) => Effect.Effect<Caller, ApiKeyRejected | DatabaseUnavailable>
+    ) => Effect.Effect<Caller, ApiKeyRejected | UserDisabled | DatabaseUnavailable>
     readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, UserNotFound | DatabaseUnavailable>
     /**
      * Stores a key that was made elsewhere, unless it is there already: then nothing changes, and a revoked key stays
@@ -126,6 +132,7 @@ export class ApiKeys extends Context.Service<
         const nowMillis = yield* Clock.currentTimeMillis
         const reason = refusal(key, nowMillis)
         if (key === null || reason !== null) return yield* new ApiKeyRejected({ reason: reason ?? "unknown" })
+        if (key.disabled) return yield* new UserDisabled()
         if (nowMillis >= key.lastUseDueMillis) {
           key.lastUseDueMillis = nowMillis + lastUseSeconds * 1000
           noteUse(key.caller.keyId)
@@ -206,8 +213,7 @@ export class ApiKeys extends Context.Service<
 const refusal = (key: KnownKey | null, nowMillis: number): ApiKeyRejected["reason"] | null => {
   if (key === null) return "unknown"
   if (key.revoked) return "revoked"
-  if (nowMillis >= key.expiresAtMillis) return "expired"
-  return key.disabled ? "disabled" : null
+  return nowMillis >= key.expiresAtMillis ? "expired" : null
 }
 
 const knownKey = ({ disabled, expiresAt, lastUsedAt, revoked, ...caller }: typeof KeyRow.Type): KnownKey => ({

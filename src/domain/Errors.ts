@@ -11,7 +11,26 @@ export class ApiKeyMissing extends Schema.TaggedError<ApiKeyMissing>()("ApiKeyMi
 
 /** Malformed, unknown, expired or revoked: a client can't tell which. */
 export class ApiKeyRejected extends Schema.TaggedError<ApiKeyRejected>()("ApiKeyRejected", {
-  reason: Schema.Literals(["malformed", "unknown", "expired", "revoked", "disabled"])
+  reason: Schema.Literals(["malformed", "unknown", "expired", "revoked"])
+}) {}
+
+/** The key is good, but the operator has disabled its user. */
+export class UserDisabled extends Schema.TaggedError<UserDisabled>()("UserDisabled", {}) {}
+
+// ---- what the caller may
+
+/** The plan of the caller's organization doesn't have what was asked. `message` says what to change. */
+export class PlanForbids extends Schema.TaggedError<PlanForbids>()("PlanForbids", {
+  plan: Schema.String,
+  /** The field of the request, "" where there is none. */
+  param: Schema.String,
+  message: Schema.String
+}) {}
+
+/** The licence of the installation doesn't have what was asked. `message` says what to change. */
+export class LicenseForbids extends Schema.TaggedError<LicenseForbids>()("LicenseForbids", {
+  param: Schema.String,
+  message: Schema.String
 }) {}
 
 // ---- what was asked

@@ -98,7 +98,7 @@ layer(everything)("ApiKeys", (it) => {
         const sql = yield* SqlClient.SqlClient
         const { key, user } = yield* makeUser
         yield* sql`UPDATE users SET disabled_at = now() WHERE id = ${user.id}`
-        assert.strictEqual(yield* reasonOf(key.key), "disabled")
+        assert.strictEqual(yield* reasonOf(key.key), "UserDisabled")
       })
     )
 
