@@ -17,6 +17,11 @@ import type { GenerationPart } from "./Events.ts"
 import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
 
+/** How a model is called when another one could answer in its place: with less patience. */
+export interface Patience {
+  readonly hasFallback: boolean
+}
+
 /** One way to get the answer: a model and what to send to it. */
 export interface Attempt {
   readonly model: ModelSpec
@@ -25,7 +30,7 @@ export interface Attempt {
   readonly promptTokens: number
   /** Turns of the conversation that the model's window has no room for. */
   readonly forgottenTurns: number
-  readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+  readonly stream: (request: ModelRequest, patience: Patience) => Stream.Stream<ModelPart, ModelFailure>
 }
 
 /** A generation whose model is fixed: it has put something out, or it was waited for long enough. */
@@ -43,10 +48,10 @@ interface Progress {
 }
 
 /** The first parts of one attempt. Its stream lives in a scope of its own, closed at once when it fails. */
-const openFlow = Effect.fnUntraced(function* (attempt: Attempt, scope: Scope.Scope) {
+const openFlow = Effect.fnUntraced(function* (attempt: Attempt, patience: Patience, scope: Scope.Scope) {
   const own = yield* Scope.fork(scope)
   // Stream.toPull would merge the whole context at every pull.
-  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request)), own)
+  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, patience)), own)
   return yield* pull.pipe(
     Effect.map((first): Flow => ({ first, pull, close: Scope.close(own, Exit.void) })),
     Pull.catchDone(() =>
@@ -62,7 +67,7 @@ const firstFlow = (
   scope: Scope.Scope,
   progress: Progress
 ): Effect.Effect<Flow, ModelFailure> =>
-  openFlow(progress.attempt, scope).pipe(
+  openFlow(progress.attempt, { hasFallback: attempts.length > 0 }, scope).pipe(
     Effect.catch((failure) => {
       const [next, ...rest] = attempts
       if (next === undefined || progress.fixed) return Effect.fail(failure)
@@ -95,7 +100,7 @@ export const generate = Effect.fn("Generation.generate")(function* (
   const pull = pullRounds({
     attempt: progress.attempt,
     flow: Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber),
-    open: (attempt) => openFlow(attempt, scope),
+    open: (attempt) => openFlow(attempt, { hasFallback: false }, scope),
     belt,
     budget,
     scope

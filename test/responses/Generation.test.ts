@@ -3,7 +3,7 @@ import { Deferred, Effect, Exit, Fiber, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
-import { generate } from "../../src/responses/Generation.ts"
+import { type Attempt, generate } from "../../src/responses/Generation.ts"
 import { attempt, drain, noTools } from "./attempts.ts"
 
 const usage: ModelUsage = {
@@ -73,6 +73,26 @@ describe("Generation", () => {
       const error = yield* Effect.flip(generation.pull)
       assert.strictEqual(error.reason, "cut")
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("has less patience with a model that another one can stand in for", () =>
+    Effect.gen(function* () {
+      const seen: Array<readonly [string, boolean]> = []
+      const watched = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => ({
+        ...attempt(id, stream),
+        stream: (_, { hasFallback }) => {
+          seen.push([id, hasFallback])
+          return stream
+        }
+      })
+      yield* Effect.scoped(
+        generate([watched("a", Stream.fail(failure("a"))), watched("b", Stream.make(finish))], 15, noTools)
+      )
+      assert.deepStrictEqual(seen, [
+        ["a", true],
+        ["b", false]
+      ])
+    })
   )
 
   it.effect("tells a stream that ends without a finish", () =>

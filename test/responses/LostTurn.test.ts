@@ -18,6 +18,8 @@ const askAndLose = Effect.fnUntraced(function* (stream: boolean) {
   const model = yield* ScriptedModel
   const sql = yield* SqlClient.SqlClient
   const before = { asked: (yield* model.asked).length, ended: yield* model.ended }
+  // The row of the new conversation may come after the model's first words.
+  yield* sql`UPDATE conversations SET lease_until = NULL`
   yield* model.next(endless)
   const asking = yield* Effect.forkChild(
     call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input: "Hi", stream } })
