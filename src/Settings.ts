@@ -42,6 +42,10 @@ export interface Settings {
     /** How long a request waits for its turn there. */
     readonly queueSeconds: number
     readonly retrySeconds: number
+    /** How long a model may be silent before its first output where another one can answer. */
+    readonly fallbackSeconds: number
+    /** 0: the cheapest model that will do; 100: the best there is. */
+    readonly balance: number
   }
   /** Tokens per user, unless the user has limits of their own; null: no limit. */
   readonly usage: { readonly dailyTokens: number | null; readonly monthlyTokens: number | null }

@@ -179,6 +179,18 @@ export const settingsTable = {
       description:
         "How long a provider that fails before its first output is asked again, before the next model is tried; 0 never " +
         "asks again"
+    }),
+    fallbackSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
+      name: "PARLEY_MODEL_FALLBACK_SECONDS",
+      default: "30",
+      description:
+        "How long a model may be silent before its first output when another one can answer; at most " +
+        "PARLEY_MODEL_FIRST_TOKEN_SECONDS matters"
+    }),
+    balance: Setting.withDefault(Setting.wholeNumber(0, 100), {
+      name: "PARLEY_ROUTER_BALANCE",
+      default: "50",
+      description: "Which model is asked first, from 0, the cheapest that will do, to 100, the best there is"
     })
   },
   usage: {

@@ -79,6 +79,7 @@ describe("settings that are given", () => {
         OPENAI_BASE_URL: "http://127.0.0.1:8000/v1/",
         OPENAI_API_KEY: "sk-1",
         OPENAI_MODEL: "some-model",
+        PARLEY_ROUTER_BALANCE: "70",
         PARLEY_FILES_STORE: "S3",
         PARLEY_FILES_DIRECTORY_SHARED: "true",
         PARLEY_EXTRACTION_MEMORY_BYTES_MAX: "268435456",
@@ -403,7 +404,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_TOKENS|_SECONDS)$/
+        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_TOKENS|_SECONDS|_BALANCE)$/
       )
   })
 

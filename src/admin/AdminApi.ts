@@ -14,10 +14,12 @@ import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, PlanName } from "../domain/Account.ts"
 import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
+import { ModelHealth } from "../domain/ModelHealth.ts"
 import { ModelSpec } from "../domain/ModelSpec.ts"
 import { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { filenameCharactersMax } from "../domain/StoredFile.ts"
+import { ExplainedBody, ExplainPayload } from "./ExplainedBody.ts"
 import { CorpusFileBody, FoundBody, MemberBody, ProjectBody, SearchPayload } from "./ProjectBody.ts"
 import { LimitsBody, SetLimitsPayload, UsageBody, usageQuery } from "./UsageBody.ts"
 
@@ -256,13 +258,21 @@ class ServerGroup extends HttpApiGroup.make("server")
     HttpApiEndpoint.get("models", "/models", {
       success: Schema.Struct({
         data: Schema.Array(ModelSpec),
+        /** How each of them fared lately, in the same order. */
+        health: Schema.Array(ModelHealth),
         providers: Schema.Array(ProviderHealth),
         description: Schema.String
       })
     }),
+    /** Which model would be asked, and why; asks none of them. */
+    HttpApiEndpoint.post("explainModels", "/models/explain", {
+      payload: ExplainPayload,
+      success: ExplainedBody
+    }),
     HttpApiEndpoint.get("config", "/config", { success: Schema.Struct({ data: Schema.Array(SettingBody) }) }),
     HttpApiEndpoint.get("doctor", "/doctor", { success: Schema.Struct({ checks: Schema.Array(Check) }) })
   )
+  .middleware(BoundedBody)
   .middleware(AdminAuthentication)
   .prefix("/admin") {}
 

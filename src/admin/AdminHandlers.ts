@@ -15,6 +15,7 @@ import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
 import { AdminUsageHandlers } from "./AdminUsageHandlers.ts"
 import { answer } from "./answer.ts"
 import { examine } from "./Doctor.ts"
+import { explainModels } from "./ExplainModels.ts"
 
 const organizationBody = ({ createdAt, id, name, plan }: Organization): typeof OrganizationBody.Type => ({
   id,
@@ -119,7 +120,13 @@ const ServerHandlers = HttpApiBuilder.group(
     const services = yield* Effect.context<Effect.Services<typeof examine>>()
     return handlers.handleAll({
       models: () =>
-        Effect.all({ data: router.models, providers: router.health, description: router.describe }),
+        Effect.all({
+          data: router.models,
+          health: router.modelHealth,
+          providers: router.health,
+          description: router.describe
+        }),
+      explainModels: ({ payload }) => explainModels(router, settings, payload),
       config: () => Effect.succeed({ data: describeSettings(settings) }),
       doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
     })

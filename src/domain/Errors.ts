@@ -157,6 +157,9 @@ export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("No
   detail: Schema.String
 }) {}
 
+/** Models would fit the request, but none of them is for this caller. */
+export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelForbidden", {}) {}
+
 /** What went wrong between the service and a model. */
 export const ModelFailureReason = Schema.Literals([
   "refused",

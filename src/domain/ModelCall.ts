@@ -30,6 +30,12 @@ export interface ModelRequest {
   readonly tools: ReadonlyArray<ToolSpec>
 }
 
+/** What a call may count on besides itself. */
+export interface CallOptions {
+  /** Whether another model can answer as well: this one is given up sooner then, as long as it has put nothing out. */
+  readonly hasFallback: boolean
+}
+
 /** Tokens that a call cost, and whose count it is. */
 export interface ModelUsage {
   readonly inputTokens: number

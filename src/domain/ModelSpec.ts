@@ -3,6 +3,11 @@ import { Schema } from "effect"
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
+const Amount = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+
+/** What a million tokens cost, in whatever currency, as long as it is the same for all models. */
+export const ModelPrice = Schema.Struct({ input: Amount, output: Amount })
+
 /** One model as the catalog knows it. */
 export const ModelSpec = Schema.Struct({
   /** The id that the provider knows and that a response reports in `model`. */
@@ -14,9 +19,11 @@ export const ModelSpec = Schema.Struct({
   maxOutputTokens: PositiveInt,
   /** Whether the model can call tools. */
   tools: Schema.Boolean,
-  /** How good the model is beside the others, 0 to 1. */
+  /** How good the model is beside the others, 0 to 1: up to requests of this difficulty it will do. */
   quality: Share,
   /** How dear the model is beside the others, 0 to 1. */
-  cost: Share
+  cost: Share,
+  /** Counts in the place of `cost` where every model that fits a request has it. */
+  price: Schema.optionalKey(ModelPrice)
 })
 export type ModelSpec = typeof ModelSpec.Type

@@ -1,7 +1,8 @@
-import { Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { AppConfig, type Settings } from "../AppConfig.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
-import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { namesIn } from "../Setting.ts"
@@ -16,7 +17,9 @@ import { makeUpstream, type Upstream } from "./Upstream.ts"
 /** A model, and the way to call it. */
 export interface CatalogEntry {
   readonly model: ModelSpec
-  readonly call: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+  readonly call: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
+  /** How it fared lately, at a monotonic time. */
+  readonly health: (nowSeconds: number) => ModelHealth
 }
 
 const openAiBaseUrl = "https://api.openai.com/v1"
@@ -66,7 +69,7 @@ const fixed = (
 })
 
 const offlineOnly: Catalog = fixed(
-  [{ model: offlineModel, call: callOfflineModel }],
+  [{ model: offlineModel, call: callOfflineModel, health: () => unknownHealth }],
   `Only the built-in model ${offlineModel.id} answers: a small program that is no language model. ` +
     "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
 )
@@ -77,20 +80,31 @@ const gateOf = (settings: Settings["models"], server: ModelServer): ProviderGate
     queueSeconds: settings.queueSeconds
   })
 
+/** Makes the entries of one server's models. */
+const entriesAt = (
+  upstream: Upstream,
+  server: ModelServer,
+  gate: ProviderGate,
+  { retrySeconds }: Settings["models"]
+) => {
+  const call = makeModelCall(upstream, server, { gate, retrySeconds })
+  return (model: ModelSpec): CatalogEntry => ({
+    model,
+    call: call(model),
+    health: (nowSeconds) => gate.modelHealth(model.id, nowSeconds)
+  })
+}
+
 const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file: string) {
   const { models, servers } = yield* readCatalogFile(file)
   const upstream = yield* makeUpstream(settings)
-  const { retrySeconds } = settings
   const gates = new Map(servers.map((server) => [server, gateOf(settings, server)]))
-  const calls = new Map(
-    Array.from(gates, ([server, gate]) => [
-      server.provider,
-      makeModelCall(upstream, server, { gate, retrySeconds })
-    ])
+  const makers = new Map(
+    Array.from(gates, ([server, gate]) => [server.provider, entriesAt(upstream, server, gate, settings)])
   )
   const entries = models.flatMap((model): ReadonlyArray<CatalogEntry> => {
-    const call = calls.get(model.provider)
-    return call === undefined ? [] : [{ model, call: call(model) }]
+    const make = makers.get(model.provider)
+    return make === undefined ? [] : [make(model)]
   })
   return fixed(
     entries,
@@ -106,9 +120,7 @@ const fromServer = Effect.fnUntraced(function* (
   const upstream: Upstream = yield* makeUpstream(settings)
   const list = yield* keepModelServerList(upstream, server, namesIn(settings.openaiModel ?? ""))
   const gate = gateOf(settings, server)
-  const call = makeModelCall(upstream, server, { gate, retrySeconds: settings.retrySeconds })
-  const toEntries = (models: ReadonlyArray<ModelSpec>) =>
-    models.map((model): CatalogEntry => ({ model, call: call(model) }))
+  const toEntries = Arr.map(entriesAt(upstream, server, gate, settings))
   return {
     entries: Effect.map(list.models, toEntries),
     known: Effect.map(list.known, toEntries),

@@ -1,14 +1,15 @@
 import { Channel, Clock, Effect, Random, Redacted, Scope, Stream } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
-import type { ModelPart, ModelRequest, ModelUsage } from "../domain/ModelCall.ts"
+import type { CallOptions, ModelPart, ModelRequest, ModelUsage } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { Exchange, type Parts, type Pull } from "./Exchange.ts"
 import { askedWait, type Fault, toModelFailure } from "./Fault.ts"
 import type { Protocol } from "./Protocol.ts"
-import { monotonicSeconds, Pass, type ProviderGate } from "./ProviderGate.ts"
-import { retryWait } from "./Retry.ts"
+import type { ModelRecord } from "./ModelRecord.ts"
+import { isBlamed, monotonicSeconds, Pass, type ProviderGate } from "./ProviderGate.ts"
+import { retryBudget, retryWait } from "./Retry.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -54,7 +55,7 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
 
 /**
  * The way to call the models of a server. What fails before any output, and may pass, is put again for up to `retrySeconds`
- * after the call began.
+ * after the call began; where another model can answer, once and at once or not at all.
  */
 export const makeModelCall = (
   upstream: Upstream,
@@ -69,22 +70,18 @@ export const makeModelCall = (
     dialects: new Map()
   }
   return (model: ModelSpec) =>
-    (request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
+    (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
       Stream.fromChannel(
         Channel.fromTransform((_: unknown, scope) =>
           Effect.suspend(() => {
-            const call = new Call(line, model, request)
-            return Effect.as(
-              Scope.addFinalizer(
-                scope,
-                Effect.sync(() => call.close())
-              ),
-              call.pull
-            )
+            const call = new Call(line, model, request, options)
+            return Effect.as(Scope.addFinalizer(scope, call.close), call.pull)
           })
         )
       )
 }
+
+const alone: CallOptions = { hasFallback: false }
 
 const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:
@@ -99,17 +96,23 @@ class Call {
   private readonly line: Line
   private readonly model: ModelSpec
   private readonly request: ModelRequest
+  private readonly hasFallback: boolean
   private readonly pass: Pass
+  private readonly record: ModelRecord
   private exchange: Exchange<ModelFailure> | null = null
   private attempts = 0
   private retries = 0
+  /** When the call was made, and when its turn came. */
+  private calledSeconds = 0
   private beganSeconds = 0
 
-  constructor(line: Line, model: ModelSpec, request: ModelRequest) {
+  constructor(line: Line, model: ModelSpec, request: ModelRequest, options: CallOptions) {
     this.line = line
     this.model = model
     this.request = request
+    this.hasFallback = options.hasFallback
     this.pass = new Pass(line.gate)
+    this.record = line.gate.recordOf(model.id)
   }
 
   readonly pull: Pull<ModelFailure> = Effect.callback((resume) => {
@@ -118,13 +121,20 @@ class Call {
     return undefined
   })
 
-  close(): void {
-    if (this.exchange?.isFinished === true) this.pass.finished()
+  readonly close: Effect.Effect<void> = Effect.map(monotonicSeconds, (now) => {
+    if (this.exchange?.isFinished === true) {
+      this.pass.finished()
+      this.record.answered(now)
+    }
     this.exchange?.close()
     this.pass.leave()
-  }
+  })
 
-  private readonly first: Pull<ModelFailure> = Effect.suspend(() => this.pass.enter).pipe(
+  /** How long it takes until the first output counts from here on, so that a queue makes a model slow as well. */
+  private readonly first: Pull<ModelFailure> = Effect.flatMap(monotonicSeconds, (called) => {
+    this.calledSeconds = called
+    return this.pass.enter
+  }).pipe(
     Effect.andThen(monotonicSeconds),
     Effect.matchEffect({
       onFailure: (fault) => this.failWith(fault),
@@ -132,7 +142,10 @@ class Call {
         this.beganSeconds = now
         const { dialects, server } = this.line
         return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
-          Effect.sync(() => this.pass.answering())
+          Effect.map(monotonicSeconds, (answered) => {
+            this.pass.answering()
+            this.record.began(answered - this.calledSeconds, answered)
+          })
         )
       }
     })
@@ -144,7 +157,7 @@ class Call {
       this.attempts++
       const exchange: Exchange<ModelFailure> = new Exchange({
         reader: new AnswerReader(server.protocol.makeDecode()),
-        patience: upstream.patience,
+        patience: this.hasFallback ? upstream.shortPatience : upstream.patience,
         recover: (fault) => this.recover(fault, dialect, exchange.hasDelivered),
         count: (reader) => estimate(this.request, reader)
       })
@@ -163,7 +176,12 @@ class Call {
           Effect.sync(() => this.line.dialects.set(this.model.id, other))
         )
     }
-    const failed = this.pass.failed(fault)
+    const failed = Effect.andThen(
+      this.pass.failed(fault),
+      Effect.map(monotonicSeconds, (now) => {
+        if (isBlamed(fault)) this.record.failed(now)
+      })
+    )
     return hasDelivered
       ? Effect.andThen(failed, this.failWith(fault))
       : Effect.andThen(failed, this.retry(fault, dialect))
@@ -183,7 +201,7 @@ class Call {
           seconds: (yield* monotonicSeconds) - this.beganSeconds,
           askedSeconds: askedWait(fault, yield* Clock.currentTimeMillis)
         },
-        this.line.retrySeconds,
+        retryBudget(this.line.retrySeconds, this.hasFallback),
         yield* Random.next
       )
       if (wait === null || this.line.gate.breaker.isOpen) return yield* this.failWith(fault)

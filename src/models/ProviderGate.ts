@@ -1,12 +1,17 @@
 import { Clock, Effect } from "effect"
 import type { ModelFailureReason } from "../domain/Errors.ts"
+import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { CircuitBreaker } from "./CircuitBreaker.ts"
 import type { Fault } from "./Fault.ts"
+import { ModelRecord } from "./ModelRecord.ts"
 import { TurnQueue, type Waiter } from "./TurnQueue.ts"
 
 /** More than this don't wait for one server: the next model answers sooner. */
 const waitersMax = 10_000
+
+/** Of so many models of one server it is remembered how they fared; of others it is forgotten. */
+const recordsMax = 1_000
 
 const nanosPerSecond = 1_000_000_000
 
@@ -25,6 +30,9 @@ export const monotonicSeconds: Effect.Effect<number> = Effect.map(
 /** What a request did wrong says nothing about the server, and neither does a limit that it keeps to. */
 const blameless: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
 
+/** Whether a failure says something about who was asked. */
+export const isBlamed = (fault: Fault): boolean => !blameless.has(fault.reason)
+
 /** Where all requests to one model server pass: so many at once, in their order, and none while it is out of order. */
 export class ProviderGate {
   readonly breaker = new CircuitBreaker()
@@ -32,11 +40,28 @@ export class ProviderGate {
   readonly limits: GateLimits
   failure: string | null = null
   private readonly provider: string
+  private readonly records = new Map<string, ModelRecord>()
 
   constructor(provider: string, limits: GateLimits) {
     this.provider = provider
     this.limits = limits
     this.queue = new TurnQueue(limits.concurrentMax)
+  }
+
+  /** Where to write down how a model fares. */
+  recordOf(model: string): ModelRecord {
+    const known = this.records.get(model)
+    if (known !== undefined) return known
+    const [oldest] = this.records.keys()
+    if (oldest !== undefined && this.records.size >= recordsMax) this.records.delete(oldest)
+    const record = new ModelRecord()
+    this.records.set(model, record)
+    return record
+  }
+
+  modelHealth(model: string, now: number): ModelHealth {
+    const seen = this.records.get(model)?.seen(now) ?? unknownHealth
+    return { ...seen, leftAlone: this.breaker.waitSeconds(now) > 0 }
   }
 
   readonly health: Effect.Effect<ProviderHealth> = Effect.map(monotonicSeconds, (now) => ({
@@ -84,7 +109,7 @@ export class Pass implements Waiter {
   readonly failed = (fault: Fault): Effect.Effect<void> =>
     Effect.map(monotonicSeconds, (now) => {
       this.gate.failure = fault.status === undefined ? fault.reason : `${fault.reason} (HTTP ${fault.status})`
-      if (!blameless.has(fault.reason)) this.gate.breaker.failed(this.isTrial, now)
+      if (isBlamed(fault)) this.gate.breaker.failed(this.isTrial, now)
       else if (this.isTrial) this.gate.breaker.succeeded(true)
       this.isTrial = false
     })

@@ -1,7 +1,21 @@
 import type { Fault } from "./Fault.ts"
 
-/** A request is put again at most so often, however much of the budget is left. */
+/** How often a request is put again at most, and how long after it was put first. */
+export interface RetryBudget {
+  readonly retriesMax: number
+  readonly seconds: number
+}
+
+/** However much time is left, a request is put again no more often than this. */
 const retriesMax = 4
+
+/** Where another model can answer, asking again must be worth it at once. */
+const fallbackBudget: RetryBudget = { retriesMax: 1, seconds: 0.5 }
+
+export const retryBudget = (seconds: number, hasFallback: boolean): RetryBudget =>
+  hasFallback
+    ? { ...fallbackBudget, seconds: Math.min(seconds, fallbackBudget.seconds) }
+    : { retriesMax, seconds }
 
 /** The first wait, which doubles with each that follows; up to half of a wait is left to chance. */
 const firstWaitSeconds = 0.25
@@ -33,11 +47,11 @@ export const isPassing = (fault: Fault): boolean => {
 export const retryWait = (
   fault: Fault,
   past: { readonly retries: number; readonly seconds: number; readonly askedSeconds: number | undefined },
-  budgetSeconds: number,
+  budget: RetryBudget,
   chance: number
 ): number | null => {
-  if (past.retries >= retriesMax || !isPassing(fault)) return null
+  if (past.retries >= budget.retriesMax || !isPassing(fault)) return null
   const backoff = Math.min(waitSecondsMax, firstWaitSeconds * 2 ** past.retries) * (1 - chance / 2)
   const wait = Math.max(backoff, (past.askedSeconds ?? 0) * (1 + askedWaitJitter * chance))
-  return past.seconds + wait <= budgetSeconds ? wait : null
+  return past.seconds + wait <= budget.seconds ? wait : null
 }

@@ -1,86 +1,47 @@
-import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
-import { NoModelAvailable, PromptTooLong, type ModelFailure } from "../domain/Errors.ts"
-import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import { Array as Arr, Context, Effect, Layer, type Stream } from "effect"
+import { AppConfig } from "../AppConfig.ts"
+import { ModelForbidden, type ModelFailure, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
+import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
-import { ModelCatalog } from "./ModelCatalog.ts"
-
-/** What a request asks of a model. */
-export interface Need {
-  /** Estimated tokens of the least prompt: instructions and the current message, without any history. */
-  readonly promptTokens: number
-  /** Whether the request offers tools. Models that can call them are preferred, but not demanded. */
-  readonly tools: boolean
-  /** The most tokens that the answer may have; null leaves it to the model's own maximum. */
-  readonly maxOutputTokens: number | null
-}
-
-/** A model that can serve the request, and the most tokens that its answer may have. */
-export interface Ranked {
-  readonly model: ModelSpec
-  /** The least of what was asked, what the model can write, and what its window leaves; at least 1. */
-  readonly maxOutputTokens: number
-}
+import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
+import { monotonicSeconds } from "./ProviderGate.ts"
+import { type Need, rank, type Ranked, type Ranking } from "./Ranking.ts"
 
 export interface Candidate extends Ranked {
   /** One call. Nothing is opened until the stream runs; interruption cancels the upstream request at once. */
-  readonly stream: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+  readonly stream: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
 }
 
-/**
- * The routing decision. Every model in it can serve the need, best first; it depends on neither the order of the
- * catalog nor anything outside its arguments.
- */
-export const rank = <Model extends ModelSpec>(
-  need: Need,
-  models: ReadonlyArray<Model>
-): ReadonlyArray<Ranked & { readonly model: Model }> => {
-  const fitting = models
-    .filter((model) => model.contextWindow > need.promptTokens)
-    .map((model) => ({ model, maxOutputTokens: clamp(need, model) }))
-  return Arr.sort(fitting, bestFirst(need))
-}
+/** Which models a caller may have. */
+export type Permits = (model: ModelSpec) => boolean
 
-const clamp = (need: Need, model: ModelSpec): number =>
-  Math.min(
-    need.maxOutputTokens ?? model.maxOutputTokens,
-    model.maxOutputTokens,
-    model.contextWindow - need.promptTokens
-  )
-
-/** An answer with this much room is seldom cut; a model that leaves less because its window is nearly full comes later. */
-const comfortableOutputTokens = 1024
-
-/** How much of its cost a model must make up by quality. Half: quality counts twice as much as cost. */
-const costWeight = 0.5
-
-const bestFirst = (need: Need): Order.Order<Ranked> =>
-  Order.combineAll<Ranked>([
-    Order.mapInput(Order.flip(Order.Boolean), ({ model }) => !need.tools || model.tools),
-    Order.mapInput(Order.flip(Order.Boolean), (ranked) => hasRoom(need, ranked)),
-    Order.mapInput(Order.flip(Order.Number), ({ model }) => model.quality - costWeight * model.cost),
-    Order.mapInput(Order.Number, ({ model }) => model.cost),
-    Order.mapInput(Order.String, ({ model }) => model.id),
-    Order.mapInput(Order.String, ({ model }) => model.provider)
-  ])
-
-/** Whether the window, and not what was asked or what the model can write, is what makes the answer short. */
-const hasRoom = (need: Need, { model, maxOutputTokens }: Ranked): boolean =>
-  maxOutputTokens >=
-  Math.min(need.maxOutputTokens ?? comfortableOutputTokens, model.maxOutputTokens, comfortableOutputTokens)
+const everything: Permits = () => true
 
 /** Chooses the models that may answer a request. */
 export class Router extends Context.Service<
   Router,
   {
-    /** The models that can serve the need, best first: the first is asked, the others are there to fall back to. */
+    /**
+     * The models that can serve the need and that the caller may have, best first: the first is asked, the others are there
+     * to fall back to. Without `permits` the caller may have all of them.
+     */
     readonly route: (
-      need: Need
-    ) => Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, NoModelAvailable | PromptTooLong>
+      need: Need,
+      permits?: Permits
+    ) => Effect.Effect<
+      Arr.NonEmptyReadonlyArray<Candidate>,
+      NoModelAvailable | PromptTooLong | ModelForbidden
+    >
+    /** The same decision with its reasons and with the models that are left out; of the models that are known now. */
+    readonly explain: (need: Need, permits?: Permits) => Effect.Effect<Ranking>
     /** Every model of the catalog, as far as it is known. */
     readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
     /** How the model servers fared lately; asks none of them. */
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
+    /** How the models fared lately, in the order of `models`. */
+    readonly modelHealth: Effect.Effect<ReadonlyArray<ModelHealth>>
     /** A sentence for the start-up output and `parley doctor`: what answers. */
     readonly describe: Effect.Effect<string>
   }
@@ -89,29 +50,54 @@ export class Router extends Context.Service<
     Router,
     Effect.gen(function* () {
       const catalog = yield* ModelCatalog
+      const { balance } = (yield* AppConfig).models
 
-      const route = Effect.fnUntraced(function* (need: Need) {
+      const decide = Effect.fnUntraced(function* (
+        entries: ReadonlyArray<CatalogEntry>,
+        need: Need,
+        permits: Permits
+      ) {
+        const now = yield* monotonicSeconds
+        const entryOf = new Map(entries.map((entry) => [entry.model, entry]))
+        const ranking = rank({
+          need,
+          models: [...entryOf.keys()],
+          health: (model) => entryOf.get(model)?.health(now) ?? unknownHealth,
+          permits,
+          balance
+        })
+        return { entryOf, ranking }
+      })
+
+      const route = Effect.fnUntraced(function* (need: Need, permits: Permits = everything) {
         const entries = yield* catalog.entries
         if (entries.length === 0) {
           return yield* new NoModelAvailable({ detail: yield* catalog.describe })
         }
-        const callOf = new Map(entries.map((entry) => [entry.model, entry.call]))
-        const candidates = rank(need, [...callOf.keys()]).flatMap((ranked) => {
-          const call = callOf.get(ranked.model)
-          return call === undefined ? [] : [{ ...ranked, stream: call }]
+        const { entryOf, ranking } = yield* decide(entries, need, permits)
+        const candidates = ranking.candidates.flatMap((ranked): ReadonlyArray<Candidate> => {
+          const entry = entryOf.get(ranked.model)
+          return entry === undefined ? [] : [{ ...ranked, stream: entry.call }]
         })
-        if (!Arr.isReadonlyArrayNonEmpty(candidates)) {
-          const tokensMax = Math.max(...entries.map((entry) => entry.model.contextWindow)) - 1
-          return yield* new PromptTooLong({ promptTokens: need.promptTokens, tokensMax })
-        }
-        return candidates
+        if (Arr.isReadonlyArrayNonEmpty(candidates)) return candidates
+        if (ranking.excluded.some(({ why }) => why === "permits")) return yield* new ModelForbidden()
+        const tokensMax = Math.max(...entries.map((entry) => entry.model.contextWindow)) - 1
+        return yield* new PromptTooLong({ promptTokens: need.promptTokens, tokensMax })
+      })
+
+      const explain = Effect.fnUntraced(function* (need: Need, permits: Permits = everything) {
+        return (yield* decide(yield* catalog.known, need, permits)).ranking
       })
 
       return Router.of({
         route,
+        explain,
         models: Effect.map(
           catalog.known,
           Arr.map((entry) => entry.model)
+        ),
+        modelHealth: Effect.zipWith(catalog.known, monotonicSeconds, (entries, now) =>
+          entries.map((entry) => entry.health(now))
         ),
         health: catalog.health,
         describe: catalog.describe

@@ -29,6 +29,8 @@ interface Watched {
 /** The connections to the model servers. There is no cap on them: each stream has its own while it lasts. */
 export interface Upstream {
   readonly patience: Patience
+  /** With a model in whose place another one can answer. */
+  readonly shortPatience: Patience
   /** Sends the body; the exchange gets the answer. */
   readonly post: <E>(to: Endpoint, body: string, exchange: Exchange<E>) => void
   /** A small JSON document, whole. */
@@ -40,7 +42,7 @@ export interface Upstream {
  * back that one alone.
  */
 export const makeUpstream = Effect.fnUntraced(function* (
-  settings: Patience & { readonly connectSeconds: number }
+  settings: Patience & { readonly connectSeconds: number; readonly fallbackSeconds: number }
 ): Effect.fn.Return<Upstream, never, Scope.Scope> {
   // Loaded here, because a service without a model server does without it. By its default export, the only one that a
   // bundle has of it.
@@ -66,9 +68,10 @@ export const makeUpstream = Effect.fnUntraced(function* (
     open.add(exchange)
     agent.dispatch({ ...to, method: "POST", body, headers: to.headers }, exchange)
   }
+  const firstTokenSeconds = Math.min(settings.firstTokenSeconds, settings.fallbackSeconds)
   const sweepSeconds = Math.max(
     sweepSecondsMin,
-    Math.min(sweepSecondsMax, settings.firstTokenSeconds / 10, settings.idleSeconds / 10)
+    Math.min(sweepSecondsMax, firstTokenSeconds / 10, settings.idleSeconds / 10)
   )
   yield* Effect.sync(() => {
     for (const exchange of open) {
@@ -99,7 +102,8 @@ export const makeUpstream = Effect.fnUntraced(function* (
       })
     )
 
-  return { patience: settings, post, get }
+  const shortPatience: Patience = { firstTokenSeconds, idleSeconds: settings.idleSeconds }
+  return { patience: settings, shortPatience, post, get }
 })
 
 class Refused extends Error {

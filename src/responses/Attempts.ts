@@ -3,7 +3,10 @@ import { Conversations } from "../conversations/Conversations.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
 import type { ItemId, UserId } from "../domain/Ids.ts"
-import { type Candidate, type Need, Router } from "../models/Router.ts"
+import type { InputItem } from "../domain/Item.ts"
+import { type Asked, difficultyOf } from "../models/Difficulty.ts"
+import type { Need } from "../models/Ranking.ts"
+import { type Candidate, Router } from "../models/Router.ts"
 import { makeAttachedFiles } from "./AttachedFiles.ts"
 import type { Attempt } from "./Generation.ts"
 import { type Knowledge, passagesMessage, passagesWithin } from "./Passages.ts"
@@ -30,11 +33,11 @@ export const makeAttempts = Effect.gen(function* () {
   const conversations = yield* Conversations
   const attached = yield* makeAttachedFiles
 
-  const needOf = (parts: PromptParts, maxOutputTokens: number | null): Need => ({
-    promptTokens: leastTokens(parts),
-    tools: parts.tools.specs.length > 0,
-    maxOutputTokens
-  })
+  const routed = (need: Need) =>
+    router.route(need).pipe(
+      // Nothing says yet whom a model isn't for, so that all are for everybody.
+      Effect.catchTag("ModelForbidden", (error) => Effect.die(error))
+    )
 
   return Effect.fnUntraced(function* (options: {
     readonly userId: UserId
@@ -45,12 +48,16 @@ export const makeAttempts = Effect.gen(function* () {
     readonly maxOutputTokens: number | null
   }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | DatabaseUnavailable> {
     const { maxOutputTokens, turn, userId } = options
-    const search =
-      options.search === null
-        ? null
-        : within(options.search, (yield* router.route(needOf(options.parts, maxOutputTokens)))[0])
+    const asked = askedBy(options.parts, options.search)
+    const need: Need = {
+      promptTokens: asked.promptTokens,
+      tools: asked.tools,
+      maxOutputTokens,
+      difficulty: difficultyOf(asked).score
+    }
+    const search = options.search === null ? null : within(options.search, (yield* routed(need))[0])
     const parts = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
-    const candidates = yield* router.route(needOf(parts, maxOutputTokens))
+    const candidates = yield* routed(search === null ? need : { ...need, promptTokens: leastTokens(parts) })
     const tokensMax = Math.max(
       ...candidates.map((candidate) =>
         historyTokensMax(parts, candidate.model.contextWindow, candidate.maxOutputTokens)
@@ -66,6 +73,24 @@ export const makeAttempts = Effect.gen(function* () {
 })
 
 const fewestForgotten = Order.mapInput(Order.Number, ({ forgottenTurns }: Attempt) => forgottenTurns)
+
+/** What the user says now: everything since the last thing that somebody else said. */
+const saidNow = (items: ReadonlyArray<InputItem>): string => {
+  const lastAnswer = items.findLastIndex((item) => item.type !== "message" || item.role !== "user")
+  return items
+    .slice(lastAnswer + 1)
+    .flatMap((item) => (item.type === "message" ? item.content : []))
+    .flatMap((part) => (part.type === "input_file" ? [] : [part.text]))
+    .join("\n")
+}
+
+const askedBy = (parts: PromptParts, search: Search | null): Asked => ({
+  text: saidNow(parts.items),
+  promptTokens: leastTokens(parts),
+  files: filesOf(parts.items).length,
+  passages: search === null ? 0 : search.knowledge.passages.length,
+  tools: parts.tools.specs.length > 0
+})
 
 const messageOf = ({ id, knowledge }: Search) => passagesMessage(knowledge, id)
 

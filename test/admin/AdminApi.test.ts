@@ -251,6 +251,37 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
+    it.effect("tells how its models fared, in their order", () =>
+      Effect.gen(function* () {
+        const { server } = yield* clientWith()
+        const { data, health } = yield* server.models()
+        assert.strictEqual(health.length, data.length)
+        assert.deepInclude(health[0], { firstOutputSeconds: 0.5, failureShare: 0.25 })
+      })
+    )
+
+    it.effect("explains which model it would ask", () =>
+      Effect.gen(function* () {
+        const { server } = yield* clientWith()
+        const payload = { text: "Prove it.", documents: 2, max_output_tokens: 50 }
+        const { candidates, difficulty, excluded } = yield* server.explainModels({ payload })
+        assert.deepStrictEqual(
+          candidates.map(({ max_output_tokens, model }) => [model, max_output_tokens]),
+          [
+            ["scripted-1", 50],
+            ["scripted-2", 50]
+          ]
+        )
+        assert.deepStrictEqual(excluded, [])
+        const sum = difficulty.features.reduce((all, { points }) => all + points, 0)
+        assert.closeTo(difficulty.score, sum, 1e-9)
+        const without = yield* server.explainModels({ payload: { ...payload, documents: 0, tools: false } })
+        assert.isBelow(without.difficulty.score, difficulty.score)
+        const tooMany = yield* Effect.flip(server.explainModels({ payload: { text: "x".repeat(200_001) } }))
+        assert.exists(tooMany)
+      })
+    )
+
     it.effect("tells its settings, but no secret", () =>
       Effect.gen(function* () {
         const { dataDir } = yield* AdminServer

@@ -168,6 +168,8 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       const { stdout } = yield* run("models", "list")
       assert.match(stdout, /scripted +open, 4 s more +1 of 3 +2 +server_error \(HTTP 503\)/)
 
+      assert.match(stdout, /scripted-1 .* 0\.50 s +25 %/)
+
       const printed = yield* run("config", "print", "--json")
       const { settings, source } = document(Settings)(printed)
       assert.strictEqual(source, "server")
@@ -181,6 +183,35 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
         examined.checks.map(({ name }) => name),
         ["server", "database", "clock", "models", "disk", "web search", "admin key", "settings"]
       )
+    })
+  )
+
+  it.effect("explains which model a message would be answered by", () =>
+    Effect.gen(function* () {
+      const { code, stdout } = yield* run("models", "explain", "Prove it.", "--no-tools", "--documents", "2")
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /^The difficulty is 0\.\d\d of 1/)
+      assert.match(stdout, /documents +0\.10 +2 files/)
+      assert.match(stdout, /tools +0\.00 +No tools are offered\./)
+      assert.match(stdout, /1\. scripted-1 \(scripted\), with an answer of up to 500 tokens\n +It will do: /)
+      assert.match(stdout, /2\. scripted-2 /)
+      const offered = yield* run("models", "explain", "Prove it.", "--tools")
+      assert.match(offered.stdout, /It can't call the tools that are offered\./)
+
+      const long = yield* run("models", "explain", "x".repeat(20_000), "--output-tokens", "7", "--json")
+      const Explained = Schema.Struct({
+        candidates: Schema.Array(Schema.Unknown),
+        excluded: Schema.Array(Schema.Struct({ model: Schema.String, reason: Schema.String }))
+      })
+      const { candidates, excluded } = document(Explained)(long)
+      assert.deepStrictEqual(candidates, [])
+      assert.deepStrictEqual(
+        excluded.map(({ model }) => model),
+        ["scripted-1", "scripted-2"]
+      )
+      assert.match(excluded[0]?.reason ?? "", /window of 4000 tokens is too small/)
+      assert.strictEqual((yield* run("models", "explain", "a", "--documents", "501")).code, 2)
+      assert.strictEqual((yield* run("models", "explain")).code, 2)
     })
   )
 

@@ -46,6 +46,13 @@ describe("readCatalogFile", () => {
     })
   )
 
+  it.effect("takes prices, where they are given", () =>
+    Effect.gen(function* () {
+      const priced = { ...model, id: "n", price: { input: 0.15, output: 2.5 } }
+      assert.deepStrictEqual((yield* read({ ...catalog, models: [model, priced] })).models, [model, priced])
+    })
+  )
+
   it.effect("knows every protocol, and a provider's own limit on requests at once", () =>
     Effect.gen(function* () {
       const providers = protocolNames.map((protocol) => ({
@@ -85,6 +92,16 @@ describe("readCatalogFile", () => {
       "models[1].quality: "
     ],
     ["a window of 0", { ...catalog, models: [{ ...model, contextWindow: 0 }] }, "models[0].contextWindow: "],
+    [
+      "a price below 0",
+      { ...catalog, models: [{ ...model, price: { input: -1, output: 0 } }] },
+      "models[0].price.input: "
+    ],
+    [
+      "a price without the half of it",
+      { ...catalog, models: [{ ...model, price: { input: 1 } }] },
+      "models[0].price.output: "
+    ],
     ["an unknown field", { ...catalog, providers: [{ ...provider, key: "sk-9" }] }, "providers[0].key: "],
     [
       "a token parameter where the protocol has none",

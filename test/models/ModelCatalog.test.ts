@@ -25,7 +25,7 @@ const begin = (models: ModelSettings) =>
 const idsOf = (entries: Effect.Success<ModelCatalog["Service"]["entries"]>) =>
   entries.map((entry) => entry.model.id)
 
-const need = { promptTokens: 10, tools: false, maxOutputTokens: null }
+const need = { promptTokens: 10, tools: false, maxOutputTokens: null, difficulty: 0.5 }
 
 describe("ModelCatalog", () => {
   it.effect("has the offline model alone where nothing is configured", () =>

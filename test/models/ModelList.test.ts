@@ -2,9 +2,21 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decodeModelList, specsOfList, specsOfNames } from "../../src/models/ModelList.ts"
 import { isChatModel, limitsOf, standingOf } from "../../src/models/ModelNames.ts"
-import { rank } from "../../src/models/Router.ts"
+import { unknownHealth } from "../../src/domain/ModelHealth.ts"
+import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { rank } from "../../src/models/Ranking.ts"
 
 const decode = (list: unknown) => decodeModelList(JSON.stringify(list))
+
+/** The order in which models would be asked that nobody has asked yet. */
+const orderOf = (models: ReadonlyArray<ModelSpec>, difficulty: number, balance: number) =>
+  rank({
+    need: { promptTokens: 10, tools: true, maxOutputTokens: null, difficulty },
+    models,
+    health: () => unknownHealth,
+    permits: () => true,
+    balance
+  }).candidates.map(({ model }) => model.id)
 
 const idsOf = (models: ReadonlyArray<{ readonly id: string }>) => models.map((model) => model.id)
 
@@ -130,15 +142,19 @@ describe("the guesses", () => {
       contextWindow: null,
       maxOutputTokens: null
     }))
-    const ranked = rank({ promptTokens: 10, tools: true, maxOutputTokens: null }, specsOfList("p", list))
-    assert.deepStrictEqual(idsOf(ranked.map(({ model }) => model)), idsOf(list))
+    for (const balance of [0, 50, 100]) {
+      assert.deepStrictEqual(orderOf(specsOfList("p", list), 0.3, balance), idsOf(list))
+    }
   })
 
   it("keep the order in which models were named, with the limits that the server tells", () => {
     const list = [{ id: "b", created: 0, contextWindow: 2000, maxOutputTokens: null }]
     const specs = specsOfNames("p", ["c", "b", "a"], list)
-    const ranked = rank({ promptTokens: 10, tools: false, maxOutputTokens: null }, specs)
-    assert.deepStrictEqual(idsOf(ranked.map(({ model }) => model)), ["c", "b", "a"])
+    for (const balance of [0, 50, 100]) {
+      for (const difficulty of [0, 0.5, 1]) {
+        assert.deepStrictEqual(orderOf(specs, difficulty, balance), ["c", "b", "a"])
+      }
+    }
     assert.deepStrictEqual(specs[1]?.contextWindow, 2000)
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Fault } from "../../src/models/Fault.ts"
-import { isPassing, retryWait } from "../../src/models/Retry.ts"
+import { isPassing, retryBudget, retryWait } from "../../src/models/Retry.ts"
 
 const status = (code: number, detail = ""): Fault => ({
   reason: code === 429 ? "rate_limited" : code >= 500 ? "server_error" : "bad_request",
@@ -43,13 +43,19 @@ describe("retryWait", () => {
       seconds: number(0, 20),
       asked: Schema.UndefinedOr(number(0, 20)),
       budget: number(0, 20),
-      chance: number(0, 1)
+      chance: number(0, 1),
+      hasFallback: Schema.Boolean
     },
-    ({ asked, budget, chance, retries, seconds }) => {
-      const wait = retryWait(status(503), { retries, seconds, askedSeconds: asked }, budget, chance)
+    ({ asked, budget, chance, hasFallback, retries, seconds }) => {
+      const wait = retryWait(
+        status(503),
+        { retries, seconds, askedSeconds: asked },
+        retryBudget(budget, hasFallback),
+        chance
+      )
       if (wait === null) return
-      assert.isBelow(retries, 4)
-      assert.isAtMost(seconds + wait, budget)
+      assert.isBelow(retries, hasFallback ? 1 : 4)
+      assert.isAtMost(seconds + wait, hasFallback ? Math.min(budget, 0.5) : budget)
       assert.isAtLeast(wait, asked ?? 0)
       assert.isAbove(wait, 0)
     }
@@ -57,11 +63,13 @@ describe("retryWait", () => {
 
   it("waits longer each time, within half of it left to chance", () => {
     const past = { seconds: 0, askedSeconds: undefined }
-    const waits = [0, 1, 2, 3].map((retries) => retryWait(status(503), { ...past, retries }, 60, 0))
+    const waits = [0, 1, 2, 3].map((retries) =>
+      retryWait(status(503), { ...past, retries }, retryBudget(60, false), 0)
+    )
     assert.deepStrictEqual(waits, [0.25, 0.5, 1, 2])
-    assert.strictEqual(retryWait(status(503), { ...past, retries: 1 }, 60, 1), 0.25)
-    assert.isNull(retryWait(status(503), { ...past, retries: 4 }, 60, 0))
-    assert.isNull(retryWait(status(503), { ...past, retries: 0 }, 0, 0))
-    assert.isNull(retryWait(status(400), { ...past, retries: 0 }, 60, 0))
+    assert.strictEqual(retryWait(status(503), { ...past, retries: 1 }, retryBudget(60, false), 1), 0.25)
+    assert.isNull(retryWait(status(503), { ...past, retries: 4 }, retryBudget(60, false), 0))
+    assert.isNull(retryWait(status(503), { ...past, retries: 0 }, retryBudget(0, false), 0))
+    assert.isNull(retryWait(status(400), { ...past, retries: 0 }, retryBudget(60, false), 0))
   })
 })

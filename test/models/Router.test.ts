@@ -1,20 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema, Stream } from "effect"
-import { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { Effect, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { AppConfig } from "../../src/AppConfig.ts"
+import { unknownHealth } from "../../src/domain/ModelHealth.ts"
+import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import { type CatalogEntry, ModelCatalog } from "../../src/models/ModelCatalog.ts"
-import { type Need, rank, Router } from "../../src/models/Router.ts"
-
-const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5000 }))
-
-const Models = Schema.Array(
-  Schema.Struct({ ...ModelSpec.fields, contextWindow: Tokens, maxOutputTokens: Tokens })
-).check(Schema.isMaxLength(8))
-
-const Needs = Schema.Struct({
-  promptTokens: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 6000 })),
-  tools: Schema.Boolean,
-  maxOutputTokens: Schema.NullOr(Tokens)
-})
+import type { Need } from "../../src/models/Ranking.ts"
+import { Router } from "../../src/models/Router.ts"
+import { testConfig } from "../support/TestConfig.ts"
 
 const spec = (id: string, more: Partial<ModelSpec> = {}): ModelSpec => ({
   id,
@@ -31,74 +24,13 @@ const need = (more: Partial<Need> = {}): Need => ({
   promptTokens: 100,
   tools: false,
   maxOutputTokens: null,
+  difficulty: 0,
   ...more
 })
 
-const best = (asked: Need, ...models: ReadonlyArray<ModelSpec>): string | undefined =>
-  rank(asked, models)[0]?.model.id
-
-describe("rank", () => {
-  it.prop(
-    "every model in it can serve the need, and no model that can is missing",
-    [Needs, Models],
-    ([asked, models]) => {
-      const ranked = rank(asked, models)
-      for (const { maxOutputTokens, model } of ranked) {
-        assert.isAtLeast(maxOutputTokens, 1)
-        assert.isAtMost(maxOutputTokens, model.maxOutputTokens)
-        assert.isAtMost(asked.promptTokens + maxOutputTokens, model.contextWindow)
-        if (asked.maxOutputTokens !== null) assert.isAtMost(maxOutputTokens, asked.maxOutputTokens)
-      }
-      const able = models.filter((model) => model.contextWindow >= asked.promptTokens + 1)
-      assert.strictEqual(ranked.length, able.length)
-    }
-  )
-
-  it.prop("bounds the answer by nothing else", [Needs, Models], ([asked, models]) => {
-    for (const { maxOutputTokens, model } of rank(asked, models)) {
-      assert.include(
-        [asked.maxOutputTokens, model.maxOutputTokens, model.contextWindow - asked.promptTokens],
-        maxOutputTokens
-      )
-    }
-  })
-
-  it.prop("doesn't depend on the order of the catalog", [Needs, Models], ([asked, models]) => {
-    assert.deepStrictEqual(rank(asked, models.toReversed()), rank(asked, models))
-    assert.deepStrictEqual(rank(asked, models), rank(asked, models))
-  })
-
-  it("balances quality and cost", () => {
-    assert.strictEqual(best(need(), spec("a", { quality: 0.4 }), spec("b", { quality: 0.9 })), "b")
-    assert.strictEqual(best(need(), spec("a", { cost: 0.9 }), spec("b", { cost: 0.1 })), "b")
-    const dear = spec("dear", { quality: 0.9, cost: 1 })
-    assert.strictEqual(best(need(), dear, spec("cheap", { quality: 0.8, cost: 0.1 })), "cheap")
-    assert.strictEqual(best(need(), dear, spec("poor", { quality: 0.2, cost: 0 })), "dear")
-  })
-
-  it("prefers a model with tools where they are needed, and does without where there is none", () => {
-    const better = spec("better", { quality: 1, tools: false })
-    assert.strictEqual(best(need({ tools: true }), better, spec("able")), "able")
-    assert.strictEqual(best(need(), better, spec("able")), "better")
-    assert.strictEqual(best(need({ tools: true }), better), "better")
-  })
-
-  it("prefers a model whose window leaves room for an answer", () => {
-    const full = spec("full", { quality: 1, contextWindow: 1000 })
-    const asked = need({ promptTokens: 900 })
-    assert.strictEqual(best(asked, full, spec("roomy")), "roomy")
-    assert.strictEqual(best(asked, full), "full")
-    assert.strictEqual(best(need({ promptTokens: 900, maxOutputTokens: 50 }), full, spec("roomy")), "full")
-  })
-
-  it("isn't led astray by a bound that no model reaches", () => {
-    const wordy = spec("wordy", { quality: 0.1, maxOutputTokens: 4000 })
-    assert.strictEqual(best(need({ maxOutputTokens: 1_000_000 }), wordy, spec("good")), "good")
-  })
-})
-
-const routerOf = (entries: ReadonlyArray<CatalogEntry>) =>
+const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50) =>
   Router.layerNoDeps.pipe(
+    Layer.provide(Layer.succeed(AppConfig, testConfig({ models: { balance } }))),
     Layer.provide(
       Layer.succeed(ModelCatalog, {
         entries: Effect.succeed(entries),
@@ -111,7 +43,8 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>) =>
 
 const says = (model: ModelSpec): CatalogEntry => ({
   model,
-  call: () => Stream.succeed({ type: "text", text: model.id })
+  call: () => Stream.succeed({ type: "text", text: model.id }),
+  health: () => unknownHealth
 })
 
 describe("Router", () => {
@@ -146,6 +79,62 @@ describe("Router", () => {
       assert.strictEqual((yield* router.route(need({ promptTokens: 7999 })))[0].maxOutputTokens, 1)
     }).pipe(Effect.provide(routerOf([says(spec("a")), says(spec("b", { contextWindow: 10 }))])))
   )
+
+  it.effect("keeps to the balance of the settings", () =>
+    Effect.gen(function* () {
+      const router = yield* Router
+      assert.strictEqual((yield* router.route(need()))[0].model.id, "cheap")
+      assert.strictEqual((yield* router.route(need({ difficulty: 0.6 })))[0].model.id, "good")
+    }).pipe(
+      Effect.provide(routerOf([says(spec("cheap", { cost: 0 })), says(spec("good", { quality: 0.9 }))], 0))
+    )
+  )
+
+  it.effect("gives nobody a model that isn't for them, and says so where there is no other", () =>
+    Effect.gen(function* () {
+      const router = yield* Router
+      const permits = ({ id }: ModelSpec) => id !== "good"
+      const ids = (yield* router.route(need(), permits)).map(({ model }) => model.id)
+      assert.deepStrictEqual(ids, ["fair"])
+      const forbidden = yield* Effect.flip(router.route(need(), () => false))
+      assert.strictEqual(forbidden._tag, "ModelForbidden")
+      const narrow = yield* Effect.flip(router.route(need({ promptTokens: 5000 }), permits))
+      assert.strictEqual(narrow._tag, "ModelForbidden")
+      const tooLong = yield* Effect.flip(router.route(need({ promptTokens: 9000 }), () => false))
+      assert.strictEqual(tooLong._tag, "PromptTooLong")
+      const { candidates, excluded } = yield* router.explain(need({ promptTokens: 5000 }), permits)
+      assert.deepStrictEqual(candidates, [])
+      assert.deepStrictEqual(
+        excluded.map(({ model, why }) => [model.id, why]),
+        [
+          ["fair", "window"],
+          ["good", "permits"]
+        ]
+      )
+    }).pipe(
+      Effect.provide(
+        routerOf([says(spec("good", { quality: 0.9 })), says(spec("fair", { contextWindow: 4000 }))])
+      )
+    )
+  )
+
+  it.effect("goes by how the models fare at the moment", () => {
+    const ill = {
+      ...says(spec("ill", { quality: 0.9 })),
+      health: (now: number) => ({ ...unknownHealth, leftAlone: now < 5 })
+    }
+    return Effect.gen(function* () {
+      const router = yield* Router
+      const first = Effect.map(router.route(need()), ([{ model }]) => model.id)
+      assert.strictEqual(yield* first, "well")
+      assert.deepStrictEqual(
+        (yield* router.modelHealth).map(({ leftAlone }) => leftAlone),
+        [true, false]
+      )
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* first, "ill")
+    }).pipe(Effect.provide(routerOf([ill, says(spec("well"))])))
+  })
 
   it.effect("fails where there is no model at all", () =>
     Effect.gen(function* () {

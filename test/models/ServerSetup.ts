@@ -21,7 +21,7 @@ export const model: ModelSpec = {
   cost: 1
 }
 
-export const patience = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10 }
+export const patience = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }
 
 export const request = (text: string, more: Partial<ModelRequest> = {}): ModelRequest => ({
   messages: [{ role: "user", text }],

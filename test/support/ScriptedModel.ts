@@ -1,9 +1,11 @@
 import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
-import { ModelFailure, PromptTooLong } from "../../src/domain/Errors.ts"
+import { ModelFailure, ModelForbidden, PromptTooLong } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
+import type { ModelHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import type { ProviderHealth } from "../../src/domain/ProviderHealth.ts"
-import { type Need, rank, Router } from "../../src/models/Router.ts"
+import { type Need, rank } from "../../src/models/Ranking.ts"
+import { type Permits, Router } from "../../src/models/Router.ts"
 
 export const scriptedUsage: ModelUsage = {
   inputTokens: 11,
@@ -64,6 +66,8 @@ const scriptedHealth: ProviderHealth = {
   openSeconds: 4
 }
 
+const scriptedModelHealth: ModelHealth = { leftAlone: false, firstOutputSeconds: 0.5, failureShare: 0.25 }
+
 /**
  * Models that say what a test wrote down for them, call by call, in the order of the calls. A call beyond the script is
  * a defect, so that no test passes by accident.
@@ -108,14 +112,20 @@ export class ScriptedModel extends Context.Service<
             }),
           needs: Effect.sync(() => [...needs])
         })
+        const decide = (need: Need, permits: Permits = () => true) =>
+          rank({ need, models, health: () => scriptedModelHealth, permits, balance: 50 })
         const router = Router.of({
-          route: (need) => {
+          route: (need, permits) => {
             needs.push(need)
-            const ranked = rank(need, models).map((one) => ({ ...one, stream: stream(one.model) }))
-            return Arr.isReadonlyArrayNonEmpty(ranked)
-              ? Effect.succeed(ranked)
+            const { candidates, excluded } = decide(need, permits)
+            const ranked = candidates.map((one) => ({ ...one, stream: stream(one.model) }))
+            if (Arr.isReadonlyArrayNonEmpty(ranked)) return Effect.succeed(ranked)
+            return excluded.some(({ why }) => why === "permits")
+              ? Effect.fail(new ModelForbidden())
               : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))
           },
+          explain: (need, permits) => Effect.sync(() => decide(need, permits)),
+          modelHealth: Effect.sync(() => models.map(() => scriptedModelHealth)),
           models: Effect.sync(() => models),
           health: Effect.succeed([scriptedHealth]),
           describe: Effect.succeed("Scripted models answer.")

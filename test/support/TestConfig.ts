@@ -48,6 +48,8 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     concurrentMax: 10_000,
     queueSeconds: 10,
     retrySeconds: 3,
+    fallbackSeconds: 30,
+    balance: 50,
     ...overrides.models
   },
   usage: { dailyTokens: null, monthlyTokens: null, ...overrides.usage },

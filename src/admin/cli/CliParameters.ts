@@ -6,6 +6,7 @@ import { ApiKeyId, FileId } from "../../domain/Ids.ts"
 import { ProjectName, projectNameExpected, ProjectRole } from "../../domain/Project.ts"
 import { purposeCharactersMax } from "../../domain/StoredFile.ts"
 import { expirySecondsMax } from "../AdminApi.ts"
+import { documentsMax, textCharactersMax } from "../ExplainedBody.ts"
 import { queryCharactersMax, searchHitsMax } from "../ProjectBody.ts"
 
 /** What the commands take, each checked before anything is sent. */
@@ -140,6 +141,34 @@ export const explain = Flag.Boolean("explain").pipe(
 
 export const queries = Flag.String("queries").pipe(
   Flag.withDescription('A file with a line of JSON for each query: {"_id": "1", "text": "What …?"}')
+)
+
+export const message = Argument.String("text").pipe(
+  Argument.filter(
+    (text) => text.length <= textCharactersMax,
+    must(`no more than ${textCharactersMax} characters`)
+  ),
+  Argument.withDescription("What a user would say")
+)
+
+export const documents = Flag.Int("documents").pipe(
+  Flag.filter(
+    (count) => count >= 0 && count <= documentsMax,
+    must(`a whole number from 0 to ${documentsMax}`)
+  ),
+  Flag.withDescription("Files that would be attached"),
+  Flag.withDefault(0)
+)
+
+export const tools = Flag.Boolean("tools").pipe(
+  Flag.withDescription("Whether tools would be offered; as the settings say, if left out"),
+  Flag.optional
+)
+
+export const outputTokens = Flag.Int("output-tokens").pipe(
+  Flag.filter((count) => count >= 1, must("a whole number from 1")),
+  Flag.withDescription("Most tokens that the answer might have"),
+  Flag.optional
 )
 
 const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }

@@ -3,8 +3,9 @@ import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { fileCommand } from "./FileCommands.ts"
+import { modelsCommand } from "./ModelCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
-import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
+import { configCommand, doctorCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 
 const parley = Command.make("parley").pipe(

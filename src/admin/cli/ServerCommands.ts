@@ -2,7 +2,6 @@ import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import { AppConfig, unknownText } from "../../AppConfig.ts"
 import { describeSettings, type SettingDescription } from "../../SettingsDescription.ts"
-import type { ProviderHealth } from "../../domain/ProviderHealth.ts"
 import type { Check } from "../AdminApi.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"
@@ -10,52 +9,6 @@ import { json } from "./CliParameters.ts"
 import { checkedSettings } from "../CheckedSettings.ts"
 import { check, settingsChecks } from "../SettingsChecks.ts"
 import { print, table } from "./Output.ts"
-
-const providersTable = (providers: ReadonlyArray<ProviderHealth>): string =>
-  table(
-    ["PROVIDER", "HEALTH", "RUNNING", "WAITING", "LAST FAILURE"],
-    providers.map(({ concurrentMax, failure, openSeconds, provider, running, state, waiting }) => [
-      provider,
-      openSeconds === null ? state : `${state}, ${openSeconds} s more`,
-      `${running} of ${concurrentMax}`,
-      String(waiting),
-      failure ?? "-"
-    ])
-  )
-
-const listModels = Command.make(
-  "list",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const { data, description, providers } = yield* askServer((client) => client.server.models())
-    const healthOf = new Map(providers.map((health) => [health.provider, health]))
-    const models = data.map((model) => ({ ...model, health: healthOf.get(model.provider) ?? null }))
-    yield* print(json, models, () =>
-      [
-        table(
-          ["MODEL", "PROVIDER", "CONTEXT", "OUTPUT", "TOOLS", "QUALITY", "COST"],
-          data.map(({ contextWindow, cost, id, maxOutputTokens, provider, quality, tools }) => [
-            id,
-            provider,
-            String(contextWindow),
-            String(maxOutputTokens),
-            tools ? "yes" : "no",
-            String(quality),
-            String(cost)
-          ])
-        ),
-        ...(providers.length === 0 ? [] : ["", providersTable(providers)]),
-        "",
-        description
-      ].join("\n")
-    )
-  })
-).pipe(Command.withDescription("List the models that may answer"))
-
-export const modelsCommand = Command.make("models").pipe(
-  Command.withDescription("Models"),
-  Command.withSubcommands([listModels])
-)
 
 const settingsText = (settings: ReadonlyArray<SettingDescription>): string =>
   table(

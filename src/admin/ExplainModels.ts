@@ -1,0 +1,77 @@
+import { Effect } from "effect"
+import type { Settings } from "../AppConfig.ts"
+import { estimateMessageTokens } from "../domain/Tokens.ts"
+import { difficultyOf } from "../models/Difficulty.ts"
+import type { Excluded, Need, Ranked } from "../models/Ranking.ts"
+import type { Router } from "../models/Router.ts"
+import type { ExplainedBody, ExplainPayload } from "./ExplainedBody.ts"
+
+/** Never "-0.00". */
+const hundredths = (value: number): string => ((Math.round(value * 100) || 0) / 100).toFixed(2)
+
+/** What a candidate's place rests on, in sentences, the weightiest first. */
+const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string> => {
+  const { expectedPrice, health, isFailing, isTight, lacksTools, leftAlone, terms, utility, willDo } = reasons
+  const price =
+    expectedPrice === null
+      ? `cost ${hundredths(model.cost)}`
+      : `a price of about ${expectedPrice.toPrecision(2)}`
+  const latency =
+    health.firstOutputSeconds === null ? "nothing known" : `${health.firstOutputSeconds.toFixed(1)} s`
+  return [
+    ...(leftAlone ? ["Its provider is left alone for now, because it failed again and again."] : []),
+    ...(lacksTools ? ["It can't call the tools that are offered."] : []),
+    ...(isTight ? ["Its window leaves little room for an answer."] : []),
+    ...(isFailing ? ["More than half of its recent requests failed."] : []),
+    willDo
+      ? `It will do: its quality is ${hundredths(model.quality)}, and ${hundredths(need.difficulty)} is asked for.`
+      : `It won't do: its quality is ${hundredths(model.quality)}, but ${hundredths(need.difficulty)} is asked for.`,
+    `Its utility is ${hundredths(utility)}: ${hundredths(terms.quality)} for quality, ` +
+      `${hundredths(terms.price)} for ${price}, ${hundredths(terms.latency)} for the wait for its first output (${latency}), ` +
+      `${hundredths(terms.failures)} for failures (${Math.round(health.failureShare * 100)} %).`
+  ]
+}
+
+const exclusionOf = ({ model, why }: Excluded, need: Need): string =>
+  why === "permits"
+    ? "It is not for this caller."
+    : `Its window of ${model.contextWindow} tokens is too small for a prompt of ${need.promptTokens}.`
+
+/** What the router would decide for a message as the first of a conversation, without instructions. */
+export const explainModels = Effect.fnUntraced(function* (
+  router: Router["Service"],
+  settings: Settings,
+  payload: typeof ExplainPayload.Type
+): Effect.fn.Return<ExplainedBody> {
+  const tools = payload.tools ?? settings.tools.enabled.length > 0
+  const promptTokens = estimateMessageTokens(payload.text)
+  const files = payload.documents ?? 0
+  const difficulty = difficultyOf({ text: payload.text, promptTokens, files, passages: 0, tools })
+  const need: Need = {
+    promptTokens,
+    tools,
+    maxOutputTokens: payload.max_output_tokens ?? null,
+    difficulty: difficulty.score
+  }
+  const { candidates, excluded } = yield* router.explain(need)
+  return {
+    difficulty,
+    balance: settings.models.balance,
+    candidates: candidates.map((candidate) => ({
+      model: candidate.model.id,
+      provider: candidate.model.provider,
+      max_output_tokens: candidate.maxOutputTokens,
+      will_do: candidate.reasons.willDo,
+      utility: candidate.reasons.utility,
+      terms: candidate.reasons.terms,
+      expected_price: candidate.reasons.expectedPrice,
+      health: candidate.reasons.health,
+      reasons: reasonsOf(need, candidate)
+    })),
+    excluded: excluded.map((one) => ({
+      model: one.model.id,
+      provider: one.model.provider,
+      reason: exclusionOf(one, need)
+    }))
+  }
+})

@@ -1,0 +1,15 @@
+import { Schema } from "effect"
+
+/** How a model fared lately, as far as requests have shown; it is never asked just to find out. */
+export const ModelHealth = Schema.Struct({
+  /** Whether its server is left alone for now, after failures in a row. */
+  leftAlone: Schema.Boolean,
+  /** How long the first output took lately, on average; null where nothing was seen lately. */
+  firstOutputSeconds: Schema.NullOr(Schema.Finite),
+  /** The share of recent requests that failed, 0 to 1; it falls by itself as time goes by. */
+  failureShare: Schema.Finite
+})
+export type ModelHealth = typeof ModelHealth.Type
+
+/** Of a model that nobody has asked yet. */
+export const unknownHealth: ModelHealth = { leftAlone: false, firstOutputSeconds: null, failureShare: 0 }

@@ -1,0 +1,95 @@
+import { signsOf } from "./TextSigns.ts"
+
+/** What is known of a request before any model has seen it. */
+export interface Asked {
+  /** What the user says now, without the texts of files. */
+  readonly text: string
+  /** Estimated tokens of the least prompt. */
+  readonly promptTokens: number
+  /** Files that are attached. */
+  readonly files: number
+  /** Passages that were found in a project's files. */
+  readonly passages: number
+  /** Whether tools are offered. */
+  readonly tools: boolean
+}
+
+export type FeatureName = "length" | "prompt" | "code" | "mathematics" | "documents" | "tools" | "demands"
+
+/** One thing that makes a request harder. */
+export interface Feature {
+  readonly name: FeatureName
+  readonly value: number
+  /** What it adds to the difficulty. */
+  readonly points: number
+  /** The same for people. */
+  readonly sentence: string
+}
+
+/** How good a model a request seems to want. */
+export interface Difficulty {
+  /** 0 to 1: the sum of the points, and no more than 1. */
+  readonly score: number
+  readonly features: ReadonlyArray<Feature>
+}
+
+/**
+ * What each feature can add at most, and the value at which it adds half of that: the first line of code says more than the
+ * hundredth. The numbers are set by hand, so that small talk stays below 0.1, a plain question below 0.2, and a proof or a
+ * page of code comes near 0.6.
+ */
+const weights: Readonly<Record<FeatureName, { readonly most: number; readonly half: number }>> = {
+  length: { most: 0.25, half: 1_500 },
+  prompt: { most: 0.15, half: 6_000 },
+  code: { most: 0.5, half: 5 },
+  mathematics: { most: 0.5, half: 2 },
+  documents: { most: 0.25, half: 3 },
+  tools: { most: 0.1, half: 1 },
+  demands: { most: 0.35, half: 4 }
+}
+
+/** Passages are short and chosen: so many are as much as one file. */
+const passagesPerDocument = 4
+
+/** That tools are offered says little, for they mostly are; that the words ask for one says more. */
+const offeredTools = 0.2
+
+const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`
+
+const feature = (name: FeatureName, value: number, sentence: string): Feature => {
+  const { half, most } = weights[name]
+  return { name, value, points: (most * value) / (value + half), sentence }
+}
+
+/**
+ * An estimate of how hard a request is, by signs that can be named: no model is asked. More of any of them never makes it
+ * easier. The cost is linear in the length of the text, of which no more than a bounded beginning is looked at.
+ */
+export const difficultyOf = ({ files, passages, promptTokens, text, tools }: Asked): Difficulty => {
+  const { codeLines, demands, errands, mathematics } = signsOf(text)
+  const features = [
+    feature("length", text.length, `The message has ${counted(text.length, "character")}.`),
+    feature("prompt", promptTokens, `The least prompt has about ${counted(promptTokens, "token")}.`),
+    feature("code", codeLines, `Code, or words about it, worth ${counted(codeLines, "line")}.`),
+    feature("mathematics", mathematics, `${counted(mathematics, "sign")} of mathematics.`),
+    feature(
+      "documents",
+      files + passages / passagesPerDocument,
+      `${counted(files, "file")} and ${counted(passages, "passage")} of a project.`
+    ),
+    feature(
+      "tools",
+      tools ? offeredTools + errands : 0,
+      tools ? `Tools are offered, and words that ask for one are worth ${errands}.` : "No tools are offered."
+    ),
+    feature(
+      "demands",
+      demands,
+      `Questions, points of a list and words that ask for thought are worth ${demands}.`
+    )
+  ]
+  let points = 0
+  for (const one of features) points += one.points
+  return { score: Math.min(1, points), features }
+}

@@ -1,0 +1,53 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { says, ScriptedModel } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { call, responseOf } from "../support/Wire.ts"
+
+const proof = "Prove that the square root of 2 is irrational, and explain why 3 + 4 = 7."
+
+/** How hard a request seemed, and which model answered it. */
+const routed = Effect.fnUntraced(function* (body: object) {
+  const app = yield* TestApp
+  const model = yield* ScriptedModel
+  yield* model.next(says("Well."))
+  const response = responseOf(
+    yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: { ...body, stream: false } })
+  )
+  const [need] = (yield* model.needs).slice(-1)
+  return { difficulty: need?.difficulty ?? Number.NaN, need, model: response.model }
+})
+
+const message = (role: "user" | "assistant", text: string) => ({ type: "message", role, content: text })
+
+layer(TestApp.layer(), { excludeTestServices: true })("what a request needs of a model", (it) => {
+  it.effect("is told by what the user says now", () =>
+    Effect.gen(function* () {
+      const easy = yield* routed({ input: "Good morning!" })
+      const hard = yield* routed({ input: proof, max_output_tokens: 77 })
+      assert.isAbove(hard.difficulty, easy.difficulty + 0.2)
+      assert.strictEqual(hard.need?.maxOutputTokens, 77)
+
+      const after = yield* routed({
+        input: [message("user", proof), message("assistant", proof), message("user", "Good morning!")]
+      })
+      // What is replayed makes the prompt longer, and that is all.
+      assert.isBelow(after.difficulty, easy.difficulty + 0.05)
+      const both = yield* routed({ input: [message("user", proof), message("user", "Good morning!")] })
+      assert.isAtLeast(both.difficulty, hard.difficulty)
+    })
+  )
+
+  it.effect("decides who answers, which the response says", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ quality: 0.55, cost: 0 }, "scripted-1")
+      yield* model.change({ quality: 1, cost: 1 }, "scripted-2")
+      assert.strictEqual((yield* routed({ input: "Good morning!" })).model, "scripted-1")
+      const trace = "    at handle (src/app.ts:1:13)\n".repeat(30)
+      const hard = yield* routed({ input: `${proof}\n${trace}` })
+      assert.isAbove(hard.difficulty, 0.55)
+      assert.strictEqual(hard.model, "scripted-2")
+    })
+  )
+})
