@@ -182,10 +182,10 @@ export const settingsTable = {
     }),
     fallbackSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
       name: "PARLEY_MODEL_FALLBACK_SECONDS",
-      default: "30",
+      default: "10",
       description:
-        "How long a model may be silent before its first output when another one can answer; at most " +
-        "PARLEY_MODEL_FIRST_TOKEN_SECONDS matters"
+        "How long a model may be silent before its first output when another one can answer; one that is known to be " +
+        "slow gets three times its usual wait. Less than PARLEY_STREAM_BEGIN_SECONDS, for then the model is fixed"
     }),
     balance: Setting.withDefault(Setting.wholeNumber(0, 100), {
       name: "PARLEY_ROUTER_BALANCE",

@@ -4,7 +4,7 @@ import type { CallOptions, ModelPart, ModelRequest, ModelUsage } from "../domain
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
-import { Exchange, type Parts, type Pull } from "./Exchange.ts"
+import { Exchange, type Parts, type Patience, type Pull } from "./Exchange.ts"
 import { askedWait, type Fault, toModelFailure } from "./Fault.ts"
 import type { Protocol } from "./Protocol.ts"
 import type { ModelRecord } from "./ModelRecord.ts"
@@ -25,6 +25,9 @@ export interface ModelServer {
   /** Requests at once; null leaves it to the setting. */
   readonly concurrentMax: number | null
 }
+
+/** With another model to fall back to, one that is known to be slow is still waited for so many times its usual wait. */
+const usualWaits = 3
 
 /** A request is put at most so often without a wait: in other words, or over a fresh connection. */
 const attemptsMax = 4
@@ -99,6 +102,7 @@ class Call {
   private readonly hasFallback: boolean
   private readonly pass: Pass
   private readonly record: ModelRecord
+  private patience: Patience
   private exchange: Exchange<ModelFailure> | null = null
   private attempts = 0
   private retries = 0
@@ -113,6 +117,7 @@ class Call {
     this.hasFallback = options.hasFallback
     this.pass = new Pass(line.gate)
     this.record = line.gate.recordOf(model.id)
+    this.patience = line.upstream.patience
   }
 
   readonly pull: Pull<ModelFailure> = Effect.callback((resume) => {
@@ -140,6 +145,7 @@ class Call {
       onFailure: (fault) => this.failWith(fault),
       onSuccess: (now) => {
         this.beganSeconds = now
+        if (this.hasFallback) this.patience = this.shortPatience(now)
         const { dialects, server } = this.line
         return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
           Effect.map(monotonicSeconds, (answered) => {
@@ -151,13 +157,20 @@ class Call {
     })
   )
 
+  private shortPatience(now: number): Patience {
+    const { fallbackSeconds, patience } = this.line.upstream
+    const usualSeconds = this.record.seen(now).firstOutputSeconds ?? 0
+    const seconds = Math.max(fallbackSeconds, usualWaits * usualSeconds)
+    return { ...patience, firstTokenSeconds: Math.min(patience.firstTokenSeconds, seconds) }
+  }
+
   private put(dialect: Dialect): Pull<ModelFailure> {
     return Effect.callback((resume) => {
       const { endpoint, server, upstream } = this.line
       this.attempts++
       const exchange: Exchange<ModelFailure> = new Exchange({
         reader: new AnswerReader(server.protocol.makeDecode()),
-        patience: this.hasFallback ? upstream.shortPatience : upstream.patience,
+        patience: this.patience,
         recover: (fault) => this.recover(fault, dialect, exchange.hasDelivered),
         count: (reader) => estimate(this.request, reader)
       })
@@ -180,6 +193,8 @@ class Call {
       this.pass.failed(fault),
       Effect.map(monotonicSeconds, (now) => {
         if (isBlamed(fault)) this.record.failed(now)
+        // It may be slow and nothing worse: the next request waits for it longer.
+        if (fault.reason === "first_token_timeout") this.record.began(now - this.calledSeconds, now)
       })
     )
     return hasDelivered

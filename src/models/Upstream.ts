@@ -29,8 +29,8 @@ interface Watched {
 /** The connections to the model servers. There is no cap on them: each stream has its own while it lasts. */
 export interface Upstream {
   readonly patience: Patience
-  /** With a model in whose place another one can answer. */
-  readonly shortPatience: Patience
+  /** In place of `firstTokenSeconds` with a model that another one can stand in for. */
+  readonly fallbackSeconds: number
   /** Sends the body; the exchange gets the answer. */
   readonly post: <E>(to: Endpoint, body: string, exchange: Exchange<E>) => void
   /** A small JSON document, whole. */
@@ -102,8 +102,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
       })
     )
 
-  const shortPatience: Patience = { firstTokenSeconds, idleSeconds: settings.idleSeconds }
-  return { patience: settings, shortPatience, post, get }
+  return { patience: settings, fallbackSeconds: firstTokenSeconds, post, get }
 })
 
 class Refused extends Error {

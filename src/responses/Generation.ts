@@ -11,16 +11,11 @@ import {
   Stream
 } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
-import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { GenerationPart } from "./Events.ts"
 import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
-
-/** How a model is called when another one could answer in its place: with less patience. */
-export interface Patience {
-  readonly hasFallback: boolean
-}
 
 /** One way to get the answer: a model and what to send to it. */
 export interface Attempt {
@@ -30,7 +25,7 @@ export interface Attempt {
   readonly promptTokens: number
   /** Turns of the conversation that the model's window has no room for. */
   readonly forgottenTurns: number
-  readonly stream: (request: ModelRequest, patience: Patience) => Stream.Stream<ModelPart, ModelFailure>
+  readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
 }
 
 /** A generation whose model is fixed: it has put something out, or it was waited for long enough. */
@@ -48,10 +43,10 @@ interface Progress {
 }
 
 /** The first parts of one attempt. Its stream lives in a scope of its own, closed at once when it fails. */
-const openFlow = Effect.fnUntraced(function* (attempt: Attempt, patience: Patience, scope: Scope.Scope) {
+const openFlow = Effect.fnUntraced(function* (attempt: Attempt, options: CallOptions, scope: Scope.Scope) {
   const own = yield* Scope.fork(scope)
   // Stream.toPull would merge the whole context at every pull.
-  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, patience)), own)
+  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, options)), own)
   return yield* pull.pipe(
     Effect.map((first): Flow => ({ first, pull, close: Scope.close(own, Exit.void) })),
     Pull.catchDone(() =>

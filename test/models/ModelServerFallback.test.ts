@@ -84,6 +84,25 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
       })
   )
 
+  it.effect("gives a model that was too slow more time when it is asked the next time", () =>
+    Effect.gen(function* () {
+      const { call, server } = yield* setUp(protocol)
+      const ask = Effect.forkChild(
+        Effect.flip(Stream.runDrain(call(request(mockDirective({ hangAt: 0 })), withFallback)))
+      )
+      const first = yield* ask
+      yield* server.request(0)
+      yield* TestClock.adjust("4 seconds")
+      yield* Fiber.join(first)
+      const second = yield* ask
+      yield* server.request(1)
+      yield* TestClock.adjust("8 seconds")
+      assert.isUndefined(second.pollUnsafe())
+      yield* TestClock.adjust("6 seconds")
+      assert.strictEqual((yield* Fiber.join(second)).reason, "first_token_timeout")
+    })
+  )
+
   it.effect("is as patient as ever between two pieces of output", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp(protocol)

@@ -48,7 +48,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     concurrentMax: 10_000,
     queueSeconds: 10,
     retrySeconds: 3,
-    fallbackSeconds: 30,
+    fallbackSeconds: 10,
     balance: 50,
     ...overrides.models
   },
