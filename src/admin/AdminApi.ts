@@ -19,6 +19,7 @@ import { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { filenameCharactersMax } from "../domain/StoredFile.ts"
 import { CorpusFileBody, FoundBody, MemberBody, ProjectBody, SearchPayload } from "./ProjectBody.ts"
+import { LicenseBody, PlansBody } from "./PolicyBody.ts"
 import { LimitsBody, SetLimitsPayload, UsageBody, usageQuery } from "./UsageBody.ts"
 
 /** The operator's side, under /admin. It is no part of the public interface and of its description. */
@@ -251,6 +252,23 @@ class UsageGroup extends HttpApiGroup.make("usage")
   .middleware(AdminAuthentication)
   .prefix("/admin") {}
 
+const someUser = Schema.Struct({ email: Email })
+
+class PolicyGroup extends HttpApiGroup.make("policy")
+  .add(
+    HttpApiEndpoint.get("listPlans", "/plans", { success: PlansBody }),
+    HttpApiEndpoint.post("setPlan", "/organizations/plan", {
+      payload: Schema.Struct({ organization: AccountName, plan: PlanName }),
+      success: OrganizationBody
+    }),
+    HttpApiEndpoint.post("disableUser", "/users/disable", { payload: someUser, success: UserBody }),
+    HttpApiEndpoint.post("enableUser", "/users/enable", { payload: someUser, success: UserBody }),
+    HttpApiEndpoint.get("license", "/license", { success: LicenseBody })
+  )
+  .middleware(BoundedBody)
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
 class ServerGroup extends HttpApiGroup.make("server")
   .add(
     HttpApiEndpoint.get("models", "/models", {
@@ -271,5 +289,6 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(FilesGroup)
   .add(ProjectsGroup)
   .add(UsageGroup)
+  .add(PolicyGroup)
   .add(ServerGroup)
   .middleware(Envelope) {}

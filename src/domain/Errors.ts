@@ -33,6 +33,12 @@ export class LicenseForbids extends Schema.TaggedError<LicenseForbids>()("Licens
   message: Schema.String
 }) {}
 
+/** The catalog of plans has no plan of that name. */
+export class PlanNotFound extends Schema.TaggedError<PlanNotFound>()("PlanNotFound", {
+  /** The names of the plans that there are. */
+  plans: Schema.Array(Schema.String)
+}) {}
+
 // ---- what was asked
 
 /** A field of the request is not what it must be. `param` is its path, such as `input[0].content[1].text`. */
@@ -156,6 +162,9 @@ export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeas
 export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("NoModelAvailable", {
   detail: Schema.String
 }) {}
+
+/** Models could serve the request, but the caller may use none of them. */
+export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelForbidden", {}) {}
 
 /** What went wrong between the service and a model. */
 export const ModelFailureReason = Schema.Literals([

@@ -1,5 +1,5 @@
 import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
-import { NoModelAvailable, PromptTooLong, type ModelFailure } from "../domain/Errors.ts"
+import { ModelForbidden, NoModelAvailable, PromptTooLong, type ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
@@ -75,8 +75,13 @@ export class Router extends Context.Service<
   {
     /** The models that can serve the need, best first: the first is asked, the others are there to fall back to. */
     readonly route: (
-      need: Need
-    ) => Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, NoModelAvailable | PromptTooLong>
+      need: Need,
+      /** Which models may be used; all, if left out. */
+      permits?: (model: ModelSpec) => boolean
+    ) => Effect.Effect<
+      Arr.NonEmptyReadonlyArray<Candidate>,
+      NoModelAvailable | ModelForbidden | PromptTooLong
+    >
     /** Every model of the catalog, as far as it is known. */
     readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
     /** How the model servers fared lately; asks none of them. */
@@ -90,13 +95,16 @@ export class Router extends Context.Service<
     Effect.gen(function* () {
       const catalog = yield* ModelCatalog
 
-      const route = Effect.fnUntraced(function* (need: Need) {
+      const route = Effect.fnUntraced(function* (need: Need, permits?: (model: ModelSpec) => boolean) {
         const entries = yield* catalog.entries
         if (entries.length === 0) {
           return yield* new NoModelAvailable({ detail: yield* catalog.describe })
         }
         const callOf = new Map(entries.map((entry) => [entry.model, entry.call]))
-        const candidates = rank(need, [...callOf.keys()]).flatMap((ranked) => {
+        const ranked = rank(need, [...callOf.keys()])
+        const permitted = permits === undefined ? ranked : ranked.filter(({ model }) => permits(model))
+        if (ranked.length > 0 && permitted.length === 0) return yield* new ModelForbidden()
+        const candidates = permitted.flatMap((ranked) => {
           const call = callOf.get(ranked.model)
           return call === undefined ? [] : [{ ...ranked, stream: call }]
         })

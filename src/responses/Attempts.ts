@@ -1,4 +1,5 @@
 import { Array as Arr, Effect, Order } from "effect"
+import type { Denial, Permissions } from "../auth/Permissions.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
@@ -36,6 +37,22 @@ export const makeAttempts = Effect.gen(function* () {
     maxOutputTokens
   })
 
+  const route = (need: Need, { licensedModel, model, noModel }: Permissions) =>
+    router
+      .route(need, ({ id }) => model(id))
+      .pipe(
+        Effect.catchTag("ModelForbidden", () =>
+          // The licence is to blame where none of the models that fit is in it.
+          router
+            .route(need, ({ id }) => licensedModel(id))
+            .pipe(
+              Effect.as(true),
+              Effect.catchTag("ModelForbidden", () => Effect.succeed(false)),
+              Effect.flatMap((isLicensed) => Effect.fail(noModel(isLicensed)))
+            )
+        )
+      )
+
   return Effect.fnUntraced(function* (options: {
     readonly userId: UserId
     /** Everything but the history and the passages. */
@@ -43,14 +60,15 @@ export const makeAttempts = Effect.gen(function* () {
     readonly search: Search | null
     readonly turn: OpenTurn
     readonly maxOutputTokens: number | null
-  }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | DatabaseUnavailable> {
-    const { maxOutputTokens, turn, userId } = options
+    readonly permissions: Permissions
+  }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable> {
+    const { maxOutputTokens, permissions, turn, userId } = options
     const search =
       options.search === null
         ? null
-        : within(options.search, (yield* router.route(needOf(options.parts, maxOutputTokens)))[0])
+        : within(options.search, (yield* route(needOf(options.parts, maxOutputTokens), permissions))[0])
     const parts = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
-    const candidates = yield* router.route(needOf(parts, maxOutputTokens))
+    const candidates = yield* route(needOf(parts, maxOutputTokens), permissions)
     const tokensMax = Math.max(
       ...candidates.map((candidate) =>
         historyTokensMax(parts, candidate.model.contextWindow, candidate.maxOutputTokens)

@@ -147,6 +147,28 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([says(spec("a")), says(spec("b", { contextWindow: 10 }))])))
   )
 
+  it.effect("gives none that is not permitted, and tells that from a prompt that is too long", () =>
+    Effect.gen(function* () {
+      const router = yield* Router
+      const idsOf = (candidates: ReadonlyArray<{ readonly model: ModelSpec }>) =>
+        candidates.map(({ model }) => model.id)
+      assert.deepStrictEqual(idsOf(yield* router.route(need(), ({ id }) => id !== "good")), ["fair"])
+      const tagOf = (promptTokens: number, permitted: string) =>
+        Effect.map(
+          Effect.flip(router.route(need({ promptTokens }), ({ id }) => id === permitted)),
+          ({ _tag }) => _tag
+        )
+      assert.strictEqual(yield* tagOf(100, "none"), "ModelForbidden")
+      // The one that is permitted has no room, and another one would have.
+      assert.strictEqual(yield* tagOf(5_000, "good"), "ModelForbidden")
+      assert.strictEqual(yield* tagOf(8_000, "fair"), "PromptTooLong")
+    }).pipe(
+      Effect.provide(
+        routerOf([says(spec("fair")), says(spec("good", { quality: 0.9, contextWindow: 4_000 }))])
+      )
+    )
+  )
+
   it.effect("fails where there is no model at all", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip((yield* Router).route(need()))

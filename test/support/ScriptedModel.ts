@@ -1,5 +1,5 @@
 import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
-import { ModelFailure, PromptTooLong } from "../../src/domain/Errors.ts"
+import { ModelFailure, ModelForbidden, PromptTooLong } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import type { ProviderHealth } from "../../src/domain/ProviderHealth.ts"
@@ -109,9 +109,11 @@ export class ScriptedModel extends Context.Service<
           needs: Effect.sync(() => [...needs])
         })
         const router = Router.of({
-          route: (need) => {
+          route: (need, permits = () => true) => {
             needs.push(need)
-            const ranked = rank(need, models).map((one) => ({ ...one, stream: stream(one.model) }))
+            const fitting = rank(need, models).map((one) => ({ ...one, stream: stream(one.model) }))
+            const ranked = fitting.filter(({ model }) => permits(model))
+            if (fitting.length > 0 && ranked.length === 0) return Effect.fail(new ModelForbidden())
             return Arr.isReadonlyArrayNonEmpty(ranked)
               ? Effect.succeed(ranked)
               : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))

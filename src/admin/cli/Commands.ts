@@ -3,6 +3,8 @@ import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { fileCommand } from "./FileCommands.ts"
+import { licenseCommand } from "./LicenseCommands.ts"
+import { planCommand } from "./PlanCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
@@ -17,6 +19,8 @@ const parley = Command.make("parley").pipe(
     projectCommand,
     limitsCommand,
     usageCommand,
+    planCommand,
+    licenseCommand,
     modelsCommand,
     configCommand,
     doctorCommand
