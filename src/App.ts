@@ -9,7 +9,9 @@ import { FirstStart } from "./admin/FirstStart.ts"
 import { Api } from "./api/Api.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
+import { InstalledLicense } from "./auth/License.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
+import { plansLayer } from "./auth/PlanCatalog.ts"
 import { Policy } from "./auth/Policy.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { BlobStore } from "./files/BlobStore.ts"
@@ -43,7 +45,7 @@ export const RoomsLayer = Layer.mergeAll(
   Conversations.layer,
   Policy.layer,
   Usage.layer
-)
+).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 
 /** The files of the users, in the store that the settings name. */
 export const FilesLayer = FileStore.layer.pipe(

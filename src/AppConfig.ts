@@ -202,6 +202,7 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
     stream: Struct.map(settingsTable.stream, read),
     database: Struct.map(settingsTable.database, read),
     auth: Struct.map(settingsTable.auth, read),
+    policy: Struct.map(settingsTable.policy, read),
     models: Struct.map(settingsTable.models, read),
     usage: Struct.map(settingsTable.usage, read),
     conversations: Struct.map(settingsTable.conversations, read),

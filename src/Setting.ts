@@ -183,6 +183,9 @@ export const visibleText = (charactersMin: number, charactersMax: number): Rule<
 /** The operator's key: a shorter one could be guessed, and a longer one doesn't fit into the header. */
 export const adminKey: Rule<string> = visibleText(16, 180)
 
+/** A file of a secret may hold as much. */
+const licenseCharactersMax = 65_536
+
 const modelsMax = 100
 const modelCharactersMax = 200
 
@@ -205,6 +208,29 @@ export const apiKey: Rule<string> = texts(
   "a key of this service: parley_ and then letters and digits",
   (text) => /^parley_[0-9A-Za-z]{27,180}$/.test(text)
 )
+
+/** Whether it is signed, and by whom, is known to the room that verifies it. */
+export const license: Rule<string> = texts(
+  "a licence as `parley license sign` prints it",
+  (text) => text.length <= licenseCharactersMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)
+)
+
+/** What stands before the 32 bytes of a public key of Ed25519. Source: RFC 8410, section 4. */
+const ed25519Prefix = "302a300506032b6570032100"
+const ed25519Bytes = 44
+
+/** The value is the base64 of the whole. */
+export const ed25519PublicKey: Rule<string> = {
+  allowed: "a public key of Ed25519 (SPKI), as PEM or its base64 alone",
+  read: (text) => {
+    const base64 = text
+      .replace(/^-----BEGIN PUBLIC KEY-----([^-]*)-----END PUBLIC KEY-----$/, "$1")
+      .replace(/\s/g, "")
+    const bytes = Buffer.from(base64, "base64")
+    const isKey = bytes.length === ed25519Bytes && bytes.toString("hex").startsWith(ed25519Prefix)
+    return isKey && bytes.toString("base64") === base64 ? Option.some(base64) : Option.none()
+  }
+}
 
 /** The name of a bucket. Source: Amazon S3, rules for naming general purpose buckets. */
 export const bucket: Rule<string> = texts("3 to 63 lower-case letters, digits, dots and hyphens", (text) =>

@@ -29,6 +29,14 @@ export interface Settings {
     readonly initUserEmail: string
     readonly cacheSeconds: number
   }
+  readonly policy: {
+    /** Null: no plan bounds anything. */
+    readonly plansFile: string | null
+    /** Null: the free edition, which bounds nothing. */
+    readonly license: Redacted.Redacted | null
+    /** The base64 of an SPKI. */
+    readonly licensePublicKey: Redacted.Redacted | null
+  }
   readonly models: {
     readonly file: string | null
     readonly openaiBaseUrl: string | null

@@ -122,6 +122,23 @@ export const settingsTable = {
       description: "How long a key that was looked up is trusted: a revoked key may work that much longer"
     })
   },
+  policy: {
+    plansFile: Setting.optional(Setting.readableFile, {
+      name: "PARLEY_PLANS_FILE",
+      example: "/etc/parley/plans.json",
+      description: "Catalog of the plans that organizations may have; without it no plan bounds anything"
+    }),
+    license: Setting.secret(Setting.license, {
+      name: "PARLEY_LICENSE",
+      example: "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ5b3UifQ.U0lHTkFUVVJF",
+      description: "Licence of this installation; without it, it is the free edition, which bounds nothing"
+    }),
+    licensePublicKey: Setting.secret(Setting.ed25519PublicKey, {
+      name: "PARLEY_LICENSE_PUBLIC_KEY",
+      example: "MCowBQYDK2VwAyEAYOUR+PUBLIC+KEY+YOUR+PUBLIC+KEY+YOUR+PUBLIA=",
+      description: "The key by which PARLEY_LICENSE is verified"
+    })
+  },
   models: {
     file: Setting.optional(Setting.readableFile, {
       name: "PARLEY_MODELS_FILE",

@@ -60,9 +60,15 @@ const configured = warn.pipe(
   Effect.provide(Layer.effect(AppConfig, checkedSettings))
 )
 
+const configurationProblems: ReadonlyArray<unknown> = [
+  "SettingsInvalid",
+  "CatalogInvalid",
+  "PlansInvalid",
+  "LicenseInvalid"
+]
+
 const isConfigurationProblem = (error: unknown): boolean =>
-  Predicate.hasProperty(error, "_tag") &&
-  (error._tag === "SettingsInvalid" || error._tag === "CatalogInvalid")
+  Predicate.hasProperty(error, "_tag") && configurationProblems.includes(error._tag)
 
 /** What the operator has to know when the start fails, without the noise of a stack trace where it is expected. */
 const explain = (cause: Cause.Cause<unknown>): string => {

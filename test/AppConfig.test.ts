@@ -75,6 +75,9 @@ describe("settings that are given", () => {
         PARLEY_ADMIN_KEY: "0123456789abcdef",
         PARLEY_INIT_API_KEY: `parley_${"a1".repeat(20)}`,
         PARLEY_INIT_USER_EMAIL: "ann@example.com",
+        PARLEY_PLANS_FILE: models,
+        PARLEY_LICENSE: "a.b.c",
+        PARLEY_LICENSE_PUBLIC_KEY: "MCowBQYDK2VwAyEAYOUR+PUBLIC+KEY+YOUR+PUBLIC+KEY+YOUR+PUBLIA=",
         PARLEY_MODELS_FILE: models,
         OPENAI_BASE_URL: "http://127.0.0.1:8000/v1/",
         OPENAI_API_KEY: "sk-1",
@@ -191,6 +194,8 @@ describe("settings that are given", () => {
     ["OPENAI_BASE_URL", "https://models.example/v1?key=a@hunter2"],
     ["OPENAI_BASE_URL", "https://models.example/v1#hunter2"],
     ["OPENAI_BASE_URL", "models.example/v1?hunter2"],
+    ["PARLEY_LICENSE", "hunter2"],
+    ["PARLEY_LICENSE_PUBLIC_KEY", "hunter2"],
     ["PARLEY_S3_ENDPOINT", "https://user:pa/hunter2@s3.example"],
     ["PARLEY_S3_ENDPOINT", "https://s3.example/?hunter2=1"],
     ["HOST", "https://user:hunter2@models.example"]
@@ -393,7 +398,7 @@ describe("the table", () => {
   it("has a name for one row only, and defaults and examples that are allowed", () => {
     assert.strictEqual(new Set(rows.map(({ name }) => name)).size, rows.length)
     // Its example is a file that exists on no machine.
-    for (const row of rows.filter(({ name }) => name !== "PARLEY_MODELS_FILE")) {
+    for (const row of rows.filter(({ name }) => !/^PARLEY_(MODELS|PLANS)_FILE$/.test(name))) {
       assert.isTrue(Option.isSome(row.parse(row.example)), `the example of ${row.name}`)
       assert.isTrue(Option.isSome(row.parse(undefined)), `the default of ${row.name}`)
     }

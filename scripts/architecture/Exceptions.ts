@@ -58,12 +58,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The page is one document: its style, its script and its frame."
   },
   {
-    path: "src/models/CatalogFile.ts",
-    rule: "confined",
-    about: "node:fs/promises",
-    reason: "The catalog is a file that a setting names, read once like the settings."
-  },
-  {
     path: "src/models/AnswerChunk.ts",
     rule: "word",
     about: "JSON.parse",

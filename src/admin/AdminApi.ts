@@ -14,13 +14,12 @@ import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, PlanName } from "../domain/Account.ts"
 import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
-import { ModelHealth } from "../domain/ModelHealth.ts"
-import { ModelSpec } from "../domain/ModelSpec.ts"
-import { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { filenameCharactersMax } from "../domain/StoredFile.ts"
 import { ExplainedBody, ExplainPayload } from "./ExplainedBody.ts"
 import { CorpusFileBody, FoundBody, MemberBody, ProjectBody, SearchPayload } from "./ProjectBody.ts"
+import { LicenseBody, PlansBody } from "./PolicyBody.ts"
+import { Check, ModelsBody, SettingBody } from "./ServerBody.ts"
 import { LimitsBody, SetLimitsPayload, UsageBody, usageQuery } from "./UsageBody.ts"
 
 /** The operator's side, under /admin. It is no part of the public interface and of its description. */
@@ -75,20 +74,6 @@ export const NewKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
 
 const pageOf = <Item extends Schema.Top>(item: Item) =>
   Schema.Struct({ data: Schema.Array(item), has_more: Schema.Boolean })
-
-export const SettingBody = Schema.Struct({
-  name: Schema.String,
-  value: Schema.NullOr(Schema.String),
-  default: Schema.NullOr(Schema.String),
-  description: Schema.String
-})
-
-export const Check = Schema.Struct({
-  name: Schema.String,
-  status: Schema.Literals(["ok", "warning", "failed"]),
-  detail: Schema.String
-})
-export type Check = typeof Check.Type
 
 /** Every request carries the operator's key: `Authorization: Bearer <admin key>`. */
 export class AdminAuthentication extends HttpApiMiddleware.Service<AdminAuthentication>()(
@@ -253,16 +238,27 @@ class UsageGroup extends HttpApiGroup.make("usage")
   .middleware(AdminAuthentication)
   .prefix("/admin") {}
 
+const someUser = Schema.Struct({ email: Email })
+
+class PolicyGroup extends HttpApiGroup.make("policy")
+  .add(
+    HttpApiEndpoint.get("listPlans", "/plans", { success: PlansBody }),
+    HttpApiEndpoint.post("setPlan", "/organizations/plan", {
+      payload: Schema.Struct({ organization: AccountName, plan: PlanName }),
+      success: OrganizationBody
+    }),
+    HttpApiEndpoint.post("disableUser", "/users/disable", { payload: someUser, success: UserBody }),
+    HttpApiEndpoint.post("enableUser", "/users/enable", { payload: someUser, success: UserBody }),
+    HttpApiEndpoint.get("license", "/license", { success: LicenseBody })
+  )
+  .middleware(BoundedBody)
+  .middleware(AdminAuthentication)
+  .prefix("/admin") {}
+
 class ServerGroup extends HttpApiGroup.make("server")
   .add(
     HttpApiEndpoint.get("models", "/models", {
-      success: Schema.Struct({
-        data: Schema.Array(ModelSpec),
-        /** How each of them fared lately, in the same order. */
-        health: Schema.Array(ModelHealth),
-        providers: Schema.Array(ProviderHealth),
-        description: Schema.String
-      })
+      success: ModelsBody
     }),
     /** Which model would be asked, and why; asks none of them. */
     HttpApiEndpoint.post("explainModels", "/models/explain", {
@@ -281,5 +277,6 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(FilesGroup)
   .add(ProjectsGroup)
   .add(UsageGroup)
+  .add(PolicyGroup)
   .add(ServerGroup)
   .middleware(Envelope) {}

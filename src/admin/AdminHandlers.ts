@@ -3,34 +3,22 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../AppConfig.ts"
 import { describeSettings } from "../SettingsDescription.ts"
 import { Accounts } from "../auth/Accounts.ts"
+import { Policy } from "../auth/Policy.ts"
 import { ApiKeys, type CreatedKey } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
-import { type ApiKeyRecord, defaultPlan, type Organization, type User } from "../domain/Account.ts"
+import { type ApiKeyRecord, defaultPlan } from "../domain/Account.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
-import { AdminApi, type KeyBody, type NewKeyBody, type OrganizationBody, type UserBody } from "./AdminApi.ts"
+import { organizationBody, userBody } from "./AccountBodies.ts"
+import { AdminApi, type KeyBody, type NewKeyBody } from "./AdminApi.ts"
 import { AdminAuthenticationLayer } from "./AdminAuthenticationLayer.ts"
 import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
+import { AdminPolicyHandlers } from "./AdminPolicyHandlers.ts"
 import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
 import { AdminUsageHandlers } from "./AdminUsageHandlers.ts"
 import { answer } from "./answer.ts"
 import { examine } from "./Doctor.ts"
 import { explainModels } from "./ExplainModels.ts"
-
-const organizationBody = ({ createdAt, id, name, plan }: Organization): typeof OrganizationBody.Type => ({
-  id,
-  name,
-  plan,
-  created_at: createdAt
-})
-
-const userBody = ({ createdAt, disabledAt, email, id, organization }: User): typeof UserBody.Type => ({
-  id,
-  email,
-  organization,
-  disabled_at: disabledAt,
-  created_at: createdAt
-})
 
 const statusOf = ({ expiresAt, revokedAt }: ApiKeyRecord, now: DateTime.Utc) => {
   if (revokedAt !== null) return "revoked"
@@ -116,6 +104,7 @@ const ServerHandlers = HttpApiBuilder.group(
   "server",
   Effect.fnUntraced(function* (handlers) {
     const settings = yield* AppConfig
+    const policy = yield* Policy
     const router = yield* Router
     const services = yield* Effect.context<Effect.Services<typeof examine>>()
     return handlers.handleAll({
@@ -126,7 +115,7 @@ const ServerHandlers = HttpApiBuilder.group(
           providers: router.health,
           description: router.describe
         }),
-      explainModels: ({ payload }) => explainModels(router, settings, payload),
+      explainModels: ({ payload }) => explainModels(router, policy, settings, payload),
       config: () => Effect.succeed({ data: describeSettings(settings) }),
       doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
     })
@@ -140,6 +129,7 @@ export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
     AdminFilesHandlers,
     AdminProjectsHandlers,
     AdminUsageHandlers,
+    AdminPolicyHandlers,
     ServerHandlers
   ]),
   Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])

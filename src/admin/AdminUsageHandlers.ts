@@ -9,9 +9,9 @@ import { AdminApi } from "./AdminApi.ts"
 import { answer } from "./answer.ts"
 import type { LimitsBody, UsageBody } from "./UsageBody.ts"
 
-const windowBody = ({ isOwn, limit, reserved, resetsAt, used }: WindowState) => ({
+const windowBody = ({ limit, reserved, resetsAt, source, used }: WindowState) => ({
   limit,
-  source: isOwn ? ("user" as const) : ("settings" as const),
+  source,
   used,
   reserved,
   resets_at: resetsAt

@@ -1,7 +1,18 @@
 import { Effect, Option } from "effect"
-import { readSettings, type Settings, type SettingsCheck, type SettingsInvalid } from "../AppConfig.ts"
+import {
+  type Given,
+  readSettings,
+  type SettingProblem,
+  type Settings,
+  type SettingsCheck,
+  type SettingsInvalid
+} from "../AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
-import { problemLine, readCatalogFile } from "../models/CatalogFile.ts"
+import { readLicense } from "../auth/LicenseKey.ts"
+import { readPlansFile } from "../auth/PlanCatalog.ts"
+import { problemLine } from "../JsonFile.ts"
+import { readCatalogFile } from "../models/CatalogFile.ts"
+import type { Setting } from "../Setting.ts"
 import { shown } from "../Setting.ts"
 import { settingsTable } from "../SettingsTable.ts"
 
@@ -42,8 +53,61 @@ const catalogCheck: SettingsCheck = ({ valueOf }) => {
   )
 }
 
+const plansCheck: SettingsCheck = ({ valueOf }) => {
+  const { plansFile } = settingsTable.policy
+  const path = Option.getOrNull(valueOf(plansFile))
+  if (path === null) return Effect.succeed([])
+  return readPlansFile(path).pipe(
+    Effect.as([]),
+    Effect.catchTag("PlansInvalid", ({ problems }) =>
+      Effect.succeed([
+        {
+          name: plansFile.name,
+          seen: `${shown(path)}, in which is wrong:`,
+          details: problems.map(problemLine),
+          allowed: "a catalog of plans, as README.md shows one",
+          example: `${plansFile.name}=${plansFile.example}`
+        }
+      ])
+    )
+  )
+}
+
+const problemWith = (setting: Setting<unknown>, { nameOf }: Given, seen: string): SettingProblem => ({
+  name: nameOf(setting),
+  seen,
+  allowed: setting.allowed,
+  example: `${setting.name}=${setting.example}`
+})
+
+/** A licence is nothing without the key by which it is verified, and that key means nothing without a licence. */
+const licenseCheck: SettingsCheck = (given) => {
+  const { license, licensePublicKey } = settingsTable.policy
+  const [text, key] = [given.valueOf(license), given.valueOf(licensePublicKey)]
+  if (Option.isNone(text) || Option.isNone(key)) return Effect.succeed([])
+  if (text.value !== null && key.value !== null) {
+    return readLicense(text.value, key.value).pipe(
+      Effect.as([]),
+      Effect.catchTag("LicenseInvalid", ({ message, setting }) =>
+        Effect.succeed([
+          problemWith(
+            setting === "license" ? license : licensePublicKey,
+            given,
+            `<redacted>, which is ${message}`
+          )
+        ])
+      )
+    )
+  }
+  if (text.value === key.value) return Effect.succeed([])
+  const [missing, there] = text.value === null ? [license, licensePublicKey] : [licensePublicKey, license]
+  return Effect.succeed([problemWith(missing, given, `nothing, but ${given.nameOf(there)} is set`)])
+}
+
 /** The settings that the ConfigProvider holds, or every problem with them at once, also those inside of what they name. */
 export const checkedSettings: Effect.Effect<Settings, SettingsInvalid> = readSettings([
   initKeyCheck,
-  catalogCheck
+  catalogCheck,
+  plansCheck,
+  licenseCheck
 ])

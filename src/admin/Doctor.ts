@@ -5,6 +5,7 @@ import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
 import { check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
 
 /** Less free space than this is worth a warning, or stops the embedded database soon. */
@@ -97,8 +98,9 @@ const webSearch = Effect.gen(function* () {
 
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {
-  const single = yield* Effect.all([database, clock, models, disk, webSearch, adminKeyFile], {
-    concurrency: "unbounded"
-  })
+  const single = yield* Effect.all(
+    [database, clock, models, disk, webSearch, adminKeyFile, plansCheck, licenseCheck],
+    { concurrency: "unbounded" }
+  )
   return [...single, ...(yield* settingsChecks)]
 })

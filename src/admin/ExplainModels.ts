@@ -1,5 +1,7 @@
 import { Effect } from "effect"
 import type { Settings } from "../AppConfig.ts"
+import type { Policy } from "../auth/Policy.ts"
+import { defaultPlan } from "../domain/Account.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { difficultyOf } from "../models/Difficulty.ts"
 import type { Excluded, Need, Ranked } from "../models/Ranking.ts"
@@ -34,16 +36,18 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
 
 const exclusionOf = ({ model, why }: Excluded, need: Need): string =>
   why === "permits"
-    ? "It is not for this caller."
+    ? "The plan, or the licence, doesn't have it."
     : `Its window of ${model.contextWindow} tokens is too small for a prompt of ${need.promptTokens}.`
 
 /** What the router would decide for a message as the first of a conversation, without instructions. */
 export const explainModels = Effect.fnUntraced(function* (
   router: Router["Service"],
+  policy: Policy["Service"],
   settings: Settings,
   payload: typeof ExplainPayload.Type
 ): Effect.fn.Return<ExplainedBody> {
-  const tools = payload.tools ?? settings.tools.enabled.length > 0
+  const permissions = yield* policy.permissions(payload.plan ?? defaultPlan)
+  const tools = payload.tools ?? settings.tools.enabled.some((name) => permissions.tools.has(name))
   const promptTokens = estimateMessageTokens(payload.text)
   const files = payload.documents ?? 0
   const difficulty = difficultyOf({ text: payload.text, promptTokens, files, passages: 0, tools })
@@ -53,7 +57,7 @@ export const explainModels = Effect.fnUntraced(function* (
     maxOutputTokens: payload.max_output_tokens ?? null,
     difficulty: difficulty.score
   }
-  const { candidates, excluded } = yield* router.explain(need)
+  const { candidates, excluded } = yield* router.explain(need, ({ id }) => permissions.model(id))
   return {
     difficulty,
     balance: settings.models.balance,

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { PlanName } from "../domain/Account.ts"
 import { ModelHealth } from "../domain/ModelHealth.ts"
 
 /** The router's decision as the operator's side says it. */
@@ -9,7 +10,9 @@ export const documentsMax = 500
 export const ExplainPayload = Schema.Struct({
   text: Schema.String.check(Schema.isMaxLength(textCharactersMax)),
   documents: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: documentsMax }))),
-  /** Left out: as the settings say. */
+  /** The plan of whoever asks; left out: `default`. */
+  plan: Schema.optionalKey(PlanName),
+  /** Left out: as the settings and the plan say. */
   tools: Schema.optionalKey(Schema.Boolean),
   max_output_tokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 })

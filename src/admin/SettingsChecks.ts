@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { AppConfig, type Settings, unknownText, unknownVariables } from "../AppConfig.ts"
 import { unusedModelSettings } from "../models/ModelCatalog.ts"
-import type { Check } from "./AdminApi.ts"
+import type { Check } from "./ServerBody.ts"
 
 export const check = (name: string, status: Check["status"], detail: string): Check => ({
   name,

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { Email, AccountName } from "../domain/Account.ts"
-import { LimitChange, UsageBy } from "../domain/Allowance.ts"
+import { LimitChange, LimitSource, UsageBy } from "../domain/Allowance.ts"
 import { ApiKeyId } from "../domain/Ids.ts"
 
 /** Limits of tokens and reports of usage, as the operator's side says them. */
@@ -8,8 +8,7 @@ import { ApiKeyId } from "../domain/Ids.ts"
 const Window = Schema.Struct({
   /** Null: no limit. */
   limit: Schema.NullOr(Schema.Int),
-  /** Whether the limit is the user's own, or the one of the settings. */
-  source: Schema.Literals(["user", "settings"]),
+  source: LimitSource,
   used: Schema.Int,
   /** Held by requests under way. */
   reserved: Schema.Int,

@@ -8,6 +8,7 @@ export type Expected =
   | Errors.UserDisabled
   | Errors.PlanForbids
   | Errors.LicenseForbids
+  | Errors.PlanNotFound
   | Errors.InvalidRequest
   | Errors.FileNotFound
   | Errors.ItemNotFound
@@ -72,6 +73,13 @@ const conflict = (code: string, message: string, param: string) =>
 
 const generationFailed = (message: string) => failure(500, "server_error", "generation_failed", message)
 
+/** Names that a message lists; an envelope has no room for more. */
+const namesMax = 20
+
+const someOf = (names: ReadonlyArray<string>): string =>
+  names.slice(0, namesMax).join(", ") +
+  (names.length > namesMax ? ` and ${names.length - namesMax} more` : "")
+
 const retryShortly = { "retry-after": "1" }
 
 /**
@@ -114,6 +122,8 @@ const table: {
     failure(403, "permission_error", "plan_forbids", error.message, { param: error.param }),
   LicenseForbids: (error) =>
     failure(403, "permission_error", "license_forbids", error.message, { param: error.param }),
+  PlanNotFound: ({ plans }) =>
+    notFound("plan_not_found", `There is no such plan. The plans are: ${someOf(plans)}.`, "plan"),
   InvalidRequest: (error) => invalid("invalid_request", error.message, error.param),
   // A path that names no file is a place where nothing is; a body or a query that names none is wrong.
   FileNotFound: (error) =>

@@ -1,17 +1,24 @@
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient, SqlSchema } from "effect/sql"
 import type { Organization, Page, User } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
+  type LicenseForbids,
   OrganizationExists,
   OrganizationNotFound,
+  PlanNotFound,
   UserExists,
   UserNotFound
 } from "../domain/Errors.ts"
 import { OrganizationId, UserId } from "../domain/Ids.ts"
+import { Plans } from "../domain/Plan.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
+import { type Counts, makeSeats } from "./Seats.ts"
+
+/** Plans that organizations have, as far as they are listed. */
+const plansListedMax = 1_000
 
 const OrganizationRow = Schema.Struct({
   id: OrganizationId,
@@ -39,7 +46,17 @@ export class Accounts extends Context.Service<
     readonly createOrganization: (
       name: string,
       plan: string
-    ) => Effect.Effect<Organization, OrganizationExists | DatabaseUnavailable>
+    ) => Effect.Effect<Organization, OrganizationExists | PlanNotFound | LicenseForbids | DatabaseUnavailable>
+    /** Gives the organization of that name another plan, which holds everywhere within seconds. */
+    readonly setPlan: (
+      name: string,
+      plan: string
+    ) => Effect.Effect<Organization, OrganizationNotFound | PlanNotFound | DatabaseUnavailable>
+    /** The plans that organizations have, by name, and how many have each. */
+    readonly plansInUse: Effect.Effect<
+      ReadonlyArray<{ readonly plan: string; readonly organizations: number }>,
+      DatabaseUnavailable
+    >
     /** Oldest first, from the one after `after` on. */
     readonly listOrganizations: (
       after?: OrganizationId
@@ -52,7 +69,14 @@ export class Accounts extends Context.Service<
     readonly createUser: (
       email: string,
       organization: string
-    ) => Effect.Effect<User, UserExists | OrganizationNotFound | DatabaseUnavailable>
+    ) => Effect.Effect<User, UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable>
+    /** Keeps the user out, or lets the user in again, everywhere within seconds. A second time changes nothing. */
+    readonly setDisabled: (
+      email: string,
+      isDisabled: boolean
+    ) => Effect.Effect<User, UserNotFound | LicenseForbids | DatabaseUnavailable>
+    /** What a licence counts. */
+    readonly counts: Effect.Effect<Counts, DatabaseUnavailable>
     /** The case of the address doesn't matter. */
     readonly findUserByEmail: (email: string) => Effect.Effect<User, UserNotFound | DatabaseUnavailable>
     /** Oldest first, from the one after `after` on. */
@@ -65,6 +89,13 @@ export class Accounts extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
+      const { catalog } = yield* Plans
+      const seats = yield* makeSeats
+
+      const knownPlan = (plan: string) =>
+        catalog === null || catalog.has(plan)
+          ? Effect.void
+          : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
 
       // A name that is taken gives no row instead of an error, which would end a transaction around it.
       const insertOrganization = SqlSchema.findOneOption({
@@ -80,11 +111,39 @@ export class Accounts extends Context.Service<
         name: string,
         plan: string
       ) {
+        yield* knownPlan(plan)
         const id = OrganizationId.make(yield* random.uuidV7())
-        const made = yield* insertOrganization({ id, name, plan })
+        const made = yield* seats.within("organizations", insertOrganization({ id, name, plan }))
         if (Option.isNone(made)) return yield* new OrganizationExists()
         return made.value
       }, orUnavailable)
+
+      const updatePlan = SqlSchema.findOneOption({
+        Request: Schema.Struct({ name: Schema.String, plan: Schema.String }),
+        Result: OrganizationRow,
+        execute: ({ name, plan }) => sql`
+          UPDATE organizations SET plan = ${plan} WHERE name = ${name}
+          RETURNING id, name, plan, created_at`
+      })
+
+      const setPlan = Effect.fn("Accounts.setPlan")(function* (name: string, plan: string) {
+        yield* knownPlan(plan)
+        const changed = yield* updatePlan({ name, plan })
+        if (Option.isNone(changed)) return yield* new OrganizationNotFound()
+        return changed.value
+      }, orUnavailable)
+
+      const countPlans = SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ plan: Schema.String, organizations: Schema.Int }),
+        execute: () => sql`
+          SELECT plan, count(*)::float8 AS organizations FROM organizations
+          GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
+      })
+      const plansInUse = Effect.suspend(() => countPlans(undefined)).pipe(
+        orUnavailable,
+        Effect.withSpan("Accounts.plansInUse")
+      )
 
       const selectOrganizations = SqlSchema.findAll({
         Request: OrganizationId,
@@ -126,7 +185,7 @@ export class Accounts extends Context.Service<
 
       const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
         const id = UserId.make(yield* random.uuidV7())
-        const made = yield* insertUser({ id, email, organization })
+        const made = yield* seats.within("users", insertUser({ id, email, organization }))
         if (Option.isSome(made)) return made.value
         return yield* Option.isSome(yield* organizationExists(organization))
           ? new UserExists()
@@ -149,6 +208,28 @@ export class Accounts extends Context.Service<
         const found = yield* selectUser(email)
         if (Option.isNone(found)) return yield* new UserNotFound()
         return found.value
+      }, orUnavailable)
+
+      const disable = SqlSchema.void({
+        Request: Schema.Struct({ email: Schema.String, now: Schema.DateTimeUtcFromDate }),
+        execute: ({ email, now }) => sql`
+          UPDATE users SET disabled_at = coalesce(disabled_at, ${now}) WHERE lower(email) = lower(${email})`
+      })
+
+      // Gives no row where nothing changed.
+      const enable = SqlSchema.findOneOption({
+        Request: Schema.String,
+        Result: Schema.Struct({ id: UserId }),
+        execute: (email) => sql`
+          UPDATE users SET disabled_at = NULL
+          WHERE lower(email) = lower(${email}) AND disabled_at IS NOT NULL RETURNING id`
+      })
+
+      const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
+        yield* isDisabled
+          ? disable({ email, now: yield* DateTime.now })
+          : seats.within("users", enable(email))
+        return yield* findUserByEmail(email)
       }, orUnavailable)
 
       const selectUsers = SqlSchema.findAll({
@@ -176,10 +257,14 @@ export class Accounts extends Context.Service<
 
       return Accounts.of({
         createOrganization,
+        setPlan,
+        plansInUse,
         listOrganizations,
         findOrganization,
         createUser,
         findUserByEmail,
+        setDisabled,
+        counts: orUnavailable(seats.counts),
         listUsers,
         hasUsers
       })

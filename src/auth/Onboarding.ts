@@ -1,7 +1,12 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { defaultPlan, type User } from "../domain/Account.ts"
-import type { DatabaseUnavailable, OrganizationNotFound, UserExists } from "../domain/Errors.ts"
+import type {
+  DatabaseUnavailable,
+  LicenseForbids,
+  OrganizationNotFound,
+  UserExists
+} from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey } from "./ApiKeys.ts"
@@ -31,7 +36,7 @@ export class Onboarding extends Context.Service<
       organization: string
     ) => Effect.Effect<
       { readonly user: User; readonly key: CreatedKey },
-      UserExists | OrganizationNotFound | DatabaseUnavailable
+      UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable
     >
     /**
      * Where there is no user at all, makes the first one, with a new key or the one given. A key that is given is there
@@ -41,7 +46,7 @@ export class Onboarding extends Context.Service<
     readonly firstAccount: (
       email: string,
       key: Redacted.Redacted | null
-    ) => Effect.Effect<FirstAccount, DatabaseUnavailable>
+    ) => Effect.Effect<FirstAccount, LicenseForbids | DatabaseUnavailable>
   }
 >()("parley/auth/Onboarding") {
   static readonly layer = Layer.effect(
@@ -64,9 +69,11 @@ export class Onboarding extends Context.Service<
 
       /** The user of that address, made if there is none. */
       const ensureUser = Effect.fnUntraced(function* (email: string) {
-        yield* accounts
-          .createOrganization(firstOrganization, defaultPlan)
-          .pipe(Effect.catchTag("OrganizationExists", () => Effect.void))
+        yield* accounts.createOrganization(firstOrganization, defaultPlan).pipe(
+          Effect.catchTag("OrganizationExists", () => Effect.void),
+          // Every catalog has the plan.
+          Effect.catchTag("PlanNotFound", Effect.die)
+        )
         return yield* accounts.createUser(email, firstOrganization).pipe(
           Effect.catchTag("UserExists", () => accounts.findUserByEmail(email)),
           Effect.catchTag(["OrganizationNotFound", "UserNotFound"], Effect.die)
@@ -77,7 +84,7 @@ export class Onboarding extends Context.Service<
         function* (
           email: string,
           given: Redacted.Redacted | null
-        ): Effect.fn.Return<FirstAccount, DatabaseUnavailable | SqlError.SqlError> {
+        ): Effect.fn.Return<FirstAccount, LicenseForbids | DatabaseUnavailable | SqlError.SqlError> {
           yield* sql`SELECT pg_advisory_xact_lock(${firstAccountLock}::bigint)`
           const isFirst = !(yield* accounts.hasUsers)
           if (!isFirst && given === null) return { made: "nothing" }

@@ -1,14 +1,19 @@
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { type DatabaseUnavailable, NotProjectMember, ProjectNotFound } from "../domain/Errors.ts"
 import { ProjectId, UserId } from "../domain/Ids.ts"
+import { Plans } from "../domain/Plan.ts"
 import { type ProjectMembership, proveMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { InstalledLicense, stateOf } from "./License.ts"
+import { type Permissions, permissionsOf } from "./Permissions.ts"
 
-/** Decides what a caller may do. Each answer is that of the database at this moment: nothing is remembered. */
+/** Decides what a caller may do. Of projects nothing is remembered: each answer is that of the database at this moment. */
 export class Policy extends Context.Service<
   Policy,
   {
+    /** What plan and licence leave at this moment to the users of an organization that has the plan. */
+    readonly permissions: (plan: string) => Effect.Effect<Permissions>
     /** The proof that the user is a member of the project. */
     readonly project: (
       userId: UserId,
@@ -20,40 +25,63 @@ export class Policy extends Context.Service<
     ) => Effect.Effect<ProjectMembership, ProjectNotFound | DatabaseUnavailable>
   }
 >()("parley/auth/Policy") {
-  static readonly layer: Layer.Layer<Policy, never, SqlClient.SqlClient> = Layer.effect(
-    Policy,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
+  static readonly layer: Layer.Layer<Policy, never, SqlClient.SqlClient | Plans | InstalledLicense> =
+    Layer.effect(
+      Policy,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const permissions = yield* makePermissions
 
-      const selectProject = SqlSchema.findOneOption({
-        Request: Schema.Struct({ projectId: ProjectId, userId: Schema.NullOr(UserId) }),
-        Result: Schema.Struct({ isMember: Schema.Boolean }),
-        execute: ({ projectId, userId }) => sql`
+        const selectProject = SqlSchema.findOneOption({
+          Request: Schema.Struct({ projectId: ProjectId, userId: Schema.NullOr(UserId) }),
+          Result: Schema.Struct({ isMember: Schema.Boolean }),
+          execute: ({ projectId, userId }) => sql`
           SELECT EXISTS (
             SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
           ) AS is_member
           FROM projects WHERE id = ${projectId}::uuid`
-      })
+        })
 
-      const find = Effect.fnUntraced(function* (projectId: ProjectId, userId: UserId | null) {
-        const found = yield* orUnavailable(selectProject({ projectId, userId }))
-        if (Option.isNone(found)) return yield* new ProjectNotFound()
-        return found.value
-      })
+        const find = Effect.fnUntraced(function* (projectId: ProjectId, userId: UserId | null) {
+          const found = yield* orUnavailable(selectProject({ projectId, userId }))
+          if (Option.isNone(found)) return yield* new ProjectNotFound()
+          return found.value
+        })
 
-      const project = Effect.fn("Policy.project")(function* (userId: UserId, projectId: ProjectId) {
-        const { isMember } = yield* find(projectId, userId)
-        // spec: POST /v1/responses, rule 3: a project that exists is told from one that doesn't, to everybody.
-        if (!isMember) return yield* new NotProjectMember()
-        return proveMembership({ projectId, userId })
-      })
+        const project = Effect.fn("Policy.project")(function* (userId: UserId, projectId: ProjectId) {
+          const { isMember } = yield* find(projectId, userId)
+          // spec: POST /v1/responses, rule 3: a project that exists is told from one that doesn't, to everybody.
+          if (!isMember) return yield* new NotProjectMember()
+          return proveMembership({ projectId, userId })
+        })
 
-      const projectOfOperator = Effect.fn("Policy.projectOfOperator")(function* (projectId: ProjectId) {
-        yield* find(projectId, null)
-        return proveMembership({ projectId, userId: null })
-      })
+        const projectOfOperator = Effect.fn("Policy.projectOfOperator")(function* (projectId: ProjectId) {
+          yield* find(projectId, null)
+          return proveMembership({ projectId, userId: null })
+        })
 
-      return Policy.of({ project, projectOfOperator })
-    })
-  )
+        return Policy.of({ permissions, project, projectOfOperator })
+      })
+    )
 }
+
+/** Permissions are made once for each plan of the catalog and each state of the licence; requests share them. */
+const makePermissions = Effect.gen(function* () {
+  const plans = yield* Plans
+  const { license } = yield* InstalledLicense
+  const made = new Map<string, Permissions>()
+
+  const make = (plan: string, nowMillis: number): Permissions => {
+    const state = license === null ? "in_force" : stateOf(license, nowMillis)
+    const isKnown = plans.catalog?.has(plan) ?? false
+    // Names of plans that nobody defined are not remembered: there is no end of them.
+    const key = isKnown ? `${state} ${plan}` : state
+    const known = made.get(key)
+    if (known !== undefined) return known
+    const permissions = permissionsOf({ plan, terms: plans.termsOf(plan), license, state })
+    if (plans.catalog === null || isKnown) made.set(key, permissions)
+    return permissions
+  }
+
+  return (plan: string) => Effect.map(Clock.currentTimeMillis, (nowMillis) => make(plan, nowMillis))
+})

@@ -13,7 +13,7 @@ export interface TokenLimits {
   readonly monthly: number | null
 }
 
-/** A limit to set: so many tokens, none at all, or again what the settings say. */
+/** A limit to set: so many tokens, none at all, or again what the plan or the settings say. */
 export const LimitChange = Schema.Union([
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: tokensMax })),
   Schema.Null,
@@ -21,12 +21,15 @@ export const LimitChange = Schema.Union([
 ])
 export type LimitChange = typeof LimitChange.Type
 
+/** Who set a limit: for the user alone, by the plan of the user's organization, or for everybody. */
+export const LimitSource = Schema.Literals(["user", "plan", "settings"])
+export type LimitSource = typeof LimitSource.Type
+
 /** A limit of a user in the window that is open. */
 export interface WindowState {
   /** Null: no limit. */
   readonly limit: number | null
-  /** Whether the limit is the user's own, and not the one of the settings. */
-  readonly isOwn: boolean
+  readonly source: LimitSource
   readonly used: number
   /** Held by requests under way. */
   readonly reserved: number

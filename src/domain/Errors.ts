@@ -33,6 +33,12 @@ export class LicenseForbids extends Schema.TaggedError<LicenseForbids>()("Licens
   message: Schema.String
 }) {}
 
+/** The catalog of plans has no plan of that name. */
+export class PlanNotFound extends Schema.TaggedError<PlanNotFound>()("PlanNotFound", {
+  /** The names of the plans that there are. */
+  plans: Schema.Array(Schema.String)
+}) {}
+
 // ---- what was asked
 
 /** A field of the request is not what it must be. `param` is its path, such as `input[0].content[1].text`. */
@@ -157,7 +163,7 @@ export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("No
   detail: Schema.String
 }) {}
 
-/** Models would fit the request, but none of them is for this caller. */
+/** Models could serve the request, but the caller may use none of them. */
 export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelForbidden", {}) {}
 
 /** What went wrong between the service and a model. */

@@ -4,7 +4,6 @@ import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import {
   type DatabaseUnavailable,
-  type FileQuotaExceeded,
   type FileTooLarge,
   FileNotFound,
   FileNotReady,
@@ -13,6 +12,7 @@ import {
   type TooManyUploads
 } from "../domain/Errors.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
+import type { PlanStorage } from "../domain/Plan.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
 import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -21,7 +21,14 @@ import { sweepFiles } from "./FileSweep.ts"
 import { type FileText, type ListFiles, makeFileTable, type NewFile } from "./FileTable.ts"
 import { jobsTable, makeTextJobs } from "./TextJobs.ts"
 import type { TextExtraction } from "./TextExtraction.ts"
-import { bounded, makeUploadSlots, quotaProblem } from "./UploadRoom.ts"
+import {
+  bounded,
+  makeUploadSlots,
+  quotaOf,
+  type QuotaProblem,
+  quotaProblem,
+  type UserQuota
+} from "./UploadRoom.ts"
 
 export type { ListFiles } from "./FileTable.ts"
 
@@ -42,13 +49,17 @@ export interface IncomingFile<E, R> {
 export class FileStore extends Context.Service<
   FileStore,
   {
-    /** Stores a file and waits a while for its text; `status` tells what became of that. */
+    /**
+     * Stores a file and waits a while for its text; `status` tells what became of that. Where the user's plan bounds
+     * `storage`, that holds in place of the settings.
+     */
     readonly upload: <E, R>(
       userId: UserId,
-      incoming: IncomingFile<E, R>
+      incoming: IncomingFile<E, R>,
+      storage?: PlanStorage
     ) => Effect.Effect<
       StoredFile,
-      E | FileTooLarge | FileQuotaExceeded | TooManyUploads | StorageFailed | DatabaseUnavailable,
+      E | FileTooLarge | QuotaProblem | TooManyUploads | StorageFailed | DatabaseUnavailable,
       R
     >
     /** One page, by the time of the upload. A list may go on after a file that was deleted meanwhile. */
@@ -99,7 +110,7 @@ export class FileStore extends Context.Service<
       const table = yield* makeFileTable
       const jobs = yield* makeTextJobs(table)
       const takeSlot = makeUploadSlots(settings.uploadsPerUserMax)
-      const quota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
+      const usualQuota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
       yield* sweepFiles
 
       /** What stays behind here is found by the sweep. */
@@ -111,7 +122,7 @@ export class FileStore extends Context.Service<
           )
 
       const insert = Effect.fnUntraced(
-        function* (file: NewFile) {
+        function* (file: NewFile, quota: UserQuota) {
           const made = yield* table.insert(file, quota)
           if (made !== undefined) {
             yield* jobs.offer(file.id)
@@ -130,21 +141,26 @@ export class FileStore extends Context.Service<
       )
 
       /** Makes the file visible. The bytes stay where it is unknown whether that succeeded. */
-      const publish = Effect.fnUntraced(function* (userId: UserId, blob: StoredBlob, about: AboutFile) {
+      const publish = Effect.fnUntraced(function* (
+        userId: UserId,
+        blob: StoredBlob,
+        about: AboutFile,
+        quota: UserQuota
+      ) {
         const id = FileId.make(yield* random.uuidV7())
         const file: NewFile = { id, userId, ...about, blob, createdAt: yield* DateTime.now }
-        return yield* insert(file).pipe(
+        return yield* insert(file, quota).pipe(
           Effect.retry({
             schedule: Schedule.spaced("250 millis").pipe(
               Schedule.upTo({ duration: `${insertSeconds} seconds` })
             ),
             while: (error) => error._tag === "DatabaseUnavailable"
           }),
-          Effect.tapError((error) => (error._tag === "FileQuotaExceeded" ? discard(blob.key) : Effect.void))
+          Effect.tapError((error) => (error._tag === "DatabaseUnavailable" ? Effect.void : discard(blob.key)))
         )
       }, Effect.uninterruptible)
 
-      const receive = <E, R>(userId: UserId, { about, bytes }: IncomingFile<E, R>) =>
+      const receive = <E, R>(userId: UserId, { about, bytes }: IncomingFile<E, R>, quota: UserQuota) =>
         Effect.gen(function* () {
           yield* takeSlot(userId)
           const usage = yield* orUnavailable(table.usage(userId))
@@ -155,7 +171,7 @@ export class FileStore extends Context.Service<
             Effect.gen(function* () {
               const blob = yield* restore(blobs.put(bounded(bytes, max)))
               const known = yield* restore(about).pipe(Effect.onError(() => discard(blob.key)))
-              return yield* publish(userId, blob, known)
+              return yield* publish(userId, blob, known, quota)
             })
           )
         }).pipe(Effect.scoped)
@@ -176,8 +192,15 @@ export class FileStore extends Context.Service<
         return latest
       })
 
-      const upload = <E, R>(userId: UserId, incoming: IncomingFile<E, R>) =>
-        receive(userId, incoming).pipe(Effect.flatMap(settled), Effect.withSpan("FileStore.upload"))
+      const upload = <E, R>(
+        userId: UserId,
+        incoming: IncomingFile<E, R>,
+        storage: PlanStorage | null = null
+      ) =>
+        receive(userId, incoming, quotaOf(usualQuota, storage)).pipe(
+          Effect.flatMap(settled),
+          Effect.withSpan("FileStore.upload")
+        )
 
       const find = (userId: UserId, id: FileId, param = "file_id") =>
         Effect.flatMap(orUnavailable(table.find(userId, id)), (file) =>

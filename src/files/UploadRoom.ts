@@ -1,6 +1,7 @@
 import { Effect, type Scope, Stream } from "effect"
-import { FileQuotaExceeded, FileTooLarge, TooManyUploads } from "../domain/Errors.ts"
+import { FileQuotaExceeded, FileTooLarge, PlanForbids, TooManyUploads } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
+import type { PlanStorage } from "../domain/Plan.ts"
 import type { Quota } from "./FileTable.ts"
 
 /** Counts the uploads that this process has under way, for each user. */
@@ -23,28 +24,61 @@ export const makeUploadSlots = (uploadsMax: number) => {
   return take
 }
 
+/** The quota of a user, where a plan has the say in some of it. */
+export const quotaOf = (usual: Quota, storage: PlanStorage | null): UserQuota => ({
+  filesMax: storage?.files ?? usual.filesMax,
+  bytesMax: storage?.bytes ?? usual.bytesMax,
+  filesBy: storage === null || storage.files === null ? null : storage.plan,
+  bytesBy: storage === null || storage.bytes === null ? null : storage.plan
+})
+
+/** A quota, and the names of the plans that its parts come from; null for what the settings say. */
+export interface UserQuota extends Quota {
+  readonly filesBy: string | null
+  readonly bytesBy: string | null
+}
+
+const ofPlan = (plan: string, bound: string): PlanForbids =>
+  new PlanForbids({
+    plan,
+    param: "",
+    message:
+      `The plan \`${plan}\` of your organization leaves you ${bound}. Delete some, or ask the operator to move your ` +
+      "organization to another plan (`parley org set-plan`)."
+  })
+
+const filesProblem = ({ filesBy, filesMax }: UserQuota): QuotaProblem =>
+  filesBy === null
+    ? new FileQuotaExceeded({ quota: "files", max: filesMax })
+    : ofPlan(filesBy, `${filesMax} ${filesMax === 1 ? "file" : "files"}, and you have as many`)
+
+const bytesProblem = ({ bytesBy, bytesMax }: UserQuota): QuotaProblem =>
+  bytesBy === null
+    ? new FileQuotaExceeded({ quota: "bytes", max: bytesMax })
+    : ofPlan(bytesBy, `${bytesMax} bytes for all your files, and this one is too much`)
+
+export type QuotaProblem = FileQuotaExceeded | PlanForbids
+
 /** Why a user who has `usage` can't have a file of that many bytes more, or null. */
 export const quotaProblem = (
   usage: { readonly files: number; readonly bytes: number },
   bytes: number,
-  quota: Quota
-): FileQuotaExceeded | null => {
-  if (usage.files >= quota.filesMax) return new FileQuotaExceeded({ quota: "files", max: quota.filesMax })
-  return usage.bytes + bytes > quota.bytesMax
-    ? new FileQuotaExceeded({ quota: "bytes", max: quota.bytesMax })
-    : null
+  quota: UserQuota
+): QuotaProblem | null => {
+  if (usage.files >= quota.filesMax) return filesProblem(quota)
+  return usage.bytes + bytes > quota.bytesMax ? bytesProblem(quota) : null
 }
 
 /** Fails as soon as more bytes came than one file, or the rest of the quota, may have. */
 export const bounded = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
-  max: { readonly fileBytes: number; readonly quotaBytes: number; readonly quota: Quota }
-): Stream.Stream<Uint8Array, E | FileTooLarge | FileQuotaExceeded, R> =>
+  max: { readonly fileBytes: number; readonly quotaBytes: number; readonly quota: UserQuota }
+): Stream.Stream<Uint8Array, E | FileTooLarge | QuotaProblem, R> =>
   Stream.suspend(() => {
     let seen = 0
     const problem = () => {
       if (seen > max.fileBytes) return new FileTooLarge({ bytesMax: max.fileBytes })
-      return seen > max.quotaBytes ? new FileQuotaExceeded({ quota: "bytes", max: max.quota.bytesMax }) : null
+      return seen > max.quotaBytes ? bytesProblem(max.quota) : null
     }
     return Stream.mapArrayEffect(bytes, (pieces) => {
       for (const piece of pieces) seen += piece.length

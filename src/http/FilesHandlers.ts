@@ -6,6 +6,7 @@ import { Api } from "../api/Api.ts"
 import * as Failure from "../api/Failure.ts"
 import { fileList, fileObject } from "../api/FileObject.ts"
 import { pageFilesDefault } from "../api/FilesApi.ts"
+import { Policy } from "../auth/Policy.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
 import { FileStore } from "../files/FileStore.ts"
 import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
@@ -50,14 +51,17 @@ const upload = Effect.fnUntraced(
     const store = yield* FileStore
     const drain = yield* Drain
     const { files, http } = yield* AppConfig
-    const { userId } = yield* CurrentUser
+    const { plan, userId } = yield* CurrentUser
     if (isEncoded(request)) return respond(Failure.encodedBody)
+    const { operation, storage } = yield* (yield* Policy).permissions(plan)
+    const denial = operation("files", "")
+    if (denial !== null) return yield* denial
     const incoming = yield* readUpload(request, {
       fileBytesMax: files.fileBytesMax,
       uploadSeconds: files.uploadSeconds,
       idleSeconds: http.requestSeconds
     })
-    return fileObject(yield* Effect.raceFirst(store.upload(userId, incoming), drain.cutoff))
+    return fileObject(yield* Effect.raceFirst(store.upload(userId, incoming, storage), drain.cutoff))
   },
   (effect) => Effect.scoped(effect)
 )
@@ -67,7 +71,7 @@ export const FilesHandlers = HttpApiBuilder.group(
   "files",
   Effect.fn(function* (handlers) {
     const store = yield* FileStore
-    const services = yield* Effect.context<FileStore | Drain | AppConfig>()
+    const services = yield* Effect.context<FileStore | Policy | Drain | AppConfig>()
 
     return handlers
       .handle("upload", ({ request }) => enveloped(Effect.provideContext(upload(request), services)))

@@ -1,12 +1,10 @@
-import { Effect, Option, Redacted, Result, Schema, SchemaIssue } from "effect"
-import { readFile } from "node:fs/promises"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { ModelSpec } from "../domain/ModelSpec.ts"
+import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../JsonFile.ts"
 import { webUrl } from "../Setting.ts"
 import { secretVariable } from "../Variable.ts"
 import type { ModelServer } from "./ModelServer.ts"
 import { protocolNames, protocols } from "./Protocols.ts"
-
-const fileBytesMax = 1024 * 1024
 
 /** An address of a model server, as far as its protocol is found under it: for most up to the version. */
 const BaseUrl = Schema.String.check(
@@ -51,19 +49,11 @@ export interface CatalogContent {
   readonly models: ReadonlyArray<ModelSpec>
 }
 
-/** Where in the file something is wrong, and what. */
-const CatalogProblem = Schema.Struct({ path: Schema.String, message: Schema.String })
-type CatalogProblem = typeof CatalogProblem.Type
-
-/** A problem on one line. */
-export const problemLine = ({ message, path }: CatalogProblem): string =>
-  path === "" ? message : `${path}: ${message}`
-
 /** The models can't be known as they are configured; the service must not start. */
 export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("CatalogInvalid", {
   /** The file, or the variable, that has to be changed. */
   source: Schema.String,
-  problems: Schema.NonEmptyArray(CatalogProblem)
+  problems: Schema.NonEmptyArray(FileProblem)
 }) {
   override get message(): string {
     const lines = this.problems.map((problem) => `  ${problemLine(problem)}`)
@@ -71,19 +61,12 @@ export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("Catalo
   }
 }
 
-const invalid = (source: string, path: string, message: string) =>
-  new CatalogInvalid({ source, problems: [{ path, message }] })
-
 /** Reads and checks a catalog file. Every problem is told at once. */
 export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   const source = `PARLEY_MODELS_FILE ${file}`
-  const bytes = yield* Effect.tryPromise({
-    try: () => readFile(file),
-    catch: () => invalid(source, "", "the file can't be read")
-  })
-  if (bytes.length > fileBytesMax) return yield* invalid(source, "", "the file is too long")
-  const given = yield* Effect.mapError(decodeJson(bytes.toString("utf8")), () =>
-    invalid(source, "", "Expected a JSON document")
+  const given = yield* Effect.mapError(
+    readJsonFile(file),
+    (problem) => new CatalogInvalid({ source, problems: [problem] })
   )
   const shape = decodeCatalog(given)
   const entries = entriesOf(given)
@@ -100,27 +83,7 @@ export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   } satisfies CatalogContent
 })
 
-type Problems = readonly [CatalogProblem, ...Array<CatalogProblem>]
-
-const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
-
 const decodeCatalog = Schema.decodeUnknownResult(CatalogFile, { errors: "all", onExcessProperty: "error" })
-
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const shapeProblems = (issue: SchemaIssue.Issue): Problems => {
-  const [first, ...rest] = issuesOf(issue).issues.map(({ message, path }) => ({
-    path: pathText((path ?? []).map((step) => (typeof step === "object" ? step.key : step))),
-    message
-  }))
-  return [first ?? { path: "", message: "Expected a catalog" }, ...rest]
-}
-
-const pathText = (path: ReadonlyArray<PropertyKey>): string =>
-  path
-    .map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`))
-    .join("")
-    .replace(/^\./, "")
 
 /** An entry whose shape is right, and where it stands. */
 interface Placed<Entry> {
@@ -163,7 +126,7 @@ const placed = <Entry>(
   )
 
 /** What the shape can't say: names that must be known, or must not occur twice. */
-const referenceProblems = ({ models, providerIds, providers }: Entries): ReadonlyArray<CatalogProblem> => [
+const referenceProblems = ({ models, providerIds, providers }: Entries): ReadonlyArray<FileProblem> => [
   ...repeated(providers, (provider) => provider.id).map(({ index }) => ({
     path: `providers[${index}].id`,
     message: "Expected an id that no other provider has"

@@ -1,4 +1,5 @@
 import { Array as Arr, Effect, Order } from "effect"
+import type { Denial, Permissions } from "../auth/Permissions.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
@@ -33,11 +34,21 @@ export const makeAttempts = Effect.gen(function* () {
   const conversations = yield* Conversations
   const attached = yield* makeAttachedFiles
 
-  const routed = (need: Need) =>
-    router.route(need).pipe(
-      // Nothing says yet whom a model isn't for, so that all are for everybody.
-      Effect.catchTag("ModelForbidden", (error) => Effect.die(error))
-    )
+  const route = (need: Need, { licensedModel, model, noModel }: Permissions) =>
+    router
+      .route(need, ({ id }) => model(id))
+      .pipe(
+        Effect.catchTag("ModelForbidden", () =>
+          // The licence is to blame where none of the models that fit is in it.
+          router
+            .route(need, ({ id }) => licensedModel(id))
+            .pipe(
+              Effect.as(true),
+              Effect.catchTag("ModelForbidden", () => Effect.succeed(false)),
+              Effect.flatMap((isLicensed) => Effect.fail(noModel(isLicensed)))
+            )
+        )
+      )
 
   return Effect.fnUntraced(function* (options: {
     readonly userId: UserId
@@ -46,8 +57,9 @@ export const makeAttempts = Effect.gen(function* () {
     readonly search: Search | null
     readonly turn: OpenTurn
     readonly maxOutputTokens: number | null
-  }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | DatabaseUnavailable> {
-    const { maxOutputTokens, turn, userId } = options
+    readonly permissions: Permissions
+  }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable> {
+    const { maxOutputTokens, permissions, turn, userId } = options
     const asked = askedBy(options.parts, options.search)
     const need: Need = {
       promptTokens: asked.promptTokens,
@@ -55,9 +67,13 @@ export const makeAttempts = Effect.gen(function* () {
       maxOutputTokens,
       difficulty: difficultyOf(asked).score
     }
-    const search = options.search === null ? null : within(options.search, (yield* routed(need))[0])
+    const search =
+      options.search === null ? null : within(options.search, (yield* route(need, permissions))[0])
     const parts = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
-    const candidates = yield* routed(search === null ? need : { ...need, promptTokens: leastTokens(parts) })
+    const candidates = yield* route(
+      search === null ? need : { ...need, promptTokens: leastTokens(parts) },
+      permissions
+    )
     const tokensMax = Math.max(
       ...candidates.map((candidate) =>
         historyTokensMax(parts, candidate.model.contextWindow, candidate.maxOutputTokens)

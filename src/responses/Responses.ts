@@ -4,6 +4,7 @@ import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseStart } from "../api/ResponseObject.ts"
 import { AppConfig } from "../AppConfig.ts"
+import type { Denial } from "../auth/Permissions.ts"
 import { Policy } from "../auth/Policy.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
@@ -26,7 +27,6 @@ import {
 } from "../domain/Errors.ts"
 import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
-import { Toolkit } from "../tools/Toolkit.ts"
 import { makeAccounting } from "./Accounting.ts"
 import { makeAttempts } from "./Attempts.ts"
 import { makeAttachedFiles } from "./AttachedFiles.ts"
@@ -35,8 +35,9 @@ import { generate } from "./Generation.ts"
 import { type Incoming, readInput } from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
-import { filesOf, type PromptParts, toolOffer, turnTokens } from "./PromptAssembly.ts"
-import type { ToolBelt } from "./ToolRounds.ts"
+import { makePermittedTools } from "./PermittedTools.ts"
+import { demand, demandReferenced } from "./Permitted.ts"
+import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
@@ -46,6 +47,7 @@ export type RequestFailure =
   | FileUnreadable
   | ItemNotFound
   | ConversationNotFound
+  | Denial
   | ProjectNotFound
   | NotProjectMember
   | PromptTooLong
@@ -86,14 +88,12 @@ export class Responses extends Context.Service<
       const attempts = yield* makeAttempts
       const recall = yield* makeProjectKnowledge
       const accounting = yield* makeAccounting
-      const toolkit = yield* Toolkit
-      const tools = toolOffer(toolkit.offered)
       const random = yield* SecureRandom.SecureRandom
 
       // The state machine of the events is pure and asks for ids as it goes; making one is synchronous.
       const nextItemId = (): ItemId => ItemId.make(Effect.runSync(random.uuidV7()))
 
-      const belt: ToolBelt = { run: toolkit.run, nextItemId }
+      const toolsOf = yield* makePermittedTools(nextItemId)
 
       /** Puts the stored items in the place of the references to them. */
       const resolve = Effect.fnUntraced(function* (userId: UserId, entries: ReadonlyArray<Incoming>) {
@@ -139,9 +139,13 @@ export class Responses extends Context.Service<
         const caller = yield* CurrentUser
         yield* accounting.prepare(caller)
         const incoming = yield* readInput(request.input, nextItemId)
+        const permissions = yield* policy.permissions(caller.plan)
+        yield* demand(permissions, request, incoming)
+        const { belt, tools } = toolsOf(permissions.tools)
         const membership =
           request.project_id == null ? null : yield* policy.project(caller.userId, request.project_id)
         const items = yield* resolve(caller.userId, incoming.entries)
+        yield* demandReferenced(permissions, incoming.entries, items)
         const named = yield* attached.named(caller.userId, incoming.files)
         const referenced = filesOf(items).filter((file) => !named.has(file))
         const files = new Map([...named, ...(yield* attached.remembered(caller.userId, referenced))])
@@ -167,7 +171,8 @@ export class Responses extends Context.Service<
           parts,
           search: knowledge === null ? null : { id: nextItemId(), knowledge },
           turn,
-          maxOutputTokens: request.max_output_tokens ?? null
+          maxOutputTokens: request.max_output_tokens ?? null,
+          permissions
         })
 
         const id = ResponseId.make(yield* random.uuidV7())

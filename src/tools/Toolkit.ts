@@ -29,7 +29,11 @@ export class Toolkit extends Context.Service<
      * Runs a call. A tool that isn't there, arguments that don't fit, a failure and a tool that is too slow are results too:
      * they tell the model what was wrong.
      */
-    readonly run: (call: ToolCall) => Effect.Effect<ToolResult>
+    readonly run: (
+      call: ToolCall,
+      /** The tools that were offered; any other is like one that isn't there. All, if left out. */
+      offered?: ReadonlySet<string>
+    ) => Effect.Effect<ToolResult>
   }
 >()("parley/tools/Toolkit") {}
 
@@ -40,14 +44,16 @@ export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Too
     tools.filter(({ spec }) => enabled.includes(spec.name)).map((tool) => [tool.spec.name, tool])
   )
 
-  const find = (name: string): Effect.Effect<Tool, ToolFailed> => {
+  const all: ReadonlySet<string> = new Set(byName.keys())
+
+  const find = (name: string, offered: ReadonlySet<string>): Effect.Effect<Tool, ToolFailed> => {
     const tool = byName.get(name)
-    if (tool !== undefined) return Effect.succeed(tool)
-    const names = [...byName.keys()].join(", ")
+    if (tool !== undefined && offered.has(name)) return Effect.succeed(tool)
+    const names = [...byName.keys()].filter((known) => offered.has(known)).join(", ")
     return Effect.fail(new ToolFailed({ message: `There is no such tool. The tools are: ${names}.` }))
   }
 
-  const run = Effect.fn("Toolkit.run")(function* (call: ToolCall) {
+  const run = Effect.fn("Toolkit.run")(function* (call: ToolCall, offered: ReadonlySet<string> = all) {
     const tool = byName.has(call.name) ? call.name : "unknown"
     yield* Effect.annotateCurrentSpan("gen_ai.tool.name", tool)
     const ended = (outcome: "completed" | "failed", host: string | undefined) =>
@@ -55,7 +61,7 @@ export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Too
         Effect.andThen(Effect.logInfo("A tool was called.")),
         Effect.annotateLogs({ tool, outcome, ...(host === undefined ? {} : { host }) })
       )
-    return yield* find(call.name).pipe(
+    return yield* find(call.name, offered).pipe(
       Effect.flatMap(({ run }) => Effect.flatMap(argumentsOf(call), run)),
       Effect.timeoutOrElse({
         duration: Duration.seconds(callSeconds),

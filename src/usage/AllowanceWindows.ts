@@ -1,7 +1,7 @@
 import { DateTime } from "effect"
 import type { AllowanceState, Span, TokenLimits } from "../domain/Allowance.ts"
 import { UsageLimitExceeded } from "../domain/Errors.ts"
-import type { OwnLimits } from "./LimitTable.ts"
+import type { SourcedLimits } from "./LimitTable.ts"
 import { type Counted, windowsOf } from "./TokenCounters.ts"
 
 const step = { daily: { days: 1 }, monthly: { months: 1 } } as const
@@ -26,7 +26,7 @@ export const exceeded = (counted: Counted, limits: TokenLimits, now: DateTime.Ut
 
 /** The windows at a time: those that were counted, or newer ones in which nothing was asked yet. */
 export const allowanceState = (
-  { own, ...limits }: OwnLimits,
+  { sources, ...limits }: SourcedLimits,
   counted: Counted,
   now: DateTime.Utc
 ): AllowanceState => {
@@ -49,7 +49,7 @@ export const allowanceState = (
         }
   const state = (span: Span, { first, reserved, used }: typeof daily) => ({
     limit: limits[span],
-    isOwn: own.has(span),
+    source: sources[span],
     used,
     reserved,
     resetsAt: endOf(span, first)

@@ -1,9 +1,11 @@
 import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
-import { type LimitChange, Span, type TokenLimits } from "../domain/Allowance.ts"
+import { defaultPlan } from "../domain/Account.ts"
+import { type LimitChange, type LimitSource, Span, type TokenLimits } from "../domain/Allowance.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { Plans } from "../domain/Plan.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
 /** How old what is known of a user's limits may be, here and in every other process. */
@@ -15,11 +17,19 @@ const knownUsersMax = 10_000
 
 const nanosPerSecond = 1_000_000_000n
 
-const Rows = Schema.Array(Schema.Struct({ span: Span, tokens: Schema.NullOr(Schema.Int) }))
+/** A row for each limit of the user's own; one without, where there is none. */
+const Rows = Schema.Array(
+  Schema.Struct({ plan: Schema.String, span: Schema.NullOr(Span), tokens: Schema.NullOr(Schema.Int) })
+)
 
-/** The limits of a user, and which of them are the user's own. */
-export interface OwnLimits extends TokenLimits {
-  readonly own: ReadonlySet<Span>
+/** The limits of a user, and who set them. */
+export interface SourcedLimits extends TokenLimits {
+  readonly sources: Readonly<Record<Span, LimitSource>>
+}
+
+interface Limit {
+  readonly tokens: number | null
+  readonly source: LimitSource
 }
 
 interface Known {
@@ -27,24 +37,33 @@ interface Known {
   readonly limits: Deferred.Deferred<TokenLimits, DatabaseUnavailable>
 }
 
-/** The limits of the users: those of the settings, and those that differ for one user. */
+/** The limits of the users: those of the settings, those that differ for a plan, and those that differ for one user. */
 export const makeLimitTable = Effect.gen(function* () {
   const { dailyTokens, monthlyTokens } = (yield* AppConfig).usage
+  const plans = yield* Plans
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
   const known = new Map<UserId, Known>()
   const refreshing = new Set<UserId>()
 
   const read = Effect.fnUntraced(function* (userId: UserId) {
-    const found = yield* sql`SELECT span, tokens::float8 FROM token_limits WHERE user_id = ${userId}::uuid`
-    const rows = new Map(
-      (yield* Schema.decodeUnknownEffect(Rows)(found)).map(({ span, tokens }) => [span, tokens])
-    )
-    const limitOf = (span: Span, usual: number | null) => (rows.has(span) ? (rows.get(span) ?? null) : usual)
-    const limits: OwnLimits = {
-      daily: limitOf("daily", dailyTokens),
-      monthly: limitOf("monthly", monthlyTokens),
-      own: new Set(rows.keys())
+    const found = yield* sql`SELECT o.plan, t.span, t.tokens::float8
+      FROM users u JOIN organizations o ON o.id = u.organization_id
+      LEFT JOIN token_limits t ON t.user_id = u.id
+      WHERE u.id = ${userId}::uuid`
+    const rows = yield* Schema.decodeUnknownEffect(Rows)(found)
+    const planned = plans.termsOf(rows[0]?.plan ?? defaultPlan)?.tokens ?? {}
+    const limitOf = (span: Span, usual: number | null): Limit => {
+      const own = rows.find((row) => row.span === span)
+      if (own !== undefined) return { tokens: own.tokens, source: "user" }
+      const ofPlan = planned[span]
+      return ofPlan === undefined ? { tokens: usual, source: "settings" } : { tokens: ofPlan, source: "plan" }
+    }
+    const [daily, monthly] = [limitOf("daily", dailyTokens), limitOf("monthly", monthlyTokens)]
+    const limits: SourcedLimits = {
+      daily: daily.tokens,
+      monthly: monthly.tokens,
+      sources: { daily: daily.source, monthly: monthly.source }
     }
     return limits
   }, orUnavailable)

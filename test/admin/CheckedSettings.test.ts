@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect } from "effect"
+import { ConfigProvider, Effect, Redacted } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
+import { makeLicenseKeys } from "../../src/auth/LicenseKey.ts"
+import { licensed } from "../auth/terms.ts"
 
 const settingsOf = (env: Record<string, string>) =>
   Effect.provide(checkedSettings, ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
@@ -84,6 +86,82 @@ describe("checkedSettings", () => {
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(settingsOf({ PARLEY_MODELS_FILE: yield* directory }))
       assert.match(message, /parley-settings-[^]*can't be read/)
+    })
+  )
+
+  it.effect("tells what is wrong inside of the plans", () =>
+    Effect.gen(function* () {
+      const file = yield* fileWith(JSON.stringify({ plans: { free: { tools: ["shell"] }, "No Plan": {} } }))
+      const { message, problems } = yield* Effect.flip(settingsOf({ PARLEY_PLANS_FILE: file }))
+      assert.deepStrictEqual(
+        problems.map(({ name }) => name),
+        ["PARLEY_PLANS_FILE"]
+      )
+      assert.include(message, "plans.free.tools[0]")
+      assert.include(message, 'plans."No Plan"')
+      const good = yield* fileWith(JSON.stringify({ plans: { free: { tools: [] } } }))
+      assert.strictEqual((yield* settingsOf({ PARLEY_PLANS_FILE: good })).policy.plansFile, good)
+    })
+  )
+
+  it.effect("takes a licence only with the key that goes with it, and shows neither", () =>
+    Effect.gen(function* () {
+      const { license, licensePublicKey } = yield* licensed({ users: 3 }, { endsAtSeconds: 1 })
+      const { licensePublicKey: otherKey } = yield* licensed({})
+      const text = Redacted.value(license)
+      const key = Redacted.value(licensePublicKey)
+      const pem = `-----BEGIN PUBLIC KEY-----\n${key}\n-----END PUBLIC KEY-----\n`
+      // That it has ended is for the requests to tell.
+      for (const env of [
+        { PARLEY_LICENSE: text, PARLEY_LICENSE_PUBLIC_KEY: key },
+        { PARLEY_LICENSE: text, PARLEY_LICENSE_PUBLIC_KEY: pem },
+        {
+          PARLEY_LICENSE_FILE: yield* fileWith(`${text}\n`),
+          PARLEY_LICENSE_PUBLIC_KEY_FILE: yield* fileWith(pem)
+        }
+      ]) {
+        const { policy } = yield* settingsOf(env)
+        assert.strictEqual(
+          policy.licensePublicKey === null ? "" : Redacted.value(policy.licensePublicKey),
+          key
+        )
+      }
+      const privateKey = Redacted.value((yield* makeLicenseKeys).privateKey)
+      for (const [env, name, words] of [
+        [{ PARLEY_LICENSE: text }, "PARLEY_LICENSE_PUBLIC_KEY", /nothing, but PARLEY_LICENSE is set/],
+        [
+          { PARLEY_LICENSE_PUBLIC_KEY: key },
+          "PARLEY_LICENSE",
+          /nothing, but PARLEY_LICENSE_PUBLIC_KEY is set/
+        ],
+        [
+          { PARLEY_LICENSE: text, PARLEY_LICENSE_PUBLIC_KEY: Redacted.value(otherKey) },
+          "PARLEY_LICENSE",
+          /<redacted>, which is no licence that was signed by EdDSA/
+        ],
+        [{ PARLEY_LICENSE: "no licence", PARLEY_LICENSE_PUBLIC_KEY: key }, "PARLEY_LICENSE", /<redacted>/],
+        [
+          { PARLEY_LICENSE: text, PARLEY_LICENSE_PUBLIC_KEY: privateKey },
+          "PARLEY_LICENSE_PUBLIC_KEY",
+          /<redacted>/
+        ],
+        [
+          { PARLEY_LICENSE: text, PARLEY_LICENSE_PUBLIC_KEY: privateKey.split("\n")[1] ?? "" },
+          "PARLEY_LICENSE_PUBLIC_KEY",
+          /<redacted>/
+        ]
+      ] as const) {
+        const error = yield* Effect.flip(settingsOf(env))
+        assert.deepStrictEqual(
+          error.problems.map((problem) => problem.name),
+          [name]
+        )
+        assert.match(error.problems[0].seen, words)
+        for (const secret of [text, privateKey.split("\n")[1] ?? "?"]) {
+          assert.notInclude(error.message, secret.slice(0, 30))
+          assert.notInclude(JSON.stringify(error), secret.slice(0, 30))
+        }
+      }
     })
   )
 })

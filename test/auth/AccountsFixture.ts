@@ -3,13 +3,27 @@ import { Effect, Layer } from "effect"
 import { AppConfig, type Settings } from "../../src/AppConfig.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { InstalledLicense } from "../../src/auth/License.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
+import { plansLayer } from "../../src/auth/PlanCatalog.ts"
+import { Policy } from "../../src/auth/Policy.ts"
 import { testConfig } from "../support/TestConfig.ts"
+
+/** The plans and the licence of the settings; without them nothing is bounded. */
+export const termsLayer = (settings: Settings = testConfig()) =>
+  Layer.merge(plansLayer, InstalledLicense.layer).pipe(
+    Layer.provide(Layer.succeed(AppConfig, settings)),
+    Layer.orDie
+  )
+
+/** Decides by what nothing bounds. */
+export const policyLayer = Policy.layer.pipe(Layer.provide(termsLayer()))
 
 /** The services of the auth room, as one process has them; they join the database of the test. */
 export const authLayer = (settings: Settings = testConfig()) =>
   Onboarding.layer.pipe(
     Layer.provideMerge(Layer.merge(Accounts.layer, ApiKeys.layer)),
+    Layer.provideMerge(termsLayer(settings)),
     Layer.provideMerge(NodeCrypto.layer),
     Layer.provide(Layer.succeed(AppConfig, settings))
   )

@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { FileId } from "../../src/domain/Ids.ts"
+import type { PlanStorage } from "../../src/domain/Plan.ts"
 import { cleanFilename, isPurpose } from "../../src/domain/StoredFile.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -240,6 +241,63 @@ layer(Layer.provideMerge(filesWith(limits), TestDatabase.layer), { excludeTestSe
         assert.strictEqual((yield* Effect.flip(upload(user, "x")))._tag, "FileQuotaExceeded")
         yield* upload(user, "")
         assert.deepInclude(yield* countsOf(user), { files: 4, bytes: 25, rows: 4, sum: 25 })
+        assert.strictEqual((yield* faults.keys).length, before + 2)
+      })
+    )
+
+    it.effect("are the plan's where it has any, wider or narrower, and say so", () =>
+      Effect.gen(function* () {
+        const store = yield* FileStore
+        const faults = yield* BlobFaults
+        const uploadBy = (
+          user: Effect.Success<typeof someUser>,
+          text: string,
+          bounds: Partial<PlanStorage>
+        ) => store.upload(user, incoming(text), { plan: "free", files: null, bytes: null, ...bounds })
+        const [few, small, many] = [yield* someUser, yield* someUser, yield* someUser]
+        yield* uploadBy(few, "x", { files: 1 })
+        yield* uploadBy(small, "12345", { bytes: 8 })
+        yield* Effect.forEach([1, 2, 3], () => uploadBy(many, "x".repeat(10), { bytes: 30 }))
+        const before = (yield* faults.keys).length
+        const second = yield* Effect.flip(uploadBy(few, "y", { files: 1 }))
+        assert.deepInclude(second, { _tag: "PlanForbids", plan: "free", param: "" })
+        assert.strictEqual(
+          second.message,
+          "The plan `free` of your organization leaves you 1 file, and you have as many. Delete some, or ask the operator to move " +
+            "your organization to another plan (`parley org set-plan`)."
+        )
+        const large = yield* Effect.flip(uploadBy(small, "6789", { bytes: 8 }))
+        assert.match(
+          large.message,
+          /^The plan `free` of your organization leaves you 8 bytes for all your files/
+        )
+        yield* uploadBy(small, "678", { bytes: 8 })
+        assert.strictEqual((yield* Effect.flip(uploadBy(few, "y", { files: 0 })))._tag, "PlanForbids")
+        // The rest is the settings', with their own words.
+        assert.strictEqual((yield* Effect.flip(uploadBy(many, "x", { files: 9 })))._tag, "FileQuotaExceeded")
+        assert.strictEqual((yield* faults.keys).length, before + 1)
+        assert.deepInclude(yield* countsOf(many), { files: 3, bytes: 30, rows: 3, sum: 30 })
+      })
+    )
+
+    it.effect("of a plan hold exactly, however many uploads there are at once", () =>
+      Effect.gen(function* () {
+        const store = yield* FileStore
+        const faults = yield* BlobFaults
+        const user = yield* someUser
+        const before = (yield* faults.keys).length
+        const results = yield* Effect.forEach(
+          Array.from({ length: 12 }),
+          () =>
+            store
+              .upload(user, incoming("12345"), { plan: "free", files: 2, bytes: null })
+              .pipe(Effect.retry({ while: ({ _tag }) => _tag === "TooManyUploads" }), Effect.result),
+          { concurrency: 12 }
+        )
+        const tags = results.map((result) => (result._tag === "Success" ? "kept" : result.failure._tag))
+        assert.strictEqual(tags.filter((tag) => tag === "kept").length, 2)
+        assert.strictEqual(tags.filter((tag) => tag === "PlanForbids").length, 10)
+        assert.deepInclude(yield* countsOf(user), { files: 2, bytes: 10, rows: 2, sum: 10 })
         assert.strictEqual((yield* faults.keys).length, before + 2)
       })
     )

@@ -1,13 +1,13 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { AppConfig } from "../../src/AppConfig.ts"
-import { Policy } from "../../src/auth/Policy.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { policyLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { addFile, indexFile, search, someProject } from "./SearchFixture.ts"
 
-const failing = Layer.merge(Retrieval.layer, Policy.layer).pipe(
+const failing = Layer.merge(Retrieval.layer, policyLayer).pipe(
   Layer.provide(Layer.succeed(AppConfig, testConfig())),
   Layer.provideMerge(TestDatabase.layerFailing)
 )

@@ -5,12 +5,13 @@ import { AppConfig } from "../../src/AppConfig.ts"
 import { Policy } from "../../src/auth/Policy.ts"
 import { ProjectId, type UserId } from "../../src/domain/Ids.ts"
 import { type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { policyLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { someFile, someOrganization } from "./fixtures.ts"
 
 /** The search itself, over a database of the test file's own. */
-export const searchLayer = Layer.merge(Retrieval.layer, Policy.layer).pipe(
+export const searchLayer = Layer.merge(Retrieval.layer, policyLayer).pipe(
   Layer.provide(Layer.succeed(AppConfig, testConfig())),
   Layer.provideMerge(TestDatabase.layer)
 )

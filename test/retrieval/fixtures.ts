@@ -5,12 +5,13 @@ import { FileId, type ProjectId, UserId } from "../../src/domain/Ids.ts"
 import { Policy } from "../../src/auth/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { policyLayer } from "../auth/AccountsFixture.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
 
 /** Projects with a scripted search, over whatever database is below. */
 export const projectsOver = (version = "scripted") =>
-  Layer.merge(Layer.fresh(Projects.layer), Policy.layer).pipe(
+  Layer.merge(Layer.fresh(Projects.layer), policyLayer).pipe(
     Layer.provideMerge(Layer.fresh(ScriptedRetrieval.layerVersion(version))),
     // The tests provoke what would be logged.
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))

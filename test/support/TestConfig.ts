@@ -37,6 +37,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     cacheSeconds: 5,
     ...overrides.auth
   },
+  policy: { plansFile: null, license: null, licensePublicKey: null, ...overrides.policy },
   models: {
     file: null,
     openaiBaseUrl: null,

@@ -37,6 +37,18 @@ describe("Toolkit", () => {
     })
   )
 
+  it.effect("refuses a tool that was not offered as it refuses one that isn't there", () =>
+    Effect.gen(function* () {
+      const { run } = yield* toolkitWith(({ text }) => Effect.succeed({ text }))
+      const offered = new Set(["web_fetch"])
+      const refused = yield* run(good, offered)
+      assert.isNull(refused.output)
+      assert.deepStrictEqual(refused, yield* run(call("{}", "no_such_tool"), offered))
+      assert.notInclude(refused.error ?? "", "calculator")
+      assert.deepStrictEqual(yield* run(good, new Set(["calculator"])), { output: "hi", error: null })
+    })
+  )
+
   it.effect.each([
     [call("{"), "not valid JSON"],
     [call(""), "not valid JSON"],

@@ -6,6 +6,8 @@ import { AppConfig } from "../../src/AppConfig.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
 import { type Ask, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
+import { termsLayer } from "../auth/AccountsFixture.ts"
+import { plansFile } from "../auth/terms.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { makeCaller } from "./callers.ts"
@@ -14,7 +16,7 @@ import { randomUUID } from "node:crypto"
 type Caller = Spending["caller"]
 
 const config = Layer.succeed(AppConfig, testConfig())
-const usageLayer = Layer.fresh(Usage.layer).pipe(Layer.provide(config))
+const usageLayer = Layer.fresh(Usage.layer).pipe(Layer.provide([config, termsLayer()]))
 
 /** Usage as one more process on the same database has it. */
 const anotherProcess = Layer.build(
@@ -207,8 +209,8 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         { concurrency: "unbounded" }
       )
       const { daily, monthly } = yield* usage.allowanceOf(caller.userId)
-      assert.deepInclude(daily, { used: 60, reserved: 0, limit: 100, isOwn: true })
-      assert.deepInclude(monthly, { used: 60, reserved: 0, limit: null, isOwn: false })
+      assert.deepInclude(daily, { used: 60, reserved: 0, limit: 100, source: "user" })
+      assert.deepInclude(monthly, { used: 60, reserved: 0, limit: null, source: "settings" })
       assert.strictEqual(yield* reservationsOf(caller), 0)
     })
   )
@@ -336,7 +338,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       yield* usage.setLimits(caller.userId, { daily: 40 })
       assert.strictEqual(yield* usage.reserve(asking(caller, 20)), 5)
       yield* usage.setLimits(caller.userId, { daily: "default" })
-      assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { limit: null, isOwn: false })
+      assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { limit: null, source: "settings" })
     })
   )
 
@@ -370,7 +372,10 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
 
 layer(
   Usage.layer.pipe(
-    Layer.provide(Layer.succeed(AppConfig, testConfig({ usage: { dailyTokens: 7, monthlyTokens: 20 } }))),
+    Layer.provide([
+      Layer.succeed(AppConfig, testConfig({ usage: { dailyTokens: 7, monthlyTokens: 20 } })),
+      termsLayer()
+    ]),
     Layer.provideMerge(TestDatabase.layer)
   )
 )("Allowances by the settings", (it) => {
@@ -382,9 +387,76 @@ layer(
       assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 13)
       assert.deepInclude(yield* usage.allowanceOf(caller.userId).pipe(Effect.map(({ monthly }) => monthly)), {
         limit: 20,
-        isOwn: false,
+        source: "settings",
         reserved: 20
       })
+    })
+  )
+})
+
+const planned = Layer.unwrap(
+  Effect.map(
+    plansFile({ free: { tokens: { daily: 5 } }, pro: { tokens: { daily: null, monthly: 30 } } }),
+    (file) => {
+      const settings = testConfig({
+        usage: { dailyTokens: 7, monthlyTokens: 20 },
+        policy: { plansFile: file }
+      })
+      return Usage.layer.pipe(
+        Layer.provide([Layer.succeed(AppConfig, settings), termsLayer(settings)]),
+        Layer.provideMerge(TestDatabase.layer)
+      )
+    }
+  )
+)
+
+layer(planned)("Allowances by plans", (it) => {
+  it.effect("hold for users who have none of their own, before those of the settings", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { caller, usage } = yield* limited({})
+      const setPlan = (plan: string) =>
+        sql`UPDATE organizations SET plan = ${plan} WHERE id = ${caller.organizationId}::uuid`
+      const limits = Effect.map(usage.allowanceOf(caller.userId), ({ daily, monthly }) => [
+        [daily.limit, daily.source],
+        [monthly.limit, monthly.source]
+      ])
+      assert.deepStrictEqual(yield* limits, [
+        [7, "settings"],
+        [20, "settings"]
+      ])
+      yield* setPlan("free")
+      assert.deepStrictEqual(yield* limits, [
+        [5, "plan"],
+        [20, "settings"]
+      ])
+      yield* setPlan("pro")
+      assert.deepStrictEqual(yield* limits, [
+        [null, "plan"],
+        [30, "plan"]
+      ])
+      yield* usage.setLimits(caller.userId, { daily: 3 })
+      assert.deepStrictEqual(yield* limits, [
+        [3, "user"],
+        [30, "plan"]
+      ])
+      yield* usage.setLimits(caller.userId, { monthly: null })
+      assert.deepStrictEqual((yield* limits)[1], [null, "user"])
+      // A plan that nobody defined bounds no tokens of its own; its users may do nothing anyway.
+      yield* setPlan("gone")
+      yield* usage.setLimits(caller.userId, { daily: "default" })
+      assert.deepStrictEqual((yield* limits)[0], [7, "settings"])
+    })
+  )
+
+  it.effect("of another plan hold within five seconds", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { caller, usage } = yield* limited({})
+      assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 7)
+      yield* sql`UPDATE organizations SET plan = 'pro' WHERE id = ${caller.organizationId}::uuid`
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 23)
     })
   )
 })

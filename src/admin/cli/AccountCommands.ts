@@ -38,9 +38,23 @@ const listOrganizations = Command.make(
   })
 ).pipe(Command.withDescription("List the organizations"))
 
+const setPlan = Command.make(
+  "set-plan",
+  { name: Parameter.organizationToChange, plan: Parameter.newPlan, json },
+  Effect.fnUntraced(function* ({ json, name, plan }) {
+    const payload = { organization: yield* Parameter.one(name, "organization"), plan }
+    const changed = yield* askServer((client) => client.policy.setPlan({ payload }))
+    yield* print(
+      json,
+      changed,
+      () => `Organization ${changed.name} has plan ${changed.plan}. It holds everywhere within 5 seconds.`
+    )
+  })
+).pipe(Command.withDescription("Give an organization another plan"))
+
 export const organizationCommand = Command.make("org").pipe(
   Command.withDescription("Organizations"),
-  Command.withSubcommands([createOrganization, listOrganizations])
+  Command.withSubcommands([createOrganization, setPlan, listOrganizations])
 )
 
 const createUser = Command.make(
@@ -65,16 +79,50 @@ const listUsers = Command.make(
     )
     yield* print(json, all, () =>
       table(
-        ["EMAIL", "ORGANIZATION", "SINCE", "ID"],
-        all.map(({ created_at, email, id, organization }) => [email, organization, shortTime(created_at), id])
+        ["EMAIL", "ORGANIZATION", "STATUS", "SINCE", "ID"],
+        all.map(({ created_at, disabled_at, email, id, organization }) => [
+          email,
+          organization,
+          disabled_at === null ? "active" : "disabled",
+          shortTime(created_at),
+          id
+        ])
       )
     )
   })
 ).pipe(Command.withDescription("List the users"))
 
+const disableUser = Command.make(
+  "disable",
+  { email: Parameter.userToChange, json },
+  Effect.fnUntraced(function* ({ email, json }) {
+    const payload = { email: yield* Parameter.one(email, "user") }
+    const changed = yield* askServer((client) => client.policy.disableUser({ payload }))
+    yield* print(
+      json,
+      changed,
+      () => `Disabled user ${changed.email}, whose keys are refused everywhere within 5 seconds.`
+    )
+  })
+).pipe(Command.withDescription("Keep a user out, with all keys, until enabled again"))
+
+const enableUser = Command.make(
+  "enable",
+  { email: Parameter.userToChange, json },
+  Effect.fnUntraced(function* ({ email, json }) {
+    const payload = { email: yield* Parameter.one(email, "user") }
+    const changed = yield* askServer((client) => client.policy.enableUser({ payload }))
+    yield* print(
+      json,
+      changed,
+      () => `Enabled user ${changed.email}, whose keys work everywhere within 5 seconds.`
+    )
+  })
+).pipe(Command.withDescription("Let a disabled user in again"))
+
 export const userCommand = Command.make("user").pipe(
   Command.withDescription("Users"),
-  Command.withSubcommands([createUser, listUsers])
+  Command.withSubcommands([createUser, disableUser, enableUser, listUsers])
 )
 
 const createKey = Command.make(

@@ -1,4 +1,4 @@
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { Purpose } from "../../api/FilesApi.ts"
 import { AccountName, Email, expected, PlanName } from "../../domain/Account.ts"
@@ -8,6 +8,7 @@ import { purposeCharactersMax } from "../../domain/StoredFile.ts"
 import { expirySecondsMax } from "../AdminApi.ts"
 import { documentsMax, textCharactersMax } from "../ExplainedBody.ts"
 import { queryCharactersMax, searchHitsMax } from "../ProjectBody.ts"
+import { CliFailure } from "./CliFailure.ts"
 
 /** What the commands take, each checked before anything is sent. */
 
@@ -24,11 +25,12 @@ export const organizationName = Argument.String("name").pipe(
   Argument.withDescription("Name of the organization")
 )
 
-export const plan = Flag.String("plan").pipe(
+export const newPlan = Flag.String("plan").pipe(
   Flag.filter(Schema.is(PlanName), must(expected.plan)),
-  Flag.withDescription("Plan of the organization"),
-  Flag.optional
+  Flag.withDescription("Plan of the organization")
 )
+
+export const plan = Flag.optional(newPlan)
 
 export const email = Argument.String("email").pipe(
   Argument.filter(Schema.is(Email), must(expected.email)),
@@ -37,8 +39,36 @@ export const email = Argument.String("email").pipe(
 
 export const organization = Flag.String("org").pipe(
   Flag.filter(Schema.is(AccountName), must(expected.name)),
-  Flag.withDescription("Name of the user's organization")
+  Flag.withDescription("Name of the organization")
 )
+
+/** What a command is about, which may be named in its place or by a flag. */
+interface Named {
+  readonly inPlace: Option.Option<string>
+  readonly byFlag: Option.Option<string>
+}
+
+/** The one name that was given. */
+export const one = ({ byFlag, inPlace }: Named, what: string): Effect.Effect<string, CliFailure> => {
+  const [name, ...others] = [inPlace, byFlag].flatMap(Option.toArray)
+  return name !== undefined && others.length === 0
+    ? Effect.succeed(name)
+    : Effect.fail(new CliFailure({ message: `Name one ${what}.` }))
+}
+
+export const organizationToChange = {
+  inPlace: Argument.optional(organizationName),
+  byFlag: Flag.optional(organization)
+}
+
+export const userToChange = {
+  inPlace: Argument.optional(email),
+  byFlag: Flag.String("email").pipe(
+    Flag.filter(Schema.is(Email), must(expected.email)),
+    Flag.withDescription("E-mail address of the user"),
+    Flag.optional
+  )
+}
 
 export const withKey = Flag.Boolean("with-key").pipe(
   Flag.withDescription("Make a key for the user, too"),

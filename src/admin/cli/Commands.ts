@@ -3,7 +3,9 @@ import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { fileCommand } from "./FileCommands.ts"
+import { licenseCommand } from "./LicenseCommands.ts"
 import { modelsCommand } from "./ModelCommands.ts"
+import { planCommand } from "./PlanCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
@@ -18,6 +20,8 @@ const parley = Command.make("parley").pipe(
     projectCommand,
     limitsCommand,
     usageCommand,
+    planCommand,
+    licenseCommand,
     modelsCommand,
     configCommand,
     doctorCommand

@@ -107,16 +107,18 @@ const explainModels = Command.make(
   {
     text: Parameter.message,
     documents: Parameter.documents,
+    plan: Parameter.plan,
     tools: Parameter.tools,
     outputTokens: Parameter.outputTokens,
     json: Parameter.json
   },
-  Effect.fnUntraced(function* ({ documents, json, outputTokens, text, tools }) {
+  Effect.fnUntraced(function* ({ documents, json, outputTokens, plan, text, tools }) {
     const explained = yield* askServer((client) =>
       client.server.explainModels({
         payload: {
           text,
           documents,
+          ...(Option.isSome(plan) ? { plan: plan.value } : {}),
           ...(Option.isSome(tools) ? { tools: tools.value } : {}),
           ...(Option.isSome(outputTokens) ? { max_output_tokens: outputTokens.value } : {})
         }

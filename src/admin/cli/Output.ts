@@ -27,6 +27,12 @@ export const table = (
 export const shortTime = (time: DateTime.Utc | null): string =>
   time === null ? "-" : `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
 
+/** What is allowed of something; a dash where nothing bounds it. */
+export const listText = (names: ReadonlyArray<string> | undefined): string => {
+  if (names === undefined) return "-"
+  return names.length === 0 ? "none" : names.join(", ")
+}
+
 /** The one thing that a command writes to the standard output: JSON for programs, or a text for people. */
 export const print = (json: boolean, value: unknown, text: () => string): Effect.Effect<void> =>
   Console.log(json ? JSON.stringify(value, null, 2) : text())

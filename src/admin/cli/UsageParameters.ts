@@ -15,7 +15,9 @@ const parseLimit = (text: string): Option.Option<LimitChange> => {
 const limit = (name: string, span: string) =>
   Flag.String(name).pipe(
     Flag.filterMap(parseLimit, () => `a whole number from 0 to ${tokensMax}, none or default.`),
-    Flag.withDescription(`Tokens per ${span} (UTC); none: no limit; default: what the settings say`),
+    Flag.withDescription(
+      `Tokens per ${span} (UTC); none: no limit; default: what the plan or the settings say`
+    ),
     Flag.optional
   )
 

@@ -2,8 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted, References } from "effect"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../../../src/AppConfig.ts"
-import { Policy } from "../../../src/auth/Policy.ts"
 import { Retrieval } from "../../../src/retrieval/Retrieval.ts"
+import { policyLayer } from "../../auth/AccountsFixture.ts"
 import { testConfig } from "../../support/TestConfig.ts"
 import { TestDatabase } from "../../support/TestDatabase.ts"
 import { addFile, type Corpus, indexFile, search, someProject } from "../SearchFixture.ts"
@@ -21,7 +21,7 @@ const withProcess =
         embeddingsSeconds: 2
       }
     })
-    const process = Layer.merge(Layer.fresh(Retrieval.layer), Policy.layer).pipe(
+    const process = Layer.merge(Layer.fresh(Retrieval.layer), policyLayer).pipe(
       Layer.provide(Layer.succeed(AppConfig, settings)),
       Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Warn")),
       Layer.provideMerge(Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))]))

@@ -1,0 +1,89 @@
+import { LicenseForbids, PlanForbids } from "../domain/Errors.ts"
+import type { License, LicenseState } from "../domain/License.ts"
+import type { Grants, Operation, PlanStorage, PlanTerms } from "../domain/Plan.ts"
+import { type ToolName, toolNames } from "../domain/Tool.ts"
+import { lapsedText } from "./License.ts"
+import { isListed } from "./ModelPatterns.ts"
+
+/** Why something is not permitted. Where plan and licence both forbid it, the licence is named. */
+export type Denial = PlanForbids | LicenseForbids
+
+/** What the users of a plan may do. All of it is computed from what was known at one moment. */
+export interface Permissions {
+  /** Why the operation is forbidden, or null. `param` is the field of the request that asks for it. */
+  readonly operation: (operation: Operation, param: string) => Denial | null
+  /** The tools that may be offered to models. */
+  readonly tools: ReadonlySet<ToolName>
+  /** Whether a model may answer; takes its id. */
+  readonly model: (id: string) => boolean
+  /** Whether a model may answer as far as the licence goes. */
+  readonly licensedModel: (id: string) => boolean
+  /** What to say where models would fit but none is permitted, and whether the licence permits any of those. */
+  readonly noModel: (isLicensed: boolean) => Denial
+  /** What of storage the plan bounds. */
+  readonly storage: PlanStorage
+}
+
+/** What permissions rest on. */
+export interface Basis {
+  readonly plan: string
+  /** Null: nobody defined that plan, though there is a catalog. */
+  readonly terms: PlanTerms | null
+  readonly license: License | null
+  /** Of the licence, at the moment that counts. */
+  readonly state: LicenseState
+}
+
+const changePlan = "Ask the operator to move it to another plan (`parley org set-plan`)"
+
+const planText = (plan: string, lacks: string): string =>
+  `The plan \`${plan}\` of your organization has no ${lacks}. ${changePlan}.`
+
+const undefinedText = (plan: string): string =>
+  `The plan \`${plan}\` of your organization is not defined, so that it allows nothing. ${changePlan}, ` +
+  "or to define that plan in PARLEY_PLANS_FILE."
+
+const licenseText = (lacks: string): string =>
+  `The licence of this installation has no ${lacks}. The operator must install another one in PARLEY_LICENSE, or remove ` +
+  "it for the free edition."
+
+const modelText = "model that can take this request"
+
+/** No terms at all leave nothing. */
+const nothing: Grants = { operations: [], models: [], tools: [] }
+
+const has = <A>(list: ReadonlyArray<A> | undefined, one: A): boolean =>
+  list === undefined || list.includes(one)
+
+/** What plan and licence leave together: never more than either does. */
+export const permissionsOf = ({ license, plan, state, terms }: Basis): Permissions => {
+  const planned = terms ?? nothing
+  const lapsed = license === null || state === "in_force" ? null : lapsedText(license, state)
+  const licensed = lapsed === null ? (license?.bounds ?? {}) : nothing
+
+  const byPlan = (lacks: string, param: string) =>
+    new PlanForbids({
+      plan,
+      param,
+      message: terms === null ? undefinedText(plan) : planText(plan, lacks)
+    })
+  const byLicense = (lacks: string, param: string) =>
+    new LicenseForbids({ param, message: lapsed ?? licenseText(lacks) })
+
+  const licensedModel = (id: string) => isListed(licensed.models, id)
+  return {
+    operation: (operation, param) => {
+      if (!has(licensed.operations, operation)) return byLicense(`\`${operation}\``, param)
+      return has(planned.operations, operation) ? null : byPlan(`\`${operation}\``, param)
+    },
+    tools: new Set(toolNames.filter((tool) => has(licensed.tools, tool) && has(planned.tools, tool))),
+    licensedModel,
+    model: (id) => licensedModel(id) && isListed(planned.models, id),
+    noModel: (isLicensed) => (isLicensed ? byPlan(modelText, "") : byLicense(modelText, "")),
+    storage: {
+      plan,
+      files: terms?.storage?.files ?? null,
+      bytes: terms?.storage?.bytes ?? null
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { Effect, Redacted } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { makeLicenseKeys, type NewLicense, signLicense } from "../../src/auth/LicenseKey.ts"
+import type { LicenseBounds } from "../../src/domain/License.ts"
+import type { PlanTerms } from "../../src/domain/Plan.ts"
+
+/** A file, as long as the scope is open. */
+export const fileWith = (text: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-terms-"))),
+    (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
+  ).pipe(
+    Effect.map((directory) => {
+      const path = join(directory, "file")
+      writeFileSync(path, text)
+      return path
+    })
+  )
+
+/** A file of plans. */
+export const plansFile = (plans: Readonly<Record<string, PlanTerms>>) => fileWith(JSON.stringify({ plans }))
+
+/** What tests sign, unless they want another. */
+export const newLicense = (bounds: LicenseBounds, more: Partial<NewLicense> = {}): NewLicense => ({
+  id: "licence-1",
+  licensee: "Example Ltd",
+  issuedAtSeconds: 1_700_000_000,
+  endsAtSeconds: null,
+  bounds,
+  ...more
+})
+
+/** The settings of a licence. */
+export const licensed = Effect.fnUntraced(function* (bounds: LicenseBounds, more: Partial<NewLicense> = {}) {
+  const { privateKey, publicKey } = yield* makeLicenseKeys
+  const license = yield* Effect.orDie(signLicense(newLicense(bounds, more), privateKey))
+  return { license: Redacted.make(license), licensePublicKey: Redacted.make(publicKey) }
+})
