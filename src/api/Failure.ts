@@ -38,6 +38,7 @@ export type Expected =
   | Errors.ProjectOwnerMissing
   | Errors.ApiKeyNotFound
   | Errors.AdminKeyRejected
+  | Errors.MetricsTokenRejected
   | Errors.DatabaseUnavailable
   | Errors.ServerShuttingDown
 
@@ -242,6 +243,16 @@ const table: {
       "authentication_error",
       "invalid_admin_key",
       "The admin key is missing or not the right one.",
+      {
+        headers: { "www-authenticate": "Bearer" }
+      }
+    ),
+  MetricsTokenRejected: () =>
+    failure(
+      401,
+      "authentication_error",
+      "invalid_metrics_token",
+      "The token for the metrics is missing or not the right one.",
       {
         headers: { "www-authenticate": "Bearer" }
       }

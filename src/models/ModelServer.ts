@@ -1,4 +1,4 @@
-import { Channel, Clock, Effect, Random, Redacted, Scope, Stream } from "effect"
+import { Channel, Clock, Context, Effect, Option, Random, Redacted, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
@@ -94,6 +94,16 @@ const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
   tools: model.tools
 })
 
+/** Tells a server of the trace that a request belongs to. Source: W3C Trace Context, traceparent header. */
+const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.contextWith(
+  (context: Context.Context<never>) => {
+    const span = Option.getOrNull(Context.getOption(context, Tracer.ParentSpan))
+    return Effect.succeed(
+      span === null || !span.sampled ? {} : { traceparent: `00-${span.traceId}-${span.spanId}-01` }
+    )
+  }
+)
+
 /** One call: the request goes out at the first pull, as soon as it is its turn. */
 class Call {
   private readonly line: Line
@@ -104,12 +114,14 @@ class Call {
   private attempts = 0
   private retries = 0
   private beganSeconds = 0
+  private endpoint: Endpoint
 
   constructor(line: Line, model: ModelSpec, request: ModelRequest) {
     this.line = line
     this.model = model
     this.request = request
     this.pass = new Pass(line.gate)
+    this.endpoint = line.endpoint
   }
 
   readonly pull: Pull<ModelFailure> = Effect.callback((resume) => {
@@ -124,7 +136,11 @@ class Call {
     this.pass.leave()
   }
 
-  private readonly first: Pull<ModelFailure> = Effect.suspend(() => this.pass.enter).pipe(
+  private readonly first: Pull<ModelFailure> = Effect.flatMap(traceHeaders, (headers) => {
+    const { endpoint } = this.line
+    this.endpoint = { ...endpoint, headers: { ...endpoint.headers, ...headers } }
+    return this.pass.enter
+  }).pipe(
     Effect.andThen(monotonicSeconds),
     Effect.matchEffect({
       onFailure: (fault) => this.failWith(fault),
@@ -140,7 +156,7 @@ class Call {
 
   private put(dialect: Dialect): Pull<ModelFailure> {
     return Effect.callback((resume) => {
-      const { endpoint, server, upstream } = this.line
+      const { server, upstream } = this.line
       this.attempts++
       const exchange: Exchange<ModelFailure> = new Exchange({
         reader: new AnswerReader(server.protocol.makeDecode()),
@@ -149,7 +165,7 @@ class Call {
         count: (reader) => estimate(this.request, reader)
       })
       this.exchange = exchange
-      upstream.post(endpoint, server.protocol.encode(this.model.id, this.request, dialect), exchange)
+      upstream.post(this.endpoint, server.protocol.encode(this.model.id, this.request, dialect), exchange)
       return exchange.next(resume)
     })
   }

@@ -6,6 +6,7 @@ import type { ResponseStart } from "../api/ResponseObject.ts"
 import { AppConfig } from "../AppConfig.ts"
 import { Policy } from "../auth/Policy.ts"
 import { Conversations } from "../conversations/Conversations.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
 import {
   ConversationNotFound,
@@ -146,6 +147,7 @@ export class Responses extends Context.Service<
         const referenced = filesOf(items).filter((file) => !named.has(file))
         const files = new Map([...named, ...(yield* attached.remembered(caller.userId, referenced))])
         const { turn, stored } = yield* openTurn(request, caller.userId)
+        const onOutput = yield* answering(turn.conversationId)
 
         const instructions = request.instructions ? request.instructions : null
         const isNew = turn.turnCount === 0
@@ -202,7 +204,15 @@ export class Responses extends Context.Service<
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf({ start, generation, search: attempted.search, store, meter, nextItemId }),
+          events: eventsOf({
+            start,
+            generation,
+            search: attempted.search,
+            store,
+            meter,
+            onOutput,
+            nextItemId
+          }),
           lost: conversations.lost(turn)
         } satisfies BegunResponse
       })
@@ -211,6 +221,16 @@ export class Responses extends Context.Service<
     })
   )
 }
+
+/** Says for the log which conversation is answered; what it gives is to be run at the first output. */
+const answering = (conversationId: ConversationId) =>
+  Effect.map(CurrentAccess, (access) => {
+    if (access === null) return Effect.void
+    access.conversationId = conversationId
+    return Effect.map(Clock.monotonicTimeNanos, (now) => {
+      access.firstOutputNanos = now
+    })
+  })
 
 /** An item of an earlier turn as part of a new turn's input; it gets an id of its own there. */
 const asInput = (item: StoredItem, id: ItemId): InputItem =>
