@@ -1,6 +1,6 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Stream } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpMiddleware, HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminRoutes } from "./admin/AdminHandlers.ts"
@@ -22,6 +22,9 @@ import { BodyBoundsLayer } from "./http/BodyBounds.ts"
 import { Drain } from "./http/Drain.ts"
 import * as ErrorBoundary from "./http/ErrorBoundary.ts"
 import { FilesHandlers } from "./http/FilesHandlers.ts"
+import { MetricsRoute } from "./http/MetricsRoute.ts"
+import { MetricsServerLayer } from "./http/MetricsServer.ts"
+import { MetricsText } from "./http/MetricsText.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
 import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
@@ -90,13 +93,19 @@ const Routes = Layer.mergeAll(
   ),
   AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   SystemRoutes,
+  MetricsRoute,
   ErrorBoundary.layer(knownRoutes)
 ).pipe(Layer.provide(BodySizeLayer))
+
+/** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
+const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
 /** The interfaces over whatever database, models and rooms they are given. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
   Layer.provideMerge(ServerLayer),
-  Layer.provide(Responses.layer),
+  Layer.provideMerge(MetricsServerLayer),
+  Layer.provide(UntracedServerLayer),
+  Layer.provide([Responses.layer, MetricsText.layer]),
   Layer.provideMerge(Drain.layer)
 )
 

@@ -208,6 +208,7 @@ const assemble = (found: ReadonlyArray<Found>): Settings => {
     conversations: Struct.map(settingsTable.conversations, read),
     tools: Struct.map(settingsTable.tools, read),
     retrieval: Struct.map(settingsTable.retrieval, read),
+    observability: Struct.map(settingsTable.observability, read),
     files: { ...files, s3: files.store === "s3" ? s3Of(Struct.map(settingsTable.s3, read)) : null }
   }
 }

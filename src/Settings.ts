@@ -1,4 +1,5 @@
 import type { Redacted } from "effect"
+import type { OtlpSignal } from "./domain/Telemetry.ts"
 import type { ToolName } from "./domain/Tool.ts"
 
 /** Every setting of the service. Lengths of time are in seconds, sizes in bytes; paths are absolute. */
@@ -117,5 +118,23 @@ export interface Settings {
     readonly embeddingsModel: string | null
     /** For one request in the background. */
     readonly embeddingsSeconds: number
+  }
+  readonly observability: {
+    readonly accessLog: boolean
+    /** Null: no /metrics on the service's own port. */
+    readonly metricsToken: Redacted.Redacted | null
+    /** Null: no port for metrics alone. */
+    readonly metricsPort: number | null
+    readonly metricsHost: string
+    /** Null: nothing is exported. */
+    readonly otlpEndpoint: string | null
+    /** As `name=value,…`, the values percent-encoded. */
+    readonly otlpHeaders: Redacted.Redacted | null
+    readonly otlpSignals: ReadonlyArray<OtlpSignal>
+    /** From 0 to 1, of all requests. */
+    readonly traceShare: number
+    readonly serviceName: string
+    /** As `name=value,…`, names and values percent-encoded. */
+    readonly resourceAttributes: string | null
   }
 }

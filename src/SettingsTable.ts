@@ -1,5 +1,7 @@
 import { tokensMax } from "./domain/Allowance.ts"
 import { toolNames } from "./domain/Tool.ts"
+import { otlpSignals } from "./domain/Telemetry.ts"
+import * as TelemetryRules from "./observability/TelemetryRules.ts"
 import * as Setting from "./Setting.ts"
 
 /**
@@ -421,6 +423,59 @@ export const settingsTable = {
       name: "PARLEY_EMBEDDINGS_SECONDS",
       default: "30",
       description: "Longest wait for the embeddings of some passages, in the background"
+    })
+  },
+  observability: {
+    accessLog: Setting.withDefault(Setting.trueOrFalse, {
+      name: "PARLEY_ACCESS_LOG",
+      default: "true",
+      description: "Whether every request is logged when it is over, with ids and numbers and never a text"
+    }),
+    metricsToken: Setting.secret(Setting.visibleText(16, 180), {
+      name: "PARLEY_METRICS_TOKEN",
+      example: "AT_LEAST_16_CHARACTERS",
+      description: "Token that /metrics asks for on the service's own port; without it the path is not there"
+    }),
+    metricsPort: Setting.optional(Setting.wholeNumber(1, 65_535), {
+      name: "PARLEY_METRICS_PORT",
+      example: "9464",
+      description: "Another port, which serves /metrics without a token and nothing else"
+    }),
+    metricsHost: Setting.withDefault(Setting.address, {
+      name: "PARLEY_METRICS_HOST",
+      default: "127.0.0.1",
+      example: "0.0.0.0",
+      description: "Address at which PARLEY_METRICS_PORT listens"
+    }),
+    otlpEndpoint: Setting.optional(Setting.httpUrl, {
+      name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+      example: "http://127.0.0.1:4318",
+      description: "A collector that takes OTLP over HTTP as JSON; without it nothing is exported"
+    }),
+    otlpHeaders: Setting.secret(TelemetryRules.headerList, {
+      name: "OTEL_EXPORTER_OTLP_HEADERS",
+      example: "authorization=Bearer%20YOUR_TOKEN",
+      description: "Headers that the collector wants"
+    }),
+    otlpSignals: Setting.withDefault(Setting.someOf(otlpSignals), {
+      name: "PARLEY_OTLP_SIGNALS",
+      default: otlpSignals.join(","),
+      description: "What the collector is sent"
+    }),
+    traceShare: Setting.withDefault(TelemetryRules.share, {
+      name: "PARLEY_TRACE_SAMPLE",
+      default: "100%",
+      description: "Share of the requests that are traced"
+    }),
+    serviceName: Setting.withDefault(Setting.visibleText(1, 100), {
+      name: "OTEL_SERVICE_NAME",
+      default: "parley",
+      description: "How the collector is told what this service is called"
+    }),
+    resourceAttributes: Setting.optional(TelemetryRules.nameValueList, {
+      name: "OTEL_RESOURCE_ATTRIBUTES",
+      example: "deployment.environment.name=production",
+      description: "What else the collector is told about this process"
     })
   }
 }

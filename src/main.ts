@@ -7,7 +7,7 @@ import { FirstStart } from "./admin/FirstStart.ts"
 import { AppLayer } from "./App.ts"
 import { AppConfig, unknownText, unknownVariables } from "./AppConfig.ts"
 import { Drain } from "./http/Drain.ts"
-import { ObservabilityLayer } from "./Observability.ts"
+import { observabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
 import { settingsTable } from "./SettingsTable.ts"
 import { endAtSecondSignal } from "./SecondSignal.ts"
@@ -56,7 +56,7 @@ const program = Effect.gen(function* () {
 
 const configured = warn.pipe(
   Effect.andThen(program),
-  Effect.provide(ObservabilityLayer),
+  Effect.provide(observabilityLayer(manifest.version)),
   Effect.provide(Layer.effect(AppConfig, checkedSettings))
 )
 

@@ -104,7 +104,14 @@ describe("settings that are given", () => {
         PARLEY_EGRESS_ALLOW: "127.0.0.2",
         PARLEY_EMBEDDINGS_URL: "http://127.0.0.1:8001/v1",
         PARLEY_EMBEDDINGS_API_KEY: "shh",
-        PARLEY_EMBEDDINGS_MODEL: "some-embedder"
+        PARLEY_EMBEDDINGS_MODEL: "some-embedder",
+        PARLEY_ACCESS_LOG: "false",
+        PARLEY_METRICS_TOKEN: "0123456789abcdef",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
+        OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20shh",
+        PARLEY_OTLP_SIGNALS: "logs,metrics",
+        PARLEY_TRACE_SAMPLE: "0.25",
+        OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test"
       }
       const env = { ...Object.fromEntries(texts), ...given }
       const described = describeSettings(yield* settingsOf(env))
@@ -163,7 +170,15 @@ describe("settings that are given", () => {
     ["OPENAI_MODEL", ","],
     ["OPENAI_MODEL", "x".repeat(201)],
     ["OPENAI_MODEL", "two words"],
-    ["PARLEY_INIT_USER_EMAIL", "nobody"]
+    ["PARLEY_INIT_USER_EMAIL", "nobody"],
+    ["PARLEY_TRACE_SAMPLE", "101%"],
+    ["PARLEY_TRACE_SAMPLE", "1.1"],
+    ["PARLEY_TRACE_SAMPLE", "-0.1"],
+    ["PARLEY_TRACE_SAMPLE", "half"],
+    ["PARLEY_METRICS_PORT", "0"],
+    ["PARLEY_OTLP_SIGNALS", "traces,noise"],
+    ["OTEL_RESOURCE_ATTRIBUTES", "no pair"],
+    ["OTEL_RESOURCE_ATTRIBUTES", "a=%zz"]
   ] as const) {
     it.effect(`refuse ${name}=${text} and show what was seen`, () =>
       Effect.gen(function* () {
@@ -180,6 +195,11 @@ describe("settings that are given", () => {
     ["DATABASE_URL", "mysql://user:hunter2@db/parley"],
     ["PARLEY_ADMIN_KEY", "hunter2"],
     ["PARLEY_INIT_API_KEY", "hunter2"],
+    ["PARLEY_METRICS_TOKEN", "hunter2"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "authorization hunter2"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "a b=hunter2"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "a=hunter2%0D%0Ab:%20c"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:hunter2@collector.example"],
     ["OPENAI_API_KEY", "hunter2 hunter2"],
     ["OPENAI_BASE_URL", "https://user:hunter2@models.example/v1"],
     ["OPENAI_BASE_URL", "https://hunter2@models.example/v1"],
@@ -405,7 +425,9 @@ describe("the table", () => {
   })
 
   it("says of every limit in which unit it is", () => {
-    const limits = rows.filter((row) => row.allowed.startsWith("a whole number") && row.name !== "PORT")
+    const limits = rows.filter(
+      (row) => row.allowed.startsWith("a whole number") && !row.name.endsWith("PORT")
+    )
     for (const { name } of limits)
       assert.match(
         name,

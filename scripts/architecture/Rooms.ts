@@ -34,7 +34,7 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 /** The room of a file of src or migrations, or null for a file anywhere else. */
 export const roomOf = (path: string): string | null => {
-  if (ground.includes(path)) return "ground"
+  if (ground.includes(path) || path.startsWith("src/observability/")) return "ground"
   if (path.startsWith("migrations/")) return "migrations"
   const [src, first, ...rest] = path.split("/")
   if (src !== "src" || first === undefined) return null
@@ -48,6 +48,9 @@ const isCommandLine = (path: string): boolean =>
 /** The one way out to the web. */
 const isEgress = (path: string): boolean =>
   path === "src/tools/Egress.ts" || path.startsWith("src/tools/egress/")
+
+/** Where the collector of telemetry is told. */
+const isObservability = (path: string): boolean => path.startsWith("src/observability/")
 
 /** Where the server of embeddings is asked. */
 const isVectors = (path: string): boolean => path.startsWith("src/retrieval/vectors/")
@@ -75,8 +78,13 @@ const confined: ReadonlyArray<{
   },
   {
     name: /^effect\/http(#|\/)(HttpClient|FetchHttpClient)/,
-    isAllowed: (path) => isIn("models")(path) || isVectors(path) || isEgress(path) || isCommandLine(path),
-    where: "models, retrieval/vectors, tools/egress and the command line"
+    isAllowed: (path) =>
+      isIn("models")(path) ||
+      isObservability(path) ||
+      isVectors(path) ||
+      isEgress(path) ||
+      isCommandLine(path),
+    where: "models, observability, retrieval/vectors, tools/egress and the command line"
   },
   {
     name: /^@effect\/platform-node(#|\/)(NodeHttpClient|Undici)/,
@@ -98,10 +106,12 @@ const confined: ReadonlyArray<{
     isAllowed: (path) =>
       isIn("sql", "ground", "App")(path) ||
       path === "src/http/Server.ts" ||
+      path === "src/http/MetricsServer.ts" ||
       isEgress(path) ||
       // What runs in a process of its own, and what starts and watches that.
       path.startsWith("src/files/extraction/"),
-    where: "sql, files/extraction, tools/egress, http/Server, App, main and AppConfig"
+    where:
+      "sql, observability, files/extraction, tools/egress, http/Server, http/MetricsServer, App, main and AppConfig"
   },
   {
     // The contract only declares who provides it.

@@ -39,6 +39,7 @@ export type Expected =
   | Errors.ProjectOwnerMissing
   | Errors.ApiKeyNotFound
   | Errors.AdminKeyRejected
+  | Errors.MetricsTokenRejected
   | Errors.DatabaseUnavailable
   | Errors.ServerShuttingDown
 
@@ -252,6 +253,16 @@ const table: {
       "authentication_error",
       "invalid_admin_key",
       "The admin key is missing or not the right one.",
+      {
+        headers: { "www-authenticate": "Bearer" }
+      }
+    ),
+  MetricsTokenRejected: () =>
+    failure(
+      401,
+      "authentication_error",
+      "invalid_metrics_token",
+      "The token for the metrics is missing or not the right one.",
       {
         headers: { "www-authenticate": "Bearer" }
       }

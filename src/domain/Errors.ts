@@ -231,6 +231,12 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 /** The operator's key is missing or wrong. */
 export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}
 
+/** The token for the metrics is missing or wrong. */
+export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejected>()(
+  "MetricsTokenRejected",
+  {}
+) {}
+
 // ---- the service itself
 
 /** PostgreSQL is away, too slow, or out of connections. */

@@ -3,7 +3,8 @@ import { HttpServerRequest } from "effect/http"
 import { AppConfig } from "../AppConfig.ts"
 import { Authentication, DocumentAccess } from "../api/Authentication.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
-import { CurrentUser } from "../domain/CurrentUser.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { type Caller, CurrentUser } from "../domain/CurrentUser.ts"
 import { ApiKeyMissing, ApiKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "./AuthorizationHeader.ts"
 import { respondTo } from "./ErrorBoundary.ts"
@@ -20,6 +21,12 @@ const authenticate = Effect.fnUntraced(function* (credential: Redacted.Redacted)
   return yield* keys.authenticate(credential)
 })
 
+/** Who sends the request, for the line in the log too. */
+const known = (caller: Caller) =>
+  Effect.map(CurrentAccess, (entry) => {
+    if (entry !== null) entry.caller = caller
+  })
+
 export const AuthenticationLayer = Layer.effect(
   Authentication,
   Effect.gen(function* () {
@@ -30,7 +37,8 @@ export const AuthenticationLayer = Layer.effect(
           Effect.provideService(ApiKeys, keys),
           Effect.matchEffect({
             onFailure: (error) => Effect.succeed(respondTo(error)),
-            onSuccess: (caller) => Effect.provideService(httpEffect, CurrentUser, caller)
+            onSuccess: (caller) =>
+              Effect.andThen(known(caller), Effect.provideService(httpEffect, CurrentUser, caller))
           })
         )
     })
@@ -50,7 +58,7 @@ export const DocumentAccessLayer = Layer.effect(
               Effect.provideService(ApiKeys, keys),
               Effect.matchEffect({
                 onFailure: (error) => Effect.succeed(respondTo(error)),
-                onSuccess: () => httpEffect
+                onSuccess: (caller) => Effect.andThen(known(caller), httpEffect)
               })
             )
     })

@@ -1,4 +1,4 @@
-import { Cause, Effect, Layer, Option, Predicate, type Types } from "effect"
+import { Cause, Effect, Layer, Option, Predicate, Result, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { SecureRandom } from "effect/crypto"
@@ -8,7 +8,9 @@ import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
 import { hostMissing } from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
+import { makeAccessLog } from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
+import { type DeclaredRoute, makeTemplateOf } from "./RouteTemplates.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
@@ -71,8 +73,7 @@ export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect) =>
 )
 
 /** Which methods each path of the interfaces has, for telling a wrong method from an unknown route. */
-export interface KnownRoute {
-  readonly path: RegExp
+export interface KnownRoute extends DeclaredRoute {
   readonly method: string
 }
 
@@ -88,6 +89,7 @@ interface Declared {
 export const routesOf = (api: Declared): ReadonlyArray<KnownRoute> =>
   Object.values(api.groups).flatMap((group) =>
     Object.values(group.endpoints).map((endpoint) => ({
+      template: endpoint.path,
       path: new RegExp(`^${endpoint.path.replace(/:[^/]+/g, "[^/]+")}/?$`),
       method: endpoint.method
     }))
@@ -152,12 +154,15 @@ const isBare = (response: HttpServerResponse.HttpServerResponse): boolean =>
  * Around everything: each request gets an id, none is admitted while the process goes down, and whatever goes wrong
  * comes out as the envelope.
  */
-export const layer = (known: ReadonlyArray<KnownRoute>) =>
+export const layer = (declared: ReadonlyArray<KnownRoute>) =>
   HttpRouter.middleware(
     Effect.gen(function* () {
-      const { http } = yield* AppConfig
+      const { http, observability } = yield* AppConfig
       const drain = yield* Drain
       const random = yield* SecureRandom.SecureRandom
+      const access = yield* makeAccessLog
+      const known = observability.metricsToken === null ? declared : [...declared, metricsRoute]
+      const templateOf = makeTemplateOf(known)
 
       const recover = (cause: Cause.Cause<Types.unhandled>, request: HttpServerRequest.HttpServerRequest) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
@@ -176,17 +181,19 @@ export const layer = (known: ReadonlyArray<KnownRoute>) =>
         Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
           const requestId = yield* requestIdOf(request.headers["x-request-id"], random)
-          const response = yield* admit(request).pipe(
-            Effect.matchEffect({
-              onFailure: (refusal) => Effect.succeed(respond(refusal)),
-              onSuccess: () => httpEffect
-            }),
+          const path = pathOf(request.url)
+          const admitted = yield* Effect.result(admit(request))
+          const entry = yield* access.begin(request, requestId, templateOf(path))
+          const response = yield* (
+            Result.isFailure(admitted) ? Effect.succeed(respond(admitted.failure)) : httpEffect
+          ).pipe(
             Effect.catchCause((cause) => recover(cause, request)),
-            Effect.annotateLogs({ requestId })
+            access.within(entry)
           )
           const enveloped = isBare(response)
-            ? respond(bareFailure(response.status, pathOf(request.url), http.bodyBytesMax))
+            ? respond(bareFailure(response.status, path, http.bodyBytesMax))
             : response
+          access.responded(entry, enveloped)
           const headers = { "x-request-id": requestId, ...(isUnread(request) ? { connection: "close" } : {}) }
           return HttpServerResponse.setHeaders(enveloped, headers)
         })
@@ -207,4 +214,7 @@ const lacksHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.source.httpVersion === "1.1"
 
 /** The probes answer to the end, also while the process goes down. */
-const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
+const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz" || path === "/metrics"
+
+/** There only with a token. */
+const metricsRoute: KnownRoute = { template: "/metrics", path: /^\/metrics\/?$/, method: "GET" }

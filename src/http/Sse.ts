@@ -1,7 +1,10 @@
-import { Cause, Clock, Duration, Effect, Queue, type Scope, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Metric, Queue, type Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
+import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected } from "../api/Failure.ts"
 import { errorEvent, type EventBody, numberEvent } from "../api/ResponseEvent.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { openStreams } from "../observability/Instruments.ts"
 import { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
 
@@ -58,6 +61,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, never, R | Drain | Scope.Scope> {
   const drain = yield* Drain
   const clock = yield* Clock.Clock
+  const access = yield* CurrentAccess
   const writes = yield* Queue.bounded<string, Cause.Done>(writesMax)
   let sequenceNumber = 0
   let wroteAt = clock.currentTimeMillisUnsafe()
@@ -69,13 +73,19 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
     return Queue.offer(writes, text)
   }
 
+  /** The terminal event of a stream that fails. */
+  const tell = (body: ErrorBody) => {
+    if (access !== null) access.errorCode = body.code
+    return write([errorEvent(body)])
+  }
+
   const deliver = Stream.runForEachArray(events, write).pipe(
     (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
-    Effect.catch((error) => Effect.andThen(logFailure(error), write([errorEvent(describe(error).body)]))),
+    Effect.catch((error) => Effect.andThen(logFailure(error), tell(describe(error).body))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
-        : Effect.logError("A stream died.", cause).pipe(Effect.andThen(write([errorEvent(defect.body)])))
+        : Effect.logError("A stream died.", cause).pipe(Effect.andThen(tell(defect.body)))
     ),
     Effect.andThen(Queue.end(writes))
   )
@@ -94,6 +104,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
     }
   })
 
+  yield* Effect.acquireRelease(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
   yield* Effect.forkScoped(deliver, { startImmediately: true })
   yield* Effect.forkScoped(keepalive)
   // Whatever waits goes out in one write; each frame in it is whole.

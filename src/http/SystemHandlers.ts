@@ -3,6 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { openApiDocument } from "../api/OpenApiDocument.ts"
+import { Router } from "../models/Router.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
 import { referencePage } from "./ReferencePage.ts"
@@ -23,10 +24,14 @@ const Readyz = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const drain = yield* Drain
     const database = yield* Database
+    const models = yield* Router
     const check = Effect.gen(function* () {
       const draining = yield* drain.isDraining
       const databaseUp = yield* Effect.isSuccess(database.ping)
-      const body = { status: !draining && databaseUp ? "ready" : "not_ready", draining, database: databaseUp }
+      // For people who look: one provider less doesn't make the service unready, and nobody outside learns more.
+      const providers = (yield* models.health).map(({ provider, state }) => ({ provider, state }))
+      const status = !draining && databaseUp ? "ready" : "not_ready"
+      const body = { status, draining, database: databaseUp, providers }
       return HttpServerResponse.jsonUnsafe(body, { status: body.status === "ready" ? 200 : 503 })
     })
     yield* router.add("GET", "/readyz", check)
@@ -50,6 +55,7 @@ const Docs = HttpRouter.add("GET", "/docs", page)
 export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, Docs)
 
 export const systemRoutes = ["/healthz", "/readyz", "/docs"].map((path) => ({
+  template: path,
   path: new RegExp(`^${path}/?$`),
   method: "GET"
 }))

@@ -1,4 +1,4 @@
-import { Channel, Clock, Effect, Random, Redacted, Scope, Stream } from "effect"
+import { Channel, Clock, Context, Effect, Option, Random, Redacted, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { CallOptions, ModelPart, ModelRequest, ModelUsage } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
@@ -94,6 +94,16 @@ const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
   tools: model.tools
 })
 
+/** Tells a server of the trace that a request belongs to. Source: W3C Trace Context, traceparent header. */
+const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.contextWith(
+  (context: Context.Context<never>) => {
+    const span = Option.getOrNull(Context.getOption(context, Tracer.ParentSpan))
+    return Effect.succeed(
+      span === null || !span.sampled ? {} : { traceparent: `00-${span.traceId}-${span.spanId}-01` }
+    )
+  }
+)
+
 /** One call: the request goes out at the first pull, as soon as it is its turn. */
 class Call {
   private readonly line: Line
@@ -109,6 +119,7 @@ class Call {
   /** When the call was made, and when its turn came. */
   private calledSeconds = 0
   private beganSeconds = 0
+  private endpoint: Endpoint
 
   constructor(line: Line, model: ModelSpec, request: ModelRequest, options: CallOptions) {
     this.line = line
@@ -118,6 +129,7 @@ class Call {
     this.pass = new Pass(line.gate)
     this.record = line.gate.recordOf(model.id)
     this.patience = line.upstream.patience
+    this.endpoint = line.endpoint
   }
 
   readonly pull: Pull<ModelFailure> = Effect.callback((resume) => {
@@ -135,10 +147,13 @@ class Call {
     this.pass.leave()
   })
 
-  /** How long it takes until the first output counts from here on, so that a queue makes a model slow as well. */
-  private readonly first: Pull<ModelFailure> = Effect.flatMap(monotonicSeconds, (called) => {
-    this.calledSeconds = called
-    return this.pass.enter
+  private readonly first: Pull<ModelFailure> = Effect.gen({ self: this }, function* () {
+    const headers = yield* traceHeaders
+    const { endpoint } = this.line
+    this.endpoint = { ...endpoint, headers: { ...endpoint.headers, ...headers } }
+    // How long it takes until the first output counts from here on, so that a queue makes a model slow as well.
+    this.calledSeconds = yield* monotonicSeconds
+    return yield* this.pass.enter
   }).pipe(
     Effect.andThen(monotonicSeconds),
     Effect.matchEffect({
@@ -166,7 +181,7 @@ class Call {
 
   private put(dialect: Dialect): Pull<ModelFailure> {
     return Effect.callback((resume) => {
-      const { endpoint, server, upstream } = this.line
+      const { server, upstream } = this.line
       this.attempts++
       const exchange: Exchange<ModelFailure> = new Exchange({
         reader: new AnswerReader(server.protocol.makeDecode()),
@@ -175,7 +190,7 @@ class Call {
         count: (reader) => estimate(this.request, reader)
       })
       this.exchange = exchange
-      upstream.post(endpoint, server.protocol.encode(this.model.id, this.request, dialect), exchange)
+      upstream.post(this.endpoint, server.protocol.encode(this.model.id, this.request, dialect), exchange)
       return exchange.next(resume)
     })
   }

@@ -1,7 +1,9 @@
-import { Array as Arr, Clock, Effect, Ref, Schedule, type Scope } from "effect"
+import { Array as Arr, Clock, Effect, Metric, Ref, Schedule, type Scope } from "effect"
+import { type AccessEntry, CurrentAccess } from "../domain/AccessEntry.ts"
 import type { Caller } from "../domain/CurrentUser.ts"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
+import { allowanceRefusals } from "../observability/Instruments.ts"
 import { Usage } from "../usage/Usage.ts"
 import type { Attempt } from "./Generation.ts"
 import * as Meter from "./Meter.ts"
@@ -61,13 +63,19 @@ export const makeAccounting = Effect.gen(function* () {
     responseId: ResponseId,
     caller: Caller,
     meter: Ref.Ref<Meter.Meter>,
-    sinceNanos: bigint
+    sinceNanos: bigint,
+    access: AccessEntry | null
   ) {
     const spent = yield* Ref.get(meter)
     const model = spent.model.id
     const cost = Meter.usageOf(spent)
-    const latencyMillis = Number((yield* Clock.monotonicTimeNanos) - sinceNanos) / 1_000_000
+    const endedNanos = yield* Clock.monotonicTimeNanos
+    const latencyMillis = Number(endedNanos - sinceNanos) / 1_000_000
     const { outcome, toolCalls } = spent
+    if (access !== null) {
+      access.endedNanos = endedNanos
+      access.response = { responseId, model: spent.model, usage: cost, toolCalls, outcome }
+    }
     yield* usage.record({ responseId, caller, model, usage: cost, toolCalls, latencyMillis, outcome }).pipe(
       Effect.retry(settleSchedule),
       Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
@@ -115,9 +123,12 @@ export const makeAccounting = Effect.gen(function* () {
     const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
     const sinceNanos = yield* Clock.monotonicTimeNanos
     const needs = needsOf(tries.map(costsOf), isBounded)
+    const access = yield* CurrentAccess
     const granted = yield* Effect.acquireRelease(
       usage.reserve({ responseId, part: 0, userId: caller.userId, ...needs }),
-      () => settle(responseId, caller, meter, sinceNanos)
+      () => settle(responseId, caller, meter, sinceNanos, access)
+    ).pipe(
+      Effect.tapErrorTag("UsageLimitExceeded", ({ window }) => Metric.update(allowanceRefusals.of(window), 1))
     )
     return {
       meter,

@@ -23,6 +23,8 @@ export interface Delivery {
     output: ReadonlyArray<OutputItem>
   ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
   readonly meter: Ref.Ref<Meter.Meter>
+  /** Run once, when the first output is there. */
+  readonly onOutput: Effect.Effect<void>
   readonly nextItemId: () => ItemId
 }
 
@@ -31,6 +33,7 @@ export const eventsOf = ({
   generation,
   meter,
   nextItemId,
+  onOutput,
   search,
   start,
   store
@@ -38,12 +41,15 @@ export const eventsOf = ({
   Stream.suspend(() => {
     let [state, opening] = Events.begin(start, search)
     let done = false
+    let heard = false
     const body: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.flatMap(
       generation.pull,
       (parts) => {
         const [next, events] = Events.steps(state, parts, nextItemId)
         state = next
-        const more = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+        const rest = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+        const more = heard ? rest : Effect.andThen(onOutput, rest)
+        heard = true
         const [first] = parts
         if (first?.type !== "spent" && first?.type !== "tool_begin") return more
         // The calls of a round come together, and after what the round has spent.

@@ -1,5 +1,6 @@
 import {
   type Array as Arr,
+  Cause,
   Channel,
   Duration,
   Effect,
@@ -13,6 +14,7 @@ import {
 import { ModelFailure } from "../domain/Errors.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { recordCall } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"
 import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
@@ -45,10 +47,14 @@ interface Progress {
 /** The first parts of one attempt. Its stream lives in a scope of its own, closed at once when it fails. */
 const openFlow = Effect.fnUntraced(function* (attempt: Attempt, options: CallOptions, scope: Scope.Scope) {
   const own = yield* Scope.fork(scope)
+  const record = yield* Scope.provide(recordCall(attempt.model, attempt.request.maxOutputTokens), own)
   // Stream.toPull would merge the whole context at every pull.
-  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, options)), own)
-  return yield* pull.pipe(
-    Effect.map((first): Flow => ({ first, pull, close: Scope.close(own, Exit.void) })),
+  const parts = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, options)), own)
+  const pull = Effect.tapError(parts, (error) =>
+    Effect.sync(() => record.failed(Cause.isDone(error) ? "no_finish" : error.reason))
+  )
+  return yield* (record.span === null ? pull : Effect.withParentSpan(pull, record.span)).pipe(
+    Effect.map((first): Flow => ({ first, pull, record, close: Scope.close(own, Exit.void) })),
     Pull.catchDone(() =>
       Effect.fail(failureOf(attempt.model, "no_finish", "the stream ended before any output"))
     ),

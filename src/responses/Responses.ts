@@ -7,6 +7,8 @@ import { AppConfig } from "../AppConfig.ts"
 import type { Denial } from "../auth/Permissions.ts"
 import { Policy } from "../auth/Policy.ts"
 import { Conversations } from "../conversations/Conversations.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import type { OpenTurn } from "../domain/Conversation.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
 import {
   ConversationNotFound,
@@ -32,7 +34,7 @@ import { makeAttempts } from "./Attempts.ts"
 import { makeAttachedFiles } from "./AttachedFiles.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
 import { generate } from "./Generation.ts"
-import { type Incoming, readInput } from "./IncomingInput.ts"
+import { type Incoming, type IncomingInput, readInput } from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
 import { makePermittedTools } from "./PermittedTools.ts"
@@ -135,6 +137,17 @@ export class Responses extends Context.Service<
         return { id, param: "previous_response_id" as const }
       })
 
+      /** The files that the request names, and those of the items that it refers to. */
+      const filesFor = Effect.fnUntraced(function* (
+        userId: UserId,
+        incoming: IncomingInput,
+        items: ReadonlyArray<StoredItem>
+      ) {
+        const named = yield* attached.named(userId, incoming.files)
+        const referenced = filesOf(items).filter((file) => !named.has(file))
+        return new Map([...named, ...(yield* attached.remembered(userId, referenced))])
+      })
+
       const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {
         const caller = yield* CurrentUser
         yield* accounting.prepare(caller)
@@ -146,16 +159,11 @@ export class Responses extends Context.Service<
           request.project_id == null ? null : yield* policy.project(caller.userId, request.project_id)
         const items = yield* resolve(caller.userId, incoming.entries)
         yield* demandReferenced(permissions, incoming.entries, items)
-        const named = yield* attached.named(caller.userId, incoming.files)
-        const referenced = filesOf(items).filter((file) => !named.has(file))
-        const files = new Map([...named, ...(yield* attached.remembered(caller.userId, referenced))])
+        const files = yield* filesFor(caller.userId, incoming, items)
         const { turn, stored } = yield* openTurn(request, caller.userId)
+        const onOutput = yield* answering(turn.conversationId)
 
-        const instructions = request.instructions ? request.instructions : null
-        const isNew = turn.turnCount === 0
-        // spec: CreateResponseRequest, rules 2 and 3: a new conversation keeps them, an old one only hears them.
-        const systemMessage = isNew ? instructions : turn.systemMessage
-        const directions = isNew || instructions === null ? [] : [instructions]
+        const { directions, instructions, systemMessage } = instructionsOf(request, turn)
         const parts: PromptParts = {
           systemMessage,
           directions: [...directions, ...incoming.directions],
@@ -207,7 +215,15 @@ export class Responses extends Context.Service<
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf({ start, generation, search: attempted.search, store, meter, nextItemId }),
+          events: eventsOf({
+            start,
+            generation,
+            search: attempted.search,
+            store,
+            meter,
+            onOutput,
+            nextItemId
+          }),
           lost: conversations.lost(turn)
         } satisfies BegunResponse
       })
@@ -217,6 +233,28 @@ export class Responses extends Context.Service<
   )
 }
 
+/** Says for the log which conversation is answered; what it gives is to be run at the first output. */
+const answering = (conversationId: ConversationId) =>
+  Effect.map(CurrentAccess, (access) => {
+    if (access === null) return Effect.void
+    access.conversationId = conversationId
+    return Effect.map(Clock.monotonicTimeNanos, (now) => {
+      access.firstOutputNanos = now
+    })
+  })
+
 /** An item of an earlier turn as part of a new turn's input; it gets an id of its own there. */
 const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
+
+/** What the conversation keeps as its system message, and what this response hears besides. */
+const instructionsOf = (request: CreateResponse, turn: OpenTurn) => {
+  const instructions = request.instructions ? request.instructions : null
+  const isNew = turn.turnCount === 0
+  // spec: CreateResponseRequest, rules 2 and 3: a new conversation keeps them, an old one only hears them.
+  return {
+    instructions,
+    systemMessage: isNew ? instructions : turn.systemMessage,
+    directions: isNew || instructions === null ? [] : [instructions]
+  }
+}

@@ -4,6 +4,7 @@ import type { FinishReason, ModelMessage, ModelPart, ModelUsage, ToolCall } from
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
+import type { CallRecord } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"
 import type { Attempt } from "./Generation.ts"
 import { type RunningCalls, runCalls, type ToolBelt, toolRoundsMax } from "./ToolRounds.ts"
@@ -14,6 +15,7 @@ export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
 export interface Flow {
   readonly first: Parts
   readonly pull: Pull.Pull<Parts, ModelFailure>
+  readonly record: CallRecord
   /** Ends everything upstream. */
   readonly close: Effect.Effect<void>
 }
@@ -72,6 +74,8 @@ interface Round {
   readonly bound: ReturnType<typeof makeAnswerBound>
   /** null until the first pull. */
   pull: Effect.Effect<Parts, ModelFailure> | null
+  /** null until the first pull. */
+  record: CallRecord | null
   close: Effect.Effect<void>
   text: string
   readonly calls: Array<ToolCall>
@@ -82,6 +86,7 @@ const begin = (attempt: Attempt, flow: Effect.Effect<Flow, ModelFailure>): Round
   flow,
   bound: makeAnswerBound(attempt.request.maxOutputTokens, attempt.promptTokens),
   pull: null,
+  record: null,
   close: Effect.void,
   text: "",
   calls: []
@@ -92,6 +97,7 @@ const pullRound = (round: Round): Effect.Effect<Parts, ModelFailure> =>
   round.pull ??
   Effect.flatMap(round.flow, (flow) => {
     round.close = flow.close
+    round.record = flow.record
     round.pull = Pull.catchDone(flow.pull, () =>
       Effect.fail(failureOf(round.attempt.model, "no_finish", "the stream ended without a finish"))
     )
@@ -180,11 +186,13 @@ export const pullRounds = (options: {
         said.push(part)
       } else if (part.type === "tool_call") round.calls.push(part.call)
       else {
+        round.record?.finished(part.reason, part.usage)
         spent = add(spent, part.usage)
         end = part.reason
       }
     }
     if (options.attempt.request.tools.length === 0 && round.calls.length > 0) {
+      round.record?.failed("malformed")
       return Effect.fail(
         failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered")
       )

@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, Layer, Redacted, Schedule, Schema, Scope, Semaphore } from "effect"
+import { Context, Effect, Fiber, identity, Layer, Redacted, Schedule, Schema, Scope, Semaphore } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
@@ -10,6 +10,7 @@ import { startEmbeddedPostgres } from "./EmbeddedPostgres.ts"
 import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
 import { inRealTime } from "./inRealTime.ts"
 import { isPassing, orUnavailable } from "./orUnavailable.ts"
+import { showPool } from "./PoolGauges.ts"
 
 export { orUnavailable } from "./orUnavailable.ts"
 
@@ -40,7 +41,12 @@ export class Database extends Context.Service<
   ): Layer.Layer<Database | SqlClient.SqlClient, DatabaseUnreachable> =>
     Layer.effectContext(
       Effect.gen(function* () {
-        const client = yield* makeDatabaseClient(address, limits).pipe(Effect.mapError(unreachable(address)))
+        const client = yield* makeDatabaseClient(
+          address,
+          limits,
+          identity,
+          showPool(limits.connectionsMax)
+        ).pipe(Effect.mapError(unreachable(address)))
         yield* client`SELECT 1`.pipe(
           Effect.retry({
             schedule: Schedule.spaced("250 millis").pipe(

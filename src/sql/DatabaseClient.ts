@@ -1,6 +1,6 @@
 import { PgClient, PgPool } from "@effect/sql-pg"
 import type { PgConnection } from "@effect/sql-pg"
-import { Effect, identity, Predicate, Redacted, Stream, String } from "effect"
+import { Effect, identity, Predicate, Redacted, type Scope, Stream, String } from "effect"
 import { SqlClient, SqlError, Statement } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { readFileSync } from "node:fs"
@@ -59,12 +59,13 @@ const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
 /**
  * A pool of connections in which no one waits without end: for a connection at most `connectSeconds`, for a statement
  * at most `statementSeconds`, which the server enforces and which is enforced here when the server hangs. Names of
- * columns are camelCase on this side. `decorate` is put around every connection.
+ * columns are camelCase on this side. `decorate` is put around every connection; `watch` is told how many have one or wait.
  */
 export const makeDatabaseClient = Effect.fnUntraced(function* (
   address: DatabaseAddress,
   limits: ClientLimits,
-  decorate: (connection: SqlConnection.Connection) => SqlConnection.Connection = identity
+  decorate: (connection: SqlConnection.Connection) => SqlConnection.Connection = identity,
+  watch: (takers: () => number) => Effect.Effect<void, never, Scope.Scope> = () => Effect.void
 ) {
   const config = yield* Effect.try({
     try: () => poolConfig(address, limits),
@@ -75,6 +76,7 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
   const lend = (connection: PgConnection.PgConnection) =>
     decorate(new BoundedConnection(connection, statementMillis))
   const leases = makeLeases(pool, limits)
+  yield* watch(leases.takers)
   return yield* SqlClient.make({
     acquirer: Effect.map(leases.get, lend),
     borrower: (use) => leases.use((connection) => use(lend(connection))),
@@ -94,7 +96,7 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
 const makeLeases = (
   pool: PgPool.PgPool,
   limits: ClientLimits
-): Pick<PgPool.PgPool, "get" | "reserve" | "use"> => {
+): Pick<PgPool.PgPool, "get" | "reserve" | "use"> & { readonly takers: () => number } => {
   // Those who have a connection, and those who wait for one.
   let takers = 0
   const enter = Effect.sync(() => {
@@ -116,6 +118,7 @@ const makeLeases = (
     )
   const get = bounded(pool.get)
   return {
+    takers: () => takers,
     get,
     reserve: bounded(pool.reserve),
     // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one; opening a

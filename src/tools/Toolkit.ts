@@ -1,6 +1,7 @@
 import { Context, Duration, Effect, Metric, Schema } from "effect"
 import { AppConfig } from "../AppConfig.ts"
 import type { ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import { toolCalls } from "../observability/Instruments.ts"
 import { type Tool, ToolFailed } from "./Tool.ts"
 
 /** Characters of a tool's answer; what is longer is cut, and says so. */
@@ -13,11 +14,6 @@ export interface ToolResult {
   readonly output: string | null
   readonly error: string | null
 }
-
-const calls = Metric.counter("parley_tool_calls", {
-  description: "Calls of tools, by tool and outcome",
-  incremental: true
-})
 
 /** The tools of this installation. */
 export class Toolkit extends Context.Service<
@@ -53,11 +49,16 @@ export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Too
     return Effect.fail(new ToolFailed({ message: `There is no such tool. The tools are: ${names}.` }))
   }
 
-  const run = Effect.fn("Toolkit.run")(function* (call: ToolCall, offered: ReadonlySet<string> = all) {
-    const tool = byName.has(call.name) ? call.name : "unknown"
-    yield* Effect.annotateCurrentSpan("gen_ai.tool.name", tool)
+  /** A name that the model made up is none to be measured by. */
+  const nameOf = (call: ToolCall): string => (byName.has(call.name) ? call.name : "unknown")
+
+  const run = Effect.fnUntraced(function* (call: ToolCall, offered: ReadonlySet<string> = all) {
+    const tool = nameOf(call)
     const ended = (outcome: "completed" | "failed", host: string | undefined) =>
-      Metric.update(Metric.withAttributes(calls, { tool, outcome }), 1).pipe(
+      Metric.update(toolCalls.of(tool, outcome), 1).pipe(
+        Effect.andThen(
+          outcome === "failed" ? Effect.annotateCurrentSpan("error.type", "tool_failed") : Effect.void
+        ),
         Effect.andThen(Effect.logInfo("A tool was called.")),
         Effect.annotateLogs({ tool, outcome, ...(host === undefined ? {} : { host }) })
       )
@@ -81,7 +82,15 @@ export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Too
     )
   })
 
-  return Toolkit.of({ offered: [...byName.values()].map(({ spec }) => spec), run })
+  // Source: OpenTelemetry semantic conventions, generative AI spans, execute tool.
+  const traced: Toolkit["Service"]["run"] = (call, offered) => {
+    const tool = nameOf(call)
+    return Effect.withSpan(run(call, offered), `execute_tool ${tool}`, {
+      attributes: { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool }
+    })
+  }
+
+  return Toolkit.of({ offered: [...byName.values()].map(({ spec }) => spec), run: traced })
 })
 
 const succeeded = (text: string): ToolResult => ({ output: bounded(text, answerCharactersMax), error: null })

@@ -200,7 +200,12 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
       const app = yield* TestApp
       assert.strictEqual((yield* call(`${app.url}/healthz`, {})).status, 200)
       const ready = yield* call(`${app.url}/readyz`, {})
-      assert.deepStrictEqual(JSON.parse(ready.text), { status: "ready", draining: false, database: true })
+      assert.deepStrictEqual(JSON.parse(ready.text), {
+        status: "ready",
+        draining: false,
+        database: true,
+        providers: [{ provider: "scripted", state: "open" }]
+      })
     })
   )
 

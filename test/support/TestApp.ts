@@ -80,7 +80,9 @@ export class TestApp extends Context.Service<
     database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
     files: Layer.Layer<B | FileStore, E2, Layer.Services<typeof FilesLayer>>,
     overrides: SettingsOverrides = {},
-    models: typeof ScriptedModel.layer = ScriptedModel.layer
+    models: typeof ScriptedModel.layer = ScriptedModel.layer,
+    // The tests provoke what would be logged; a test that is about the log gives its own.
+    log: Layer.Layer<never> = Layer.succeed(References.MinimumLogLevel, "None")
   ) =>
     TestApp.layerNoDeps.pipe(
       Layer.provideMerge(ServiceLayer),
@@ -92,8 +94,7 @@ export class TestApp extends Context.Service<
       Layer.provideMerge(database),
       Layer.provideMerge(NodeCrypto.layer),
       Layer.provideMerge(layerConfig(overrides)),
-      // The tests provoke what would be logged; a test that is about the log sets its own level.
-      Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
+      Layer.provideMerge(log),
       Layer.orDie
     )
 }

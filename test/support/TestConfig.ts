@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { otlpSignals } from "../../src/domain/Telemetry.ts"
 import { toolNames } from "../../src/domain/Tool.ts"
 import type { Settings } from "../../src/AppConfig.ts"
 
@@ -92,5 +93,18 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     embeddingsModel: null,
     embeddingsSeconds: 30,
     ...overrides.retrieval
+  },
+  observability: {
+    accessLog: true,
+    metricsToken: null,
+    metricsPort: null,
+    metricsHost: "127.0.0.1",
+    otlpEndpoint: null,
+    otlpHeaders: null,
+    otlpSignals,
+    traceShare: 1,
+    serviceName: "parley",
+    resourceAttributes: null,
+    ...overrides.observability
   }
 })
