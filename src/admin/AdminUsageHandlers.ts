@@ -1,10 +1,11 @@
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
-import type { AllowanceState, WindowState } from "../domain/Allowance.ts"
+import { type AllowanceState, daysBetween, reportDaysMax, type WindowState } from "../domain/Allowance.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Usage } from "../usage/Usage.ts"
-import { reportDays, type ReportLine } from "../usage/UsageReport.ts"
+import type { Report, ReportLine } from "../usage/UsageReport.ts"
 import { AdminApi } from "./AdminApi.ts"
 import { answer } from "./answer.ts"
 import type { LimitsBody, UsageBody } from "./UsageBody.ts"
@@ -23,14 +24,41 @@ const limitsBody = (email: string, { daily, monthly }: AllowanceState): typeof L
   monthly: windowBody(monthly)
 })
 
+const sumsBody = (sums: Report["total"]): (typeof UsageBody.Type)["total"] => ({
+  requests: sums.requests,
+  completed: sums.completed,
+  tokenizer_counted: sums.tokenizerCounted,
+  input_tokens: sums.inputTokens,
+  output_tokens: sums.outputTokens,
+  tool_calls: sums.toolCalls,
+  latency_millis: sums.latencyMillis
+})
+
 const lineBody = (line: ReportLine): (typeof UsageBody.Type)["data"][number] => ({
   label: line.label,
-  requests: line.requests,
-  completed: line.completed,
-  input_tokens: line.inputTokens,
-  output_tokens: line.outputTokens,
-  tool_calls: line.toolCalls,
-  latency_millis: line.latencyMillis
+  ...sumsBody(line),
+  key: line.key
+})
+
+/** Days that a report covers, the last one included, unless the first one is named. */
+const reportDays = 30
+
+/** The days that are asked for. */
+const span = Effect.fnUntraced(function* (query: { readonly since?: string; readonly until?: string }) {
+  const until = query.until ?? DateTime.formatIsoDateUtc(yield* DateTime.now)
+  const since =
+    query.since ??
+    DateTime.formatIsoDateUtc(DateTime.subtract(DateTime.makeUnsafe(until), { days: reportDays - 1 }))
+  const days = daysBetween(since, until)
+  if (days < 1) {
+    const message = `The first day, ${since}, comes after the last one, ${until}.`
+    return yield* new InvalidRequest({ param: "since", message })
+  }
+  if (days > reportDaysMax) {
+    const message = `From ${since} to ${until} are ${days} days; a report covers at most ${reportDaysMax}.`
+    return yield* new InvalidRequest({ param: "since", message })
+  }
+  return { since, until, days }
 })
 
 export const AdminUsageHandlers = HttpApiBuilder.group(
@@ -62,8 +90,9 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
           const userId = email === undefined ? null : (yield* accounts.findUserByEmail(email)).id
           const organizationId =
             organization === undefined ? null : yield* accounts.findOrganization(organization)
-          const lines = yield* usage.report({ userId, organizationId, keyId, by })
-          return { days: reportDays, data: lines.map(lineBody) }
+          const { days, since, until } = yield* span(query)
+          const { lines, total } = yield* usage.report({ userId, organizationId, keyId, by, since, until })
+          return { since, until, days, data: lines.map(lineBody), total: sumsBody(total) }
         }).pipe(answer)
     })
   })

@@ -69,7 +69,9 @@ export class UnsupportedMediaType extends Schema.Error<UnsupportedMediaType>("Un
 
 export class TooManyRequests extends Schema.Error<TooManyRequests>("TooManyRequests")(envelope, {
   httpApiStatus: 429,
-  description: "The daily or monthly token usage limit is exceeded; `Retry-After` says when it resets."
+  description:
+    "The daily or monthly token usage limit is exceeded; `Retry-After` says when it resets. What is left of it may also " +
+    "be held by requests that are still running; then the wait is short."
 }) {}
 
 export class InternalError extends Schema.Error<InternalError>("InternalError")(envelope, {

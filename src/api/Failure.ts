@@ -197,13 +197,16 @@ const table: {
       429,
       "rate_limit_error",
       `${error.window}_token_limit_exceeded`,
-      `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets in ${error.retryAfterSeconds} seconds.`,
+      error.used < error.limit
+        ? `What is left of the ${error.window} token limit is held by requests that are still running: ${error.used} of ${error.limit} tokens are used, and ${error.held} are held. Try again when one of them has ended, or in ${error.retryAfterSeconds} seconds.`
+        : `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets in ${error.retryAfterSeconds} seconds.`,
       {
         headers: {
           "retry-after": String(error.retryAfterSeconds),
           "x-should-retry": "false",
           "x-token-limit-window": error.window,
           "x-token-limit-used": String(error.used),
+          "x-token-limit-held": String(error.held),
           "x-token-limit": String(error.limit)
         }
       }

@@ -95,12 +95,40 @@ const headers = {
     description: "The seconds after which to try again.",
     schema: { type: "integer", minimum: 0 }
   },
+  "x-should-retry": {
+    description: "`false`: client libraries that know this header don't repeat the request by themselves.",
+    schema: { type: "string", const: "false" }
+  },
+  "x-token-limit-window": {
+    description: "The limit of which nothing is left: that of the day or that of the month, both in UTC.",
+    schema: { type: "string", enum: ["daily", "monthly"] }
+  },
+  "x-token-limit-used": {
+    description: "The tokens that were spent in that window.",
+    schema: { type: "integer", minimum: 0 }
+  },
+  "x-token-limit-held": {
+    description: "The tokens, beyond those, that requests which are still running hold.",
+    schema: { type: "integer", minimum: 0 }
+  },
+  "x-token-limit": {
+    description: "The tokens that may be spent in that window.",
+    schema: { type: "integer", minimum: 0 }
+  },
   "www-authenticate": {
     description: "`Bearer`, with the reason where a key was sent.",
     schema: { type: "string" }
   },
   allow: { description: "The methods that the path has.", schema: { type: "string" } }
 } as const
+
+const limitHeaders = [
+  "x-should-retry",
+  "x-token-limit-window",
+  "x-token-limit-used",
+  "x-token-limit-held",
+  "x-token-limit"
+] as const
 
 const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray<keyof typeof headers> => {
   switch (status) {
@@ -111,6 +139,7 @@ const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray
     case "405":
       return ["x-request-id", "allow"]
     case "429":
+      return ["x-request-id", "retry-after", ...limitHeaders]
     case "503":
       return ["x-request-id", "retry-after"]
     default:

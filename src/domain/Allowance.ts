@@ -1,4 +1,4 @@
-import { type DateTime, Schema } from "effect"
+import { DateTime, Option, Schema } from "effect"
 
 /** The largest limit, in tokens; a float holds all sums of it exactly. */
 export const tokensMax = 100_000_000_000_000
@@ -44,3 +44,22 @@ export interface AllowanceState {
 /** By what a report of usage is split. */
 export const UsageBy = Schema.Literals(["day", "model", "key"])
 export type UsageBy = typeof UsageBy.Type
+
+/** The most days that one report of usage covers, a year and its leap day. */
+export const reportDaysMax = 366
+
+/** Whether it is a day of the calendar, such as 2026-02-28. */
+const isDay = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) &&
+  Option.exists(DateTime.make(text), (time) => DateTime.formatIsoDateUtc(time) === text)
+
+/** A day, from midnight to midnight UTC. */
+export const CalendarDay = Schema.String.check(
+  Schema.makeFilter(isDay, { expected: "a day such as 2026-02-28" })
+)
+
+const dayMillis = 86_400_000
+
+/** How many days there are from one to the other, both included; less than 1 where they are in the wrong order. */
+export const daysBetween = (first: string, last: string): number =>
+  (Date.parse(last) - Date.parse(first)) / dayMillis + 1

@@ -139,9 +139,13 @@ export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageF
 
 // ---- limits
 
+/** Nothing is left of a token limit: it is spent, or what was left of it is held by requests that still run. */
 export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()("UsageLimitExceeded", {
   window: Schema.Literals(["daily", "monthly"]),
+  /** What was spent. It is below the limit where only running requests stand in the way. */
   used: Schema.Int,
+  /** What requests that still run hold, beyond that. */
+  held: Schema.Int,
   limit: Schema.Int,
   retryAfterSeconds: Schema.Int
 }) {}

@@ -42,7 +42,7 @@ export interface ModelUsage {
   readonly cachedInputTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
-  readonly source: "provider" | "estimate"
+  readonly source: "provider" | "tokenizer"
 }
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
@@ -54,4 +54,10 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 export type ModelPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool_call"; readonly call: ToolCall }
-  | { readonly type: "finish"; readonly reason: FinishReason; readonly usage: ModelUsage }
+  | ModelFinish
+
+export interface ModelFinish {
+  readonly type: "finish"
+  readonly reason: FinishReason
+  readonly usage: ModelUsage
+}

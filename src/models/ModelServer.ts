@@ -257,11 +257,11 @@ const estimate = Effect.fnUntraced(function* (
   reader: AnswerReader
 ): Effect.fn.Return<Parts> {
   const usage: ModelUsage = {
-    inputTokens: yield* countPromptTokens(request.messages),
+    inputTokens: yield* countPromptTokens(request),
     cachedInputTokens: 0,
     outputTokens: yield* countTokens(reader.written),
     reasoningTokens: 0,
-    source: "estimate"
+    source: "tokenizer"
   }
   return reader.finishWith(usage)
 })

@@ -30,7 +30,7 @@ export const callOfflineModel = (request: ModelRequest): Stream.Stream<ModelPart
 
 /** Every part of the answer; all of them within the bound, as the tokenizer counts. */
 const prepare = Effect.fnUntraced(function* (request: ModelRequest) {
-  const inputTokens = yield* countPromptTokens(request.messages)
+  const inputTokens = yield* countPromptTokens(request)
   const finish = (reason: FinishReason, outputTokens: number): ModelPart => ({
     type: "finish",
     reason,

@@ -1,8 +1,12 @@
 import { Effect } from "effect"
+import type { ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
 import { estimateTokens, messageOverheadTokens } from "../domain/Tokens.ts"
 
-/** A text longer than this is counted by the cheap estimate beyond it: counting must not hold up other streams. */
+/** A text longer than this is counted by the cheap estimate beyond it: counting must not take a whole processor. */
 const countedCharactersMax = 64 * 1024
+
+/** So much is counted without a pause, which takes a few milliseconds; streams go on between two pieces. */
+const pieceCharactersMax = 4 * 1024
 
 /**
  * The tokenizer's work grows with the square of a run of letters, blanks or signs that nothing divides, as in Japanese text
@@ -21,27 +25,57 @@ const longRun = new RegExp(
 export const countTokens = Effect.fnUntraced(function* (text: string) {
   if (text === "") return 0
   const tokenizer = yield* loadTokenizer
-  const counted = text.slice(0, countedCharactersMax)
-  let tokens = estimateTokens(text.slice(countedCharactersMax))
+  const countedMax = Math.min(text.length, countedCharactersMax)
+  let tokens = estimateTokens(text.slice(countedMax))
   let at = 0
-  for (const run of counted.matchAll(longRun)) {
-    const end = run.index + run[0].length
-    tokens += tokenizer.countTokens(counted.slice(at, end), noSpecialTokens)
+  while (at < countedMax) {
+    const end = endOfPiece(text, at, countedMax)
+    tokens += countPiece(text.slice(at, end), tokenizer)
     at = end
+    if (at < countedMax) yield* Effect.yieldNow
   }
-  return tokens + tokenizer.countTokens(counted.slice(at), noSpecialTokens)
+  return tokens
 })
 
-/** How many tokens a prompt has, about. */
-export const countPromptTokens = (
-  messages: ReadonlyArray<{ readonly text: string }>
-): Effect.Effect<number> =>
-  Effect.map(
-    countTokens(messages.map((message) => message.text).join("\n")),
+/** A blank belongs to the word behind it, so that a text which is cut before one has as many tokens as a whole. */
+const endOfPiece = (text: string, at: number, countedMax: number): number => {
+  const end = Math.min(at + pieceCharactersMax, countedMax)
+  if (end === text.length) return end
+  const blank = text.lastIndexOf(" ", end)
+  return blank > at ? blank : end
+}
+
+const countPiece = (piece: string, tokenizer: Tokenizer): number => {
+  let tokens = 0
+  let at = 0
+  for (const run of piece.matchAll(longRun)) {
+    const end = run.index + run[0].length
+    tokens += tokenizer.countTokens(piece.slice(at, end), noSpecialTokens)
+    at = end
+  }
+  return tokens + tokenizer.countTokens(piece.slice(at), noSpecialTokens)
+}
+
+/** What of a request a model reads. */
+export type Prompt = Pick<ModelRequest, "messages" | "tools">
+
+/** How many tokens a prompt has, about: each provider has its own way to put messages and tools into one text. */
+export const countPromptTokens = ({ messages, tools }: Prompt): Effect.Effect<number> => {
+  const offered = tools.length === 0 ? [] : [JSON.stringify(tools)]
+  return Effect.map(
+    countTokens([...offered, ...messages.map(heardIn)].join("\n")),
     (tokens) => tokens + messages.length * messageOverheadTokens
   )
+}
+
+const heardIn = (message: ModelMessage): string =>
+  message.role === "assistant"
+    ? message.text + message.toolCalls.map((call) => call.name + call.arguments).join("")
+    : message.text
 
 /** The model's text may say `<|endoftext|>`; that is text like any other. */
 const noSpecialTokens = { disallowedSpecial: new Set<string>() }
+
+type Tokenizer = typeof import("gpt-tokenizer/encoding/o200k_base")
 
 const loadTokenizer = Effect.promise(() => import("gpt-tokenizer/encoding/o200k_base"))

@@ -1,10 +1,21 @@
-import { Array as Arr, Clock, Effect, Metric, Ref, Schedule, type Scope } from "effect"
+import {
+  Array as Arr,
+  Channel,
+  Clock,
+  Effect,
+  Metric,
+  Ref,
+  Schedule,
+  type Scope,
+  Semaphore,
+  Stream
+} from "effect"
 import { type AccessEntry, CurrentAccess } from "../domain/AccessEntry.ts"
 import type { Caller } from "../domain/CurrentUser.ts"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
 import { allowanceRefusals } from "../observability/Instruments.ts"
-import { Usage } from "../usage/Usage.ts"
+import { type Spending, Usage } from "../usage/Usage.ts"
 import type { Attempt } from "./Generation.ts"
 import * as Meter from "./Meter.ts"
 import type { Budget } from "./Rounds.ts"
@@ -12,6 +23,10 @@ import type { Budget } from "./Rounds.ts"
 /** Times that a record of usage is tried again while the database is away, over about six seconds. */
 const settleRetriesMax = 7
 const settleSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: settleRetriesMax }))
+
+/** After that it is tried again beside everything else, for so long, and for so many records at once. */
+const lateSchedule = Schedule.spaced("2 seconds").pipe(Schedule.upTo({ duration: "10 minutes" }))
+const lateRecordsMax = 10_000
 
 /** Room for an answer that seldom is too little, where the client didn't say how long it may be. */
 const answerTokensUsual = 4_096
@@ -54,9 +69,45 @@ const bounded =
     return { ...attempt, request: { ...request, maxOutputTokens } }
   }
 
+/** The attempt, which says on the meter what it asks whenever it asks. A call has no further cost by it. */
+const metered =
+  (meter: Ref.Ref<Meter.Meter>) =>
+  (attempt: Attempt): Attempt => ({
+    ...attempt,
+    stream: (...args) =>
+      Stream.fromChannel(
+        Channel.fromTransform((upstream, scope) =>
+          Effect.andThen(
+            Ref.update(meter, Meter.asking(attempt.model, args[0])),
+            Channel.toTransform(Stream.toChannel(attempt.stream(...args)))(upstream, scope)
+          )
+        )
+      )
+  })
+
 /** Asks for the allowance before a response, and records what it cost after it, whatever became of it. */
 export const makeAccounting = Effect.gen(function* () {
   const usage = yield* Usage
+  // When many clients go at once their prompts are counted one after the other, so that streams get on between them.
+  const counting = yield* Semaphore.make(1)
+
+  const scope = yield* Effect.scope
+  let lateRecords = 0
+
+  /** What was spent is not to be forgotten because the database was away for longer than a request can wait. */
+  const recordLate = (spending: Spending) =>
+    Effect.suspend(() => {
+      if (lateRecords >= lateRecordsMax)
+        return Effect.logError("Usage could not be recorded: too much waits.")
+      lateRecords++
+      return usage.record(spending).pipe(
+        Effect.retry(lateSchedule),
+        Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
+        Effect.ensuring(Effect.sync(() => lateRecords--)),
+        Effect.forkIn(scope),
+        Effect.andThen(Effect.logWarning("Usage could not be recorded yet."))
+      )
+    })
 
   /** The answer is out by now: a failure is only logged. */
   const settle = Effect.fnUntraced(function* (
@@ -68,17 +119,18 @@ export const makeAccounting = Effect.gen(function* () {
   ) {
     const spent = yield* Ref.get(meter)
     const model = spent.model.id
-    const cost = Meter.usageOf(spent)
     const endedNanos = yield* Clock.monotonicTimeNanos
     const latencyMillis = Number(endedNanos - sinceNanos) / 1_000_000
+    const cost = spent.usage ?? (yield* counting.withPermits(1)(Meter.usageOf(spent)))
     const { outcome, toolCalls } = spent
     if (access !== null) {
       access.endedNanos = endedNanos
       access.response = { responseId, model: spent.model, usage: cost, toolCalls, outcome }
     }
-    yield* usage.record({ responseId, caller, model, usage: cost, toolCalls, latencyMillis, outcome }).pipe(
+    const spending = { responseId, caller, model, usage: cost, toolCalls, latencyMillis, outcome }
+    yield* usage.record(spending).pipe(
       Effect.retry(settleSchedule),
-      Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
+      Effect.catch(() => recordLate(spending)),
       Effect.annotateLogs({ responseId, model, ...cost })
     )
   })
@@ -120,7 +172,7 @@ export const makeAccounting = Effect.gen(function* () {
     }
   ): Effect.fn.Return<Account, UsageLimitExceeded | DatabaseUnavailable, Scope.Scope> {
     const { isBounded, tries } = options
-    const meter = yield* Ref.make(Meter.started(tries[0].model, tries[0].promptTokens))
+    const meter = yield* Ref.make(Meter.started(tries[0].model))
     const sinceNanos = yield* Clock.monotonicTimeNanos
     const needs = needsOf(tries.map(costsOf), isBounded)
     const access = yield* CurrentAccess
@@ -132,7 +184,7 @@ export const makeAccounting = Effect.gen(function* () {
     )
     return {
       meter,
-      tries: granted >= needs.most ? tries : Arr.map(tries, bounded(granted)),
+      tries: Arr.map(granted >= needs.most ? tries : Arr.map(tries, bounded(granted)), metered(meter)),
       budget: budgetOf(caller, responseId, granted, isBounded)
     }
   })

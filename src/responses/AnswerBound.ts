@@ -1,4 +1,4 @@
-import type { ModelPart, ModelUsage } from "../domain/ModelCall.ts"
+import type { ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import {
   beginningWithin,
   type CharacterCount,
@@ -23,22 +23,20 @@ export interface AnswerBound {
 const patienceFactor = 2
 const patienceTokens = 32
 
-type Finish = Extract<ModelPart, { readonly type: "finish" }>
-
-/** `promptTokens` is what the cut answer's prompt is taken to have cost, for the server's count is never heard then. */
-export const makeAnswerBound = (tokensMax: number, promptTokens: number): AnswerBound => {
+/** The finish of an answer that was cut tells of the answer only: the server's count is never heard then. */
+export const makeAnswerBound = (tokensMax: number): AnswerBound => {
   const cutTokens = tokensMax * patienceFactor + patienceTokens
   let written: CharacterCount = noCharacters
   let withheld = ""
   let cut = false
 
-  const cutFinish = (): Finish => {
+  const cutFinish = (): ModelFinish => {
     const usage: ModelUsage = {
-      inputTokens: promptTokens,
+      inputTokens: 0,
       cachedInputTokens: 0,
       outputTokens: tokensMax,
       reasoningTokens: 0,
-      source: "estimate"
+      source: "tokenizer"
     }
     return { type: "finish", reason: "length", usage }
   }
@@ -52,7 +50,7 @@ export const makeAnswerBound = (tokensMax: number, promptTokens: number): Answer
     return shown === "" ? [] : [{ type: "text", text: shown }]
   }
 
-  const admitFinish = (finish: Finish): ReadonlyArray<ModelPart> => {
+  const admitFinish = (finish: ModelFinish): ReadonlyArray<ModelPart> => {
     if (withheld === "") return [finish]
     if (finish.usage.outputTokens <= tokensMax) return [{ type: "text", text: withheld }, finish]
     return [{ ...finish, reason: "length" }]
@@ -96,4 +94,4 @@ export const makeAnswerBound = (tokensMax: number, promptTokens: number): Answer
   return { admit, isCut: () => cut }
 }
 
-const isFinish = (part: ModelPart): part is Finish => part.type === "finish"
+const isFinish = (part: ModelPart): part is ModelFinish => part.type === "finish"

@@ -66,6 +66,8 @@ export const eventsOf = ({
       Ref.update(meter, Meter.finished(finished.finish.usage)).pipe(
         Effect.andThen(store(finished.output)),
         Effect.andThen(Ref.update(meter, Meter.completed)),
+        // A client that goes away at this moment leaves a turn that is stored, and a record that says so.
+        Effect.uninterruptible,
         Effect.andThen(Clock.currentTimeMillis),
         Effect.map((now) => Arr.of(Events.complete(finished, now)))
       )

@@ -1,15 +1,17 @@
+import { Effect } from "effect"
 import type { ModelUsage } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { estimateTokens } from "../domain/Tokens.ts"
+import { countPromptTokens, countTokens, type Prompt } from "../models/Tokenizer.ts"
 
 /** What one response has spent so far, and how it ended. */
 export interface Meter {
   readonly model: ModelSpec
-  readonly promptTokens: number
+  /** What the model was sent that is being asked, and not a copy of it; null while none is. */
+  readonly prompt: Prompt | null
   readonly text: string
   /** What earlier rounds of the same response cost, and how much of the text they wrote; null in the first round. */
   readonly before: { readonly usage: ModelUsage; readonly characters: number } | null
-  /** The provider's count, or the adapter's estimate; null until the finish. */
+  /** The provider's count, or the adapter's; null until the finish. */
   readonly usage: ModelUsage | null
   /** Calls of tools that were begun. */
   readonly toolCalls: number
@@ -17,9 +19,9 @@ export interface Meter {
 }
 
 /** Until something else is known, whoever asked has gone away. */
-export const started = (model: ModelSpec, promptTokens: number): Meter => ({
+export const started = (model: ModelSpec): Meter => ({
   model,
-  promptTokens,
+  prompt: null,
   text: "",
   before: null,
   usage: null,
@@ -27,14 +29,19 @@ export const started = (model: ModelSpec, promptTokens: number): Meter => ({
   outcome: "abandoned"
 })
 
+/** A model is being asked: the first one, the next after one that failed, or the same in a later round. */
+export const asking =
+  (model: ModelSpec, prompt: Prompt) =>
+  (meter: Meter): Meter => ({ ...meter, model, prompt })
+
 export const wrote =
   (model: ModelSpec, text: string) =>
   (meter: Meter): Meter => ({ ...meter, model, text })
 
-/** A round is over and another one follows. */
+/** A round is over. */
 export const spent =
   (usage: ModelUsage, text: string) =>
-  (meter: Meter): Meter => ({ ...meter, text, before: { usage, characters: text.length } })
+  (meter: Meter): Meter => ({ ...meter, text, prompt: null, before: { usage, characters: text.length } })
 
 export const called =
   (count: number) =>
@@ -48,20 +55,29 @@ export const completed = (meter: Meter): Meter => ({ ...meter, outcome: "complet
 
 export const failed = (meter: Meter): Meter => ({ ...meter, outcome: "failed" })
 
-/**
- * The tokens to record. Where the model never said, the prompt and the text so far are estimated; a call that failed
- * before any text cost nothing.
- */
-export const usageOf = (meter: Meter): ModelUsage => {
-  if (meter.usage !== null) return meter.usage
-  const { before } = meter
-  const text = before === null ? meter.text : meter.text.slice(before.characters)
-  const nothing = meter.outcome === "failed" && text === ""
-  return {
-    inputTokens: (before?.usage.inputTokens ?? 0) + (nothing ? 0 : meter.promptTokens),
-    cachedInputTokens: before?.usage.cachedInputTokens ?? 0,
-    outputTokens: (before?.usage.outputTokens ?? 0) + estimateTokens(text),
-    reasoningTokens: before?.usage.reasoningTokens ?? 0,
-    source: "estimate"
-  }
+const nothing: ModelUsage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  source: "provider"
 }
+
+/**
+ * The tokens to record. Where the model never said, the tokenizer counts what it was sent and what it wrote; a call that
+ * failed before any text cost nothing.
+ */
+export const usageOf = Effect.fnUntraced(function* (meter: Meter): Effect.fn.Return<ModelUsage> {
+  if (meter.usage !== null) return meter.usage
+  const { before, outcome, prompt } = meter
+  const earlier = before?.usage ?? nothing
+  const text = meter.text.slice(before?.characters ?? 0)
+  if (text === "" && (prompt === null || outcome === "failed")) return earlier
+  const inputTokens = prompt === null ? 0 : yield* countPromptTokens(prompt)
+  return {
+    ...earlier,
+    inputTokens: earlier.inputTokens + inputTokens,
+    outputTokens: earlier.outputTokens + (yield* countTokens(text)),
+    source: "tokenizer"
+  }
+})

@@ -1,8 +1,16 @@
 import { Array as Arr, Effect, Pull, Scope } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
-import type { FinishReason, ModelMessage, ModelPart, ModelUsage, ToolCall } from "../domain/ModelCall.ts"
+import type {
+  FinishReason,
+  ModelFinish,
+  ModelMessage,
+  ModelPart,
+  ModelUsage,
+  ToolCall
+} from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
+import { countPromptTokens } from "../models/Tokenizer.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"
@@ -57,7 +65,7 @@ const add = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
   cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
   outputTokens: one.outputTokens + other.outputTokens,
   reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-  source: one.source === "provider" ? other.source : "estimate"
+  source: one.source === "provider" ? other.source : "tokenizer"
 })
 
 const messageTokens = (message: ModelMessage): number =>
@@ -84,7 +92,7 @@ interface Round {
 const begin = (attempt: Attempt, flow: Effect.Effect<Flow, ModelFailure>): Round => ({
   attempt,
   flow,
-  bound: makeAnswerBound(attempt.request.maxOutputTokens, attempt.promptTokens),
+  bound: makeAnswerBound(attempt.request.maxOutputTokens),
   pull: null,
   record: null,
   close: Effect.void,
@@ -171,6 +179,12 @@ export const pullRounds = (options: {
     )
   }
 
+  /** What the round has spent. Of an answer that was cut nobody but the tokenizer says what its prompt was. */
+  const spentBy = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
+    bound.isCut()
+      ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
+      : Effect.succeed(usage)
+
   const heard = (parts: Parts): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
     const admitted = round.bound.admit(parts)
     const [only] = admitted
@@ -179,16 +193,16 @@ export const pullRounds = (options: {
       return Effect.succeed([only])
     }
     const said: Array<GenerationPart> = []
-    let end: FinishReason | null = null
+    let end: ModelFinish | null = null
     for (const part of admitted) {
       if (part.type === "text") {
         round.text += part.text
         said.push(part)
       } else if (part.type === "tool_call") round.calls.push(part.call)
       else {
+        // Before the call is closed, which would else be taken for abandoned.
         round.record?.finished(part.reason, part.usage)
-        spent = add(spent, part.usage)
-        end = part.reason
+        end = part
       }
     }
     if (options.attempt.request.tools.length === 0 && round.calls.length > 0) {
@@ -198,14 +212,18 @@ export const pullRounds = (options: {
       )
     }
     if (end === null) return Effect.succeed(said)
+    const { reason } = end
     // What the server still has to say about this round doesn't matter, and tools may take their time.
     return Effect.andThen(
       round.close,
-      Effect.map(conclude(end), (more): ReadonlyArray<GenerationPart> => [
-        { type: "spent", usage: spent },
-        ...said,
-        ...more
-      ])
+      Effect.flatMap(spentBy(round, end), (usage) => {
+        spent = add(spent, usage)
+        return Effect.map(conclude(reason), (more): ReadonlyArray<GenerationPart> => [
+          { type: "spent", usage: spent },
+          ...said,
+          ...more
+        ])
+      })
     )
   }
 

@@ -8,6 +8,7 @@ import projects from "../../migrations/0003_projects.ts"
 import retrieval from "../../migrations/0004_retrieval.ts"
 import embeddings from "../../migrations/0005_embeddings.ts"
 import allowances from "../../migrations/0006_allowances.ts"
+import usageSource from "../../migrations/0007_usage_source.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
@@ -21,7 +22,8 @@ const migrations = {
   "0003_projects": projects,
   "0004_retrieval": retrieval,
   "0005_embeddings": embeddings,
-  "0006_allowances": allowances
+  "0006_allowances": allowances,
+  "0007_usage_source": usageSource
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

@@ -10,17 +10,37 @@ const step = { daily: { days: 1 }, monthly: { months: 1 } } as const
 const endOf = (span: Span, first: string): DateTime.Utc =>
   DateTime.add(DateTime.makeUnsafe(first), step[span])
 
-/** Of two windows that are used up, the one that resets last is what the client must wait for. */
+/** When to come again where only running requests stand in the way. They may end at any moment. */
+const heldRetrySeconds = 5
+
+/** Of two windows that are spent, or of two that are held, the one that resets last. A spent one is waited for longer. */
+const windowInTheWay = (
+  used: Readonly<Record<Span, number>>,
+  held: Readonly<Record<Span, number>>,
+  limits: TokenLimits
+): Span => {
+  const isSpent = (span: Span) => used[span] >= (limits[span] ?? Number.POSITIVE_INFINITY)
+  const isHeld = (span: Span) => used[span] + held[span] >= (limits[span] ?? Number.POSITIVE_INFINITY)
+  if (isSpent("monthly")) return "monthly"
+  if (isSpent("daily")) return "daily"
+  return isHeld("monthly") ? "monthly" : "daily"
+}
+
+/** Why nothing was granted. */
 export const exceeded = (counted: Counted, limits: TokenLimits, now: DateTime.Utc): UsageLimitExceeded => {
-  const monthUsed = counted.monthUsed + counted.monthReserved
-  const window = limits.monthly !== null && monthUsed >= limits.monthly ? "monthly" : "daily"
-  const end = window === "daily" ? endOf("daily", counted.day) : endOf("monthly", counted.month)
-  const millis = DateTime.toEpochMillis(end) - DateTime.toEpochMillis(now)
+  const used = { daily: counted.dayUsed, monthly: counted.monthUsed }
+  const held = { daily: counted.dayReserved, monthly: counted.monthReserved }
+  const window = windowInTheWay(used, held, limits)
+  const limit = limits[window] ?? 0
+  const end = endOf(window, window === "daily" ? counted.day : counted.month)
+  const seconds = Math.ceil((DateTime.toEpochMillis(end) - DateTime.toEpochMillis(now)) / 1000)
+  const wait = used[window] >= limit ? seconds : Math.min(heldRetrySeconds, seconds)
   return new UsageLimitExceeded({
     window,
-    used: window === "daily" ? counted.dayUsed + counted.dayReserved : monthUsed,
-    limit: limits[window] ?? 0,
-    retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000))
+    used: used[window],
+    held: held[window],
+    limit,
+    retryAfterSeconds: Math.max(1, wait)
   })
 }
 

@@ -39,6 +39,18 @@ const Counted = Schema.Struct({
 })
 export type Counted = typeof Counted.Type
 
+/** One part of what a response holds. */
+export interface Held {
+  readonly responseId: ResponseId
+  readonly part: number
+  readonly userId: UserId
+  readonly day: string
+  readonly month: string
+  readonly tokens: number
+}
+
+const Lost = Schema.Array(Schema.Struct({ responseId: Schema.String, part: Schema.Int }))
+
 /** The first days of the windows that a time is in, UTC. */
 export const windowsOf = (now: DateTime.Utc) => {
   const day = DateTime.formatIsoDateUtc(now)
@@ -48,7 +60,8 @@ export const windowsOf = (now: DateTime.Utc) => {
 /**
  * The one row per user by which tokens are limited, and what of it is held. Every change is one statement that rests on that
  * row's lock alone: PostgreSQL looks at a row again when it had to wait for it, but not at others. Windows are those of the
- * times that are passed in and never go back; what a process holds lapses by the clock of the database.
+ * times that are passed in and never go back, nor more than a day before the clock of the database, so that a process whose
+ * clock is wrong can't close the windows of a year. What a process holds lapses by the clock of the database.
  */
 export const makeTokenCounters = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -56,19 +69,23 @@ export const makeTokenCounters = Effect.gen(function* () {
   const columns = sql`day::text, day_used::float8, day_reserved::float8,
     month::text, month_used::float8, month_reserved::float8, granted::float8`
 
-  const count = ({ ask, day, limits, month }: AskAt) =>
+  const today = (day: string) => sql`least(${day}::date, clock_timestamp()::date + 1)`
+
+  const count = ({ ask, day, limits }: AskAt) =>
     sql`
       WITH counted AS (
         UPDATE token_counters AS c
         SET (day, day_used, day_reserved, month, month_used, month_reserved, granted) = (
           SELECT w.day, w.day_used, w.day_reserved + g.granted,
             w.month, w.month_used, w.month_reserved + g.granted, g.granted
-          FROM (SELECT
-              greatest(c.day, ${day}::date) AS day, greatest(c.month, ${month}::date) AS month,
-              CASE WHEN c.day < ${day}::date THEN 0 ELSE c.day_used END AS day_used,
-              CASE WHEN c.day < ${day}::date THEN 0 ELSE c.day_reserved END AS day_reserved,
-              CASE WHEN c.month < ${month}::date THEN 0 ELSE c.month_used END AS month_used,
-              CASE WHEN c.month < ${month}::date THEN 0 ELSE c.month_reserved END AS month_reserved
+          FROM (SELECT day, date_trunc('month', day)::date AS month
+              FROM (SELECT ${today(day)} AS day) AS asked) AS now,
+            LATERAL (SELECT
+              greatest(c.day, now.day) AS day, greatest(c.month, now.month) AS month,
+              CASE WHEN c.day < now.day THEN 0 ELSE c.day_used END AS day_used,
+              CASE WHEN c.day < now.day THEN 0 ELSE c.day_reserved END AS day_reserved,
+              CASE WHEN c.month < now.month THEN 0 ELSE c.month_used END AS month_used,
+              CASE WHEN c.month < now.month THEN 0 ELSE c.month_reserved END AS month_reserved
             ) AS w,
             LATERAL (SELECT least(
               ${limits.daily}::bigint - w.day_used - w.day_reserved,
@@ -91,21 +108,30 @@ export const makeTokenCounters = Effect.gen(function* () {
       Effect.map(Arr.head)
     )
 
-  /** Begins with what the records say of the windows, for a user who had no limit so far. */
-  const create = (userId: UserId, { day, month }: ReturnType<typeof windowsOf>) => sql`
-    INSERT INTO token_counters (user_id, day, day_used, month, month_used)
-    SELECT ${userId}::uuid, ${day}::date,
-      coalesce(sum(input_tokens::bigint + output_tokens) FILTER (WHERE created_at >= ${day}::date), 0),
-      ${month}::date, coalesce(sum(input_tokens::bigint + output_tokens), 0)
-    FROM usage_records WHERE user_id = ${userId}::uuid AND created_at >= ${month}::date
-    ON CONFLICT (user_id) DO NOTHING`
+  /**
+   * Begins with what the records say of the windows, for a user who had no limit so far. A record that is being written
+   * meanwhile would neither be seen here nor find the new row; the lock waits for it, and lets later ones see the row.
+   */
+  const create = (userId: UserId, day: string) =>
+    Effect.andThen(
+      sql`LOCK TABLE token_counters IN SHARE ROW EXCLUSIVE MODE`,
+      sql`
+        INSERT INTO token_counters (user_id, day, day_used, month, month_used)
+        SELECT ${userId}::uuid, now.day, coalesce(spent.day, 0), now.month, coalesce(spent.month, 0)
+        FROM (SELECT day, date_trunc('month', day)::date AS month
+            FROM (SELECT ${today(day)} AS day) AS asked) AS now,
+          LATERAL (SELECT sum(input_tokens::bigint + output_tokens) AS month,
+              sum(input_tokens::bigint + output_tokens) FILTER (WHERE created_at >= now.day) AS day
+            FROM usage_records WHERE user_id = ${userId}::uuid AND created_at >= now.month) AS spent
+        WHERE NOT EXISTS (SELECT 1 FROM token_counters WHERE user_id = ${userId}::uuid)`
+    ).pipe(sql.withTransaction)
 
   /** Holds what is granted, which is 0 where nothing is left. */
   const reserve = Effect.fnUntraced(function* (ask: Ask, limits: TokenLimits, now: DateTime.Utc) {
-    const request: AskAt = { ask, limits, ...windowsOf(now) }
+    const request: AskAt = { ask, limits, day: windowsOf(now).day }
     const counted = yield* count(request)
     if (Option.isSome(counted)) return counted.value
-    yield* create(ask.userId, request)
+    yield* create(ask.userId, request.day)
     return Option.getOrThrow(yield* count(request))
   })
 
@@ -160,15 +186,59 @@ export const makeTokenCounters = Effect.gen(function* () {
       RETURNING t.user_id, t.day, t.month, 0::bigint AS used, t.tokens AS reserved
     ), ${apply}`
 
-  const renew = (ids: ReadonlyArray<ResponseId>) => sql`
-    UPDATE token_reservations SET expires_at = ${expiry} WHERE response_id = ANY (${ids}::uuid[])`
+  /**
+   * Holds for longer, and tells what isn't held any more. What somebody else is working on is left to them: to wait for it
+   * would be to wait in another order than they do.
+   */
+  const renew = Effect.fnUntraced(function* (held: ReadonlyArray<Held>) {
+    const ids = held.map((one) => one.responseId)
+    const found = yield* sql`
+      WITH mine AS (
+        SELECT response_id, part FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
+        FOR UPDATE SKIP LOCKED
+      ), renewed AS (
+        UPDATE token_reservations AS t SET expires_at = ${expiry} FROM mine
+        WHERE t.response_id = mine.response_id AND t.part = mine.part
+      )
+      SELECT held.response_id, held.part
+      FROM unnest(${ids}::uuid[], ${held.map((one) => one.part)}::int[]) AS held (response_id, part)
+      WHERE NOT EXISTS (
+        SELECT 1 FROM token_reservations AS t WHERE t.response_id = held.response_id AND t.part = held.part
+      )`
+    const lost = new Set(
+      (yield* Schema.decodeUnknownEffect(Lost)(found)).map(({ part, responseId }) => `${responseId} ${part}`)
+    )
+    return held.filter(({ part, responseId }) => lost.has(`${responseId} ${part}`))
+  })
 
-  return { reserve, read, apply, lapse, renew }
+  /**
+   * Holds again what lapsed though its response still runs, whatever is left: this process slept, or did not reach the
+   * database. What the response spends will count anyway, and nobody is to be granted it a second time.
+   */
+  const holdAgain = (lost: ReadonlyArray<Held>) => {
+    const column = <A>(of: (one: Held) => A) => lost.map(of)
+    return sql`
+      WITH again AS (
+        INSERT INTO token_reservations (response_id, part, user_id, day, month, tokens, expires_at)
+        SELECT lost.*, ${expiry}
+        FROM unnest(
+          ${column((one) => one.responseId)}::uuid[], ${column((one) => one.part)}::int[],
+          ${column((one) => one.userId)}::uuid[], ${column((one) => one.day)}::date[],
+          ${column((one) => one.month)}::date[], ${column((one) => one.tokens)}::bigint[]
+        ) AS lost (response_id, part, user_id, day, month, tokens)
+        WHERE NOT EXISTS (SELECT 1 FROM usage_records AS u WHERE u.response_id = lost.response_id)
+        ON CONFLICT DO NOTHING
+        RETURNING user_id, day, month, tokens
+      ), events AS (
+        SELECT user_id, day, month, 0::bigint AS used, -tokens AS reserved FROM again
+      ), ${apply}`
+  }
+
+  return { reserve, read, apply, lapse, renew, holdAgain }
 })
 
 interface AskAt {
   readonly ask: Ask
   readonly limits: TokenLimits
   readonly day: string
-  readonly month: string
 }

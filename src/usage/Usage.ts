@@ -10,8 +10,9 @@ import { inRealTime } from "../sql/inRealTime.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeLimitTable } from "./LimitTable.ts"
 import { allowanceState, exceeded, notCounted } from "./AllowanceWindows.ts"
+import { makeHoldings } from "./Holdings.ts"
 import { type Ask, beatSeconds, makeTokenCounters } from "./TokenCounters.ts"
-import { makeUsageReport, type ReportLine, type ReportRequest } from "./UsageReport.ts"
+import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
 /** What became of a response. */
 export type Outcome = "completed" | "failed" | "abandoned"
@@ -82,7 +83,7 @@ export class Usage extends Context.Service<
       changes: Readonly<Partial<Record<Span, LimitChange>>>
     ) => Effect.Effect<void, DatabaseUnavailable>
     /** What was spent, the most recent or the largest first. */
-    readonly report: (request: ReportRequest) => Effect.Effect<ReadonlyArray<ReportLine>, DatabaseUnavailable>
+    readonly report: (request: ReportRequest) => Effect.Effect<Report, DatabaseUnavailable>
     /**
      * Writes down what a response cost, counts it, and gives back what it held. A second record for the same response
      * changes nothing.
@@ -98,28 +99,16 @@ export class Usage extends Context.Service<
 
       const limitTable = yield* makeLimitTable
       const counters = yield* makeTokenCounters
-      /** Responses for which this process holds tokens. */
-      const holding = new Set<ResponseId>()
-
-      /** Responses whose reservation may or may not have been made: the answer to it was lost. */
-      const doubtful = new Set<ResponseId>()
-
-      const lapse = Effect.fnUntraced(function* (userId: UserId | null) {
-        const ids = [...doubtful]
-        yield* counters.lapse(userId, ids)
-        for (const id of ids) doubtful.delete(id)
-      })
-
-      const keepUp = Effect.suspend(() =>
-        Effect.andThen(
-          holding.size === 0 ? Effect.void : Effect.asVoid(counters.renew([...holding])),
-          lapse(null)
-        )
-      )
+      const holdings = makeHoldings(counters)
+      // Nothing may end this: without it, what requests hold would lapse while they run.
       yield* Effect.gen(function* () {
         while (true) {
-          yield* keepUp.pipe(orUnavailable, Effect.ignore)
           yield* Effect.sleep(`${beatSeconds} seconds`)
+          yield* holdings.keepUp.pipe(
+            orUnavailable,
+            Effect.catchTag("DatabaseUnavailable", () => Effect.void),
+            Effect.catchCause((cause) => Effect.logError("Token limits could not be kept up.", cause))
+          )
         }
       }).pipe(inRealTime, Effect.forkScoped)
 
@@ -129,18 +118,20 @@ export class Usage extends Context.Service<
           let counted = yield* counters.reserve(ask, limits, now)
           // Some of what is held may be that of a process which has died.
           if (counted.granted === 0 && counted.dayReserved + counted.monthReserved > 0) {
-            yield* lapse(ask.userId)
+            yield* holdings.lapse(ask.userId)
             counted = yield* counters.reserve(ask, limits, now)
           }
           if (counted.granted === 0) return yield* exceeded(counted, limits, now)
-          holding.add(ask.responseId)
-          return counted.granted
+          const { day, granted, month } = counted
+          const { part, responseId, userId } = ask
+          holdings.add({ responseId, part, userId, day, month, tokens: granted })
+          return granted
         },
         orUnavailable,
         (effect, { part, responseId }) =>
           // What a response holds already is given back when it is recorded, and this with it.
           Effect.tapErrorTag(effect, "DatabaseUnavailable", () =>
-            Effect.sync(() => part === 0 && doubtful.add(responseId))
+            Effect.sync(() => (part === 0 ? holdings.doubt(responseId) : undefined))
           )
       )
 
@@ -158,7 +149,9 @@ export class Usage extends Context.Service<
           WITH recorded AS (
             INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
               source, tool_calls, latency_millis, outcome, created_at)
-            SELECT * FROM unnest(
+            SELECT response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, tool_calls,
+              latency_millis, outcome, least(created_at, clock_timestamp() + interval '1 day')
+            FROM unnest(
               ${ids}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
               ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
               ${column((one) => one.model)}::text[],
@@ -167,7 +160,8 @@ export class Usage extends Context.Service<
               ${column((one) => one.usage.source)}::text[], ${column((one) => stored(one.toolCalls))}::int[],
               ${column((one) => stored(one.latencyMillis))}::int[], ${column((one) => one.outcome)}::text[],
               ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
-            )
+            ) AS spent (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source,
+              tool_calls, latency_millis, outcome, created_at)
             ON CONFLICT (response_id) DO NOTHING
             RETURNING response_id, user_id, created_at, input_tokens::bigint + output_tokens AS tokens
           ), released AS (
@@ -189,7 +183,7 @@ export class Usage extends Context.Service<
       const record = (spending: Spending) =>
         Effect.flatMap(DateTime.now, (at) => {
           // Where this fails for good, what is held lapses by itself.
-          holding.delete(spending.responseId)
+          holdings.forget(spending.responseId)
           return add({ ...spending, at })
         })
 

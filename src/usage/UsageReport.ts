@@ -1,12 +1,10 @@
-import { DateTime, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import type { UsageBy } from "../domain/Allowance.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
-/** Days that a report covers, today included. */
-export const reportDays = 30
-/** Lines of a report; the rest is left out. */
+/** Lines of a report; the rest is left out, but for its share in the sums. */
 const linesMax = 1_000
 
 /** Whose usage to report, and split by what. All ids null: everybody's. */
@@ -15,22 +13,74 @@ export interface ReportRequest {
   readonly organizationId: OrganizationId | null
   readonly keyId: ApiKeyId | null
   readonly by: UsageBy
+  /** The first day and the last one, UTC, such as 2026-02-28. */
+  readonly since: string
+  readonly until: string
 }
 
-const Line = Schema.Struct({
-  /** The day, the name of the model, or the id of the key. */
-  label: Schema.String,
+const sums = {
   requests: Schema.Int,
   completed: Schema.Int,
+  /** Requests whose tokens the tokenizer counted, because no provider said. */
+  tokenizerCounted: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
   toolCalls: Schema.Int,
   /** Of the requests whose time is known; null where there is none. */
   latencyMillis: Schema.NullOr(Schema.Finite)
+}
+const Row = Schema.Struct({
+  isTotal: Schema.Boolean,
+  label: Schema.NullOr(Schema.String),
+  ...sums,
+  keyName: Schema.NullOr(Schema.String),
+  keyHint: Schema.NullOr(Schema.String),
+  keyOwner: Schema.NullOr(Schema.String)
 })
-export type ReportLine = typeof Line.Type
 
-/** Sums over what was recorded in the last `reportDays`. */
+type Sums = Omit<typeof Row.Type, "isTotal" | "label" | "keyName" | "keyHint" | "keyOwner">
+
+export interface ReportLine extends Sums {
+  /** The day, the name of the model, or the id of the key. */
+  readonly label: string
+  /** What the owner calls the key, its last characters, and the owner's e-mail address; null unless split by key. */
+  readonly key: { readonly name: string; readonly hint: string; readonly owner: string } | null
+}
+
+export interface Report {
+  readonly lines: ReadonlyArray<ReportLine>
+  /** Of everything, the lines that were left out included. */
+  readonly total: Sums
+}
+
+const nothing: Sums = {
+  requests: 0,
+  completed: 0,
+  tokenizerCounted: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  toolCalls: 0,
+  latencyMillis: null
+}
+
+const keyOf = ({ keyHint, keyName, keyOwner }: typeof Row.Type): ReportLine["key"] =>
+  keyName === null || keyHint === null || keyOwner === null
+    ? null
+    : { name: keyName, hint: keyHint, owner: keyOwner }
+
+const lineOf = (row: typeof Row.Type): ReportLine => ({
+  label: row.label ?? "",
+  requests: row.requests,
+  completed: row.completed,
+  tokenizerCounted: row.tokenizerCounted,
+  inputTokens: row.inputTokens,
+  outputTokens: row.outputTokens,
+  toolCalls: row.toolCalls,
+  latencyMillis: row.latencyMillis,
+  key: keyOf(row)
+})
+
+/** Sums over what was recorded in some days. */
 export const makeUsageReport = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const labels = {
@@ -38,34 +88,49 @@ export const makeUsageReport = Effect.gen(function* () {
     model: sql`model`,
     key: sql`key_id::text`
   }
+  const order = {
+    day: sql`label DESC`,
+    model: sql`input_tokens + output_tokens DESC, label`,
+    key: sql`input_tokens + output_tokens DESC, label`
+  }
 
+  // The sums of all come first, and so are never left out.
   const select = SqlSchema.findAll({
     Request: Schema.Struct({
       userId: Schema.NullOr(Schema.String),
       organizationId: Schema.NullOr(Schema.String),
       keyId: Schema.NullOr(Schema.String),
       by: Schema.Literals(["day", "model", "key"]),
-      since: Schema.String
+      since: Schema.String,
+      until: Schema.String
     }),
-    Result: Line,
-    execute: ({ by, keyId, organizationId, since, userId }) => sql`
-      SELECT ${labels[by]} AS label, count(*)::float8 AS requests,
-        count(*) FILTER (WHERE outcome = 'completed')::float8 AS completed,
-        sum(input_tokens)::float8 AS input_tokens, sum(output_tokens)::float8 AS output_tokens,
-        sum(tool_calls)::float8 AS tool_calls, round(avg(latency_millis))::float8 AS latency_millis
-      FROM usage_records
-      WHERE created_at >= ${since}::timestamptz
-        AND (${userId}::uuid IS NULL OR user_id = ${userId}::uuid)
-        AND (${organizationId}::uuid IS NULL OR organization_id = ${organizationId}::uuid)
-        AND (${keyId}::uuid IS NULL OR key_id = ${keyId}::uuid)
-      GROUP BY 1
-      ORDER BY ${by === "day" ? sql`1 DESC` : sql`sum(input_tokens::bigint + output_tokens) DESC, 1`}
-      LIMIT ${linesMax}`
+    Result: Row,
+    execute: ({ by, keyId, organizationId, since, until, userId }) => sql`
+      WITH labelled AS (
+        SELECT ${labels[by]} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis
+        FROM usage_records
+        WHERE created_at >= ${since}::date AND created_at < ${until}::date + 1
+          AND (${userId}::uuid IS NULL OR user_id = ${userId}::uuid)
+          AND (${organizationId}::uuid IS NULL OR organization_id = ${organizationId}::uuid)
+          AND (${keyId}::uuid IS NULL OR key_id = ${keyId}::uuid)
+      ), summed AS (
+        SELECT grouping(label) = 1 AS is_total, label, count(*)::float8 AS requests,
+          count(*) FILTER (WHERE outcome = 'completed')::float8 AS completed,
+          count(*) FILTER (WHERE source = 'tokenizer')::float8 AS tokenizer_counted,
+          coalesce(sum(input_tokens), 0)::float8 AS input_tokens,
+          coalesce(sum(output_tokens), 0)::float8 AS output_tokens,
+          coalesce(sum(tool_calls), 0)::float8 AS tool_calls, round(avg(latency_millis))::float8 AS latency_millis
+        FROM labelled GROUP BY GROUPING SETS ((label), ())
+      )
+      SELECT summed.*, api_keys.name AS key_name, api_keys.hint AS key_hint, users.email AS key_owner
+      FROM summed
+      LEFT JOIN api_keys ON ${by === "key"} AND api_keys.id::text = summed.label
+      LEFT JOIN users ON users.id = api_keys.user_id
+      ORDER BY is_total DESC, ${order[by]} LIMIT ${linesMax + 1}`
   })
 
   return Effect.fn("Usage.report")(function* (request: ReportRequest) {
-    const today = DateTime.startOf(yield* DateTime.now, "day")
-    const since = DateTime.subtract(today, { days: reportDays - 1 })
-    return yield* select({ ...request, since: DateTime.formatIso(since) })
+    const [total = nothing, ...lines] = yield* select(request)
+    return { lines: lines.map(lineOf), total } satisfies Report
   }, orUnavailable)
 })

@@ -7,6 +7,7 @@ import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { failure, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { until } from "../support/until.ts"
 import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
 import { randomUUID } from "node:crypto"
 
@@ -81,12 +82,41 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
         assert.strictEqual(reply.headers.get("x-should-retry"), "false")
         assert.strictEqual(reply.headers.get("x-token-limit-window"), window)
         assert.strictEqual(reply.headers.get("x-token-limit-used"), String(cost))
+        assert.strictEqual(reply.headers.get("x-token-limit-held"), "0")
+        assert.include(error.message, `${cost} of ${cost} tokens`)
         assert.strictEqual(reply.headers.get("x-token-limit"), String(cost))
         const now = yield* DateTime.now
         const end = DateTime.endOf(now, window === "daily" ? "day" : "month")
         const seconds = (DateTime.toEpochMillis(end) - DateTime.toEpochMillis(now)) / 1000
         assert.closeTo(Number(reply.headers.get("retry-after")), seconds, 5)
       }
+    })
+  )
+
+  it.effect("429 while a running request holds the rest: what is held, and a short wait", () =>
+    Effect.gen(function* () {
+      yield* limited({ daily: 40 })
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      const asked = (yield* model.asked).length
+      yield* model.next(hanging())
+      const running = yield* Effect.forkChild(
+        call(`${url}/v1/responses`, { key: alice.key, body: { input } })
+      )
+      yield* until(Effect.map(model.asked, (all) => all.length > asked))
+      const reply = yield* post()
+      const error = errorOf(reply, 429)
+      assert.strictEqual(error.code, "daily_token_limit_exceeded")
+      assert.match(error.message, /still running: 0 of 40 tokens are used, and 40 are held/)
+      assert.strictEqual(reply.headers.get("x-should-retry"), "false")
+      assert.strictEqual(reply.headers.get("x-token-limit-used"), "0")
+      assert.strictEqual(reply.headers.get("x-token-limit-held"), "40")
+      assert.isAtMost(Number(reply.headers.get("retry-after")), 5)
+      assert.isAtLeast(Number(reply.headers.get("retry-after")), 1)
+      yield* Fiber.interrupt(running)
+      yield* settled(1)
+      yield* model.next(says("Hello"))
+      responseOf(yield* post())
     })
   )
 

@@ -96,6 +96,14 @@ describe("the published description", () => {
           const headers = keysAt(openApiDocument, ...responses, status, "headers")
           assert.include([...headers], "x-request-id", `${method} ${path} ${status}`)
           assert.strictEqual(headers.includes("retry-after"), status === "429" || status === "503")
+          for (const name of [
+            "x-should-retry",
+            "x-token-limit",
+            "x-token-limit-used",
+            "x-token-limit-held"
+          ]) {
+            assert.strictEqual(headers.includes(name), status === "429")
+          }
         }
       }
     }

@@ -152,7 +152,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
           status: stream ? 200 : 499,
           outcome: "abandoned",
           model: "scripted-1",
-          usageSource: "estimate"
+          usageSource: "tokenizer"
         })
         assert.isAbove(Number(annotations["inputTokens"]), 0)
       })

@@ -128,7 +128,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
       yield* until(Effect.map(model.ended, (n) => n > ended))
       yield* until(Effect.map(usageRows, (all) => all.length > rows))
       const spent = (yield* usageRows).at(-1)!
-      assert.deepInclude(spent, { model: "scripted-1", source: "estimate", outcome: "abandoned" })
+      assert.deepInclude(spent, { model: "scripted-1", source: "tokenizer", outcome: "abandoned" })
       assert.isAbove(Number(Reflect.get(spent, "outputTokens")), 0)
       assert.strictEqual(yield* turnCount, turns)
       // The conversation is free again: the next request of the same user isn't kept waiting.

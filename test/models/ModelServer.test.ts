@@ -120,11 +120,11 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
       const behaviour: MockBehaviour = { usage: null, deltas: ["One two", " three four."] }
       const last = (yield* ask(behaviour)).at(-1)
       assert.deepStrictEqual(last?.type === "finish" ? last.usage : null, {
-        inputTokens: yield* countPromptTokens([{ text: mockDirective(behaviour) }]),
+        inputTokens: yield* countPromptTokens(request(mockDirective(behaviour))),
         cachedInputTokens: 0,
         outputTokens: yield* countTokens("One two three four."),
         reasoningTokens: 0,
-        source: "estimate"
+        source: "tokenizer"
       })
     })
   )
@@ -150,7 +150,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
       yield* Deferred.await(said)
       yield* TestClock.adjust("6 seconds")
       const last = (yield* Fiber.join(fiber)).at(-1)
-      assert.strictEqual(last?.type === "finish" && last.usage.source, "estimate")
+      assert.strictEqual(last?.type === "finish" && last.usage.source, "tokenizer")
       assert.strictEqual(yield* (yield* server.request(0)).ended, "aborted")
     })
   )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { countTokens } from "../../src/models/Tokenizer.ts"
 
 describe("countTokens", () => {
@@ -7,6 +7,28 @@ describe("countTokens", () => {
     Effect.gen(function* () {
       assert.strictEqual(yield* countTokens(""), 0)
       assert.strictEqual(yield* countTokens("Hello, world."), 4)
+    })
+  )
+
+  it.live("counts a long text in pieces, between which others get on", () =>
+    Effect.gen(function* () {
+      const words = "The quick brown fox jumps over the lazy dog. "
+      const pages = words.repeat(1_000)
+      yield* countTokens(words)
+      let turns = 0
+      const other = yield* Effect.forkChild(
+        Effect.forever(
+          Effect.andThen(
+            Effect.yieldNow,
+            Effect.sync(() => turns++)
+          ),
+          { disableYield: true }
+        )
+      )
+      const tokens = yield* countTokens(pages)
+      yield* Fiber.interrupt(other)
+      assert.strictEqual(tokens, 1_000 * (yield* countTokens(words.trimEnd())) + 1)
+      assert.isAtLeast(turns, 5)
     })
   )
 

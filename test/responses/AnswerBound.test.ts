@@ -28,7 +28,7 @@ const finishOf = (parts: ReadonlyArray<GenerationPart | ModelPart>) =>
 
 /** What comes out when the parts come in one after the other, until the answer is cut. */
 const admitted = (tokensMax: number, parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelPart> => {
-  const bound = makeAnswerBound(tokensMax, 5)
+  const bound = makeAnswerBound(tokensMax)
   return parts.flatMap((part) => (bound.isCut() ? [] : bound.admit([part])))
 }
 
@@ -62,7 +62,7 @@ describe("AnswerBound", () => {
   )
 
   it("ends an answer that never ends, and keeps little of it", () => {
-    const bound = makeAnswerBound(10, 5)
+    const bound = makeAnswerBound(10)
     let rounds = 0
     const parts: Array<ModelPart> = []
     while (!bound.isCut()) {
@@ -74,7 +74,7 @@ describe("AnswerBound", () => {
     assert.deepStrictEqual(finishOf(parts), {
       type: "finish",
       reason: "length",
-      usage: { ...counted(10), inputTokens: 5, source: "estimate" }
+      usage: { ...counted(10), inputTokens: 0, source: "tokenizer" }
     })
     assert.deepStrictEqual(bound.admit([text("more"), finish(1)]), [])
   })

@@ -15,6 +15,8 @@ export interface MockModelServer {
   readonly requests: ReadonlyArray<MockRequest>
   /** How the next requests that carry no directive are answered, in order; then the usual answer comes again. */
   readonly script: (...behaviours: ReadonlyArray<MockBehaviour>) => Effect.Effect<void>
+  /** How requests are answered from now on for which there is neither a directive nor a script. */
+  readonly usually: (behaviour: () => MockBehaviour) => Effect.Effect<void>
   /** What `GET /models` answers from now on. */
   readonly listModels: (answer: MockModelList) => Effect.Effect<void>
   /** How often `GET /models` was asked. */
@@ -96,6 +98,7 @@ export const makeMockModelServer: Effect.Effect<MockModelServer, never, Scope.Sc
     const state: State = {
       requests: [],
       scripted: [],
+      usual: () => ({}),
       models: { data: [{ id: "mock-model", object: "model" }] },
       listings: 0,
       connections: 0,
@@ -120,6 +123,7 @@ export const makeMockModelServer: Effect.Effect<MockModelServer, never, Scope.Sc
       url: `http://127.0.0.1:${port}/v1`,
       requests: state.requests,
       script: (...behaviours) => Effect.sync(() => void state.scripted.push(...behaviours)),
+      usually: (behaviour) => Effect.sync(() => void (state.usual = behaviour)),
       listModels: (answer) => Effect.sync(() => void (state.models = answer)),
       listings: () => state.listings,
       connections: () => state.connections,
@@ -131,6 +135,7 @@ export const makeMockModelServer: Effect.Effect<MockModelServer, never, Scope.Sc
 interface State {
   readonly requests: Array<MockRequest>
   readonly scripted: Array<MockBehaviour>
+  usual: () => MockBehaviour
   models: MockModelList
   listings: number
   connections: number
@@ -180,7 +185,9 @@ const answerModels = (state: State, response: ServerResponse): void => {
 
 const behaviourFor = (state: State, texts: ReadonlyArray<string>): MockBehaviour => {
   const directive = [...texts.join("\n").matchAll(directivePattern)].at(-1)?.[1]
-  return directive === undefined ? (state.scripted.shift() ?? {}) : (JSON.parse(directive) as MockBehaviour)
+  return directive === undefined
+    ? (state.scripted.shift() ?? state.usual())
+    : (JSON.parse(directive) as MockBehaviour)
 }
 
 /** One step of an answer: bytes to write, or what becomes of the connection. */

@@ -1,193 +1,31 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { AppConfig } from "../../src/AppConfig.ts"
-import { ResponseId } from "../../src/domain/Ids.ts"
-import { type Ask, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
-import { type Spending, Usage } from "../../src/usage/Usage.ts"
+import { makeHoldings } from "../../src/usage/Holdings.ts"
+import { makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { Usage } from "../../src/usage/Usage.ts"
+import { inRealTime } from "../../src/sql/inRealTime.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
 import { plansFile } from "../auth/terms.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
+import { asking, at, type Caller, expire, limited, newResponse, spending, usageLayer } from "./asking.ts"
 import { makeCaller } from "./callers.ts"
-import { randomUUID } from "node:crypto"
 
-type Caller = Spending["caller"]
-
-const config = Layer.succeed(AppConfig, testConfig())
-const usageLayer = Layer.fresh(Usage.layer).pipe(Layer.provide([config, termsLayer()]))
-
-/** Usage as one more process on the same database has it. */
+/** Usage as one more process on the same database has it. Without `fresh` it would be the same Usage again. */
 const anotherProcess = Layer.build(
-  usageLayer.pipe(Layer.provide(TestDatabase.client({ connectionsMax: 3 })))
+  Layer.fresh(usageLayer.pipe(Layer.provide(TestDatabase.client({ connectionsMax: 3 }))))
 ).pipe(Effect.map((context) => Context.get(context, Usage)))
-
-const asking = (caller: Caller, most: number, more: Partial<Ask> = {}): Ask => ({
-  responseId: ResponseId.make(randomUUID()),
-  part: 0,
-  userId: caller.userId,
-  most,
-  usual: most,
-  least: 1,
-  ...more
-})
-
-const spending = (caller: Caller, responseId: ResponseId, tokens: number): Spending => ({
-  responseId,
-  caller,
-  model: "a-model",
-  usage: {
-    inputTokens: tokens,
-    outputTokens: 0,
-    cachedInputTokens: 0,
-    reasoningTokens: 0,
-    source: "provider"
-  },
-  toolCalls: 0,
-  latencyMillis: 1,
-  outcome: "completed"
-})
-
-const limited = Effect.fnUntraced(function* (limits: { readonly daily?: number; readonly monthly?: number }) {
-  const usage = yield* Usage
-  const caller = yield* makeCaller
-  yield* usage.setLimits(caller.userId, limits)
-  return { usage, caller }
-})
 
 const reservationsOf = Effect.fnUntraced(function* (caller: Caller) {
   const sql = yield* SqlClient.SqlClient
   return (yield* sql`SELECT 1 FROM token_reservations WHERE user_id = ${caller.userId}::uuid`).length
 })
 
-/** As if the process that made them had died a while ago. */
-const expire = Effect.fnUntraced(function* (responseId: ResponseId) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE token_reservations SET expires_at = clock_timestamp() - interval '1 second'
-    WHERE response_id = ${responseId}::uuid`
-})
-
-const at = (time: string) => TestClock.setTime(Date.parse(time))
-
-const amount = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
-const index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
-const Reserve = Schema.Struct({
-  do: Schema.Literal("reserve"),
-  most: amount(60),
-  usual: amount(60),
-  least: amount(8)
-})
-const Settle = Schema.Struct({ do: Schema.Literal("settle"), index, percent: amount(100) })
-const Step = Schema.Union([
-  Reserve,
-  Settle,
-  Schema.Struct({ do: Schema.Literal("crash"), index }),
-  /** A request that began when there was no limit. */
-  Schema.Struct({ do: Schema.Literal("spend"), tokens: amount(9) }),
-  Schema.Struct({
-    do: Schema.Literal("clock"),
-    hours: Schema.Int.check(Schema.isBetween({ minimum: -60, maximum: 96 }))
-  })
-])
-/** Several for each moment, so that reservations of different days are open side by side. */
-const Steps = Schema.Array(Schema.Tuple([Reserve, Step, Reserve, Step, Step])).check(
-  Schema.isMinLength(4),
-  Schema.isMaxLength(10)
-)
-const daily = 100
-const monthly = 250
-const leastMax = 8
-
-/** One window as it should be, told in the plainest way. */
-class Reference {
-  first = ""
-  used = 0
-  reserved = 0
-  roll(first: string) {
-    if (first <= this.first) return
-    this.first = first
-    this.used = 0
-    this.reserved = 0
-  }
-  settle(first: string, used: number, reserved: number) {
-    this.roll(first)
-    if (first !== this.first) return
-    this.used += used
-    this.reserved -= reserved
-  }
-}
-
 layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowances", (it) => {
-  it.effect.prop(
-    "any order of reserving, settling, crashing and changing the time does what the plain reference does",
-    [Steps],
-    ([steps]) =>
-      Effect.gen(function* () {
-        const { caller, usage } = yield* limited({ daily, monthly })
-        const counters = yield* makeTokenCounters
-        const day = new Reference()
-        const month = new Reference()
-        let now = Date.parse("2024-02-29T00:00:00Z")
-        let unasked = 0
-        let open: Array<{ id: ResponseId; tokens: number; day: string; month: string }> = []
-        for (const step of steps.flat()) {
-          yield* TestClock.setTime(now)
-          const today = new Date(now).toISOString().slice(0, 10)
-          const one = "index" in step ? open[step.index % open.length] : undefined
-          if (step.do === "clock") now += step.hours * 3_600_000
-          else if (step.do === "reserve") {
-            day.roll(today)
-            month.roll(`${today.slice(0, 7)}-01`)
-            const left = Math.min(daily - day.used - day.reserved, monthly - month.used - month.reserved)
-            const usual = Math.max(Math.floor(left / 4), step.usual)
-            const expected = left <= 0 ? 0 : Math.min(step.most, Math.max(step.least, Math.min(left, usual)))
-            const ask = asking(caller, step.most, { usual: step.usual, least: step.least })
-            const granted = yield* usage
-              .reserve(ask)
-              .pipe(Effect.catchTag("UsageLimitExceeded", () => Effect.succeed(0)))
-            assert.strictEqual(granted, expected)
-            day.reserved += granted
-            month.reserved += granted
-            if (granted > 0) {
-              open.push({ id: ask.responseId, tokens: granted, day: day.first, month: month.first })
-            }
-          } else if (step.do === "spend") {
-            yield* usage.record(spending(caller, ResponseId.make(randomUUID()), step.tokens))
-            unasked += step.tokens
-            day.settle(today, step.tokens, 0)
-            month.settle(`${today.slice(0, 7)}-01`, step.tokens, 0)
-          } else if (one !== undefined) {
-            const used = step.do === "settle" ? Math.floor((one.tokens * step.percent) / 100) : 0
-            if (step.do === "settle") yield* usage.record(spending(caller, one.id, used))
-            else {
-              yield* expire(one.id)
-              yield* counters.lapse(caller.userId, [])
-            }
-            day.settle(one.day, used, one.tokens)
-            month.settle(one.month, used, one.tokens)
-            open = open.filter((other) => other !== one)
-          }
-          const counted = yield* counters.read(caller.userId)
-          if (Option.isNone(counted)) continue
-          const { dayReserved, dayUsed, monthReserved, monthUsed } = counted.value
-          assert.deepStrictEqual(
-            { first: counted.value.day, used: dayUsed, reserved: dayReserved },
-            { ...day }
-          )
-          assert.deepStrictEqual(
-            { first: counted.value.month, used: monthUsed, reserved: monthReserved },
-            { ...month }
-          )
-          if (step.do === "reserve") {
-            assert.isBelow(dayUsed + dayReserved, daily + leastMax + unasked)
-            assert.isBelow(monthUsed + monthReserved, monthly + leastMax + unasked)
-          }
-        }
-      }),
-    { arbitrary: { runs: 40 } }
-  )
-
   it.effect("two processes together grant no more than is left, and all of it comes back", () =>
     Effect.gen(function* () {
       const { caller, usage } = yield* limited({ daily: 100 })
@@ -247,6 +85,127 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       // It was alive after all: what it spent counts, and what it held is not given back twice.
       yield* usage.record(spending(caller, lost.responseId, 5))
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 5, reserved: 10 })
+    })
+  )
+
+  it.effect("what lapsed though its process was only slow is held again, and given back once", () =>
+    Effect.gen(function* () {
+      const { caller, usage } = yield* limited({ daily: 50 })
+      const counters = yield* makeTokenCounters
+      const { keepUp, add, forget } = makeHoldings(counters)
+      const ask = asking(caller, 30)
+      assert.strictEqual(yield* usage.reserve(ask), 30)
+      const { day, month } = Option.getOrThrow(yield* counters.read(caller.userId))
+      const { part, responseId, userId } = ask
+      add({ responseId, part, userId, day, month, tokens: 30 })
+      yield* expire(responseId)
+      // Renewed in time, for nobody took it.
+      yield* keepUp
+      assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 30)
+      yield* expire(responseId)
+      yield* counters.lapse(caller.userId, [])
+      assert.strictEqual(yield* usage.reserve(asking(caller, 45)), 45)
+      yield* keepUp
+      // More than the limit: one was granted it while the other slept, and nobody else is.
+      assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 75)
+      assert.deepInclude(yield* Effect.flip(usage.reserve(asking(caller, 1))), { used: 0, held: 75 })
+      forget(responseId)
+      yield* usage.record(spending(caller, responseId, 20))
+      yield* keepUp
+      // It ended at the moment when it was found to have lapsed.
+      yield* counters.holdAgain([{ responseId, part, userId, day, month, tokens: 30 }])
+      assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 20, reserved: 45 })
+    })
+  )
+
+  it.effect("tells what is spent from what is held, and to come again soon where it is only held", () =>
+    Effect.gen(function* () {
+      const { caller, usage } = yield* limited({ daily: 100, monthly: 150 })
+      yield* at("2024-05-30T23:59:00Z")
+      const spent = asking(caller, 60)
+      yield* usage.reserve(spent)
+      yield* usage.record(spending(caller, spent.responseId, 60))
+      const running = asking(caller, 40)
+      yield* usage.reserve(running)
+      const refusal = Effect.flip(usage.reserve(asking(caller, 1)))
+      assert.deepInclude(yield* refusal, {
+        window: "daily",
+        used: 60,
+        held: 40,
+        limit: 100,
+        retryAfterSeconds: 5
+      })
+      yield* at("2024-05-30T23:59:58Z")
+      assert.deepInclude(yield* refusal, { window: "daily", retryAfterSeconds: 2 })
+      // On the next day the month is in the way, of which as much is held as before.
+      yield* at("2024-05-31T00:00:00Z")
+      yield* usage.reserve(asking(caller, 50))
+      assert.deepInclude(yield* refusal, {
+        window: "monthly",
+        used: 60,
+        held: 90,
+        limit: 150,
+        retryAfterSeconds: 5
+      })
+      // Of a window that is spent and another one that is held, the spent one is what has to be waited for.
+      yield* usage.setLimits(caller.userId, { daily: 0 })
+      assert.deepInclude(yield* refusal, {
+        window: "daily",
+        used: 0,
+        held: 50,
+        limit: 0,
+        retryAfterSeconds: 86_400
+      })
+    })
+  )
+
+  it.effect("a clock that is years ahead closes no window for longer than a day", () =>
+    Effect.gen(function* () {
+      const { caller, usage } = yield* limited({ daily: 10 })
+      const sql = yield* SqlClient.SqlClient
+      yield* at("2999-12-31T12:00:00Z")
+      const ask = asking(caller, 10)
+      yield* usage.reserve(ask)
+      yield* usage.record(spending(caller, ask.responseId, 10))
+      yield* usage.record(spending(caller, newResponse(), 10))
+      const [row] = yield* sql`
+        SELECT (day <= clock_timestamp()::date + 1) AS day, (month <= clock_timestamp()::date + 1) AS month,
+          (SELECT bool_and(created_at <= clock_timestamp() + interval '1 day') FROM usage_records
+            WHERE user_id = ${caller.userId}::uuid) AS records
+        FROM token_counters WHERE user_id = ${caller.userId}::uuid`
+      assert.deepStrictEqual({ ...row }, { day: true, month: true, records: true })
+      yield* at("2024-01-01T00:00:00Z")
+    })
+  )
+
+  it.effect("a first limit counts a record that is being written at that moment", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const other = yield* anotherProcess
+      const { caller, usage } = yield* limited({ daily: 100 })
+      const watcher = Context.get(
+        yield* Layer.build(Layer.fresh(TestDatabase.client({ connectionsMax: 1 }))),
+        SqlClient.SqlClient
+      )
+      const waiting = (queries: number) =>
+        until(
+          Effect.map(
+            watcher`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+            (rows) => rows.length >= queries
+          )
+        )
+      // The record is held up after its statement has seen that there is no counter, and before it is visible.
+      const [written, reserved] = yield* Effect.gen(function* () {
+        yield* sql`SELECT 1 FROM users WHERE id = ${caller.userId}::uuid FOR UPDATE`
+        const written = yield* Effect.forkDetach(other.record(spending(caller, newResponse(), 70)))
+        yield* waiting(1)
+        const reserved = yield* Effect.forkDetach(other.reserve(asking(caller, 50)))
+        yield* waiting(2)
+        return [written, reserved] as const
+      }).pipe(sql.withTransaction, inRealTime)
+      yield* Fiber.join(written)
+      assert.strictEqual(yield* Fiber.join(reserved), 30)
+      assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 70, reserved: 30 })
     })
   )
 
@@ -323,18 +282,46 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
     })
   )
 
+  it.effect("responses of two days count each for its own, also when they end in one moment", () =>
+    Effect.gen(function* () {
+      const { caller, usage } = yield* limited({ daily: 100 })
+      yield* at("2024-06-03T23:59:59Z")
+      const first = asking(caller, 20)
+      const long = asking(caller, 20)
+      yield* usage.reserve(first)
+      yield* usage.reserve(long)
+      yield* at("2024-06-04T00:00:01Z")
+      const second = asking(caller, 30)
+      yield* usage.reserve(second)
+      yield* usage.reserve({ ...long, part: 1, most: 5 })
+      assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 35)
+      // The first is written at once, and the others together.
+      const other = spending(yield* makeCaller, newResponse(), 1)
+      yield* Effect.forEach(
+        [other, spending(caller, first.responseId, 9), spending(caller, second.responseId, 25)],
+        usage.record,
+        { concurrency: "unbounded" }
+      )
+      assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 25, reserved: 5 })
+      yield* usage.record(spending(caller, long.responseId, 24))
+      const { daily, monthly } = yield* usage.allowanceOf(caller.userId)
+      assert.deepInclude(daily, { used: 25, reserved: 0 })
+      assert.deepInclude(monthly, { used: 58, reserved: 0 })
+    })
+  )
+
   it.effect("a limit that is new counts what was spent before it", () =>
     Effect.gen(function* () {
       const usage = yield* Usage
       const caller = yield* makeCaller
       yield* at("2024-07-02T10:00:00Z")
       assert.strictEqual(yield* usage.reserve(asking(caller, 1)), Number.POSITIVE_INFINITY)
-      yield* usage.record(spending(caller, ResponseId.make(randomUUID()), 30))
+      yield* usage.record(spending(caller, newResponse(), 30))
       yield* usage.setLimits(caller.userId, { daily: 30 })
       assert.deepInclude(yield* Effect.flip(usage.reserve(asking(caller, 1))), { used: 30 })
       // Without a limit usage goes on being counted, for the day on which there is one again.
       yield* usage.setLimits(caller.userId, { daily: null })
-      yield* usage.record(spending(caller, ResponseId.make(randomUUID()), 5))
+      yield* usage.record(spending(caller, newResponse(), 5))
       yield* usage.setLimits(caller.userId, { daily: 40 })
       assert.strictEqual(yield* usage.reserve(asking(caller, 20)), 5)
       yield* usage.setLimits(caller.userId, { daily: "default" })

@@ -1,6 +1,7 @@
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
-import type { LimitsBody } from "../UsageBody.ts"
+import type { LimitsBody, UsageBody } from "../UsageBody.ts"
+import type { UsageBy } from "../../domain/Allowance.ts"
 import { askServer } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"
 import { json, user } from "./CliParameters.ts"
@@ -55,6 +56,44 @@ export const limitsCommand = Command.make("limits").pipe(
   Command.withSubcommands([setLimits, showLimits])
 )
 
+type Usage = typeof UsageBody.Type
+
+const sumCells = (sums: Usage["total"]): ReadonlyArray<string> => [
+  String(sums.requests),
+  String(sums.completed),
+  String(sums.tokenizer_counted),
+  String(sums.input_tokens),
+  String(sums.output_tokens),
+  String(sums.tool_calls),
+  sums.latency_millis === null ? "-" : (sums.latency_millis / 1000).toFixed(1)
+]
+
+const sumHeadings = [
+  "REQUESTS",
+  "COMPLETED",
+  "BY TOKENIZER",
+  "TOKENS IN",
+  "TOKENS OUT",
+  "TOOL CALLS",
+  "SECONDS"
+]
+
+const usageText = (by: UsageBy, { data, since, total, until }: Usage): string => {
+  const about = by === "key" ? ["NAME", "HINT", "OWNER"] : []
+  const aboutLine = ({ key }: Usage["data"][number]) =>
+    by === "key" ? [key?.name ?? "-", key?.hint ?? "-", key?.owner ?? "-"] : []
+  return (
+    `Spent from ${since} to ${until} (UTC):\n` +
+    table(
+      [by.toUpperCase(), ...about, ...sumHeadings],
+      [
+        ...data.map((line) => [line.label, ...aboutLine(line), ...sumCells(line)]),
+        ["TOTAL", ...about.map(() => ""), ...sumCells(total)]
+      ]
+    )
+  )
+}
+
 const showUsage = Command.make(
   "show",
   {
@@ -62,9 +101,11 @@ const showUsage = Command.make(
     organization: Parameter.ofOrganization,
     key: Parameter.ofKey,
     by: Parameter.by,
+    since: Parameter.since,
+    until: Parameter.until,
     json
   },
-  Effect.fnUntraced(function* ({ by, json, key, organization, user }) {
+  Effect.fnUntraced(function* ({ by, json, key, organization, since, until, user }) {
     if ([user, organization, key].filter(Option.isSome).length > 1) {
       return yield* new CliFailure({ message: "Name a user, an organization or a key, not several of them." })
     }
@@ -72,25 +113,14 @@ const showUsage = Command.make(
       by,
       ...(Option.isSome(user) ? { email: user.value } : {}),
       ...(Option.isSome(organization) ? { organization: organization.value } : {}),
-      ...(Option.isSome(key) ? { key_id: key.value } : {})
+      ...(Option.isSome(key) ? { key_id: key.value } : {}),
+      ...(Option.isSome(since) ? { since: since.value } : {}),
+      ...(Option.isSome(until) ? { until: until.value } : {})
     }
     const usage = yield* askServer((client) => client.usage.usage({ query }))
-    yield* print(json, usage, () =>
-      table(
-        [by.toUpperCase(), "REQUESTS", "COMPLETED", "TOKENS IN", "TOKENS OUT", "TOOL CALLS", "SECONDS"],
-        usage.data.map((line) => [
-          line.label,
-          String(line.requests),
-          String(line.completed),
-          String(line.input_tokens),
-          String(line.output_tokens),
-          String(line.tool_calls),
-          line.latency_millis === null ? "-" : (line.latency_millis / 1000).toFixed(1)
-        ])
-      )
-    )
+    yield* print(json, usage, () => usageText(by, usage))
   })
-).pipe(Command.withDescription("Show what was spent in the last 30 days"))
+).pipe(Command.withDescription("Show what was spent in some days, the last 30 unless they are named"))
 
 export const usageCommand = Command.make("usage").pipe(
   Command.withDescription("What was spent"),

@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { Caller } from "../../src/domain/CurrentUser.ts"
+import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
+import { ApiKeyId, OrganizationId, ResponseId, UserId } from "../../src/domain/Ids.ts"
+import { makeAccounting } from "../../src/responses/Accounting.ts"
+import { type Spending, Usage } from "../../src/usage/Usage.ts"
+import { attempt } from "./attempts.ts"
+import { randomUUID } from "node:crypto"
+
+const caller: Caller = {
+  userId: UserId.make(randomUUID()),
+  organizationId: OrganizationId.make(randomUUID()),
+  keyId: ApiKeyId.make(randomUUID()),
+  plan: "default"
+}
+
+const unused = Effect.die(new Error("Accounting doesn't ask for this"))
+
+/** The account of one response on a database that is away until it is told otherwise. */
+const setUp = Effect.gen(function* () {
+  const records: Array<Spending> = []
+  const state = { isAway: true, attempts: 0 }
+  const usage = Usage.of({
+    prepare: () => Effect.void,
+    reserve: () => Effect.succeed(Number.POSITIVE_INFINITY),
+    record: (spending) =>
+      Effect.suspend(() => {
+        state.attempts++
+        if (state.isAway) return Effect.fail(new DatabaseUnavailable({ cause: "away" }))
+        records.push(spending)
+        return Effect.void
+      }),
+    allowanceOf: () => unused,
+    setLimits: () => unused,
+    report: () => unused,
+    ofUser: () => unused
+  })
+  const accounting = yield* Effect.provideService(makeAccounting, Usage, usage)
+  const id = ResponseId.make(randomUUID())
+  const response = Effect.scoped(
+    accounting.open(id, caller, { tries: [attempt("a", Stream.empty)], isBounded: false })
+  )
+  return { id, records, response, state }
+})
+
+/** The longest that the end of a request may wait for the database. */
+const settleSeconds = 7
+
+describe("Accounting", () => {
+  it.effect("remembers what was spent while the database was away for longer than a request waits", () =>
+    Effect.gen(function* () {
+      const { id, records, response, state } = yield* setUp
+      const request = yield* Effect.forkChild(response)
+      yield* TestClock.adjust(`${settleSeconds} seconds`)
+      yield* Fiber.join(request)
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(records, [])
+      state.isAway = false
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(
+        records.map(({ responseId }) => responseId),
+        [id]
+      )
+    })
+  )
+
+  it.effect("gives up in the end", () =>
+    Effect.gen(function* () {
+      const { records, response, state } = yield* setUp
+      const request = yield* Effect.forkChild(response)
+      yield* TestClock.adjust("20 minutes")
+      yield* Fiber.join(request)
+      const { attempts } = state
+      state.isAway = false
+      yield* TestClock.adjust("20 minutes")
+      assert.strictEqual(state.attempts, attempts)
+      assert.deepStrictEqual(records, [])
+    })
+  )
+})

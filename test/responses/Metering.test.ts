@@ -1,0 +1,154 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Fiber, Schema, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
+import { countPromptTokens, countTokens } from "../../src/models/Tokenizer.ts"
+import * as Meter from "../../src/responses/Meter.ts"
+import { failure, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { until } from "../support/until.ts"
+import { call, openCall } from "../support/Wire.ts"
+import { attempt } from "./attempts.ts"
+
+const { model } = attempt("a", Stream.empty)
+const prompt = {
+  messages: [{ role: "user" as const, text: "How many tokens are there in this?" }],
+  tools: []
+}
+const said = "Seven or so, I should think."
+
+const usage: ModelUsage = { ...scriptedUsage, cachedInputTokens: 3 }
+
+describe("usageOf", () => {
+  it.effect("takes the provider's word", () =>
+    Effect.gen(function* () {
+      const asked = Meter.asking(model, prompt)(Meter.started(model))
+      assert.deepStrictEqual(yield* Meter.usageOf(Meter.finished(usage)(asked)), usage)
+    })
+  )
+
+  it.effect("has the tokenizer count what nobody told, and says so", () =>
+    Effect.gen(function* () {
+      const asked = Meter.asking(model, prompt)(Meter.started(model))
+      const inputTokens = yield* countPromptTokens(prompt)
+      const none = { cachedInputTokens: 0, reasoningTokens: 0, source: "tokenizer" as const }
+      assert.deepInclude(yield* Meter.usageOf(asked), { ...none, inputTokens, outputTokens: 0 })
+      const outputTokens = yield* countTokens(said)
+      const spent = { ...none, inputTokens, outputTokens }
+      assert.deepInclude(yield* Meter.usageOf(Meter.wrote(model, said)(asked)), spent)
+      assert.deepInclude(yield* Meter.usageOf(Meter.failed(Meter.wrote(model, said)(asked))), spent)
+    })
+  )
+
+  it.effect("counts nothing before a model is asked, after one that said nothing, and while tools run", () =>
+    Effect.gen(function* () {
+      const started = Meter.started(model)
+      const nothing = { inputTokens: 0, outputTokens: 0, source: "provider" as const }
+      assert.deepInclude(yield* Meter.usageOf(started), nothing)
+      assert.deepInclude(yield* Meter.usageOf(Meter.failed(Meter.asking(model, prompt)(started))), nothing)
+      const running = Meter.spent(usage, said)(Meter.asking(model, prompt)(started))
+      assert.deepStrictEqual(yield* Meter.usageOf(Meter.wrote(model, said)(running)), usage)
+    })
+  )
+})
+
+const Records = Schema.Array(
+  Schema.Struct({
+    model: Schema.String,
+    inputTokens: Schema.Int,
+    outputTokens: Schema.Int,
+    source: Schema.String,
+    outcome: Schema.String
+  })
+)
+
+const records = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`SELECT model, input_tokens, output_tokens, source, outcome
+    FROM usage_records ORDER BY created_at, response_id`
+  return yield* Schema.decodeUnknownEffect(Records)(rows)
+})
+
+const hanging = (...parts: ReadonlyArray<ModelPart>) =>
+  Stream.concat(Stream.fromIterable(parts), Stream.never)
+
+layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away", (it) => {
+  const body = { input: "Well?", stream: true }
+
+  /** Leaves as soon as the answer says this. */
+  const leaveAt = Effect.fnUntraced(function* (word: string) {
+    const { alice, url } = yield* TestApp
+    const before = (yield* records).length
+    const response = yield* openCall(`${url}/v1/responses`, { key: alice.key, body })
+    const reader = response.body!.getReader()
+    yield* Effect.promise(async () => {
+      const decoder = new TextDecoder()
+      let seen = ""
+      while (!seen.includes(word)) seen += decoder.decode((await reader.read()).value, { stream: true })
+      await reader.cancel()
+    })
+    yield* until(Effect.map(records, (all) => all.length > before))
+    return (yield* records).at(-1)!
+  })
+
+  it.effect("has spent what the model was sent and what it wrote", () =>
+    Effect.gen(function* () {
+      const scripted = yield* ScriptedModel
+      yield* scripted.next(hanging(text(said)))
+      const record = yield* leaveAt(said)
+      const { request } = (yield* scripted.asked).at(-1)!
+      assert.deepStrictEqual(record, {
+        model: "scripted-1",
+        inputTokens: yield* countPromptTokens(request),
+        outputTokens: yield* countTokens(said),
+        source: "tokenizer",
+        outcome: "abandoned"
+      })
+    })
+  )
+
+  it.effect("has spent what the model was sent that was being asked then, and not the one before it", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const scripted = yield* ScriptedModel
+      const asked = (yield* scripted.asked).length
+      const before = (yield* records).length
+      yield* scripted.next(Stream.fail(failure("refused")), hanging())
+      const client = yield* Effect.forkChild(call(`${url}/v1/responses`, { key: alice.key, body }))
+      yield* until(Effect.map(scripted.asked, (all) => all.length === asked + 2))
+      yield* Fiber.interrupt(client)
+      yield* until(Effect.map(records, (all) => all.length > before))
+      const { request } = (yield* scripted.asked).at(-1)!
+      assert.deepInclude((yield* records).at(-1), {
+        model: "scripted-2",
+        inputTokens: yield* countPromptTokens(request),
+        outputTokens: 0,
+        source: "tokenizer"
+      })
+    })
+  )
+
+  it.effect("has spent the rounds that are over, and the prompt of the last with all that tools said", () =>
+    Effect.gen(function* () {
+      const scripted = yield* ScriptedModel
+      yield* scripted.change({ tools: true })
+      yield* scripted.next(
+        Stream.make<[ModelPart, ModelPart, ModelPart]>(
+          text("Let me see. "),
+          { type: "tool_call", call: { id: "a", name: "calculator", arguments: '{"expression":"2+2"}' } },
+          { type: "finish", reason: "tool_calls", usage: scriptedUsage }
+        ),
+        hanging(text(said))
+      )
+      const record = yield* leaveAt(said)
+      yield* scripted.change({ tools: false })
+      const { request } = (yield* scripted.asked).at(-1)!
+      assert.strictEqual(request.messages.at(-1)?.role, "tool")
+      assert.deepInclude(record, {
+        inputTokens: scriptedUsage.inputTokens + (yield* countPromptTokens(request)),
+        outputTokens: scriptedUsage.outputTokens + (yield* countTokens(said)),
+        source: "tokenizer"
+      })
+    })
+  )
+})

@@ -1,0 +1,292 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import type { ResponseId } from "../../src/domain/Ids.ts"
+import { type Held, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { anotherUsage, asking, type Caller, expire, newResponse, spending } from "./asking.ts"
+import { makeCaller } from "./callers.ts"
+
+const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+/** Which of the responses that are open, or which of the two processes. */
+const index = between(0, 7)
+const process = between(0, 1)
+const asked = { process, most: between(1, 60), usual: between(1, 60), least: between(1, 8) }
+
+const Step = Schema.Union([
+  Schema.Struct({ do: Schema.Literal("reserve"), ...asked }),
+  /** Another part for a response that is open, maybe on another day; it may need nothing at least. */
+  Schema.Struct({ do: Schema.Literal("more"), index, ...asked, least: between(0, 8), hours: between(0, 20) }),
+  /** More than was granted may be spent; what says so may come twice, and from the other process. */
+  Schema.Struct({
+    do: Schema.Literal("settle"),
+    index,
+    process,
+    percent: between(0, 130),
+    twice: Schema.Boolean
+  }),
+  /** A response that holds nothing, because there was no limit when it began. */
+  Schema.Struct({ do: Schema.Literal("spend"), process, tokens: between(1, 9) }),
+  /** Its process dies or sleeps, so that nobody renews. */
+  Schema.Struct({ do: Schema.Literal("sleep"), index }),
+  Schema.Struct({ do: Schema.Literal("lapse"), everybody: Schema.Boolean }),
+  /** It wakes up, renews what is there yet, and holds again what isn't. */
+  Schema.Struct({ do: Schema.Literal("wake"), index }),
+  Schema.Struct({ do: Schema.Literal("beat") }),
+  Schema.Struct({ do: Schema.Literal("clock"), hours: between(-60, 96) }),
+  Schema.Struct({
+    do: Schema.Literal("limits"),
+    daily: Schema.NullOr(between(0, 150)),
+    monthly: Schema.NullOr(between(0, 300))
+  })
+])
+type Step = typeof Step.Type
+
+/** Requests are many, so that reservations of different days are open side by side, also those of one response. */
+const [Reserve, More, Settle] = Step.members
+const Steps = Schema.Array(Schema.Tuple([Reserve, Step, More, Reserve, Step, Settle, Step])).check(
+  Schema.isMinLength(3),
+  Schema.isMaxLength(8)
+)
+
+/** One window as it should be, told in the plainest way. */
+class Window {
+  first = ""
+  used = 0
+  reserved = 0
+  roll(first: string) {
+    if (first <= this.first) return
+    this.first = first
+    this.used = 0
+    this.reserved = 0
+  }
+  add(first: string, used: number, reserved: number) {
+    this.roll(first)
+    if (first !== this.first) return
+    this.used += used
+    this.reserved += reserved
+  }
+}
+
+interface Part extends Held {
+  state: "held" | "expired" | "lapsed"
+}
+
+interface Open {
+  readonly id: ResponseId
+  readonly parts: Array<Part>
+}
+
+/** The ledger as it should be, and what is asked of it. */
+class Ledger {
+  readonly day = new Window()
+  readonly month = new Window()
+  daily: number | null = 100
+  monthly: number | null = 250
+  now = Date.parse("2024-02-29T00:00:00Z")
+  /** The clock of the second process goes wrong by this. */
+  readonly skewHours: number
+  open: Array<Open> = []
+
+  constructor(skewHours: number) {
+    this.skewHours = skewHours
+  }
+
+  timeOf(which: number) {
+    return this.now + which * this.skewHours * 3_600_000
+  }
+
+  windowsOf(which: number) {
+    const day = new Date(this.timeOf(which)).toISOString().slice(0, 10)
+    return { day, month: `${day.slice(0, 7)}-01` }
+  }
+
+  add(windows: { readonly day: string; readonly month: string }, used: number, reserved: number) {
+    this.day.add(windows.day, used, reserved)
+    this.month.add(windows.month, used, reserved)
+  }
+
+  /** What is left, and what is granted of it. */
+  grant(
+    which: number,
+    { least, most, usual }: { readonly most: number; readonly usual: number; readonly least: number }
+  ) {
+    const { day, month } = this.windowsOf(which)
+    this.day.roll(day)
+    this.month.roll(month)
+    const left = Math.min(
+      (this.daily ?? Number.POSITIVE_INFINITY) - this.day.used - this.day.reserved,
+      (this.monthly ?? Number.POSITIVE_INFINITY) - this.month.used - this.month.reserved
+    )
+    return left <= 0
+      ? 0
+      : Math.min(most, Math.max(least, Math.min(left, Math.max(Math.floor(left / 4), usual))))
+  }
+
+  lapse() {
+    for (const part of this.open.flatMap(({ parts }) => parts)) {
+      if (part.state !== "expired") continue
+      part.state = "lapsed"
+      this.add(part, 0, -part.tokens)
+    }
+  }
+}
+
+const Sums = Schema.Struct({ day: Schema.Int, month: Schema.Int, expired: Schema.Int, parts: Schema.Int })
+
+/** Runs the steps in the service and in the plain ledger side by side, and compares after each. */
+const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<Step>) {
+  const sql = yield* SqlClient.SqlClient
+  const counters = yield* makeTokenCounters
+  const caller: Caller = yield* makeCaller
+  const processes = yield* Effect.forEach([0, 1], () => anotherUsage)
+  const usageOf = (which: number) => processes[which]!
+  const setLimits = Effect.suspend(() =>
+    // To both, so that none goes on by what it knew.
+    Effect.forEach(processes, (usage) =>
+      usage.setLimits(caller.userId, { daily: ledger.daily, monthly: ledger.monthly })
+    )
+  )
+  const settle = (which: number, id: ResponseId, tokens: number) =>
+    usageOf(which).record(spending(caller, id, tokens))
+
+  const reserve = Effect.fnUntraced(function* (
+    which: number,
+    response: Open,
+    ask: { readonly most: number; readonly usual: number; readonly least: number }
+  ) {
+    const part = response.parts.length
+    const { least, most, usual } = ask
+    const granted = yield* usageOf(which)
+      .reserve(asking(caller, most, { responseId: response.id, part, usual, least }))
+      .pipe(Effect.catchTag("UsageLimitExceeded", () => Effect.succeed(0)))
+    if (ledger.daily === null && ledger.monthly === null) {
+      return assert.strictEqual(granted, Number.POSITIVE_INFINITY)
+    }
+    let expected = ledger.grant(which, ask)
+    if (expected === 0 && ledger.day.reserved + ledger.month.reserved > 0) {
+      ledger.lapse()
+      expected = ledger.grant(which, ask)
+    }
+    assert.strictEqual(granted, expected)
+    if (granted === 0) return
+    const { first: day } = ledger.day
+    const { first: month } = ledger.month
+    ledger.add({ day, month }, 0, granted)
+    const { userId } = caller
+    response.parts.push({ responseId: response.id, part, userId, day, month, tokens: granted, state: "held" })
+    if (!ledger.open.includes(response)) ledger.open.push(response)
+  })
+
+  const take = Effect.fnUntraced(function* (step: Step) {
+    const one = "index" in step ? ledger.open[step.index % ledger.open.length] : undefined
+    const which = "process" in step ? step.process : 0
+    yield* TestClock.setTime(ledger.timeOf(which))
+    switch (step.do) {
+      case "reserve":
+        return yield* reserve(which, { id: newResponse(), parts: [] }, step)
+      case "more":
+        ledger.now += step.hours * 3_600_000
+        yield* TestClock.setTime(ledger.timeOf(which))
+        if (one !== undefined) yield* reserve(which, one, step)
+        return
+      case "settle": {
+        if (one === undefined) return
+        const granted = one.parts.reduce((sum, { tokens }) => sum + tokens, 0)
+        const used = Math.floor((granted * step.percent) / 100)
+        yield* settle(which, one.id, used)
+        if (step.twice) yield* settle(1 - which, one.id, used + 1)
+        const held = one.parts.filter(({ state }) => state !== "lapsed")
+        const least = (of: (part: Part) => string, none: string) => held.map(of).toSorted()[0] ?? none
+        const { day, month } = ledger.windowsOf(which)
+        ledger.add(
+          { day: least((part) => part.day, day), month: least((part) => part.month, month) },
+          used,
+          0
+        )
+        for (const part of held) ledger.add(part, 0, -part.tokens)
+        ledger.open = ledger.open.filter((other) => other !== one)
+        return
+      }
+      case "spend":
+        yield* settle(which, newResponse(), step.tokens)
+        return ledger.add(ledger.windowsOf(which), step.tokens, 0)
+      case "sleep":
+        if (one === undefined) return
+        yield* expire(one.id)
+        for (const part of one.parts) if (part.state === "held") part.state = "expired"
+        return
+      case "lapse":
+        yield* counters.lapse(step.everybody ? null : caller.userId, [])
+        return ledger.lapse()
+      case "wake": {
+        if (one === undefined) return
+        const lost = yield* counters.renew(one.parts)
+        assert.sameMembers(
+          [...lost],
+          one.parts.filter(({ state }) => state === "lapsed")
+        )
+        yield* counters.holdAgain(lost)
+        // Once more is none too many: it holds nothing twice.
+        yield* counters.holdAgain(lost)
+        for (const part of one.parts) {
+          if (part.state === "lapsed") ledger.add(part, 0, part.tokens)
+          part.state = "held"
+        }
+        return
+      }
+      case "beat": {
+        const awake = ledger.open.filter(({ parts }) => parts.some(({ state }) => state === "held"))
+        const held = awake.flatMap(({ parts }) => parts.filter(({ state }) => state !== "lapsed"))
+        assert.deepStrictEqual(yield* counters.renew(held), [])
+        for (const part of held) part.state = "held"
+        return
+      }
+      case "clock":
+        ledger.now += step.hours * 3_600_000
+        return
+      case "limits":
+        ledger.daily = step.daily
+        ledger.monthly = step.monthly
+        return yield* setLimits
+    }
+  })
+
+  const compare = Effect.gen(function* () {
+    const counted = yield* counters.read(caller.userId)
+    if (Option.isNone(counted)) return
+    const { day, dayReserved, dayUsed, month, monthReserved, monthUsed } = counted.value
+    const { day: ofDay, month: ofMonth } = ledger
+    assert.deepStrictEqual({ first: day, used: dayUsed, reserved: dayReserved }, { ...ofDay })
+    assert.deepStrictEqual({ first: month, used: monthUsed, reserved: monthReserved }, { ...ofMonth })
+    // What the counters call reserved is the sum of what there is, each part once.
+    const [row] = yield* sql`
+      SELECT coalesce(sum(tokens) FILTER (WHERE day = ${day}::date), 0)::int AS day,
+        coalesce(sum(tokens) FILTER (WHERE month = ${month}::date), 0)::int AS month,
+        count(*) FILTER (WHERE expires_at <= clock_timestamp())::int AS expired, count(*)::int AS parts
+      FROM token_reservations WHERE user_id = ${caller.userId}::uuid`
+    const parts = ledger.open.flatMap((one) => one.parts.filter(({ state }) => state !== "lapsed"))
+    assert.deepStrictEqual(Schema.decodeUnknownSync(Sums)(row), {
+      day: dayReserved,
+      month: monthReserved,
+      expired: parts.filter(({ state }) => state === "expired").length,
+      parts: parts.length
+    })
+  })
+
+  yield* setLimits
+  for (const step of steps) {
+    yield* take(step)
+    yield* compare
+  }
+})
+
+layer(TestDatabase.layer)("the ledger", (it) => {
+  it.effect.prop(
+    "is what the plain one is, whatever two processes with two clocks do to it",
+    [Steps, between(-30, 30)],
+    ([steps, skewHours]) => Effect.scoped(play(new Ledger(skewHours), steps.flat())),
+    { arbitrary: { runs: 60 } }
+  )
+})
