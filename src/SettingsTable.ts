@@ -184,7 +184,7 @@ export const settingsTable = {
       default: "10000",
       description:
         "Most requests that a process sends to one provider at once, unless the catalog says `concurrentMax`; others " +
-        "wait in their order"
+        "wait, and users take turns"
     }),
     queueSeconds: Setting.withDefault(Setting.wholeNumber(1, 600), {
       name: "PARLEY_MODEL_QUEUE_SECONDS",

@@ -34,6 +34,8 @@ export interface ModelRequest {
 export interface CallOptions {
   /** Whether another model can answer as well: this one is given up sooner then, as long as it has put nothing out. */
   readonly hasFallback: boolean
+  /** For whom: where requests must wait for their turn, users take turns. */
+  readonly user?: string
 }
 
 /** Tokens that a call cost, and whose count it is. */

@@ -126,7 +126,7 @@ class Call {
     this.model = model
     this.request = request
     this.hasFallback = options.hasFallback
-    this.pass = new Pass(line.gate)
+    this.pass = new Pass(line.gate, options.user)
     this.record = line.gate.recordOf(model.id)
     this.patience = line.upstream.patience
     this.endpoint = line.endpoint

@@ -33,7 +33,7 @@ const blameless: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unau
 /** Whether a failure says something about who was asked. */
 export const isBlamed = (fault: Fault): boolean => !blameless.has(fault.reason)
 
-/** Where all requests to one model server pass: so many at once, in their order, and none while it is out of order. */
+/** Where all requests to one model server pass: so many at once, users taking turns, and none while it is out of order. */
 export class ProviderGate {
   readonly breaker = new CircuitBreaker()
   readonly queue: TurnQueue
@@ -80,13 +80,15 @@ export class ProviderGate {
  * else is said as it happens.
  */
 export class Pass implements Waiter {
+  readonly user: string
   private readonly gate: ProviderGate
   private state: "outside" | "waiting" | "inside" = "outside"
   private isTrial = false
   private resume: ((entered: Effect.Effect<void>) => void) | null = null
 
-  constructor(gate: ProviderGate) {
+  constructor(gate: ProviderGate, user = "") {
     this.gate = gate
+    this.user = user
   }
 
   /** Waits for the turn. */

@@ -82,7 +82,7 @@ export const makeAttempts = Effect.gen(function* () {
     const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
     const earlier = filesOf(history.flatMap(({ input }) => input)).filter((file) => !parts.files.has(file))
     const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
-    const tries = Arr.map(candidates, (candidate) => attempt(candidate, { ...parts, history, files }))
+    const tries = Arr.map(candidates, (candidate) => attempt(candidate, userId, { ...parts, history, files }))
     // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
     return { tries: Arr.sort(tries, fewestForgotten), search }
   })
@@ -116,7 +116,7 @@ const within = (search: Search, { model }: Candidate): Search => ({
 })
 
 /** What to send to a candidate: the prompt cut to its window, and the room that is left for the answer. */
-const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
+const attempt = (candidate: Candidate, user: UserId, parts: PromptParts): Attempt => {
   const { model } = candidate
   const { forgottenTurns, messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
   // The estimate may be a little over; a model refuses a bound below 1.
@@ -126,6 +126,6 @@ const attempt = (candidate: Candidate, parts: PromptParts): Attempt => {
     promptTokens,
     forgottenTurns,
     request: { messages, maxOutputTokens, tools: model.tools ? parts.tools.specs : [] },
-    stream: candidate.stream
+    stream: (request, options) => candidate.stream(request, { ...options, user })
   }
 }

@@ -1,6 +1,5 @@
 import {
   type Array as Arr,
-  Cause,
   Channel,
   Duration,
   Effect,
@@ -49,15 +48,13 @@ const openFlow = Effect.fnUntraced(function* (attempt: Attempt, options: CallOpt
   const own = yield* Scope.fork(scope)
   const record = yield* Scope.provide(recordCall(attempt.model, attempt.request.maxOutputTokens), own)
   // Stream.toPull would merge the whole context at every pull.
-  const parts = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, options)), own)
-  const pull = Effect.tapError(parts, (error) =>
-    Effect.sync(() => record.failed(Cause.isDone(error) ? "no_finish" : error.reason))
-  )
+  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, options)), own)
   return yield* (record.span === null ? pull : Effect.withParentSpan(pull, record.span)).pipe(
     Effect.map((first): Flow => ({ first, pull, record, close: Scope.close(own, Exit.void) })),
     Pull.catchDone(() =>
       Effect.fail(failureOf(attempt.model, "no_finish", "the stream ended before any output"))
     ),
+    Effect.tapError(({ reason }) => Effect.sync(() => record.failed(reason))),
     Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
   )
 })

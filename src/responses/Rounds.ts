@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Pull, Scope } from "effect"
+import { Array as Arr, Cause, Effect, type Pull, Scope } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
 import type {
   FinishReason,
@@ -106,9 +106,13 @@ const pullRound = (round: Round): Effect.Effect<Parts, ModelFailure> =>
   Effect.flatMap(round.flow, (flow) => {
     round.close = flow.close
     round.record = flow.record
-    round.pull = Pull.catchDone(flow.pull, () =>
-      Effect.fail(failureOf(round.attempt.model, "no_finish", "the stream ended without a finish"))
-    )
+    round.pull = Effect.catch(flow.pull, (error) => {
+      const failure = Cause.isDone(error)
+        ? failureOf(round.attempt.model, "no_finish", "the stream ended without a finish")
+        : error
+      flow.record.failed(failure.reason)
+      return Effect.fail(failure)
+    })
     return Effect.succeed(flow.first)
   })
 

@@ -54,6 +54,41 @@ describe("the turns of a provider", () => {
     })
   )
 
+  it.effect("go round among the users who wait, each in the order of their own requests", () =>
+    Effect.gen(function* () {
+      const through = gate({ concurrentMax: 1 })
+      const running = new Pass(through, "ada")
+      yield* running.enter
+      const order: Array<string> = []
+      const passes = yield* Effect.forEach(["ada 1", "ada 2", "ada 3", "bob 1", "bob 2", "eve 1"], (name) =>
+        Effect.gen(function* () {
+          const pass = new Pass(through, name.slice(0, 3))
+          yield* Effect.forkChild(
+            Effect.andThen(
+              pass.enter,
+              Effect.sync(() => order.push(name))
+            ),
+            { startImmediately: true }
+          )
+          return { name, pass }
+        })
+      )
+      // Who gives up is passed over, and so is a user of whom nobody waits any more.
+      passes.find(({ name }) => name === "bob 2")?.pass.leave()
+      let inside: Pass | undefined = running
+      while (inside !== undefined) {
+        inside.leave()
+        yield* Effect.yieldNow
+        inside = passes.find(({ name }) => name === order.at(-1))?.pass
+        if (order.length === 5) break
+      }
+      assert.deepStrictEqual(order, ["ada 1", "bob 1", "eve 1", "ada 2", "ada 3"])
+      inside?.leave()
+      const { running: left, waiting } = yield* through.health
+      assert.deepStrictEqual([left, waiting], [0, 0])
+    })
+  )
+
   it.effect("aren't waited for without end, and whoever gave up gets none", () =>
     Effect.gen(function* () {
       const through = gate({ concurrentMax: 1, queueSeconds: 10 })
