@@ -125,6 +125,7 @@ const attempt = (candidate: Candidate, user: UserId, parts: PromptParts): Attemp
     model,
     promptTokens,
     forgottenTurns,
+    leftAlone: candidate.reasons.leftAlone,
     request: { messages, maxOutputTokens, tools: model.tools ? parts.tools.specs : [] },
     stream: (request, options) => candidate.stream(request, { ...options, user })
   }

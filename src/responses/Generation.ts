@@ -26,6 +26,8 @@ export interface Attempt {
   readonly promptTokens: number
   /** Turns of the conversation that the model's window has no room for. */
   readonly forgottenTurns: number
+  /** Whether its provider is left alone for now, so that nobody can count on it. */
+  readonly leftAlone: boolean
   readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
 }
 
@@ -65,7 +67,7 @@ const firstFlow = (
   scope: Scope.Scope,
   progress: Progress
 ): Effect.Effect<Flow, ModelFailure> =>
-  openFlow(progress.attempt, { hasFallback: attempts.length > 0 }, scope).pipe(
+  openFlow(progress.attempt, { hasFallback: attempts.some(({ leftAlone }) => !leftAlone) }, scope).pipe(
     Effect.catch((failure) => {
       const [next, ...rest] = attempts
       if (next === undefined || progress.fixed) return Effect.fail(failure)

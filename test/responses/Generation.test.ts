@@ -92,6 +92,13 @@ describe("Generation", () => {
         ["a", true],
         ["b", false]
       ])
+      // One that is left alone is there to try, but not to be counted on.
+      const out = { ...watched("d", Stream.fail(failure("d"))), leftAlone: true }
+      yield* Effect.scoped(Effect.exit(generate([watched("c", Stream.fail(failure("c"))), out], 15, noTools)))
+      assert.deepStrictEqual(seen.slice(2), [
+        ["c", false],
+        ["d", false]
+      ])
     })
   )
 

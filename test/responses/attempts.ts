@@ -23,6 +23,7 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
     model,
     promptTokens: 1,
     forgottenTurns: 0,
+    leftAlone: false,
     request: { messages: [], maxOutputTokens: 100, tools: [] },
     stream: () => stream
   }
