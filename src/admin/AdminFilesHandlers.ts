@@ -1,11 +1,13 @@
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig, type Settings } from "../AppConfig.ts"
 import * as Failure from "../api/Failure.ts"
 import { fileObject } from "../api/FileObject.ts"
 import { pageFilesMax } from "../api/FilesApi.ts"
 import { Accounts } from "../auth/Accounts.ts"
+import { Policy } from "../auth/Policy.ts"
+import type { PlanStorage } from "../domain/Plan.ts"
 import { cleanFilename, defaultPurpose } from "../domain/StoredFile.ts"
 import { FileStore } from "../files/FileStore.ts"
 import { Drain } from "../http/Drain.ts"
@@ -20,9 +22,20 @@ interface Sent {
   readonly purpose?: string
 }
 
+/** No plan binds the operator, but where one leaves its users more than the settings do, there is as much room for him. */
+const beyond = (
+  { bytesPerUserMax, filesPerUserMax }: Settings["files"],
+  { bytes, files, plan }: PlanStorage
+): PlanStorage => ({
+  plan,
+  files: files !== null && files > filesPerUserMax ? files : null,
+  bytes: bytes !== null && bytes > bytesPerUserMax ? bytes : null
+})
+
 const upload = Effect.fnUntraced(
   function* (request: HttpServerRequest.HttpServerRequest, { email, filename, purpose }: Sent) {
     const accounts = yield* Accounts
+    const policy = yield* Policy
     const store = yield* FileStore
     const drain = yield* Drain
     const { files, http } = yield* AppConfig
@@ -37,7 +50,8 @@ const upload = Effect.fnUntraced(
     })
     const stored = Effect.gen(function* () {
       const { id } = yield* accounts.findUserByEmail(email)
-      return fileObject(yield* store.upload(id, { bytes: sent.bytes, about }))
+      const storage = beyond(files, yield* policy.storageOf(id))
+      return fileObject(yield* store.upload(id, { bytes: sent.bytes, about }, storage))
     }).pipe(Effect.tapError(({ _tag }) => (_tag === "UploadCut" ? Effect.void : sent.discard)))
     return yield* Effect.raceFirst(stored, drain.cutoff)
   },

@@ -1,8 +1,9 @@
 import { DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
+import { ApiKeys } from "../auth/ApiKeys.ts"
 import { type AllowanceState, daysBetween, reportDaysMax, type WindowState } from "../domain/Allowance.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Usage } from "../usage/Usage.ts"
 import type { Report, ReportLine } from "../usage/UsageReport.ts"
@@ -66,6 +67,7 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
   "usage",
   Effect.fnUntraced(function* (handlers) {
     const accounts = yield* Accounts
+    const apiKeys = yield* ApiKeys
     const usage = yield* Usage
 
     const limitsOf = (email: string, id: UserId) =>
@@ -92,6 +94,10 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
             organization === undefined ? null : yield* accounts.findOrganization(organization)
           const { days, since, until } = yield* span(query)
           const { lines, total } = yield* usage.report({ userId, organizationId, keyId, by, since, until })
+          // Records may outlive their key, but an id that nobody ever had is a mistake.
+          if (keyId !== null && total.requests === 0 && !(yield* apiKeys.exists(keyId))) {
+            return yield* new ApiKeyNotFound()
+          }
           return { since, until, days, data: lines.map(lineBody), total: sumsBody(total) }
         }).pipe(answer)
     })

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { Settings } from "../AppConfig.ts"
+import type { Permissions } from "../auth/Permissions.ts"
 import type { Policy } from "../auth/Policy.ts"
 import { defaultPlan } from "../domain/Account.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
@@ -21,7 +22,9 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
   const latency =
     health.firstOutputSeconds === null ? "nothing known" : `${health.firstOutputSeconds.toFixed(1)} s`
   return [
-    ...(leftAlone ? ["Its provider is left alone for now, because it failed again and again."] : []),
+    ...(leftAlone
+      ? ["It is left alone for now: its provider failed again and again, or asked for that."]
+      : []),
     ...(lacksTools ? ["It can't call the tools that are offered."] : []),
     ...(isTight ? ["Its window leaves little room for an answer."] : []),
     ...(isFailing ? ["More than half of its recent requests failed."] : []),
@@ -34,9 +37,12 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
   ]
 }
 
-const exclusionOf = ({ model, why }: Excluded, need: Need): string =>
+const forbidden = (id: string, { licensedModel }: Permissions): string =>
+  licensedModel(id) ? "The plan doesn't have it." : "The licence doesn't have it, or isn't in force."
+
+const exclusionOf = ({ model, why }: Excluded, need: Need, permissions: Permissions): string =>
   why === "permits"
-    ? "The plan, or the licence, doesn't have it."
+    ? forbidden(model.id, permissions)
     : `Its window of ${model.contextWindow} tokens is too small for a prompt of ${need.promptTokens}.`
 
 /** What the router would decide for a message as the first of a conversation, without instructions. */
@@ -75,7 +81,7 @@ export const explainModels = Effect.fnUntraced(function* (
     excluded: excluded.map((one) => ({
       model: one.model.id,
       provider: one.model.provider,
-      reason: exclusionOf(one, need)
+      reason: exclusionOf(one, need, permissions)
     }))
   }
 })

@@ -1,6 +1,7 @@
 import { DateTime, Effect } from "effect"
 import { Accounts } from "../auth/Accounts.ts"
 import { InstalledLicense, lapsedText, stateOf } from "../auth/License.ts"
+import type { License } from "../domain/License.ts"
 import { Plans } from "../domain/Plan.ts"
 import { check } from "./SettingsChecks.ts"
 
@@ -37,15 +38,35 @@ export const plansCheck = Effect.gen(function* () {
   )
 )
 
-/** Whether the licence is in force, and for how long. */
+const seats = ["users", "organizations"] as const
+
+/** What there is more of than the licence has room for, as it may be from before the licence; null if nothing. */
+const beyond = Effect.fnUntraced(function* (bounds: License["bounds"]) {
+  const counts = yield* (yield* Accounts).counts
+  const over = seats.flatMap((what) => {
+    const max = bounds[what]
+    return max === undefined || counts[what] <= max ? [] : [`${what}: ${counts[what]} of ${max}`]
+  })
+  return over.length === 0
+    ? null
+    : `There is more than the licence has room for (${over.join(", ")}). Disable users, or install another one in PARLEY_LICENSE.`
+})
+
+/** Whether the licence is in force, for how long, and whether what it counts is within it. */
 export const licenseCheck = Effect.gen(function* () {
   const { license } = yield* InstalledLicense
   if (license === null) return check("licence", "ok", "This is the free edition, which bounds nothing.")
   const now = yield* DateTime.now
   const state = stateOf(license, DateTime.toEpochMillis(now))
   if (state !== "in_force") return check("licence", "failed", lapsedText(license, state))
+  const over = yield* beyond(license.bounds)
+  if (over !== null) return check("licence", "warning", over)
   if (license.endsAtMillis === null) return check("licence", "ok", "It is in force, and has no end.")
   const end = DateTime.makeUnsafe(license.endsAtMillis)
   const isNear = DateTime.isLessThan(end, DateTime.add(now, { days: daysLow }))
   return check("licence", isNear ? "warning" : "ok", `It is in force until ${DateTime.formatIso(end)}.`)
-})
+}).pipe(
+  Effect.catchTag("DatabaseUnavailable", () =>
+    Effect.succeed(check("licence", "warning", "There is no database that tells what the licence counts."))
+  )
+)

@@ -43,7 +43,7 @@ const sums = {
   input_tokens: Schema.Int,
   output_tokens: Schema.Int,
   tool_calls: Schema.Int,
-  /** On average, of whole answers; null where it is not known. */
+  /** On average, from the request to the end of the answer, whatever became of it; null where it is not known. */
   latency_millis: Schema.NullOr(Schema.Finite)
 }
 

@@ -103,6 +103,8 @@ export class ApiKeys extends Context.Service<
       request: KeyRequest,
       key: Redacted.Redacted
     ) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Whether there is such a key, be it good or not. */
+    readonly exists: (id: ApiKeyId) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Oldest first, from the one after `after` on; expired and revoked ones too. */
     readonly list: (
       userId: UserId,
@@ -176,6 +178,16 @@ export class ApiKeys extends Context.Service<
         Effect.map(store(request, key), Option.isSome)
       )
 
+      const selectId = SqlSchema.findOneOption({
+        Request: ApiKeyId,
+        Result: Schema.Struct({ id: ApiKeyId }),
+        execute: (id) => sql`SELECT id FROM api_keys WHERE id = ${id}`
+      })
+      const exists = Effect.fn("ApiKeys.exists")(
+        (id: ApiKeyId) => Effect.map(selectId(id), Option.isSome),
+        orUnavailable
+      )
+
       const select = SqlSchema.findAll({
         Request: Schema.Struct({ userId: UserId, after: ApiKeyId }),
         Result: RecordRow,
@@ -204,7 +216,7 @@ export class ApiKeys extends Context.Service<
         return record
       }, orUnavailable)
 
-      return ApiKeys.of({ authenticate, create, adopt, list, revoke })
+      return ApiKeys.of({ authenticate, create, adopt, exists, list, revoke })
     })
   )
 }

@@ -1,8 +1,13 @@
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { type DatabaseUnavailable, NotProjectMember, ProjectNotFound } from "../domain/Errors.ts"
+import {
+  type DatabaseUnavailable,
+  NotProjectMember,
+  ProjectNotFound,
+  UserNotFound
+} from "../domain/Errors.ts"
 import { ProjectId, UserId } from "../domain/Ids.ts"
-import { Plans } from "../domain/Plan.ts"
+import { Plans, type PlanStorage } from "../domain/Plan.ts"
 import { type ProjectMembership, proveMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { InstalledLicense, stateOf } from "./License.ts"
@@ -14,6 +19,8 @@ export class Policy extends Context.Service<
   {
     /** What plan and licence leave at this moment to the users of an organization that has the plan. */
     readonly permissions: (plan: string) => Effect.Effect<Permissions>
+    /** The storage that the user's plan bounds. */
+    readonly storageOf: (userId: UserId) => Effect.Effect<PlanStorage, UserNotFound | DatabaseUnavailable>
     /** The proof that the user is a member of the project. */
     readonly project: (
       userId: UserId,
@@ -31,6 +38,19 @@ export class Policy extends Context.Service<
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const permissions = yield* makePermissions
+
+        const selectPlan = SqlSchema.findOneOption({
+          Request: UserId,
+          Result: Schema.Struct({ plan: Schema.String }),
+          execute: (userId) => sql`
+          SELECT o.plan FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId}::uuid`
+        })
+
+        const storageOf = Effect.fn("Policy.storageOf")(function* (userId: UserId) {
+          const found = yield* orUnavailable(selectPlan(userId))
+          if (Option.isNone(found)) return yield* new UserNotFound()
+          return (yield* permissions(found.value.plan)).storage
+        })
 
         const selectProject = SqlSchema.findOneOption({
           Request: Schema.Struct({ projectId: ProjectId, userId: Schema.NullOr(UserId) }),
@@ -60,7 +80,7 @@ export class Policy extends Context.Service<
           return proveMembership({ projectId, userId: null })
         })
 
-        return Policy.of({ permissions, project, projectOfOperator })
+        return Policy.of({ permissions, storageOf, project, projectOfOperator })
       })
     )
 }

@@ -10,7 +10,7 @@ const Counts = Schema.Struct({ users: Schema.Int, organizations: Schema.Int })
 export type Counts = typeof Counts.Type
 
 const text = (room: string, instead: string): string =>
-  `The licence of this installation has room for ${room}, and none is left. ${instead}Install one for more in ` +
+  `The licence of this installation has room for ${room}, and none is left. ${instead} a licence for more in ` +
   "PARLEY_LICENSE, or remove it for the free edition."
 
 /** The users and organizations that the licence leaves room for. Disabled users don't count. */
@@ -31,8 +31,8 @@ export const makeSeats = Effect.gen(function* () {
 
   const messages = {
     users: (max: number) =>
-      text(max === 1 ? "1 user" : `${max} users`, "Disable one first (`parley user disable`). "),
-    organizations: (max: number) => text(max === 1 ? "1 organization" : `${max} organizations`, "")
+      text(max === 1 ? "1 user" : `${max} users`, "Disable a user (`parley user disable`), install"),
+    organizations: (max: number) => text(max === 1 ? "1 organization" : `${max} organizations`, "Install")
   }
 
   /**

@@ -48,15 +48,16 @@ export type UsageBy = typeof UsageBy.Type
 /** The most days that one report of usage covers, a year and its leap day. */
 export const reportDaysMax = 366
 
-/** Whether it is a day of the calendar, such as 2026-02-28. */
+/** Whether it is a day of the calendar, such as 2026-02-28. Nothing was spent before 1970, and there is no year 0. */
 const isDay = (text: string): boolean =>
-  /^\d{4}-\d{2}-\d{2}$/.test(text) &&
+  /^(19[7-9]|[2-9]\d\d)\d-\d{2}-\d{2}$/.test(text) &&
   Option.exists(DateTime.make(text), (time) => DateTime.formatIsoDateUtc(time) === text)
 
+/** What a day must be, in words that follow "must be". */
+export const expectedDay = "a day from 1970 on, such as 2026-02-28"
+
 /** A day, from midnight to midnight UTC. */
-export const CalendarDay = Schema.String.check(
-  Schema.makeFilter(isDay, { expected: "a day such as 2026-02-28" })
-)
+export const CalendarDay = Schema.String.check(Schema.makeFilter(isDay, { expected: expectedDay }))
 
 const dayMillis = 86_400_000
 

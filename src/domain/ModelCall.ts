@@ -32,8 +32,11 @@ export interface ModelRequest {
 
 /** What a call may count on besides itself. */
 export interface CallOptions {
-  /** Whether another model can answer as well: this one is given up sooner then, as long as it has put nothing out. */
-  readonly hasFallback: boolean
+  /**
+   * Whether another model could take over at this moment: this one is given up sooner then, as long as it has put nothing
+   * out. Nothing may take over any more once the client has been told who answers.
+   */
+  readonly hasFallback: () => boolean
   /** For whom: where requests must wait for their turn, users take turns. */
   readonly user?: string
 }

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 
 /** How a model fared lately, as far as requests have shown; it is never asked just to find out. */
 export const ModelHealth = Schema.Struct({
-  /** Whether its server is left alone for now, after failures in a row. */
+  /** Whether its server is left alone for now: after failures in a row, or because it asked for that. */
   leftAlone: Schema.Boolean,
   /** How long the first output took lately, on average; null where nothing was seen lately. */
   firstOutputSeconds: Schema.NullOr(Schema.Finite),

@@ -38,24 +38,30 @@ export interface UserQuota extends Quota {
   readonly bytesBy: string | null
 }
 
-const ofPlan = (plan: string, bound: string): PlanForbids =>
+/** `instead` is what the user can do alone, or nothing. */
+const ofPlan = (plan: string, bound: string, instead: string): PlanForbids =>
   new PlanForbids({
     plan,
     param: "",
     message:
-      `The plan \`${plan}\` of your organization leaves you ${bound}. Delete some, or ask the operator to move your ` +
+      `The plan \`${plan}\` of your organization leaves you ${bound}. ${instead} the operator to move your ` +
       "organization to another plan (`parley org set-plan`)."
   })
 
-const filesProblem = ({ filesBy, filesMax }: UserQuota): QuotaProblem =>
-  filesBy === null
-    ? new FileQuotaExceeded({ quota: "files", max: filesMax })
-    : ofPlan(filesBy, `${filesMax} ${filesMax === 1 ? "file" : "files"}, and you have as many`)
+const orDelete = "Delete some, or ask"
+const noFiles = (plan: string): PlanForbids => ofPlan(plan, "no room for files", "Ask")
 
-const bytesProblem = ({ bytesBy, bytesMax }: UserQuota): QuotaProblem =>
-  bytesBy === null
-    ? new FileQuotaExceeded({ quota: "bytes", max: bytesMax })
-    : ofPlan(bytesBy, `${bytesMax} bytes for all your files, and this one is too much`)
+const filesProblem = ({ filesBy, filesMax }: UserQuota): QuotaProblem => {
+  if (filesBy === null) return new FileQuotaExceeded({ quota: "files", max: filesMax })
+  if (filesMax === 0) return noFiles(filesBy)
+  return ofPlan(filesBy, `${filesMax} ${filesMax === 1 ? "file" : "files"}, and you have as many`, orDelete)
+}
+
+const bytesProblem = ({ bytesBy, bytesMax }: UserQuota): QuotaProblem => {
+  if (bytesBy === null) return new FileQuotaExceeded({ quota: "bytes", max: bytesMax })
+  if (bytesMax === 0) return noFiles(bytesBy)
+  return ofPlan(bytesBy, `${bytesMax} bytes for all your files, and this one is too much`, orDelete)
+}
 
 export type QuotaProblem = FileQuotaExceeded | PlanForbids
 

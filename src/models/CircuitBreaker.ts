@@ -19,6 +19,11 @@ export class CircuitBreaker {
     return this.openUntil !== null
   }
 
+  /** Whether a request is trying right now whether the server is well again. */
+  get isTrying(): boolean {
+    return this.trying
+  }
+
   /** How long the server is still to be left alone; 0 where it may be asked. */
   waitSeconds(now: number): number {
     if (this.openUntil === null) return 0

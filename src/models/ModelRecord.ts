@@ -18,6 +18,9 @@ const latencySamplesMin = 0.02
 /** So many answers that never happened soften the share of failures: a single failure says little, and even that fades. */
 const assumedAnswers = 1
 
+/** However long a server wants to be left alone, after this it is asked again. */
+const limitedSecondsMax = 60
+
 /** What requests have shown of one model. Old news fades; times are monotonic, in seconds. */
 export class ModelRecord {
   private answers = 0
@@ -26,6 +29,7 @@ export class ModelRecord {
   private samples = 0
   private waitedSeconds = 0
   private samplesSeconds = 0
+  private limitedUntil = 0
 
   /** The first output came, so long after the request. */
   began(seconds: number, now: number): void {
@@ -45,6 +49,15 @@ export class ModelRecord {
   failed(now: number): void {
     this.fade(now)
     this.failures++
+  }
+
+  /** The server wants to be asked for it again only so much later. */
+  limited(seconds: number, now: number): void {
+    this.limitedUntil = Math.max(this.limitedUntil, now + Math.min(seconds, limitedSecondsMax))
+  }
+
+  isLimited(now: number): boolean {
+    return now < this.limitedUntil
   }
 
   seen(now: number): Pick<ModelHealth, "firstOutputSeconds" | "failureShare"> {

@@ -84,7 +84,7 @@ export const makeModelCall = (
       )
 }
 
-const alone: CallOptions = { hasFallback: false }
+const alone: CallOptions = { hasFallback: () => false }
 
 const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:
@@ -105,14 +105,15 @@ const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.con
 )
 
 /** One call: the request goes out at the first pull, as soon as it is its turn. */
-class Call {
+class Call implements Patience {
   private readonly line: Line
   private readonly model: ModelSpec
   private readonly request: ModelRequest
-  private readonly hasFallback: boolean
+  private readonly hasFallback: () => boolean
   private readonly pass: Pass
   private readonly record: ModelRecord
-  private patience: Patience
+  /** How long the first output may take while another model could take over. */
+  private shortSeconds = 0
   private exchange: Exchange<ModelFailure> | null = null
   private attempts = 0
   private retries = 0
@@ -126,9 +127,8 @@ class Call {
     this.model = model
     this.request = request
     this.hasFallback = options.hasFallback
-    this.pass = new Pass(line.gate, options.user)
+    this.pass = new Pass(line.gate, options)
     this.record = line.gate.recordOf(model.id)
-    this.patience = line.upstream.patience
     this.endpoint = line.endpoint
   }
 
@@ -160,7 +160,7 @@ class Call {
       onFailure: (fault) => this.failWith(fault),
       onSuccess: (now) => {
         this.beganSeconds = now
-        if (this.hasFallback) this.patience = this.shortPatience(now)
+        this.shortSeconds = this.shortSecondsAt(now)
         const { dialects, server } = this.line
         return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
           Effect.map(monotonicSeconds, (answered) => {
@@ -172,11 +172,18 @@ class Call {
     })
   )
 
-  private shortPatience(now: number): Patience {
-    const { fallbackSeconds, patience } = this.line.upstream
+  get idleSeconds(): number {
+    return this.line.upstream.patience.idleSeconds
+  }
+
+  get firstTokenSeconds(): number {
+    const { firstTokenSeconds } = this.line.upstream.patience
+    return this.hasFallback() ? Math.min(firstTokenSeconds, this.shortSeconds) : firstTokenSeconds
+  }
+
+  private shortSecondsAt(now: number): number {
     const usualSeconds = this.record.seen(now).firstOutputSeconds ?? 0
-    const seconds = Math.max(fallbackSeconds, usualWaits * usualSeconds)
-    return { ...patience, firstTokenSeconds: Math.min(patience.firstTokenSeconds, seconds) }
+    return Math.max(this.line.upstream.fallbackSeconds, usualWaits * usualSeconds)
   }
 
   private put(dialect: Dialect): Pull<ModelFailure> {
@@ -185,7 +192,7 @@ class Call {
       this.attempts++
       const exchange: Exchange<ModelFailure> = new Exchange({
         reader: new AnswerReader(server.protocol.makeDecode()),
-        patience: this.patience,
+        patience: this,
         recover: (fault) => this.recover(fault, dialect, exchange.hasDelivered),
         count: (reader) => estimate(this.request, reader)
       })
@@ -204,17 +211,19 @@ class Call {
           Effect.sync(() => this.line.dialects.set(this.model.id, other))
         )
     }
-    const failed = Effect.andThen(
-      this.pass.failed(fault),
-      Effect.map(monotonicSeconds, (now) => {
-        if (isBlamed(fault)) this.record.failed(now)
-        // It may be slow and nothing worse: the next request waits for it longer.
-        if (fault.reason === "first_token_timeout") this.record.began(now - this.calledSeconds, now)
-      })
-    )
+    const failed = Effect.andThen(this.pass.failed(fault), this.noteFailure(fault))
     return hasDelivered
       ? Effect.andThen(failed, this.failWith(fault))
       : Effect.andThen(failed, this.retry(fault, dialect))
+  }
+
+  private noteFailure(fault: Fault): Effect.Effect<void> {
+    return Effect.zipWith(monotonicSeconds, Clock.currentTimeMillis, (now, millis) => {
+      if (isBlamed(fault)) this.record.failed(now)
+      if (fault.reason === "rate_limited") this.record.limited(askedWait(fault, millis) ?? 0, now)
+      // It may be slow and nothing worse: the next request waits for it longer.
+      if (fault.reason === "first_token_timeout") this.record.began(now - this.calledSeconds, now)
+    })
   }
 
   private otherDialect(fault: Fault, dialect: Dialect): Dialect | null {
@@ -231,7 +240,7 @@ class Call {
           seconds: (yield* monotonicSeconds) - this.beganSeconds,
           askedSeconds: askedWait(fault, yield* Clock.currentTimeMillis)
         },
-        retryBudget(this.line.retrySeconds, this.hasFallback),
+        retryBudget(this.line.retrySeconds, this.hasFallback()),
         yield* Random.next
       )
       if (wait === null || this.line.gate.breaker.isOpen) return yield* this.failWith(fault)

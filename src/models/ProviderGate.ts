@@ -1,11 +1,15 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Schedule } from "effect"
 import type { ModelFailureReason } from "../domain/Errors.ts"
+import type { CallOptions } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { CircuitBreaker } from "./CircuitBreaker.ts"
 import type { Fault } from "./Fault.ts"
 import { ModelRecord } from "./ModelRecord.ts"
 import { TurnQueue, type Waiter } from "./TurnQueue.ts"
+
+/** Nothing is known any more of a server that failed so long ago and wasn't asked since. */
+const failureSeconds = 600
 
 /** More than this don't wait for one server: the next model answers sooner. */
 const waitersMax = 10_000
@@ -14,6 +18,9 @@ const waitersMax = 10_000
 const recordsMax = 1_000
 
 const nanosPerSecond = 1_000_000_000
+
+/** How often those who wait for the outcome of a trial look for it. */
+const trialPollMillis = 50
 
 export interface GateLimits {
   /** Requests that a server works at, at once; the others wait for their turn. */
@@ -27,18 +34,25 @@ export const monotonicSeconds: Effect.Effect<number> = Effect.map(
   (nanos) => Number(nanos) / nanosPerSecond
 )
 
-/** What a request did wrong says nothing about the server, and neither does a limit that it keeps to. */
-const blameless: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
+/** Whoever refuses like this is well: what a request did wrong says nothing of it, and neither does a limit that it keeps to. */
+const refusals: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
 
-/** Whether a failure says something about who was asked. */
-export const isBlamed = (fault: Fault): boolean => !blameless.has(fault.reason)
+/** A key that isn't valid and a model that is gone: the next request is refused as well. */
+const lastingStatuses: ReadonlySet<number | undefined> = new Set([401, 404])
+
+/**
+ * Whether a failure says that another model is better asked first. A limit passes, and what one request did wrong must not
+ * turn others away from the model.
+ */
+export const isBlamed = ({ reason, status }: Fault): boolean =>
+  !refusals.has(reason) || lastingStatuses.has(status)
 
 /** Where all requests to one model server pass: so many at once, users taking turns, and none while it is out of order. */
 export class ProviderGate {
   readonly breaker = new CircuitBreaker()
   readonly queue: TurnQueue
   readonly limits: GateLimits
-  failure: string | null = null
+  private lastFailure: { readonly text: string; readonly atSeconds: number } | null = null
   private readonly provider: string
   private readonly records = new Map<string, ModelRecord>()
 
@@ -60,19 +74,40 @@ export class ProviderGate {
   }
 
   modelHealth(model: string, now: number): ModelHealth {
-    const seen = this.records.get(model)?.seen(now) ?? unknownHealth
-    return { ...seen, leftAlone: this.breaker.waitSeconds(now) > 0 }
+    const record = this.records.get(model)
+    const seen = record?.seen(now) ?? unknownHealth
+    return { ...seen, leftAlone: this.breaker.waitSeconds(now) > 0 || record?.isLimited(now) === true }
   }
 
-  readonly health: Effect.Effect<ProviderHealth> = Effect.map(monotonicSeconds, (now) => ({
-    provider: this.provider,
-    state: this.breaker.isOpen ? "open" : this.failure === null ? "ok" : "failing",
-    running: this.queue.takenPlaces,
-    waiting: this.queue.waiting,
-    concurrentMax: this.limits.concurrentMax,
-    failure: this.failure,
-    openSeconds: this.breaker.isOpen ? Math.ceil(this.breaker.waitSeconds(now)) : null
-  }))
+  /** The last request failed. */
+  failed({ reason, status }: Fault, now: number): void {
+    this.lastFailure = { text: status === undefined ? reason : `${reason} (HTTP ${status})`, atSeconds: now }
+  }
+
+  succeeded(): void {
+    // While it is left alone, it is known why.
+    if (!this.breaker.isOpen) this.lastFailure = null
+  }
+
+  /** Why the last request failed; null where none did of late. */
+  failure(now: number): string | null {
+    const { atSeconds, text } = this.lastFailure ?? unfailed
+    return now - atSeconds < failureSeconds ? text : null
+  }
+
+  readonly health: Effect.Effect<ProviderHealth> = Effect.map(monotonicSeconds, (now) => {
+    const waitSeconds = this.breaker.waitSeconds(now)
+    const failure = this.failure(now)
+    return {
+      provider: this.provider,
+      state: waitSeconds > 0 ? "open" : failure === null ? "ok" : "failing",
+      running: this.queue.takenPlaces,
+      waiting: this.queue.waiting,
+      concurrentMax: this.limits.concurrentMax,
+      failure,
+      openSeconds: waitSeconds > 0 ? Math.ceil(waitSeconds) : null
+    }
+  })
 }
 
 /**
@@ -81,14 +116,16 @@ export class ProviderGate {
  */
 export class Pass implements Waiter {
   readonly user: string
+  private readonly hasFallback: () => boolean
   private readonly gate: ProviderGate
   private state: "outside" | "waiting" | "inside" = "outside"
   private isTrial = false
   private resume: ((entered: Effect.Effect<void>) => void) | null = null
 
-  constructor(gate: ProviderGate, user = "") {
+  constructor(gate: ProviderGate, options: CallOptions = alone) {
     this.gate = gate
-    this.user = user
+    this.user = options.user ?? ""
+    this.hasFallback = options.hasFallback
   }
 
   /** Waits for the turn. */
@@ -110,8 +147,8 @@ export class Pass implements Waiter {
 
   readonly failed = (fault: Fault): Effect.Effect<void> =>
     Effect.map(monotonicSeconds, (now) => {
-      this.gate.failure = fault.status === undefined ? fault.reason : `${fault.reason} (HTTP ${fault.status})`
-      if (isBlamed(fault)) this.gate.breaker.failed(this.isTrial, now)
+      this.gate.failed(fault, now)
+      if (!refusals.has(fault.reason)) this.gate.breaker.failed(this.isTrial, now)
       else if (this.isTrial) this.gate.breaker.succeeded(true)
       this.isTrial = false
     })
@@ -119,8 +156,7 @@ export class Pass implements Waiter {
   private succeeded(): void {
     this.gate.breaker.succeeded(this.isTrial)
     this.isTrial = false
-    // While it is left alone, it is known why.
-    if (!this.gate.breaker.isOpen) this.gate.failure = null
+    this.gate.succeeded()
   }
 
   leave(): void {
@@ -139,19 +175,34 @@ export class Pass implements Waiter {
   }
 
   private get mayAsk(): Effect.Effect<void, Fault> {
-    return Effect.flatMap(monotonicSeconds, (now) => {
-      const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
-      return wait === 0 ? Effect.void : Effect.fail(leftAlone(wait, this.gate.failure))
-    })
+    return this.patiently(
+      Effect.flatMap(monotonicSeconds, (now) => {
+        const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
+        return wait === 0 ? Effect.void : Effect.fail(leftAlone(wait, this.gate.failure(now)))
+      })
+    )
   }
 
   /** In one step, so that there is only one trial. */
   private get asks(): Effect.Effect<void, Fault> {
-    return Effect.flatMap(monotonicSeconds, (now) => {
-      const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
-      if (wait > 0) return Effect.fail(leftAlone(wait, this.gate.failure))
-      this.isTrial = this.gate.breaker.enter()
-      return Effect.void
+    return this.patiently(
+      Effect.flatMap(monotonicSeconds, (now) => {
+        const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
+        if (wait > 0) return Effect.fail(leftAlone(wait, this.gate.failure(now)))
+        this.isTrial = this.gate.breaker.enter()
+        return Effect.void
+      })
+    )
+  }
+
+  /** Who has nowhere else to go waits for the outcome of a trial that another request makes. */
+  private patiently(ask: Effect.Effect<void, Fault>): Effect.Effect<void, Fault> {
+    const mayWait = () => this.gate.breaker.isTrying && !this.hasFallback()
+    return Effect.catch(ask, (fault) => {
+      if (!mayWait()) return Effect.fail(fault)
+      const schedule = Schedule.spaced(`${trialPollMillis} millis`)
+      const duration = `${this.gate.limits.queueSeconds} seconds` as const
+      return Effect.retry(ask, { while: mayWait, schedule: Schedule.upTo(schedule, { duration }) })
     })
   }
 
@@ -174,6 +225,10 @@ export class Pass implements Waiter {
     )
   }
 }
+
+const alone: CallOptions = { hasFallback: () => false }
+
+const unfailed = { text: "", atSeconds: Number.NEGATIVE_INFINITY }
 
 const leftAlone = (seconds: number, failure: string | null): Fault => ({
   reason: "refused",

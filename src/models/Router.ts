@@ -1,4 +1,4 @@
-import { Array as Arr, Context, Effect, Layer, type Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
 import { AppConfig } from "../AppConfig.ts"
 import { ModelForbidden, type ModelFailure, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
@@ -8,6 +8,9 @@ import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
 import { monotonicSeconds } from "./ProviderGate.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Ranking.ts"
+
+/** More candidates than this are not prepared for. */
+const candidatesMax = 8
 
 export interface Candidate extends Ranked {
   /** One call. Nothing is opened until the stream runs; interruption cancels the upstream request at once. */
@@ -79,7 +82,7 @@ export class Router extends Context.Service<
           const entry = entryOf.get(ranked.model)
           return entry === undefined ? [] : [{ ...ranked, stream: entry.call }]
         })
-        if (Arr.isReadonlyArrayNonEmpty(candidates)) return candidates
+        if (Arr.isReadonlyArrayNonEmpty(candidates)) return bounded(candidates)
         if (ranking.excluded.some(({ why }) => why === "permits")) return yield* new ModelForbidden()
         const tokensMax = Math.max(...entries.map((entry) => entry.model.contextWindow)) - 1
         return yield* new PromptTooLong({ promptTokens: need.promptTokens, tokensMax })
@@ -107,3 +110,13 @@ export class Router extends Context.Service<
 
   static readonly layer = this.layerNoDeps.pipe(Layer.provide(ModelCatalog.layer))
 }
+
+/** The first ones, and the one with the most room for a long conversation: nobody falls back further than that. */
+const bounded = (candidates: Arr.NonEmptyReadonlyArray<Candidate>): Arr.NonEmptyReadonlyArray<Candidate> => {
+  const [first, ...others] = candidates
+  const kept = others.slice(0, candidatesMax - 1)
+  const roomiest = Arr.max(candidates, byRoom)
+  return [first, ...kept, ...([first, ...kept].includes(roomiest) ? [] : [roomiest])]
+}
+
+const byRoom = Order.mapInput(Order.Number, ({ model }: Candidate) => model.contextWindow)

@@ -1,8 +1,11 @@
-import { Duration, Effect, Predicate, Schedule, Semaphore } from "effect"
-import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
+import { Duration, Effect, Predicate, Schedule, Semaphore, Stream } from "effect"
+import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
 
 /** A collector that takes longer than this for one delivery counts as away. */
 const deliverySeconds = 5
+
+/** Bytes of an answer that are waited for; nothing in them is of use here. */
+const answerBytesMax = 65_536
 
 /** A delivery that failed is tried once more after so long. */
 const retrySeconds = 1
@@ -20,6 +23,23 @@ const reasonOf = (error: unknown): string => {
   const inner = Predicate.hasProperty(cause, "cause") ? cause.cause : cause
   return Predicate.hasProperty(inner, "code") ? String(inner.code) : reason._tag
 }
+
+/**
+ * The same answer without its body, which has been read as far as is needed for the connection to be used again. The
+ * exporters would read it to its end, however long that takes and however much it is.
+ */
+const withoutBody = (request: HttpClientRequest.HttpClientRequest) =>
+  Effect.fnUntraced(function* (answer: HttpClientResponse.HttpClientResponse) {
+    let bytes = 0
+    yield* answer.stream.pipe(
+      Stream.takeWhile((piece) => (bytes += piece.length) <= answerBytesMax),
+      Stream.runDrain,
+      // That there is none is as good.
+      Effect.ignore
+    )
+    const { headers, status } = answer
+    return HttpClientResponse.fromWeb(request, new Response(null, { status, headers }))
+  })
 
 const signalOf = (url: string): string => url.slice(url.lastIndexOf("/") + 1)
 
@@ -61,6 +81,7 @@ export const makeCollectorClient = Effect.gen(function* () {
   return HttpClient.transform(client, (delivery, request) => {
     const signal = signalOf(request.url)
     return delivery.pipe(
+      Effect.flatMap(withoutBody(request)),
       Effect.flatMap(HttpClientResponse.filterStatusOk),
       Effect.timeout(Duration.seconds(deliverySeconds)),
       Effect.retry(

@@ -50,8 +50,12 @@ const serializationLayer = Layer.effect(
   }))
 ).pipe(Layer.provide(OtlpSerialization.layerJson))
 
+/** The headers may hold a key, which goes to the collector that the settings name and nowhere else. */
+const noRedirects = Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" })
+
 const collectorLayer = Layer.effect(HttpClient.HttpClient, makeCollectorClient).pipe(
-  Layer.provide(FetchHttpClient.layer)
+  Layer.provide(FetchHttpClient.layer),
+  Layer.provide(noRedirects)
 )
 
 /** Sends the collector what the settings let it have; what it hasn't got at the end is sent within seconds. */
@@ -64,9 +68,9 @@ export const otlpLayer = (settings: Settings["observability"], endpoint: string,
       serviceName: settings.serviceName,
       serviceVersion: version,
       attributes: {
-        ...recordOf(settings.resourceAttributes),
-        // Figures of two processes must not be taken for those of one.
-        "service.instance.id": `${hostname()}:${process.pid}`
+        // Figures of two processes must not be taken for those of one, unless the operator has names for them.
+        "service.instance.id": `${hostname()}:${process.pid}`,
+        ...recordOf(settings.resourceAttributes)
       }
     },
     shutdownTimeout

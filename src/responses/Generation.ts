@@ -67,12 +67,19 @@ const firstFlow = (
   scope: Scope.Scope,
   progress: Progress
 ): Effect.Effect<Flow, ModelFailure> =>
-  openFlow(progress.attempt, { hasFallback: attempts.some(({ leftAlone }) => !leftAlone) }, scope).pipe(
+  openFlow(
+    progress.attempt,
+    { hasFallback: () => !progress.fixed && attempts.some(({ leftAlone }) => !leftAlone) },
+    scope
+  ).pipe(
     Effect.catch((failure) => {
       const [next, ...rest] = attempts
       if (next === undefined || progress.fixed) return Effect.fail(failure)
+      const failed = progress.attempt
       progress.attempt = next
-      return Effect.logWarning("A model failed before its first output; trying the next.").pipe(
+      // That a provider is left alone was told when it began.
+      const level = failed.leftAlone ? "Debug" : "Warn"
+      return Effect.logWithLevel(level)("A model failed before its first output; trying the next.").pipe(
         Effect.annotateLogs({ model: failure.model, reason: failure.reason, detail: failure.detail }),
         Effect.andThen(firstFlow(rest, scope, progress))
       )
@@ -100,7 +107,7 @@ export const generate = Effect.fn("Generation.generate")(function* (
   const pull = pullRounds({
     attempt: progress.attempt,
     flow: Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber),
-    open: (attempt) => openFlow(attempt, { hasFallback: false }, scope),
+    open: (attempt) => openFlow(attempt, { hasFallback: () => false }, scope),
     belt,
     budget,
     scope

@@ -37,6 +37,8 @@ const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Conf
   startupParameters: {
     statement_timeout: `${limits.statementSeconds}s`,
     idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
+    // What is decided under a lock must see what was committed before it, whatever a database has for its default.
+    default_transaction_isolation: "read committed",
     jit: "off",
     timezone: "UTC"
   }

@@ -6,6 +6,7 @@ import { AppConfig } from "../../src/AppConfig.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
+import { licensed } from "../auth/terms.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
@@ -45,6 +46,30 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (i
       const later = yield* KeyToken.makeKey
       assert.isTrue(Option.isNone(yield* startWith(later)))
       for (const key of [given, later]) yield* apiKeys.authenticate(key)
+    })
+  )
+})
+
+const fullApp = Layer.unwrap(
+  Effect.map(licensed({ users: 1 }), (policy) =>
+    authLayer(testConfig({ policy })).pipe(Layer.provideMerge(TestDatabase.layer))
+  )
+)
+
+layer(fullApp, { excludeTestServices: true })("firstStart with a licence", (it) => {
+  it.effect("says which user it has no room for, and how to start without", () =>
+    Effect.gen(function* () {
+      yield* empty
+      yield* startWith(null)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE users SET email = 'other@example.com'`
+      assert.isTrue(Option.isNone(yield* startWith(null)))
+      const refusal = yield* Effect.flip(startWith(yield* KeyToken.makeKey))
+      assert.strictEqual(refusal._tag, "LicenseForbids")
+      assert.match(
+        refusal.message,
+        /^The user of PARLEY_INIT_USER_EMAIL can't be made\. .* room for 1 user.* Without PARLEY_INIT_API_KEY /
+      )
     })
   )
 })

@@ -147,7 +147,7 @@ layer(withLicense, { excludeTestServices: true })("parley with a licence", (it) 
       succeeded(yield* run("org", "create", "Acme"))
       refused(
         yield* run("org", "create", "Second"),
-        /room for 1 organization, and none is left\. Install one for more/
+        /room for 1 organization, and none is left\. Install a licence for more in PARLEY_LICENSE/
       )
       succeeded(yield* run("user", "create", "one@example.com", "--org", "Acme"))
       succeeded(yield* run("user", "create", "two@example.com", "--org", "Acme", "--with-key"))
@@ -174,6 +174,31 @@ layer(withLicense, { excludeTestServices: true })("parley with a licence", (it) 
         yield* checkOf("licence"),
         /^licence +failed +The licence of this installation ended on 2026-01-31\./
       )
+    })
+  )
+})
+
+const withFewSeats = Layer.unwrap(
+  Effect.map(licensed({ users: 1, models: ["small-*"] }), (policy) => AdminServer.layerWith({ policy }))
+)
+
+layer(withFewSeats, { excludeTestServices: true })("parley with a licence that came later", (it) => {
+  it.effect("finds that there is more than it has room for, and what it keeps from models", () =>
+    Effect.gen(function* () {
+      succeeded(yield* run("org", "create", "Acme"))
+      succeeded(yield* run("user", "create", "one@example.com", "--org", "Acme"))
+      assert.match(yield* checkOf("licence"), /^licence +ok +It is in force, and has no end\./)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`INSERT INTO users (id, organization_id, email)
+        SELECT gen_random_uuid(), organization_id, 'before@example.com' FROM users`
+      assert.match(
+        yield* checkOf("licence"),
+        /^licence +warning +There is more than the licence has room for \(users: 2 of 1\)\. Disable users/
+      )
+      succeeded(yield* run("user", "disable", "before@example.com"))
+      assert.match(yield* checkOf("licence"), /^licence +ok /)
+      refused(yield* run("user", "enable", "before@example.com"), /room for 1 user, and none is left/)
+      assert.match(succeeded(yield* run("models", "explain", "Hi")), /The licence doesn't have it/)
     })
   )
 })
@@ -231,6 +256,8 @@ describe("parley license, without a server", () => {
       for (const [args, message] of [
         [["--expires", "2027-02-29"], /a day such as/],
         [["--expires", "tomorrow"], /a day such as/],
+        // What was signed so could not be installed.
+        [["--expires", "9999-12-31"], /a day such as/],
         [["--users", "0"], /whole number from 1/],
         [["--operations", "everything"], /responses, projects, files/],
         [["--tools", "shell"], /calculator/],
@@ -238,6 +265,9 @@ describe("parley license, without a server", () => {
       ] as const) {
         refused(yield* sign("--key", file, ...args), message, 2)
       }
+      const models = Array.from({ length: 1_000 }, (_, index) => `model-${"x".repeat(60)}-${index}`).join(",")
+      refused(yield* sign("--key", file, "--models", models), /too long for PARLEY_LICENSE/)
+      refused(yield* sign("--key", "/dev/zero"), /holds no private key/)
       refused(yield* sign("--key", `${file}.gone`), /does not exist/)
       refused(yield* sign("--key", "/"), /holds no private key/)
       const broken = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0c2VjcmV0\n-----END PRIVATE KEY-----"

@@ -234,6 +234,8 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
       const month = yield* show("--until", "2024-03-01")
       assert.deepInclude(month, { since: "2024-02-01", days: 30 })
       assert.strictEqual(month.total.input_tokens, 321)
+      // The days before the first one that can be named are no mistake.
+      assert.deepInclude(yield* show("--until", "1970-01-01"), { since: "1969-12-03", days: 30 })
       const none = yield* show("--since", "2020-01-01", "--until", "2020-12-31")
       assert.deepStrictEqual([none.days, none.data, none.total.requests], [366, [], 0])
       assert.isNull(none.total.latency_millis)
@@ -253,6 +255,9 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
         [["usage", "show", "--by", "moon"], 2, /moon|by/],
         [["usage", "show", "--since", "2023-02-29"], 2, /2026-02-28/],
         [["usage", "show", "--until", "yesterday"], 2, /2026-02-28/],
+        [["usage", "show", "--until", "0000-01-01"], 2, /from 1970 on/],
+        [["usage", "show", "--until", "1969-12-31"], 2, /from 1970 on/],
+        [["usage", "show", "--key", "0193a1b2-0000-7000-8000-000000000000"], 1, /key does not exist/],
         [["usage", "show", "--since", "2024-03-02", "--until", "2024-03-01"], 1, /comes after/],
         [["usage", "show", "--since", "2024-01-01", "--until", "2025-01-01"], 1, /367 days.*at most 366/]
       ] as const) {

@@ -84,8 +84,8 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
         const refusal = users.find((result) => result._tag === "Failure")
         assert.strictEqual(
           refusal?._tag === "Failure" ? refusal.failure.message : "",
-          "The licence of this installation has room for 5 users, and none is left. Disable one first (`parley user disable`). " +
-            "Install one for more in PARLEY_LICENSE, or remove it for the free edition."
+          "The licence of this installation has room for 5 users, and none is left. Disable a user (`parley user disable`), " +
+            "install a licence for more in PARLEY_LICENSE, or remove it for the free edition."
         )
       })
     )

@@ -26,6 +26,8 @@ const plans = {
   second: { models: ["*-2"] },
   elsewhere: { models: ["other-*"] },
   small: { storage: { files: 2, bytes: 30 } },
+  none: { storage: { files: 0 } },
+  roomy: { storage: { files: 12_000, bytes: 11_000_000_000 } },
   poor: { tokens: { daily: 18 } }
 } as const satisfies Record<string, PlanTerms>
 
@@ -293,6 +295,9 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
       const many = errorOf(yield* sendFile("z"), 403)
       assert.strictEqual(many.code, "plan_forbids")
       assert.match(many.message, /leaves you 2 files, and you have as many\. Delete some, or ask/)
+      yield* givePlan("none")
+      const none = errorOf(yield* sendFile("z"), 403)
+      assert.match(none.message, /leaves you no room for files\. Ask the operator to move/)
       yield* givePlan("default")
       yield* upload(alice, "three.txt", "z".repeat(100))
     })
@@ -334,6 +339,30 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
       })
       assert.strictEqual(sent.status, 200, sent.text)
       yield* givePlan("default")
+    })
+  )
+
+  it.effect("leave the operator the room that they leave a user beyond the settings", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      const send = call(`${url}/admin/files?email=${encodeURIComponent(alice.email)}&filename=a.txt`, {
+        key: adminKey,
+        headers: { "content-type": "application/octet-stream" },
+        body: "for her"
+      })
+      const before = yield* sql`SELECT files, bytes FROM file_usage WHERE user_id = ${alice.id}::uuid`
+      yield* sql`UPDATE file_usage SET files = 10000, bytes = 10737418240 WHERE user_id = ${alice.id}::uuid`
+      assert.strictEqual(errorOf(yield* send, 403).code, "file_count_quota_exceeded")
+      yield* givePlan("roomy")
+      assert.strictEqual((yield* send).status, 200)
+      yield* sql`UPDATE file_usage SET files = 12000 WHERE user_id = ${alice.id}::uuid`
+      const full = errorOf(yield* send, 403)
+      assert.strictEqual(full.code, "plan_forbids")
+      assert.match(full.message, /leaves you 12000 files/)
+      yield* givePlan("default")
+      yield* sql`UPDATE file_usage SET files = ${before[0]?.["files"] ?? 0}, bytes = ${before[0]?.["bytes"] ?? 0}
+        WHERE user_id = ${alice.id}::uuid`
     })
   )
 

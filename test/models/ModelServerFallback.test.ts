@@ -21,7 +21,7 @@ const setUp = (protocol: ProtocolName, retrySeconds = 10) =>
     return { server, call, through, health }
   })
 
-const withFallback = { hasFallback: true }
+const withFallback = { hasFallback: () => true }
 
 describe.each(protocolNames)("%s, where another model can answer", (protocol) => {
   it.live("asks again once, and soon", () =>
@@ -103,6 +103,43 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
+  it.effect("is as patient as ever once nothing can take over any more", () =>
+    Effect.gen(function* () {
+      const { call, server } = yield* setUp(protocol)
+      let isFixed = false
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(
+          Stream.runDrain(call(request(mockDirective({ hangAt: 0 })), { hasFallback: () => !isFixed }))
+        )
+      )
+      yield* server.request(0)
+      yield* TestClock.adjust("2 seconds")
+      isFixed = true
+      yield* TestClock.adjust("16 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("4 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "first_token_timeout")
+    })
+  )
+
+  it.effect("stands behind the others for as long as its server asked for", () =>
+    Effect.gen(function* () {
+      const { call, health } = yield* setUp(protocol, 0)
+      const limited = (seconds: string) =>
+        call(request(mockDirective({ status: 429, headers: { "retry-after": seconds } })), withFallback)
+      yield* Effect.flip(Stream.runDrain(limited("20")))
+      assert.isTrue((yield* health).leftAlone)
+      yield* TestClock.adjust("19 seconds")
+      assert.isTrue((yield* health).leftAlone)
+      yield* TestClock.adjust("1 second")
+      assert.isFalse((yield* health).leftAlone)
+      yield* Effect.flip(Stream.runDrain(limited("86400")))
+      yield* TestClock.adjust("1 minute")
+      assert.isFalse((yield* health).leftAlone)
+      yield* Stream.runDrain(call(request("hi"), withFallback))
+    })
+  )
+
   it.effect("is as patient as ever between two pieces of output", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp(protocol)
@@ -127,7 +164,7 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
       assert.deepStrictEqual(yield* health, { leftAlone: false, firstOutputSeconds: null, failureShare: 0 })
       yield* Stream.runDrain(call(request("hi")))
       assert.deepStrictEqual(yield* health, { leftAlone: false, firstOutputSeconds: 0, failureShare: 0 })
-      for (const behaviour of [{ status: 400 }, { status: 401 }, { status: 429 }]) {
+      for (const behaviour of [{ status: 400 }, { status: 403 }, { status: 429 }]) {
         yield* Effect.flip(Stream.runDrain(call(request(mockDirective(behaviour)))))
       }
       assert.strictEqual((yield* health).failureShare, 0)

@@ -3,10 +3,13 @@ import { Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/models/CircuitBreaker.ts"
 import type { Fault } from "../../src/models/Fault.ts"
-import { Pass, ProviderGate } from "../../src/models/ProviderGate.ts"
+import { isBlamed, Pass, ProviderGate } from "../../src/models/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
 
 const broken: Fault = { reason: "server_error", status: 500, detail: "HTTP 500" }
+
+const alone = { hasFallback: () => false }
+const withFallback = { hasFallback: () => true }
 
 const failOnce = (through: ProviderGate, fault = broken) =>
   Effect.gen(function* () {
@@ -26,6 +29,18 @@ const succeedOnce = (through: ProviderGate) =>
   })
 
 const open = (through: ProviderGate) => Effect.repeat(failOnce(through), { times: failuresMax - 1 })
+
+describe("a failure of a model", () => {
+  it("counts against it unless the next request may do better", () => {
+    const isCounted = (reason: Fault["reason"], status: number) => isBlamed({ reason, status, detail: "" })
+    assert.isTrue(isCounted("server_error", 500))
+    assert.isTrue(isCounted("unauthorized", 401))
+    assert.isTrue(isCounted("bad_request", 404))
+    assert.isFalse(isCounted("bad_request", 400))
+    assert.isFalse(isCounted("unauthorized", 403))
+    assert.isFalse(isCounted("rate_limited", 429))
+  })
+})
 
 describe("the turns of a provider", () => {
   it.effect("are given in the order of coming", () =>
@@ -57,12 +72,12 @@ describe("the turns of a provider", () => {
   it.effect("go round among the users who wait, each in the order of their own requests", () =>
     Effect.gen(function* () {
       const through = gate({ concurrentMax: 1 })
-      const running = new Pass(through, "ada")
+      const running = new Pass(through, { ...alone, user: "ada" })
       yield* running.enter
       const order: Array<string> = []
       const passes = yield* Effect.forEach(["ada 1", "ada 2", "ada 3", "bob 1", "bob 2", "eve 1"], (name) =>
         Effect.gen(function* () {
-          const pass = new Pass(through, name.slice(0, 3))
+          const pass = new Pass(through, { ...alone, user: name.slice(0, 3) })
           yield* Effect.forkChild(
             Effect.andThen(
               pass.enter,
@@ -154,7 +169,7 @@ describe("a provider that fails", () => {
         yield* TestClock.adjust(`${wait} seconds`)
         const trial = new Pass(through)
         yield* trial.enter
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(new Pass(through).enter)))
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(new Pass(through, withFallback).enter)))
         yield* trial.failed(broken)
         trial.leave()
       }
@@ -169,6 +184,42 @@ describe("a provider that fails", () => {
         failure: null,
         openSeconds: null
       })
+    })
+  )
+
+  it.effect("is waited for while a request tries it, by those who have nowhere else to go", () =>
+    Effect.gen(function* () {
+      const through = gate({ queueSeconds: 3 })
+      const tryIt = Effect.gen(function* () {
+        yield* TestClock.adjust(`${openSecondsMax} seconds`)
+        const trial = new Pass(through)
+        yield* trial.enter
+        const others = yield* Effect.forEach([1, 2], () =>
+          Effect.forkChild(Effect.exit(new Pass(through).enter), { startImmediately: true })
+        )
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(
+          others.map((fiber) => fiber.pollUnsafe()),
+          [undefined, undefined]
+        )
+        return { trial, outcomes: Effect.forEach(others, Fiber.join) }
+      })
+      yield* open(through)
+      const failing = yield* tryIt
+      yield* failing.trial.failed(broken)
+      failing.trial.leave()
+      yield* TestClock.adjust("1 second")
+      assert.isTrue((yield* failing.outcomes).every(Exit.isFailure))
+
+      const hanging = yield* tryIt
+      yield* TestClock.adjust("3 seconds")
+      assert.isTrue((yield* hanging.outcomes).every(Exit.isFailure))
+      hanging.trial.leave()
+
+      const well = yield* tryIt
+      well.trial.answering()
+      yield* TestClock.adjust("1 second")
+      assert.isTrue((yield* well.outcomes).every(Exit.isSuccess))
     })
   )
 
@@ -192,6 +243,26 @@ describe("a provider that fails", () => {
       }
       const { failure, state } = yield* through.health
       assert.deepStrictEqual([state, failure], ["failing", "rate_limited"])
+    })
+  )
+
+  it.effect("is merely failing once it may be asked again, and well when nobody has asked for long", () =>
+    Effect.gen(function* () {
+      const through = gate()
+      yield* open(through)
+      assert.deepInclude(yield* through.health, { state: "open", openSeconds: openSecondsMin })
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      const failing = { state: "failing", failure: "server_error (HTTP 500)", openSeconds: null } as const
+      assert.deepInclude(yield* through.health, failing)
+      const trial = new Pass(through)
+      yield* trial.enter
+      assert.strictEqual((yield* through.health).state, "open")
+      trial.leave()
+      yield* TestClock.adjust("10 minutes")
+      assert.deepInclude(yield* through.health, { state: "ok", failure: null })
+      // What is shown no longer still counts: the next request is a trial.
+      yield* failOnce(through)
+      assert.strictEqual((yield* through.health).state, "open")
     })
   )
 

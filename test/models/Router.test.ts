@@ -136,6 +136,22 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([ill, says(spec("well"))])))
   })
 
+  it.effect("gives no more candidates than anybody falls back to, the roomiest among them", () =>
+    Effect.gen(function* () {
+      const candidates = yield* (yield* Router).route(need())
+      const ids = candidates.map(({ model }) => model.id)
+      assert.deepStrictEqual(ids, ["m10", "m11", "m12", "m13", "m14", "m15", "m16", "m17", "m19"])
+    }).pipe(
+      Effect.provide(
+        routerOf(
+          Array.from({ length: 10 }, (_, n) =>
+            says(spec(`m${n + 10}`, { quality: 1 - n / 20, contextWindow: n === 9 ? 100_000 : 8_000 }))
+          )
+        )
+      )
+    )
+  )
+
   it.effect("fails where there is no model at all", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip((yield* Router).route(need()))

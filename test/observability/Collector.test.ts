@@ -1,13 +1,26 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { makeCollectorClient } from "../../src/observability/Collector.ts"
 
-/** A collector that answers with these statuses, call by call, and then for ever with the last of them. */
-const collectorOf = (...statuses: ReadonlyArray<number | "never">) => {
+/** A status, no answer at all, one whose body never ends, or one whose body goes on and on. */
+type Answer = number | "never" | "unended" | "endless"
+
+/** A collector that answers like this, call by call, and then for ever with the last of them. */
+const collectorOf = (...statuses: ReadonlyArray<Answer>) => {
   const logged: Array<string> = []
-  const state = { calls: 0, open: 0, openMost: 0 }
+  const state = { calls: 0, open: 0, openMost: 0, pieces: 0, cancelled: 0 }
+  const bodyOf = (status: Answer) =>
+    new ReadableStream<Uint8Array>({
+      pull: (body) => {
+        if (status === "unended" && state.pieces > 0) return new Promise<void>(() => {})
+        if (typeof status === "number") return body.close()
+        state.pieces++
+        return body.enqueue(new Uint8Array(1_000))
+      },
+      cancel: () => void state.cancelled++
+    })
   const client = HttpClient.make((request) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
@@ -18,7 +31,10 @@ const collectorOf = (...statuses: ReadonlyArray<number | "never">) => {
         const status = statuses[Math.min(state.calls++, statuses.length - 1)]!
         return status === "never"
           ? Effect.never
-          : Effect.succeed(HttpClientResponse.fromWeb(request, new Response("", { status })))
+          : Effect.sync(() => {
+              const init = { status: typeof status === "number" ? status : 200 }
+              return HttpClientResponse.fromWeb(request, new Response(bodyOf(status), init))
+            })
       },
       () => Effect.sync(() => void state.open--)
     )
@@ -78,6 +94,22 @@ describe("deliveries to a collector", () => {
       for (const signal of ["traces", "logs", "metrics"]) yield* deliver(signal)
       assert.deepStrictEqual(messages(logged).slice(1), ["The collector takes telemetry again."])
       assert.notInclude(logged.join("\n"), "SECRET")
+    }).pipe(Effect.provide(CollectorLayer))
+  })
+
+  it.effect("don't wait for the end of an answer, nor hold all of it", () => {
+    const { CollectorLayer, deliver, logged, state } = collectorOf("endless", "unended")
+    return Effect.gen(function* () {
+      const delivery = yield* deliver("traces")
+      assert.isTrue(Exit.isSuccess(delivery) && delivery.value.status === 200)
+      assert.strictEqual(Exit.isSuccess(delivery) && (yield* delivery.value.text), "")
+      assert.strictEqual(state.cancelled, 1)
+      assert.isBelow(state.pieces, 100)
+      const fiber = yield* Effect.forkChild(deliver("traces"), { startImmediately: true })
+      while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "Failure")
+      assert.strictEqual(state.cancelled, 3)
+      assert.deepStrictEqual(messages(logged), ["The collector takes no telemetry; what it misses is lost."])
     }).pipe(Effect.provide(CollectorLayer))
   })
 

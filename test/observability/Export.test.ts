@@ -50,7 +50,7 @@ const start = Effect.fnUntraced(function* (
     PARLEY_LOG_LEVEL: "debug",
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
-    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=a%20test",
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=a%20test,service.instance.id=one",
     ...more
   })
 })
@@ -326,6 +326,7 @@ const checkMetrics = (collector: TelemetryCollector) => {
   assert.isTrue(points.every(({ attributes }) => !("unit" in attributes)))
   assert.deepInclude(collector.resource(), {
     "service.name": "parley",
-    "deployment.environment.name": "a test"
+    "deployment.environment.name": "a test",
+    "service.instance.id": "one"
   })
 }

@@ -81,7 +81,7 @@ describe("Generation", () => {
       const watched = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => ({
         ...attempt(id, stream),
         stream: (_, { hasFallback }) => {
-          seen.push([id, hasFallback])
+          seen.push([id, hasFallback()])
           return stream
         }
       })

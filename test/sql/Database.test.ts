@@ -48,8 +48,16 @@ layer(TestDatabase.layerFailing)("The database", (it) => {
       const sql = yield* SqlClient.SqlClient
       const [row] = yield* sql`SELECT current_setting('statement_timeout') AS statement,
         current_setting('idle_in_transaction_session_timeout') AS idle, current_setting('TimeZone') AS zone,
-        current_setting('jit') AS jit, current_setting('application_name') AS name`
-      assert.deepStrictEqual(row, { statement: "15s", idle: "30s", zone: "UTC", jit: "off", name: "parley" })
+        current_setting('jit') AS jit, current_setting('application_name') AS name,
+        current_setting('default_transaction_isolation') AS isolation`
+      assert.deepStrictEqual(row, {
+        statement: "15s",
+        idle: "30s",
+        zone: "UTC",
+        jit: "off",
+        name: "parley",
+        isolation: "read committed"
+      })
     })
   )
 

@@ -3,6 +3,7 @@ import { DateTime, Effect, FileSystem, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
 import { makeLicenseKeys, privateKeyIn, signLicense } from "../../auth/LicenseKey.ts"
+import { license as licenseRule } from "../../Setting.ts"
 import type { LicenseBody } from "../PolicyBody.ts"
 import { askServer } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"
@@ -67,8 +68,11 @@ const readKey = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const unusable = (why: string) => new CliFailure({ message: `${printable(path)} ${why}.` })
   const text = yield* fs.stat(path).pipe(
+    // A device may never end; a pipe has no size.
     Effect.flatMap(({ size, type }) =>
-      type !== "Directory" && Number(size) <= keyFileBytesMax ? fs.readFileString(path) : Effect.succeed("")
+      (type === "File" || type === "FIFO") && Number(size) <= keyFileBytesMax
+        ? fs.readFileString(path)
+        : Effect.succeed("")
     ),
     Effect.mapError(({ reason }) =>
       unusable(reason._tag === "NotFound" ? "does not exist" : `can't be read (${reason._tag})`)
@@ -76,6 +80,10 @@ const readKey = Effect.fnUntraced(function* (path: string) {
   )
   const key = privateKeyIn(text)
   return key ?? (yield* unusable("holds no private key as `parley license keygen` prints it"))
+})
+
+const tooLong = new CliFailure({
+  message: "The licence would be too long for PARLEY_LICENSE: name fewer models, or use * in their names."
 })
 
 const sign = Command.make(
@@ -125,6 +133,7 @@ const sign = Command.make(
         ({ message }) => new CliFailure({ message: `${printable(key)} holds ${message}.` })
       )
     )
+    if (Option.isNone(licenseRule.read(license))) return yield* tooLong
     yield* print(json, { id, license }, () => license)
   })
 ).pipe(

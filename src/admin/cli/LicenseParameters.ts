@@ -19,13 +19,17 @@ export const licensee = Flag.String("licensee").pipe(
   Flag.withDescription("Whose licence it is")
 )
 
+/** A licence can't end later than in the year 9999. */
+const endSecondsMax = 253_402_300_799
+
 /** The moment after the day, in seconds of the epoch. */
 const parseDay = (text: string): Option.Option<number> =>
   /^\d{4}-\d\d-\d\d$/.test(text)
     ? DateTime.make(`${text}T00:00:00Z`).pipe(
         // No 31st of February, which would be taken for a day of March.
         Option.filter((day) => DateTime.formatIsoDateUtc(day) === text),
-        Option.map((day) => DateTime.toEpochMillis(DateTime.add(day, { days: 1 })) / 1000)
+        Option.map((day) => DateTime.toEpochMillis(DateTime.add(day, { days: 1 })) / 1000),
+        Option.filter((seconds) => seconds <= endSecondsMax)
       )
     : Option.none()
 

@@ -1,7 +1,14 @@
 import { Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { AccountName, Email, expected } from "../../domain/Account.ts"
-import { CalendarDay, LimitChange, reportDaysMax, tokensMax, UsageBy } from "../../domain/Allowance.ts"
+import {
+  CalendarDay,
+  expectedDay,
+  LimitChange,
+  reportDaysMax,
+  tokensMax,
+  UsageBy
+} from "../../domain/Allowance.ts"
 import { ApiKeyId } from "../../domain/Ids.ts"
 
 const isLimit = Schema.is(LimitChange)
@@ -52,13 +59,13 @@ export const by = Flag.Literals("by", UsageBy.literals).pipe(
 
 const day = (name: string, what: string) =>
   Flag.String(name).pipe(
-    Flag.filter(Schema.is(CalendarDay), () => "a day such as 2026-02-28."),
+    Flag.filter(Schema.is(CalendarDay), () => `${expectedDay}.`),
     Flag.withDescription(what),
     Flag.optional
   )
 
 export const since = day(
   "since",
-  `The first day (UTC), such as 2026-02-28; at most ${reportDaysMax} days before the last`
+  `The first day (UTC), such as 2026-02-28; the report covers at most ${reportDaysMax} days`
 )
 export const until = day("until", "The last day (UTC), which is part of the report; today, if left out")
