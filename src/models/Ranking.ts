@@ -85,7 +85,10 @@ const usualFirstOutputSeconds = 1
 /** After so long a first output is half as bad as one that never comes. */
 const slowFirstOutputSeconds = 5
 
-/** How much quality counts beside the price, which counts 1. */
+/**
+ * How much quality counts at the upper end of the balance. It falls off faster than the price grows, so that both count the
+ * same in the middle: what is easy goes to a cheap model then, and what is hard to one that will do.
+ */
 const qualityWeight = 2
 
 /** How much being slow, and failing, count beside the price; at either end of the balance neither counts. */
@@ -101,7 +104,7 @@ const failureWeight = 2
  * say whose quality is at least the difficulty. Among models that will do, the greatest utility comes first; with b as the
  * balance from 0 to 1, and price, slowness and failures from 0 to 1 each:
  *
- *     utility = 2·b·quality − (1 − b)·price − min(b, 1 − b)·(slowness / 2 + 2·failures)
+ *     utility = 2·b²·quality − (1 − b)·price − min(b, 1 − b)·(slowness / 2 + 2·failures)
  *
  * Among models that won't do, the best comes first. Models of one utility are told apart by quality, price, failures,
  * latency, tools, window and output, one after the other, and at last by their ids.
@@ -151,7 +154,7 @@ const weightsOf = (balance: number): Weights => {
   const b = Math.min(1, Math.max(0, balance / 100))
   const between = Math.min(b, 1 - b)
   return {
-    quality: qualityWeight * b,
+    quality: qualityWeight * b * b,
     price: 1 - b,
     latency: latencyWeight * between,
     failures: failureWeight * between

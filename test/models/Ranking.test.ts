@@ -255,6 +255,11 @@ describe("rank", () => {
     assert.deepStrictEqual(order(needing({ difficulty: 0.5 }), 0, ...all), ["fair", "dear", "poor"])
     assert.deepStrictEqual(order(needing({ difficulty: 0.95 }), 0, ...all), ["dear", "fair", "poor"])
     assert.strictEqual(best(needing(), fair, dear), "fair")
+    // In the middle, small talk goes to the cheap one, and a proof to the one that can.
+    const small = spec("small", { quality: 0.4, cost: 0.1 })
+    const large = spec("large", { quality: 0.9, cost: 0.8 })
+    assert.strictEqual(best(needing(), small, large), "small")
+    assert.strictEqual(best(needing({ difficulty: 0.6 }), small, large), "large")
   })
 
   it("reckons with prices where every model that fits has one, and with the cost else", () => {
