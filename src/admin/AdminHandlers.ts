@@ -7,6 +7,7 @@ import { Policy } from "../auth/Policy.ts"
 import { ApiKeys, type CreatedKey } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { type ApiKeyRecord, defaultPlan } from "../domain/Account.ts"
+import { Plans } from "../domain/Plan.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { organizationBody, userBody } from "./AccountBodies.ts"
@@ -104,6 +105,7 @@ const ServerHandlers = HttpApiBuilder.group(
   "server",
   Effect.fnUntraced(function* (handlers) {
     const settings = yield* AppConfig
+    const plans = yield* Plans
     const policy = yield* Policy
     const router = yield* Router
     const services = yield* Effect.context<Effect.Services<typeof examine>>()
@@ -115,7 +117,8 @@ const ServerHandlers = HttpApiBuilder.group(
           providers: router.health,
           description: router.describe
         }),
-      explainModels: ({ payload }) => explainModels(router, policy, settings, payload),
+      explainModels: ({ payload }) =>
+        answer(Effect.provideService(explainModels(router, policy, settings, payload), Plans, plans)),
       config: () => Effect.succeed({ data: describeSettings(settings) }),
       doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
     })

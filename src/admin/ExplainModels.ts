@@ -3,6 +3,8 @@ import type { Settings } from "../AppConfig.ts"
 import type { Permissions } from "../auth/Permissions.ts"
 import type { Policy } from "../auth/Policy.ts"
 import { defaultPlan } from "../domain/Account.ts"
+import { PlanNotFound } from "../domain/Errors.ts"
+import { Plans } from "../domain/Plan.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { difficultyOf } from "../models/Difficulty.ts"
 import type { Excluded, Need, Ranked } from "../models/Ranking.ts"
@@ -23,7 +25,9 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
     health.firstOutputSeconds === null ? "nothing known" : `${health.firstOutputSeconds.toFixed(1)} s`
   return [
     ...(leftAlone
-      ? ["It is left alone for now: its provider failed again and again, or asked for that."]
+      ? [
+          "It is left alone for now: it failed a good deal and is being tried, or its provider asked for that."
+        ]
       : []),
     ...(lacksTools ? ["It can't call the tools that are offered."] : []),
     ...(isTight ? ["Its window leaves little room for an answer."] : []),
@@ -51,7 +55,11 @@ export const explainModels = Effect.fnUntraced(function* (
   policy: Policy["Service"],
   settings: Settings,
   payload: typeof ExplainPayload.Type
-): Effect.fn.Return<ExplainedBody> {
+): Effect.fn.Return<ExplainedBody, PlanNotFound, Plans> {
+  const { catalog } = yield* Plans
+  if (catalog !== null && payload.plan !== undefined && !catalog.has(payload.plan)) {
+    return yield* new PlanNotFound({ plans: [...catalog.keys()] })
+  }
   const permissions = yield* policy.permissions(payload.plan ?? defaultPlan)
   const tools = payload.tools ?? settings.tools.enabled.some((name) => permissions.tools.has(name))
   const promptTokens = estimateMessageTokens(payload.text)

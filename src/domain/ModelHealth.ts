@@ -2,7 +2,10 @@ import { Schema } from "effect"
 
 /** How a model fared lately, as far as requests have shown; it is never asked just to find out. */
 export const ModelHealth = Schema.Struct({
-  /** Whether its server is left alone for now: after failures in a row, or because it asked for that. */
+  /**
+   * Whether it is left to itself for now: after failures in a row, because its server asked for that, or because it failed a
+   * good deal of late and another request is trying it.
+   */
   leftAlone: Schema.Boolean,
   /** How long the first output took lately, on average; null where nothing was seen lately. */
   firstOutputSeconds: Schema.NullOr(Schema.Finite),

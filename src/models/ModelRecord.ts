@@ -18,6 +18,9 @@ const latencySamplesMin = 0.02
 /** So many answers that never happened soften the share of failures: a single failure says little, and even that fades. */
 const assumedAnswers = 1
 
+/** Above this share of failures one request at a time tries a model, so that one that hangs keeps no others waiting. */
+const trialShare = 0.2
+
 /** However long a server wants to be left alone, after this it is asked again. */
 const limitedSecondsMax = 60
 
@@ -30,6 +33,7 @@ export class ModelRecord {
   private waitedSeconds = 0
   private samplesSeconds = 0
   private limitedUntil = 0
+  private awaited = 0
 
   /** The first output came, so long after the request. */
   began(seconds: number, now: number): void {
@@ -56,8 +60,18 @@ export class ModelRecord {
     this.limitedUntil = Math.max(this.limitedUntil, now + Math.min(seconds, limitedSecondsMax))
   }
 
-  isLimited(now: number): boolean {
-    return now < this.limitedUntil
+  /** A request waits for the first output, until it is settled what became of that. */
+  asked(): void {
+    this.awaited++
+  }
+
+  settled(): void {
+    this.awaited--
+  }
+
+  /** Whether others should be asked first: it is limited, or it failed a good deal and one request is trying it. */
+  isToBeSpared(now: number): boolean {
+    return now < this.limitedUntil || (this.awaited > 0 && this.seen(now).failureShare > trialShare)
   }
 
   seen(now: number): Pick<ModelHealth, "firstOutputSeconds" | "failureShare"> {

@@ -117,6 +117,7 @@ class Call implements Patience {
   private exchange: Exchange<ModelFailure> | null = null
   private attempts = 0
   private retries = 0
+  private isAwaited = false
   /** When the call was made, and when its turn came. */
   private calledSeconds = 0
   private beganSeconds = 0
@@ -145,7 +146,13 @@ class Call implements Patience {
     }
     this.exchange?.close()
     this.pass.leave()
+    this.settled()
   })
+
+  private settled(): void {
+    if (this.isAwaited) this.record.settled()
+    this.isAwaited = false
+  }
 
   private readonly first: Pull<ModelFailure> = Effect.gen({ self: this }, function* () {
     const headers = yield* traceHeaders
@@ -160,11 +167,14 @@ class Call implements Patience {
       onFailure: (fault) => this.failWith(fault),
       onSuccess: (now) => {
         this.beganSeconds = now
+        this.record.asked()
+        this.isAwaited = true
         this.shortSeconds = this.shortSecondsAt(now)
         const { dialects, server } = this.line
         return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
           Effect.map(monotonicSeconds, (answered) => {
             this.pass.answering()
+            this.settled()
             this.record.began(answered - this.calledSeconds, answered)
           })
         )

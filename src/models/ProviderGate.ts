@@ -76,7 +76,7 @@ export class ProviderGate {
   modelHealth(model: string, now: number): ModelHealth {
     const record = this.records.get(model)
     const seen = record?.seen(now) ?? unknownHealth
-    return { ...seen, leftAlone: this.breaker.waitSeconds(now) > 0 || record?.isLimited(now) === true }
+    return { ...seen, leftAlone: this.breaker.waitSeconds(now) > 0 || record?.isToBeSpared(now) === true }
   }
 
   /** The last request failed. */

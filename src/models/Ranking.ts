@@ -106,7 +106,7 @@ const failureWeight = 2
  *
  *     utility = 2·b²·quality − (1 − b)·price − min(b, 1 − b)·(slowness / 2 + 2·failures)
  *
- * Among models that won't do, the best comes first. Models of one utility are told apart by quality, price, failures,
+ * Among models that won't do, the best comes first. Models of one utility are told apart by quality, price, cost, failures,
  * latency, tools, window and output, one after the other, and at last by their ids.
  */
 export const rank = <Model extends ModelSpec>({
@@ -214,6 +214,9 @@ const falseFirst = (one: boolean, other: boolean): number => Number(one) - Numbe
 
 const textOrder = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
+/** What a catalog says of the price, whatever a request would make of it. */
+const listPrice = ({ price }: ModelSpec): number => (price === undefined ? 0 : price.input + price.output)
+
 const byId = (one: ModelSpec, other: ModelSpec): number =>
   textOrder(one.id, other.id) || textOrder(one.provider, other.provider)
 
@@ -232,7 +235,9 @@ const bestFirst = (one: Ranked, other: Ranked): number => {
     (a.willDo ? 0 : quality) ||
     b.utility - a.utility ||
     quality ||
-    (a.expectedPrice ?? one.model.cost) - (b.expectedPrice ?? other.model.cost) ||
+    (a.expectedPrice ?? 0) - (b.expectedPrice ?? 0) ||
+    one.model.cost - other.model.cost ||
+    listPrice(one.model) - listPrice(other.model) ||
     a.health.failureShare - b.health.failureShare ||
     firstOutputSeconds(a.health) - firstOutputSeconds(b.health) ||
     falseFirst(other.model.tools, one.model.tools) ||

@@ -84,7 +84,10 @@ export class Router extends Context.Service<
         })
         if (Arr.isReadonlyArrayNonEmpty(candidates)) return bounded(candidates)
         if (ranking.excluded.some(({ why }) => why === "permits")) return yield* new ModelForbidden()
-        const tokensMax = Math.max(...entries.map((entry) => entry.model.contextWindow)) - 1
+        // Nobody is told of what isn't for them, unless nothing is.
+        const theirs = entries.filter(({ model }) => permits(model))
+        const windows = (theirs.length > 0 ? theirs : entries).map(({ model }) => model.contextWindow)
+        const tokensMax = Math.max(...windows) - 1
         return yield* new PromptTooLong({ promptTokens: need.promptTokens, tokensMax })
       })
 

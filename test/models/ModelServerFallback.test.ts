@@ -140,6 +140,28 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
+  it.effect("is tried by one request at a time after failures, so that nobody else waits for it", () =>
+    Effect.gen(function* () {
+      const { call, health, server } = yield* setUp(protocol, 0)
+      const leftAlone = Effect.map(health, (seen) => seen.leftAlone)
+      const ask = Effect.forkChild(
+        Effect.exit(Stream.runDrain(call(request(mockDirective({ hangAt: 0 })), withFallback)))
+      )
+      const first = yield* ask
+      yield* server.request(0)
+      // As long as nothing speaks against it, as many as come wait for it.
+      assert.isFalse(yield* leftAlone)
+      yield* TestClock.adjust("4 seconds")
+      yield* Fiber.join(first)
+      assert.isFalse(yield* leftAlone)
+      const trial = yield* ask
+      yield* server.request(1)
+      assert.isTrue(yield* leftAlone)
+      yield* Fiber.interrupt(trial)
+      assert.isFalse(yield* leftAlone)
+    })
+  )
+
   it.effect("is as patient as ever between two pieces of output", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp(protocol)
