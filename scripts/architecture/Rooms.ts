@@ -9,6 +9,7 @@ const ground = [
   "src/PooledRandom.ts",
   "src/AppConfig.ts",
   "src/JsonFile.ts",
+  "src/Monotonic.ts",
   "src/Setting.ts",
   "src/Settings.ts",
   "src/SettingsTable.ts",

@@ -1,10 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { availableParallelism, cpus, tmpdir } from "node:os"
-import { join } from "node:path"
+import { writeFileSync } from "node:fs"
+import { availableParallelism, cpus } from "node:os"
 import { fileURLToPath } from "node:url"
 import { compare, type Comparison } from "./comparison.ts"
 import { fullScale, holdable, quickScale, type Scale } from "./figures.ts"
-import { coresToUse, Fleet } from "./fleet.ts"
+import { coresToUse, type Fleet } from "./fleet.ts"
 import { Loader } from "./loader.ts"
 import { help, type Options, readOptions } from "./options.ts"
 import { build, parleyRecipe } from "./parley.ts"
@@ -12,6 +11,7 @@ import { quietOf } from "./quiet.ts"
 import { table, type Result } from "./report.ts"
 import { type Check, evenChecks, handicapChecks, handicaps } from "./selfCheck.ts"
 import { OtherServer, OwnServer, type Recipe } from "./server.ts"
+import { setUp } from "./workplace.ts"
 
 /** The benchmark: starts the servers, drives the load, says how they compare, and leaves nothing running. */
 
@@ -140,21 +140,7 @@ const writeOut = (bench: Bench, results: ReadonlyArray<Result>): void => {
 }
 
 const main = async (options: Options): Promise<boolean> => {
-  const directory = mkdtempSync(join(tmpdir(), "parley-bench-"))
-  // A database that runs as another account than root must be able to reach its files.
-  chmodSync(directory, 0o755)
-  const fleet = new Fleet(directory, coresToUse(options.pin))
-  // Registered after the fleet's own last resort, so that nobody writes here any more.
-  process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
-  let leaving = false
-  const leave = (exitCode: number): void => {
-    // The terminal and npm may both send the signal; the second one must not cut the clearing up short.
-    if (leaving) return
-    leaving = true
-    void fleet.stopAll().finally(() => process.exit(exitCode))
-  }
-  process.on("SIGINT", () => leave(130))
-  process.on("SIGTERM", () => leave(143))
+  const { directory, fleet } = setUp("parley-bench-", coresToUse(options.pin))
   try {
     const upstreamPort = await startUpstream(fleet, options.upstreamPort)
     const loader = await Loader.start(fleet)

@@ -1,15 +1,13 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import * as http from "node:http"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { fileURLToPath } from "node:url"
-import { Fleet } from "./fleet.ts"
 import { readOptions } from "./options.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { OwnServer } from "./server.ts"
 import { median } from "./statistics.ts"
+import { setUp } from "./workplace.ts"
 
 /**
  * Uploads and downloads of large files, beside the plain file server of rawFiles.ts: throughput, processor time and peak
@@ -137,21 +135,7 @@ const run = async (): Promise<void> => {
   const options = readOptions(process.argv.slice(2))
   if (options === null) return
   const bytes = (options.quick ? 64 : 512) * mebibyte
-  const directory = mkdtempSync(join(tmpdir(), "parley-files-bench-"))
-  // A database that runs as another account than root must be able to reach its files.
-  chmodSync(directory, 0o755)
-  const fleet = new Fleet(directory, null)
-  // Registered after the fleet's own last resort, so that nobody writes here any more.
-  process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
-  let leaving = false
-  const leave = (exitCode: number): void => {
-    // The terminal and npm may both send the signal; the second one must not cut the clearing up short.
-    if (leaving) return
-    leaving = true
-    void fleet.stopAll().finally(() => process.exit(exitCode))
-  }
-  process.on("SIGINT", () => leave(130))
-  process.on("SIGTERM", () => leave(143))
+  const { directory, fleet } = setUp("parley-files-bench-", null)
   const parley = new OwnServer(
     fleet,
     parleyRecipe({

@@ -9,9 +9,9 @@ import {
 } from "../AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { readLicense } from "../auth/LicenseKey.ts"
-import { readPlansFile } from "../auth/PlanCatalog.ts"
+import { type PlansInvalid, readPlansFile } from "../auth/PlanCatalog.ts"
 import { problemLine } from "../JsonFile.ts"
-import { readCatalogFile } from "../models/CatalogFile.ts"
+import { type CatalogInvalid, readCatalogFile } from "../models/CatalogFile.ts"
 import type { Setting } from "../Setting.ts"
 import { shown } from "../Setting.ts"
 import { settingsTable } from "../SettingsTable.ts"
@@ -33,45 +33,38 @@ const initKeyCheck: SettingsCheck = ({ nameOf, valueOf }) =>
   })
 
 /** What is wrong inside of the catalog belongs to the same message as everything else. */
-const catalogCheck: SettingsCheck = ({ valueOf }) => {
-  const { file } = settingsTable.models
-  const path = Option.getOrNull(valueOf(file))
-  if (path === null) return Effect.succeed([])
-  return readCatalogFile(path).pipe(
-    Effect.as([]),
-    Effect.catchTag("CatalogInvalid", ({ problems }) =>
-      Effect.succeed([
-        {
-          name: file.name,
-          seen: `${shown(path)}, in which is wrong:`,
-          details: problems.map(problemLine),
-          allowed: "a catalog of providers and models, as README.md shows one",
-          example: `${file.name}=${file.example}`
-        }
-      ])
+/** What is wrong inside of a file that a setting names. */
+const fileCheck =
+  <A>(
+    setting: Setting<string | null>,
+    read: (path: string) => Effect.Effect<A, CatalogInvalid | PlansInvalid>,
+    allowed: string
+  ): SettingsCheck =>
+  ({ valueOf }) => {
+    const path = Option.getOrNull(valueOf(setting))
+    if (path === null) return Effect.succeed([])
+    return read(path).pipe(
+      Effect.as([]),
+      Effect.catch(({ problems }) =>
+        Effect.succeed([
+          {
+            name: setting.name,
+            seen: `${shown(path)}, in which is wrong:`,
+            details: problems.map(problemLine),
+            allowed: `${allowed}, as README.md shows one`,
+            example: `${setting.name}=${setting.example}`
+          }
+        ])
+      )
     )
-  )
-}
+  }
 
-const plansCheck: SettingsCheck = ({ valueOf }) => {
-  const { plansFile } = settingsTable.policy
-  const path = Option.getOrNull(valueOf(plansFile))
-  if (path === null) return Effect.succeed([])
-  return readPlansFile(path).pipe(
-    Effect.as([]),
-    Effect.catchTag("PlansInvalid", ({ problems }) =>
-      Effect.succeed([
-        {
-          name: plansFile.name,
-          seen: `${shown(path)}, in which is wrong:`,
-          details: problems.map(problemLine),
-          allowed: "a catalog of plans, as README.md shows one",
-          example: `${plansFile.name}=${plansFile.example}`
-        }
-      ])
-    )
-  )
-}
+const catalogCheck = fileCheck(
+  settingsTable.models.file,
+  readCatalogFile,
+  "a catalog of providers and models"
+)
+const plansCheck = fileCheck(settingsTable.policy.plansFile, readPlansFile, "a catalog of plans")
 
 const problemWith = (setting: Setting<unknown>, { nameOf }: Given, seen: string): SettingProblem => ({
   name: nameOf(setting),

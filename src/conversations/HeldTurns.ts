@@ -1,9 +1,10 @@
-import { Clock, Deferred, Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import type { Scope } from "effect"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { TurnLeaseLost } from "../domain/Errors.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
+import { monotonicMillis } from "../Monotonic.ts"
 import { inRealTime } from "../sql/inRealTime.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { LeaseTable } from "./LeaseTable.ts"
@@ -39,10 +40,6 @@ const retrySeconds = 1
 const releaseSeconds = 5
 /** Leases renewed by one statement. */
 const leasesPerStatementMax = 1000
-
-export const monotonicMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, (nanos) =>
-  Number(nanos / 1_000_000n)
-)
 
 /**
  * Renews the leases of all turns that this process holds, together, for as long as the scope is open. Leases end by the

@@ -41,6 +41,9 @@ export interface CallOptions {
   readonly user?: string
 }
 
+/** Nobody else can answer, and nobody in particular waits. */
+export const alone: CallOptions = { hasFallback: () => false }
+
 /** Tokens that a call cost, and whose count it is. */
 export interface ModelUsage {
   readonly inputTokens: number
@@ -48,6 +51,14 @@ export interface ModelUsage {
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly source: "provider" | "tokenizer"
+}
+
+export const nothingSpent: ModelUsage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  source: "provider"
 }
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"

@@ -2,13 +2,12 @@ import { Clock, Context, Effect, Exit, Option, Random, Schema, type Scope, Trace
 import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { AppConfig } from "../AppConfig.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
+import { secondsBetween } from "../Monotonic.ts"
 import * as Instruments from "../observability/Instruments.ts"
+import { probes } from "./RouteTemplates.ts"
 
 /** Where responses are asked for. */
 const responsesRoute = "/v1/responses"
-
-/** What machines ask again and again. */
-const probes: ReadonlySet<string | null> = new Set(["/healthz", "/readyz", "/metrics"])
 
 /** What HTTP servers log for a client that went away before it was answered. */
 const clientGone = 499
@@ -16,7 +15,6 @@ const clientGone = 499
 /** Methods as metrics tell them apart; a client can make up others. */
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
-const nanosPerSecond = 1_000_000_000
 const nanosPerMilli = 1_000_000
 
 /** Digits of a trace's id that decide whether it is taken; a float holds no more of them exactly. */
@@ -63,7 +61,7 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
   Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => {
       const { errorCode, firstOutputNanos, response } = entry
-      const seconds = Number(endNanos - entry.beganNanos) / nanosPerSecond
+      const seconds = secondsBetween(entry.beganNanos, endNanos)
       const label = methods.has(method) ? method : "_OTHER"
       Instruments.requestDuration
         .of(label, route ?? "", String(status ?? clientGone))
@@ -78,7 +76,7 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
       Instruments.tokenUsage.of(...labels, "input").updateUnsafe(usage.inputTokens, context)
       Instruments.tokenUsage.of(...labels, "output").updateUnsafe(usage.outputTokens, context)
       if (firstOutputNanos !== null) {
-        const waited = Number(firstOutputNanos - entry.beganNanos) / nanosPerSecond
+        const waited = secondsBetween(entry.beganNanos, firstOutputNanos)
         Instruments.timeToFirstToken.of(...labels).updateUnsafe(waited, context)
       }
     })

@@ -10,7 +10,7 @@ import { hostMissing } from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
-import { type DeclaredRoute, makeTemplateOf } from "./RouteTemplates.ts"
+import { type DeclaredRoute, makeTemplateOf, probes } from "./RouteTemplates.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
@@ -174,7 +174,8 @@ export const layer = (declared: ReadonlyArray<KnownRoute>) =>
 
       const admit = (request: HttpServerRequest.HttpServerRequest) => {
         if (lacksHost(request)) return Effect.fail(hostMissing)
-        return isProbe(pathOf(request.url)) ? Effect.void : Effect.mapError(drain.admit, Failure.describe)
+        // They answer to the end, also while the process goes down.
+        return probes.has(pathOf(request.url)) ? Effect.void : Effect.mapError(drain.admit, Failure.describe)
       }
 
       return (httpEffect) =>
@@ -212,9 +213,6 @@ const lacksHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["host"] === undefined &&
   Predicate.hasProperty(request.source, "httpVersion") &&
   request.source.httpVersion === "1.1"
-
-/** The probes answer to the end, also while the process goes down. */
-const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz" || path === "/metrics"
 
 /** There only with a token. */
 const metricsRoute: KnownRoute = { template: "/metrics", path: /^\/metrics\/?$/, method: "GET" }

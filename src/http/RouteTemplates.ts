@@ -1,3 +1,6 @@
+/** What machines ask again and again. */
+export const probes: ReadonlySet<string | null> = new Set(["/healthz", "/readyz", "/metrics"])
+
 /** A route as the interfaces declare it. */
 export interface DeclaredRoute {
   /** With its parameters by name, such as `/v1/files/:file_id`. */

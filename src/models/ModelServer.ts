@@ -1,14 +1,21 @@
 import { Channel, Clock, Context, Effect, Option, Random, Redacted, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
-import type { CallOptions, ModelPart, ModelRequest, ModelUsage } from "../domain/ModelCall.ts"
+import {
+  alone,
+  type CallOptions,
+  type ModelPart,
+  type ModelRequest,
+  type ModelUsage
+} from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { monotonicSeconds } from "../Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import type { Dialect, TokenParameter } from "./Dialect.ts"
 import { Exchange, type Parts, type Patience, type Pull } from "./Exchange.ts"
 import { askedWait, type Fault, toModelFailure } from "./Fault.ts"
 import type { Protocol } from "./Protocol.ts"
 import type { ModelRecord } from "./ModelRecord.ts"
-import { isBlamed, monotonicSeconds, Pass, type ProviderGate } from "./ProviderGate.ts"
+import { isBlamed, Pass, type ProviderGate } from "./ProviderGate.ts"
 import { retryBudget, retryWait } from "./Retry.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
@@ -83,8 +90,6 @@ export const makeModelCall = (
         )
       )
 }
-
-const alone: CallOptions = { hasFallback: () => false }
 
 const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:

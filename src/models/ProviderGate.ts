@@ -1,8 +1,9 @@
-import { Clock, Effect, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
 import type { ModelFailureReason } from "../domain/Errors.ts"
-import type { CallOptions } from "../domain/ModelCall.ts"
+import { alone, type CallOptions } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
+import { monotonicSeconds } from "../Monotonic.ts"
 import { CircuitBreaker } from "./CircuitBreaker.ts"
 import type { Fault } from "./Fault.ts"
 import { ModelRecord } from "./ModelRecord.ts"
@@ -17,8 +18,6 @@ const waitersMax = 10_000
 /** Of so many models of one server it is remembered how they fared; of others it is forgotten. */
 const recordsMax = 1_000
 
-const nanosPerSecond = 1_000_000_000
-
 /** How often those who wait for the outcome of a trial look for it. */
 const trialPollMillis = 50
 
@@ -27,12 +26,6 @@ export interface GateLimits {
   readonly concurrentMax: number
   readonly queueSeconds: number
 }
-
-/** Seconds of a clock that nobody sets. */
-export const monotonicSeconds: Effect.Effect<number> = Effect.map(
-  Clock.currentTimeNanos,
-  (nanos) => Number(nanos) / nanosPerSecond
-)
 
 /** Whoever refuses like this is well: what a request did wrong says nothing of it, and neither does a limit that it keeps to. */
 const refusals: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
@@ -225,8 +218,6 @@ export class Pass implements Waiter {
     )
   }
 }
-
-const alone: CallOptions = { hasFallback: () => false }
 
 const unfailed = { text: "", atSeconds: Number.NEGATIVE_INFINITY }
 

@@ -5,8 +5,8 @@ import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.t
 import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
+import { monotonicSeconds } from "../Monotonic.ts"
 import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
-import { monotonicSeconds } from "./ProviderGate.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Ranking.ts"
 
 /** More candidates than this are not prepared for. */

@@ -1,7 +1,7 @@
 import { type Context, Effect, Layer, Metric } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import * as Instruments from "./Instruments.ts"
-import { registerGauge } from "./RegisteredGauge.ts"
+import { keepRegistered, registerGauge } from "./RegisteredGauge.ts"
 
 /** How finely the event loop is watched. */
 const resolutionMillis = 20
@@ -32,7 +32,6 @@ const watchDelay = Effect.acquireRelease(
 /** What the process takes of the machine, while the scope is open. */
 export const processMetricsLayer: Layer.Layer<never> = Layer.effectDiscard(
   Effect.gen(function* () {
-    const context = yield* Effect.context<never>()
     const delay = yield* watchDelay
     const delaySeconds = () => {
       const nanos = delay.percentile(99)
@@ -40,7 +39,7 @@ export const processMetricsLayer: Layer.Layer<never> = Layer.effectDiscard(
       // What is measured includes the resolution itself.
       return Math.max(0, nanos / nanosPerSecond - resolutionMillis / 1_000)
     }
-    const registrations = [
+    yield* keepRegistered((context) => [
       registerGauge(Instruments.memoryUsage.of(), context, () => process.memoryUsage.rss()),
       registerGauge(Instruments.heapUsed.of(), context, () => process.memoryUsage().heapUsed),
       registerGauge(Instruments.uptime.of(), context, () => process.uptime()),
@@ -55,11 +54,6 @@ export const processMetricsLayer: Layer.Layer<never> = Layer.effectDiscard(
         context,
         () => process.cpuUsage().system / microsPerSecond
       )
-    ]
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        for (const registration of registrations) registration.remove()
-      })
-    )
+    ])
   })
 )

@@ -10,6 +10,7 @@ import type { Need } from "../models/Ranking.ts"
 import { type Candidate, Router } from "../models/Router.ts"
 import { makeAttachedFiles } from "./AttachedFiles.ts"
 import type { Attempt } from "./Generation.ts"
+import { textOf } from "./IncomingInput.ts"
 import { type Knowledge, passagesMessage, passagesWithin } from "./Passages.ts"
 import { assemble, filesOf, historyTokensMax, leastTokens, type PromptParts } from "./PromptAssembly.ts"
 
@@ -93,11 +94,7 @@ const fewestForgotten = Order.mapInput(Order.Number, ({ forgottenTurns }: Attemp
 /** What the user says now: everything since the last thing that somebody else said. */
 const saidNow = (items: ReadonlyArray<InputItem>): string => {
   const lastAnswer = items.findLastIndex((item) => item.type !== "message" || item.role !== "user")
-  return items
-    .slice(lastAnswer + 1)
-    .flatMap((item) => (item.type === "message" ? item.content : []))
-    .flatMap((part) => (part.type === "input_file" ? [] : [part.text]))
-    .join("\n")
+  return textOf(items.slice(lastAnswer + 1).flatMap((item) => (item.type === "message" ? item.content : [])))
 }
 
 const askedBy = (parts: PromptParts, search: Search | null): Asked => ({

@@ -1,9 +1,8 @@
 import { Clock, Effect, Exit, Metric, type Scope, type Tracer } from "effect"
 import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { secondsBetween } from "../Monotonic.ts"
 import { operationDuration } from "../observability/Instruments.ts"
-
-const nanosPerSecond = 1_000_000_000
 
 /** What is noted of one call of a model while it lasts: nothing for each piece of its answer. */
 export interface CallRecord {
@@ -48,7 +47,7 @@ export const recordCall = Effect.fnUntraced(function* (
 
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
-      const seconds = Number((yield* Clock.monotonicTimeNanos) - beganNanos) / nanosPerSecond
+      const seconds = secondsBetween(beganNanos, yield* Clock.monotonicTimeNanos)
       const type = errorType ?? (isFinished ? "" : "cancelled")
       yield* Metric.update(operationDuration.of("chat", provider, id, id, type), seconds)
       if (span === null) return

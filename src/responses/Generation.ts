@@ -11,7 +11,7 @@ import {
   Stream
 } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import { alone, type CallOptions, type ModelPart, type ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { recordCall } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"
@@ -107,7 +107,7 @@ export const generate = Effect.fn("Generation.generate")(function* (
   const pull = pullRounds({
     attempt: progress.attempt,
     flow: Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber),
-    open: (attempt) => openFlow(attempt, { hasFallback: () => false }, scope),
+    open: (attempt) => openFlow(attempt, alone, scope),
     belt,
     budget,
     scope

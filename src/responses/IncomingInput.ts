@@ -40,7 +40,8 @@ const roleOf = (role: string | null | undefined): "user" | "assistant" | "system
 const partsOf = (content: string | ReadonlyArray<Part>): ReadonlyArray<Part> =>
   typeof content === "string" ? [{ type: "input_text", text: content }] : content
 
-const textOf = (parts: ReadonlyArray<Part>): string =>
+/** What is written in a message, without its files. */
+export const textOf = (parts: ReadonlyArray<Part>): string =>
   parts.flatMap((part) => (part.type === "input_file" ? [] : [part.text])).join("\n")
 
 const storedPart = (part: Part): InputMessage["content"][number] =>

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { ModelUsage } from "../domain/ModelCall.ts"
+import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { countPromptTokens, countTokens, type Prompt } from "../models/Tokenizer.ts"
 
@@ -55,14 +55,6 @@ export const completed = (meter: Meter): Meter => ({ ...meter, outcome: "complet
 
 export const failed = (meter: Meter): Meter => ({ ...meter, outcome: "failed" })
 
-const nothing: ModelUsage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  source: "provider"
-}
-
 /**
  * The tokens to record. Where the model never said, the tokenizer counts what it was sent and what it wrote; a call that
  * failed before any text cost nothing.
@@ -70,7 +62,7 @@ const nothing: ModelUsage = {
 export const usageOf = Effect.fnUntraced(function* (meter: Meter): Effect.fn.Return<ModelUsage> {
   if (meter.usage !== null) return meter.usage
   const { before, outcome, prompt } = meter
-  const earlier = before?.usage ?? nothing
+  const earlier = before?.usage ?? nothingSpent
   const text = meter.text.slice(before?.characters ?? 0)
   if (text === "" && (prompt === null || outcome === "failed")) return earlier
   const inputTokens = prompt === null ? 0 : yield* countPromptTokens(prompt)

@@ -12,22 +12,21 @@ export interface PermittedTools {
   readonly belt: ToolBelt
 }
 
-/** Gives those of a set of tools that there are. Every set is made once; there are few of them. */
+/** Gives those of a set of tools that there are. What is made for a set is kept for as long as somebody has the set. */
 export const makePermittedTools = Effect.fnUntraced(function* (nextItemId: () => ItemId) {
   const toolkit = yield* Toolkit
-  const made = new Map<string, PermittedTools>()
+  const made = new WeakMap<ReadonlySet<ToolName>, PermittedTools>()
 
   return (permitted: ReadonlySet<ToolName>): PermittedTools => {
-    const specs = toolkit.offered.filter(({ name }) => hasName(permitted, name))
-    const key = specs.map(({ name }) => name).join(" ")
-    const known = made.get(key)
+    const known = made.get(permitted)
     if (known !== undefined) return known
+    const specs = toolkit.offered.filter(({ name }) => hasName(permitted, name))
     const offered = new Set(specs.map(({ name }) => name))
     const tools = {
       tools: toolOffer(specs),
       belt: { run: (call: ToolCall) => toolkit.run(call, offered), nextItemId }
     }
-    made.set(key, tools)
+    made.set(permitted, tools)
     return tools
   }
 })

@@ -1,12 +1,13 @@
 import { Array as Arr, Cause, Effect, type Pull, Scope } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
-import type {
-  FinishReason,
-  ModelFinish,
-  ModelMessage,
-  ModelPart,
-  ModelUsage,
-  ToolCall
+import {
+  type FinishReason,
+  type ModelFinish,
+  type ModelMessage,
+  type ModelPart,
+  type ModelUsage,
+  nothingSpent,
+  type ToolCall
 } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
@@ -51,14 +52,6 @@ export const failureOf = (
   reason: "no_finish" | "malformed",
   detail: string
 ): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
-
-const nothingSpent: ModelUsage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  source: "provider"
-}
 
 const add = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
   inputTokens: one.inputTokens + other.inputTokens,

@@ -2,13 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/models/CircuitBreaker.ts"
+import { alone } from "../../src/domain/ModelCall.ts"
 import type { Fault } from "../../src/models/Fault.ts"
 import { isBlamed, Pass, ProviderGate } from "../../src/models/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
 
 const broken: Fault = { reason: "server_error", status: 500, detail: "HTTP 500" }
 
-const alone = { hasFallback: () => false }
 const withFallback = { hasFallback: () => true }
 
 const failOnce = (through: ProviderGate, fault = broken) =>

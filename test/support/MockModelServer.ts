@@ -1,7 +1,7 @@
 import { Deferred, Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import { type MockEvent, type MockWire, wireAt } from "./MockWire.ts"
+import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 /**
  * A server that speaks Chat Completions, Responses and Anthropic Messages, each at its path, and does what a test tells it
@@ -108,17 +108,7 @@ export const makeMockModelServer: Effect.Effect<MockModelServer, never, Scope.Sc
       handle(state, request, response)
     })
     server.on("connection", () => state.connections++)
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => {
-        server.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () =>
-        Effect.callback<void>((resume) => {
-          server.close(() => resume(Effect.void))
-          server.closeAllConnections()
-        })
-    )
-    const { port } = server.address() as AddressInfo
+    const port = yield* serveOnLoopback(server)
     return {
       url: `http://127.0.0.1:${port}/v1`,
       requests: state.requests,

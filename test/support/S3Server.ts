@@ -1,9 +1,9 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { createHash, randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
 import type { Settings } from "../../src/AppConfig.ts"
 import { type S3Credentials, signatureProblem } from "./S3Signature.ts"
+import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 /**
  * What the server does in place of its work, or after it:
@@ -320,17 +320,7 @@ export class S3Server extends Context.Service<
           request.on("end", () => handle(request, Buffer.concat(chunks), response))
           request.on("error", () => {})
         })
-        yield* Effect.acquireRelease(
-          Effect.callback<void>((resume) => {
-            server.listen(0, "127.0.0.1", () => resume(Effect.void))
-          }),
-          () =>
-            Effect.callback<void>((resume) => {
-              server.close(() => resume(Effect.void))
-              server.closeAllConnections()
-            })
-        )
-        const { port } = server.address() as AddressInfo
+        const port = yield* serveOnLoopback(server)
         const choose = (choice: typeof chosen) =>
           Effect.sync(() => {
             chosen = choice

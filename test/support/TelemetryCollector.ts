@@ -1,6 +1,6 @@
 import { Effect, Schema, type Scope } from "effect"
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 type Attributes = Readonly<Record<string, unknown>>
 
@@ -187,13 +187,7 @@ export const makeTelemetryCollector: Effect.Effect<TelemetryCollector, never, Sc
         else response.writeHead(how, { "content-type": "application/json" }).end("{}")
       })
     })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => {
-        server.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () => Effect.sync(() => server.close().closeAllConnections())
-    )
-    const { port } = server.address() as AddressInfo
+    const port = yield* serveOnLoopback(server)
     const at = (path: string) => deliveries.filter((delivery) => delivery.path === path)
     const lastMetrics = () => {
       const last = at("/v1/metrics").at(-1)

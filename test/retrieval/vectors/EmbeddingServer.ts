@@ -1,6 +1,6 @@
 import { Effect, type Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 
 /** What a request asked for. */
 export interface Asked {
@@ -74,17 +74,7 @@ export const makeEmbeddingServer: Effect.Effect<EmbeddingServer, never, Scope.Sc
         else response.writeHead(404).end()
       })
     })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => {
-        server.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () =>
-        Effect.callback<void>((resume) => {
-          server.close(() => resume(Effect.void))
-          server.closeAllConnections()
-        })
-    )
-    const { port } = server.address() as AddressInfo
+    const port = yield* serveOnLoopback(server)
     return { url: `http://127.0.0.1:${port}/v1`, asked, behave: (how) => void (behaviour = how) }
   }
 )

@@ -1,6 +1,6 @@
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 
 /** What a search provider was asked. */
 export interface SearchQuestion {
@@ -72,17 +72,7 @@ export const makeSearchServer: Effect.Effect<SearchServer, never, Scope.Scope> =
       reply(response, replies.shift() ?? { status: 500 })
     })
   })
-  yield* Effect.acquireRelease(
-    Effect.callback<void>((resume) => {
-      server.listen(0, "127.0.0.1", () => resume(Effect.void))
-    }),
-    () =>
-      Effect.callback<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  )
-  const { port } = server.address() as AddressInfo
+  const port = yield* serveOnLoopback(server)
   return {
     url: `http://127.0.0.1:${port}`,
     questions,
