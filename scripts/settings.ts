@@ -1,19 +1,22 @@
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { settingsMarkdown } from "../src/SettingsDescription.ts"
 import type { Setting } from "../src/Setting.ts"
 import { settingsTable } from "../src/SettingsTable.ts"
 
-const [begin, end] = ["<!-- settings -->", "<!-- /settings -->"]
+const introduction = `# Settings
 
-/** The README with its table of settings as it must be. */
-export const readmeWithSettings = (readme: string): string => {
-  const from = readme.indexOf(begin)
-  const to = readme.indexOf(end)
-  if (from < 0 || to < from) throw new Error(`The README has no place for the table: ${begin} … ${end}.`)
-  return `${readme.slice(0, from + begin.length)}\n\n${settingsMarkdown()}\n\n${readme.slice(to)}`
-}
+All settings come from the environment. They are checked together at the start, what is inside of the catalog files
+included: one message names every problem without showing a secret, and the exit code is 78. That message, or a warning,
+also names each variable that begins with \`PARLEY_\` but is no setting, because it may be misspelt. A setting with
+\`_FILE\` may be read from the file that the variable of that name names.
+
+This file is generated: change \`src/SettingsTable.ts\` and run \`npm run settings\`.
+`
+
+/** The text of docs/settings.md. */
+export const settingsDocument = (): string => `${introduction}\n${settingsMarkdown()}\n`
 
 const exampleLines = ({
   allowed,
@@ -44,9 +47,8 @@ const self = fileURLToPath(import.meta.url)
 if (process.argv[1] === self) {
   if (process.argv.includes("--write")) {
     const root = dirname(dirname(self))
-    const readme = join(root, "README.md")
     writeFileSync(join(root, ".env.example"), envExample())
-    writeFileSync(readme, readmeWithSettings(readFileSync(readme, "utf8")))
+    writeFileSync(join(root, "docs/settings.md"), settingsDocument())
   } else {
     console.log(settingsMarkdown())
   }

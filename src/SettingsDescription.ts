@@ -14,7 +14,7 @@ export interface SettingDescription {
   readonly description: string
 }
 
-/** Every setting with its value, in the order of the README. */
+/** Every setting with its value, in the order of docs/settings.md. */
 export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescription> => {
   const { dataDir, logLevel, ...others } = settings
   const values = { service: { dataDir, logLevel }, ...others, s3: settings.files.s3 ?? {} }
@@ -32,24 +32,36 @@ export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescr
   })
 }
 
-const tableHead = ["name", "default", "what it is, and what is allowed"]
-
-const tableCells = ({ allowed, default: text, description, name, secret }: Setting<unknown>) =>
-  [
-    secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``,
-    text === null ? "" : `\`${text}\``,
-    `${description}. Allowed: ${allowed}.`
-  ].map((cell) => cell.replaceAll("|", "\\|"))
-
-/** The table of the README, laid out as the formatter wants it. */
-export const settingsMarkdown = (): string => {
-  const body = groups
-    .flatMap((group) => Object.values<Setting<unknown>>(settingsTable[group]))
-    .map(tableCells)
-  const widths = tableHead.map((head, column) =>
-    Math.max(...[head, ...body.map((cells) => cells[column] ?? "")].map((cell) => cell.length))
-  )
-  const line = (cells: ReadonlyArray<string>) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`
-  return [tableHead, widths.map((width) => "-".repeat(width)), ...body].map(line).join("\n")
+const groupTitles: Readonly<Record<(typeof groups)[number], string>> = {
+  service: "Service",
+  http: "HTTP",
+  stream: "Streams",
+  database: "Database",
+  auth: "Keys and the first user",
+  policy: "Plans and license",
+  models: "Models",
+  usage: "Token limits",
+  conversations: "Conversations",
+  files: "Files",
+  s3: "S3-compatible object storage",
+  tools: "Tools and the web",
+  retrieval: "Retrieval",
+  observability: "Observability"
 }
+
+const listEntry = ({ allowed, default: text, description, name, secret }: Setting<unknown>): string =>
+  [
+    `- ${secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``}${text === null ? "" : ` (default \`${text}\`)`}:`,
+    `${description}. Allowed: ${allowed}.`
+  ].join(" ")
+
+/** The list of docs/settings.md: one section for each group of the table, one entry for each setting. */
+export const settingsMarkdown = (): string =>
+  groups
+    .map((group) =>
+      [
+        `## ${groupTitles[group]}`,
+        Object.values<Setting<unknown>>(settingsTable[group]).map(listEntry).join("\n")
+      ].join("\n\n")
+    )
+    .join("\n\n")

@@ -5,7 +5,7 @@ import * as TelemetryRules from "./observability/TelemetryRules.ts"
 import * as Setting from "./Setting.ts"
 
 /**
- * Every setting, once: the start-up check, `parley config print`, the table of the README and .env.example all come from
+ * Every setting, once: the start-up check, `parley config print`, docs/settings.md and .env.example all come from
  * here. A group is the part of Settings that its rows fill.
  */
 export const settingsTable = {

@@ -3,7 +3,7 @@ import { ConfigProvider, Effect, Option, Redacted, Schema } from "effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { envExample, readmeWithSettings } from "../scripts/settings.ts"
+import { envExample, settingsDocument } from "../scripts/settings.ts"
 import { readSettings, type SettingsInvalid, unknownVariables } from "../src/AppConfig.ts"
 import { describeSettings, settingsMarkdown } from "../src/SettingsDescription.ts"
 import type { Setting } from "../src/Setting.ts"
@@ -455,9 +455,8 @@ describe("the table", () => {
     })
   )
 
-  it("is in the README", () => {
-    const readme = inProject("README.md")
-    assert.strictEqual(readme, readmeWithSettings(readme), "run: npm run settings")
+  it("is in docs/settings.md", () => {
+    assert.strictEqual(inProject("docs/settings.md"), settingsDocument(), "run: npm run settings")
     for (const { name } of rows) assert.include(settingsMarkdown(), `\`${name}\``)
   })
 
