@@ -5,7 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminRoutes } from "./admin/AdminHandlers.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
-import { FirstStart } from "./admin/FirstStart.ts"
+import { layerGivenKey } from "./admin/FirstStart.ts"
 import { Api } from "./api/Api.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
@@ -111,7 +111,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disa
 
 /** The whole service. It needs its settings, and nothing else. */
 export const AppLayer = ServiceLayer.pipe(
-  Layer.provideMerge(FirstStart.layer),
+  Layer.provideMerge(layerGivenKey),
   Layer.provideMerge(ToolsLayer),
   Layer.provideMerge(ProjectsLayer),
   Layer.provideMerge(FilesLayer),

@@ -5,11 +5,17 @@ export interface Startup {
   /** A sentence about what answers. */
   readonly models: string
   readonly dataDir: string
-  /** A key made just now, to be shown this once; null on later starts, or when the operator gave one. */
-  readonly firstKey: string | null
-  /** The variable in which the operator gave a key, and the file that it was read from, if any. */
-  readonly givenKey: { readonly name: string; readonly file: string | null } | null
+  readonly key: StartupKey
 }
+
+/** The key of the request to try. */
+export type StartupKey =
+  /** Created just now, and shown by `firstKeyNotice`. */
+  | { readonly _tag: "First"; readonly key: string }
+  /** In this variable, or in the file that the operator named in its place. */
+  | { readonly _tag: "Given"; readonly name: string; readonly file: string | null }
+  /** Known to its owner only; the user of this address can get another one. */
+  | { readonly _tag: "Existing"; readonly email: string }
 
 const curl = (url: string, key: string): ReadonlyArray<string> => [
   `  curl -N ${url}/v1/responses \\`,
@@ -21,33 +27,35 @@ const curl = (url: string, key: string): ReadonlyArray<string> => [
 /** A text as one word of a shell's command, whatever is in it. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
-/** The request to try, with a key that works where it is pasted and that was not shown before. */
-const invitation = ({ firstKey, givenKey, url }: Startup): ReadonlyArray<string> => {
-  if (firstKey !== null) {
+/** The first key, which is shown once. */
+export const firstKeyNotice = (
+  user: { readonly email: string; readonly organization: string },
+  key: string
+): string =>
+  [
+    "",
+    `  Your first API key, of ${user.email} in the organization ${user.organization}. It is shown once, and only its`,
+    "  hash is stored:",
+    "",
+    `    ${key}`,
+    "",
+    ""
+  ].join("\n")
+
+/** The request to try, with a key that works where it is pasted. */
+const invitation = ({ key, url }: Startup): ReadonlyArray<string> => {
+  if (key._tag === "First") return ["  Ask something:", "", ...curl(url, key.key)]
+  if (key._tag === "Existing") {
+    const email = /^[\w.@+-]+$/.test(key.email) ? key.email : quoted(key.email)
     return [
-      "  Your first API key, shown this once and kept nowhere in readable form:",
-      "",
-      `    ${firstKey}`,
-      "",
-      "  Ask something:",
-      "",
-      ...curl(url, firstKey)
-    ]
-  }
-  if (givenKey === null) {
-    return [
-      "  Ask something (with a key from `npm run parley -- key create --user EMAIL --name NAME`):",
+      `  Ask something (with a key from \`npm run parley -- key create --user ${email} --name NAME\`):`,
       "",
       ...curl(url, "$PARLEY_API_KEY")
     ]
   }
-  return givenKey.file === null
-    ? [`  Ask something, in a shell where ${givenKey.name} is set:`, "", ...curl(url, `$${givenKey.name}`)]
-    : [
-        "  Ask something, as a user who may read the key:",
-        "",
-        ...curl(url, `$(cat ${quoted(givenKey.file)})`)
-      ]
+  return key.file === null
+    ? [`  Ask something, in a shell where ${key.name} is set:`, "", ...curl(url, `$${key.name}`)]
+    : ["  Ask something, as a user who may read the key:", "", ...curl(url, `$(cat ${quoted(key.file)})`)]
 }
 
 /** The start-up output, as text that ends with a new line. */

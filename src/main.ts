@@ -1,43 +1,52 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Exit, Layer, Option, Predicate, Redacted, type Runtime } from "effect"
+import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime } from "effect"
 import { HttpServer } from "effect/http"
 import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
-import { FirstStart } from "./admin/FirstStart.ts"
+import { firstAccount } from "./admin/FirstStart.ts"
 import { AppLayer } from "./App.ts"
+import type { FirstAccount } from "./auth/Onboarding.ts"
 import { AppConfig, unknownText, unknownVariables } from "./AppConfig.ts"
 import { Drain } from "./http/Drain.ts"
 import { observabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
 import { settingsTable } from "./SettingsTable.ts"
 import { endAtSecondSignal } from "./SecondSignal.ts"
-import { startupNotice } from "./StartupNotice.ts"
+import { firstKeyNotice, type StartupKey, startupNotice } from "./StartupNotice.ts"
 import { variable } from "./Variable.ts"
 
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
 const configurationExitCode = 78
 
 /** How a shell finds the key of PARLEY_INIT_API_KEY. */
-const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE`), (file) => ({
+const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE`), (file): StartupKey => ({
+  _tag: "Given",
   name: settingsTable.auth.initApiKey.name,
   file: file ?? null
 }))
 
-/** Tells the operator where the service is; at the very first start with a key and a request to try. */
+const newKey = ({ key, user }: FirstAccount): StartupKey =>
+  key === null ? { _tag: "Existing", email: user.email } : { _tag: "First", key: Redacted.value(key) }
+
+const print = (text: string) => Effect.sync(() => process.stdout.write(text))
+
+/** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
 const announce = Effect.gen(function* () {
   const { auth, dataDir } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
-  const first = yield* FirstStart
+  const first =
+    auth.initApiKey === null
+      ? yield* firstAccount((user, key) => print(firstKeyNotice(user, Redacted.value(key))))
+      : null
   const notice = startupNotice({
     url: HttpServer.formatAddress(server.address),
     version: manifest.version,
     models: yield* router.describe,
     dataDir,
-    firstKey: Option.isSome(first) && first.value.made ? Redacted.value(first.value.key) : null,
-    givenKey: auth.initApiKey === null ? null : yield* givenKey
+    key: first === null ? yield* givenKey : newKey(first)
   })
-  yield* Effect.sync(() => process.stdout.write(notice))
+  yield* print(notice)
 })
 
 /** Said before anything is started, since what is misspelt may be why the start fails. */

@@ -10,8 +10,7 @@ const startup: Startup = {
   version: "1.2.3",
   models: "One model.",
   dataDir: "/data",
-  firstKey: null,
-  givenKey: null
+  key: { _tag: "Existing", email: "admin@localhost" }
 }
 
 /** What a shell makes of the command that is shown, with curl only saying what it was given. */
@@ -23,12 +22,15 @@ const pasted = (notice: string, env: Record<string, string> = {}): string => {
 
 describe("the request of the start-up output", () => {
   it("has the key that was made just now", () => {
-    const notice = startupNotice({ ...startup, firstKey: "parley_made" })
+    const notice = startupNotice({ ...startup, key: { _tag: "First", key: "parley_made" } })
     assert.include(pasted(notice), "\nAuthorization: Bearer parley_made\n")
   })
 
   it("takes the key that the operator gave from where it was given, and doesn't show it", () => {
-    const notice = startupNotice({ ...startup, givenKey: { name: "PARLEY_INIT_API_KEY", file: null } })
+    const notice = startupNotice({
+      ...startup,
+      key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file: null }
+    })
     assert.include(
       pasted(notice, { PARLEY_INIT_API_KEY: "parley_given" }),
       "\nAuthorization: Bearer parley_given\n"
@@ -40,7 +42,7 @@ describe("the request of the start-up output", () => {
     try {
       const file = join(directory, `a 'strange' "$HOME" name`)
       writeFileSync(file, "parley_in_file\n")
-      const notice = startupNotice({ ...startup, givenKey: { name: "PARLEY_INIT_API_KEY", file } })
+      const notice = startupNotice({ ...startup, key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file } })
       assert.include(pasted(notice), "\nAuthorization: Bearer parley_in_file\n")
     } finally {
       rmSync(directory, { recursive: true })

@@ -1,42 +1,37 @@
-import { Context, Effect, Layer, Option, type Redacted } from "effect"
+import { Effect, Layer, type Redacted } from "effect"
 import { AppConfig } from "../AppConfig.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
+import type { User } from "../domain/Account.ts"
 import { LicenseForbids } from "../domain/Errors.ts"
 
-/** What the operator is told once, at the start that made the first user. */
-export interface FirstKey {
-  readonly email: string
-  readonly key: Redacted.Redacted
-  /** Whether the key was made just now; otherwise it is the one of PARLEY_INIT_API_KEY. */
-  readonly made: boolean
-}
-
-export const firstStart = Effect.gen(function* () {
+/** Stores the key of PARLEY_INIT_API_KEY and its user, at any start and before the service listens. */
+export const adoptGivenKey = Effect.gen(function* () {
   const { initApiKey, initUserEmail } = (yield* AppConfig).auth
+  if (initApiKey === null) return
   const onboarding = yield* Onboarding
-  const account = yield* onboarding.firstAccount(initUserEmail, initApiKey).pipe(
-    // Nobody has asked for a user: the operator must hear which one is meant, and how the service starts without it.
+  yield* onboarding.adoptKey(initUserEmail, initApiKey).pipe(
     Effect.catchTag("LicenseForbids", ({ message, param }) =>
       Effect.fail(
         new LicenseForbids({
           param,
           message:
-            `The user of PARLEY_INIT_USER_EMAIL can't be made. ${message} ` +
+            `The user of PARLEY_INIT_USER_EMAIL can't be created. ${message} ` +
             "Without PARLEY_INIT_API_KEY the service starts as it is."
         })
       )
     )
   )
-  if (account.made === "nothing") return Option.none<FirstKey>()
-  return Option.some<FirstKey>({ email: initUserEmail, key: account.key, made: initApiKey === null })
-}).pipe(Effect.withSpan("FirstStart.firstStart"))
+}).pipe(Effect.withSpan("FirstStart.adoptGivenKey"))
+
+export const layerGivenKey = Layer.effectDiscard(adoptGivenKey)
 
 /**
- * The first start makes a user and its key, and says so to exactly one of several processes that start at once; with
- * PARLEY_INIT_API_KEY, that key and its user are there after any start. It is done before the service listens.
+ * Creates the first user and its key where there is no user, and shows the key before both are committed. To be called
+ * when the service listens: a start that fails earlier leaves no key behind that nobody has seen.
  */
-export class FirstStart extends Context.Service<FirstStart, Option.Option<FirstKey>>()(
-  "parley/admin/FirstStart"
+export const firstAccount = Effect.fn("FirstStart.firstAccount")(function* (
+  show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>
 ) {
-  static readonly layer = Layer.effect(FirstStart, firstStart)
-}
+  const { initUserEmail } = (yield* AppConfig).auth
+  return yield* (yield* Onboarding).firstAccount(initUserEmail, show)
+})

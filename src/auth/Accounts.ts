@@ -81,7 +81,8 @@ export class Accounts extends Context.Service<
     readonly findUserByEmail: (email: string) => Effect.Effect<User, UserNotFound | DatabaseUnavailable>
     /** Oldest first, from the one after `after` on. */
     readonly listUsers: (after?: UserId) => Effect.Effect<Page<User>, DatabaseUnavailable>
-    readonly hasUsers: Effect.Effect<boolean, DatabaseUnavailable>
+    /** The oldest user, if possible one that isn't disabled. */
+    readonly firstUser: Effect.Effect<Option.Option<User>, DatabaseUnavailable>
   }
 >()("parley/auth/Accounts") {
   static readonly layer = Layer.effect(
@@ -244,15 +245,16 @@ export class Accounts extends Context.Service<
         return pageOf(yield* selectUsers(after ?? UserId.make(firstId)))
       }, orUnavailable)
 
-      const selectAnyUser = SqlSchema.findOneOption({
+      const selectFirstUser = SqlSchema.findOneOption({
         Request: Schema.Void,
-        Result: Schema.Struct({ id: UserId }),
-        execute: () => sql`SELECT id FROM users LIMIT 1`
+        Result: UserRow,
+        execute: () => sql`
+          SELECT ${userColumns} FROM users u JOIN organizations o ON o.id = u.organization_id
+          ORDER BY u.disabled_at IS NOT NULL, u.id LIMIT 1`
       })
-      const hasUsers = Effect.suspend(() => selectAnyUser(undefined)).pipe(
-        Effect.map(Option.isSome),
+      const firstUser = Effect.suspend(() => selectFirstUser(undefined)).pipe(
         orUnavailable,
-        Effect.withSpan("Accounts.hasUsers")
+        Effect.withSpan("Accounts.firstUser")
       )
 
       return Accounts.of({
@@ -266,7 +268,7 @@ export class Accounts extends Context.Service<
         setDisabled,
         counts: orUnavailable(seats.counts),
         listUsers,
-        hasUsers
+        firstUser
       })
     })
   )

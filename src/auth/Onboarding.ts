@@ -1,5 +1,5 @@
-import { Context, Effect, Layer, type Redacted } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Context, Effect, Layer, Option, type Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { defaultPlan, type User } from "../domain/Account.ts"
 import type {
   DatabaseUnavailable,
@@ -21,10 +21,11 @@ const initialKeyName = "initial key"
 /** Names the lock under which processes that start at once decide who makes the first user. Never to be changed. */
 const firstAccountLock = 7_254_301_118
 
-/** Whether the first user was made just now, and the key that was made for it or given to it. */
-export type FirstAccount =
-  | { readonly made: "nothing" }
-  | { readonly made: "user"; readonly key: Redacted.Redacted }
+/** The first user, and its key where both were created just now. */
+export interface FirstAccount {
+  readonly user: User
+  readonly key: Redacted.Redacted | null
+}
 
 /** What takes an account and its key together, or not at all. */
 export class Onboarding extends Context.Service<
@@ -39,14 +40,21 @@ export class Onboarding extends Context.Service<
       UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable
     >
     /**
-     * Where there is no user at all, makes the first one, with a new key or the one given. A key that is given is there
-     * afterwards in any case, with the user of that address; if it was revoked it stays so. Of several processes that do
-     * this at once, one makes the user.
+     * Where there is no user at all, creates the first one with a key. `show` gets the key before either is committed, so
+     * that a key that was not shown does not exist. Of several processes that do this at once, one creates the user.
      */
     readonly firstAccount: (
       email: string,
-      key: Redacted.Redacted | null
+      show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>
     ) => Effect.Effect<FirstAccount, LicenseForbids | DatabaseUnavailable>
+    /**
+     * Stores the key for the user of that address, who is created if there is none. A key that is stored already stays as it
+     * is, also where it was revoked. Several processes may do this at once.
+     */
+    readonly adoptKey: (
+      email: string,
+      key: Redacted.Redacted
+    ) => Effect.Effect<void, LicenseForbids | DatabaseUnavailable>
   }
 >()("parley/auth/Onboarding") {
   static readonly layer = Layer.effect(
@@ -80,27 +88,33 @@ export class Onboarding extends Context.Service<
         )
       })
 
+      const alone = sql`SELECT pg_advisory_xact_lock(${firstAccountLock}::bigint)`
+
       const firstAccount = Effect.fn("Onboarding.firstAccount")(
-        function* (
-          email: string,
-          given: Redacted.Redacted | null
-        ): Effect.fn.Return<FirstAccount, LicenseForbids | DatabaseUnavailable | SqlError.SqlError> {
-          yield* sql`SELECT pg_advisory_xact_lock(${firstAccountLock}::bigint)`
-          const isFirst = !(yield* accounts.hasUsers)
-          if (!isFirst && given === null) return { made: "nothing" }
-          const { id: userId } = yield* ensureUser(email)
-          const request = { userId, name: firstKeyName, expiresAt: null }
-          if (given !== null) {
-            yield* apiKeys.adopt(request, given)
-            return isFirst ? { made: "user", key: given } : { made: "nothing" }
-          }
-          const { key } = yield* apiKeys.create(request).pipe(Effect.catchTag("UserNotFound", Effect.die))
-          return { made: "user", key }
+        function* (email: string, show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>) {
+          yield* alone
+          const existing = yield* accounts.firstUser
+          if (Option.isSome(existing)) return { user: existing.value, key: null }
+          const user = yield* ensureUser(email)
+          const { key } = yield* apiKeys
+            .create({ userId: user.id, name: firstKeyName, expiresAt: null })
+            .pipe(Effect.catchTag("UserNotFound", Effect.die))
+          yield* show(user, key)
+          return { user, key }
         },
         (effect) => orUnavailable(sql.withTransaction(effect))
       )
 
-      return Onboarding.of({ userWithKey, firstAccount })
+      const adoptKey = Effect.fn("Onboarding.adoptKey")(
+        function* (email: string, key: Redacted.Redacted) {
+          yield* alone
+          const { id: userId } = yield* ensureUser(email)
+          yield* apiKeys.adopt({ userId, name: firstKeyName, expiresAt: null }, key)
+        },
+        (effect) => orUnavailable(sql.withTransaction(effect))
+      )
+
+      return Onboarding.of({ userWithKey, firstAccount, adoptKey })
     })
   )
 }

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Effect, Layer, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { firstStart } from "../../src/admin/FirstStart.ts"
+import { adoptGivenKey, firstAccount } from "../../src/admin/FirstStart.ts"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
@@ -10,11 +10,13 @@ import { licensed } from "../auth/terms.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
+/** What a start does about keys; with the key that it created, or null. */
 const startWith = (initApiKey: Redacted.Redacted | null) =>
-  Effect.provideService(
-    firstStart,
-    AppConfig,
-    testConfig({ auth: { initApiKey, initUserEmail: "owner@example.com" } })
+  Effect.andThen(
+    adoptGivenKey,
+    firstAccount(() => Effect.void)
+  ).pipe(
+    Effect.provideService(AppConfig, testConfig({ auth: { initApiKey, initUserEmail: "owner@example.com" } }))
   )
 
 const empty = Effect.gen(function* () {
@@ -23,13 +25,14 @@ const empty = Effect.gen(function* () {
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (it) => {
-  it.effect("tells the key that it made, once", () =>
+  it.effect("creates a first key once", () =>
     Effect.gen(function* () {
       yield* empty
-      const told = Option.getOrThrow(yield* startWith(null))
-      assert.deepInclude(told, { email: "owner@example.com", made: true })
-      yield* (yield* ApiKeys).authenticate(told.key)
-      assert.isTrue(Option.isNone(yield* startWith(null)))
+      const { key, user } = yield* startWith(null)
+      assert.strictEqual(user.email, "owner@example.com")
+      if (key === null) return assert.fail("no key was created")
+      yield* (yield* ApiKeys).authenticate(key)
+      assert.isNull((yield* startWith(null)).key)
     })
   )
 
@@ -38,13 +41,11 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (i
       yield* empty
       const apiKeys = yield* ApiKeys
       const given = yield* KeyToken.makeKey
-      const told = Option.getOrThrow(yield* startWith(given))
-      assert.deepStrictEqual(
-        { email: told.email, made: told.made, key: Redacted.value(told.key) },
-        { email: "owner@example.com", made: false, key: Redacted.value(given) }
-      )
+      const first = yield* startWith(given)
+      assert.strictEqual(first.user.email, "owner@example.com")
+      assert.isNull(first.key)
       const later = yield* KeyToken.makeKey
-      assert.isTrue(Option.isNone(yield* startWith(later)))
+      assert.isNull((yield* startWith(later)).key)
       for (const key of [given, later]) yield* apiKeys.authenticate(key)
     })
   )
@@ -63,12 +64,12 @@ layer(fullApp, { excludeTestServices: true })("firstStart with a licence", (it) 
       yield* startWith(null)
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE users SET email = 'other@example.com'`
-      assert.isTrue(Option.isNone(yield* startWith(null)))
+      assert.isNull((yield* startWith(null)).key)
       const refusal = yield* Effect.flip(startWith(yield* KeyToken.makeKey))
       assert.strictEqual(refusal._tag, "LicenseForbids")
       assert.match(
         refusal.message,
-        /^The user of PARLEY_INIT_USER_EMAIL can't be made\. .* room for 1 user.* Without PARLEY_INIT_API_KEY /
+        /^The user of PARLEY_INIT_USER_EMAIL can't be created\. .* room for 1 user.* Without PARLEY_INIT_API_KEY /
       )
     })
   )

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Array as Arr, Context, Effect, Layer, Redacted } from "effect"
+import { Array as Arr, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -37,15 +37,29 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
     Effect.gen(function* () {
       yield* empty
       const onboarding = yield* Onboarding
-      const first = yield* onboarding.firstAccount("admin@localhost", null)
-      if (first.made !== "user") return assert.fail("no user was made")
+      const first = yield* onboarding.firstAccount("admin@localhost", () => Effect.void)
+      if (first.key === null) return assert.fail("no key was created")
       const caller = yield* (yield* ApiKeys).authenticate(first.key)
       const user = yield* (yield* Accounts).findUserByEmail("admin@localhost")
       assert.strictEqual(caller.userId, user.id)
       assert.strictEqual(user.organization, "default")
       assert.strictEqual(caller.plan, "default")
-      assert.deepStrictEqual(yield* onboarding.firstAccount("admin@localhost", null), { made: "nothing" })
+      assert.deepStrictEqual(yield* onboarding.firstAccount("else@localhost", () => Effect.void), {
+        user,
+        key: null
+      })
       assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
+    })
+  )
+
+  it.effect("creates no first key where showing it was interrupted", () =>
+    Effect.gen(function* () {
+      yield* empty
+      const onboarding = yield* Onboarding
+      yield* Effect.exit(onboarding.firstAccount("admin@localhost", () => Effect.interrupt))
+      assert.deepStrictEqual(yield* counts, { users: 0, keys: 0, organizations: 0 })
+      const first = yield* onboarding.firstAccount("admin@localhost", () => Effect.void)
+      assert.isNotNull(first.key)
     })
   )
 
@@ -54,10 +68,10 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
       yield* empty
       const starts = yield* Effect.all(Arr.makeBy(processes, () => anotherProcess))
       const results = yield* Effect.all(
-        starts.map((onboarding) => onboarding.firstAccount("admin@localhost", null)),
+        starts.map((onboarding) => onboarding.firstAccount("admin@localhost", () => Effect.void)),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(results.filter(({ made }) => made === "user").length, 1)
+      assert.strictEqual(results.filter(({ key }) => key !== null).length, 1)
       assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
     })
   )
@@ -68,21 +82,20 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
       const onboarding = yield* Onboarding
       const apiKeys = yield* ApiKeys
       const given = yield* KeyToken.makeKey
-      const first = yield* onboarding.firstAccount("Owner@example.com", given)
-      assert.strictEqual(first.made === "user" ? Redacted.value(first.key) : "", Redacted.value(given))
+      yield* onboarding.adoptKey("Owner@example.com", given)
       const { keyId, userId } = yield* apiKeys.authenticate(given)
-      assert.deepStrictEqual(yield* onboarding.firstAccount("owner@EXAMPLE.com", given), { made: "nothing" })
+      yield* onboarding.adoptKey("owner@EXAMPLE.com", given)
       assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
 
       yield* apiKeys.revoke(keyId)
-      yield* onboarding.firstAccount("owner@example.com", given)
+      yield* onboarding.adoptKey("owner@example.com", given)
       const error = yield* Effect.flip(apiKeys.authenticate(given))
       assert.strictEqual(error._tag === "ApiKeyRejected" && error.reason, "revoked")
 
       const later = yield* KeyToken.makeKey
-      assert.deepStrictEqual(yield* onboarding.firstAccount("owner@example.com", later), { made: "nothing" })
+      yield* onboarding.adoptKey("owner@example.com", later)
       assert.strictEqual((yield* apiKeys.authenticate(later)).userId, userId)
-      yield* onboarding.firstAccount("second@example.com", yield* KeyToken.makeKey)
+      yield* onboarding.adoptKey("second@example.com", yield* KeyToken.makeKey)
       assert.deepStrictEqual(yield* counts, { users: 2, keys: 3, organizations: 1 })
     })
   )
@@ -92,11 +105,10 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Onboardi
       yield* empty
       const given = yield* KeyToken.makeKey
       const starts = yield* Effect.all(Arr.makeBy(processes, () => anotherProcess))
-      const results = yield* Effect.all(
-        starts.map((onboarding) => onboarding.firstAccount("admin@localhost", given)),
+      yield* Effect.all(
+        starts.map((onboarding) => onboarding.adoptKey("admin@localhost", given)),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(results.filter(({ made }) => made === "user").length, 1)
       assert.deepStrictEqual(yield* counts, { users: 1, keys: 1, organizations: 1 })
     })
   )

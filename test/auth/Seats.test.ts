@@ -194,17 +194,17 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       Effect.gen(function* () {
         yield* empty
         const onboarding = yield* Onboarding
-        const first = yield* onboarding.firstAccount("admin@localhost", null)
-        assert.strictEqual(first.made, "user")
+        const first = yield* onboarding.firstAccount("admin@localhost", () => Effect.void)
+        assert.isNotNull(first.key)
         const accounts = yield* Accounts
         yield* Effect.forEach(Arr.range(2, usersMax), (n) =>
           accounts.createUser(`user${n}@example.com`, "default")
         )
         const given = yield* KeyToken.makeKey
-        const refusal = yield* Effect.flip(onboarding.firstAccount("late@example.com", given))
+        const refusal = yield* Effect.flip(onboarding.adoptKey("late@example.com", given))
         assert.strictEqual(refusal._tag, "LicenseForbids")
         // Whoever is there already takes no room.
-        assert.strictEqual((yield* onboarding.firstAccount("admin@localhost", given)).made, "nothing")
+        yield* onboarding.adoptKey("admin@localhost", given)
         yield* (yield* ApiKeys).authenticate(given)
       })
     )
