@@ -199,6 +199,13 @@ export const CreateResponse = Schema.Struct({
   }),
   previous_response_id: maybe(idOf(ResponseId)).annotate({
     description: "Names the conversation of that response."
+  }),
+  store: maybe(Schema.Boolean).annotate({
+    description:
+      "False stores nothing: no conversation, no turn and no text. The answer's ids then name nothing that could be " +
+      "continued. With the id of an existing conversation its history is used and nothing is added to it.",
+    expected: "true, false or null",
+    default: true
   })
 }).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })
 export type CreateResponse = typeof CreateResponse.Type

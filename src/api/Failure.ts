@@ -135,7 +135,13 @@ const table: {
     ),
   ItemNotFound: (error) => invalid("item_not_found", "The referenced item does not exist.", error.param),
   ConversationNotFound: (error) =>
-    notFound("conversation_not_found", "The conversation does not exist.", error.param),
+    notFound(
+      "conversation_not_found",
+      error.param === "previous_response_id"
+        ? "The response that `previous_response_id` names does not exist, or was not stored."
+        : "The conversation does not exist.",
+      error.param
+    ),
   ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
   NotProjectMember: () =>
     failure(403, "permission_error", "not_project_member", "You are not a member of the project.", {

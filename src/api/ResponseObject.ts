@@ -50,7 +50,8 @@ export const ResponseObject = Schema.Struct({
   truncation: Schema.Literal("disabled"),
   text: Schema.Struct({ format: Schema.Struct({ type: Schema.Literal("text") }) }),
   reasoning: Schema.Null,
-  store: Schema.Literal(true),
+  /** False when nothing of the response is stored: neither it nor its conversation can be continued. */
+  store: Schema.Boolean,
   background: Schema.Literal(false),
   usage: Schema.NullOr(ResponseUsage),
   service_tier: Schema.Literal("default"),
@@ -73,6 +74,7 @@ export interface ResponseStart {
   readonly instructions: string | null
   readonly maxOutputTokens: number | null
   readonly previousResponseId: ResponseId | null
+  readonly store: boolean
 }
 
 /** The response as `response.created` shows it. */
@@ -104,7 +106,7 @@ export const startedResponse = (start: ResponseStart): ResponseObject => ({
   truncation: "disabled",
   text: { format: { type: "text" } },
   reasoning: null,
-  store: true,
+  store: start.store,
   background: false,
   usage: null,
   service_tier: "default",

@@ -2,7 +2,7 @@ import { Context, Deferred, Effect, Exit, Layer, Schedule } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
-import type { OpenTurn, StoredTurn } from "../domain/Conversation.ts"
+import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
 import { ConversationNotFound, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationBusy, DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
@@ -48,9 +48,14 @@ export class Conversations extends Context.Service<
       userId: UserId,
       conversationId: ConversationId
     ) => Effect.Effect<OpenTurn, ConversationNotFound | ConversationBusy | DatabaseUnavailable, Scope.Scope>
+    /** An existing conversation of this user, to be read without adding a turn; waits for no turn of it. */
+    readonly read: (
+      userId: UserId,
+      conversationId: ConversationId
+    ) => Effect.Effect<ConversationState, ConversationNotFound | DatabaseUnavailable>
     /** The newest turns, oldest first and each whole, whose `promptTokens` add up to at most `tokensMax`. */
     readonly history: (
-      turn: OpenTurn,
+      turn: ConversationState,
       tokensMax: number
     ) => Effect.Effect<ReadonlyArray<StoredTurn>, DatabaseUnavailable>
     /**
@@ -88,7 +93,18 @@ export class Conversations extends Context.Service<
       const create = Effect.fn("Conversations.create")(taking.create)
       const open = Effect.fn("Conversations.open")(taking.open)
 
-      const history = Effect.fn("Conversations.history")(function* (turn: OpenTurn, tokensMax: number) {
+      const read = Effect.fn("Conversations.read")(function* (
+        userId: UserId,
+        conversationId: ConversationId
+      ) {
+        const state = yield* orUnavailable(turns.read(userId, conversationId))
+        return state ?? (yield* new ConversationNotFound({ param: "conversation_id" }))
+      })
+
+      const history = Effect.fn("Conversations.history")(function* (
+        turn: ConversationState,
+        tokensMax: number
+      ) {
         if (turn.turnCount === 0 || tokensMax < 0) return []
         return yield* orUnavailable(turns.history(turn, tokensMax))
       })
@@ -140,7 +156,7 @@ export class Conversations extends Context.Service<
           : yield* orUnavailable(turns.items(userId, ids))
       })
 
-      return { create, open, history, commit, lost, ofResponse, items }
+      return { create, open, read, history, commit, lost, ofResponse, items }
     })
   ).pipe(Layer.provide(pooledRandomLayer))
 }

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { OpenTurn, StoredTurn } from "../domain/Conversation.ts"
+import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
 import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
@@ -28,6 +28,13 @@ const Turns = Schema.Array(
     output: Schema.Array(OutputItem)
   })
 )
+const States = Schema.Array(
+  Schema.Struct({
+    conversationId: ConversationId,
+    turnCount: Schema.Int,
+    systemMessage: Schema.NullOr(Schema.String)
+  })
+)
 const Items = Schema.Array(Schema.Struct({ id: ItemId, item: StoredItem }))
 const Owners = Schema.Array(Schema.Struct({ conversationId: ConversationId }))
 const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
@@ -40,7 +47,7 @@ export const makeTurnTable = Effect.gen(function* () {
    * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Positions have no gaps, so the
    * range alone bounds what is read to `historyTurnsMax` rows, whichever way the database goes about it.
    */
-  const history = (turn: OpenTurn, tokensMax: number) =>
+  const history = (turn: ConversationState, tokensMax: number) =>
     sql`SELECT position, response_id, prompt_tokens,
         ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
       FROM (
@@ -102,6 +109,14 @@ export const makeTurnTable = Effect.gen(function* () {
     )
   }
 
+  /** Where a conversation of this user stands, or nothing. */
+  const read = (userId: UserId, id: ConversationId) =>
+    sql`SELECT id AS conversation_id, turn_count, system_message FROM conversations
+      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(States)),
+      Effect.map(([state]): ConversationState | undefined => state)
+    )
+
   /** The conversation that a response of this user belongs to, or nothing. */
   const conversationOf = (userId: UserId, responseId: ResponseId) =>
     sql`SELECT conversation_id FROM turns WHERE response_id = ${responseId}::uuid AND user_id = ${userId}::uuid`.pipe(
@@ -117,5 +132,5 @@ export const makeTurnTable = Effect.gen(function* () {
       Effect.map((rows): ReadonlyMap<ItemId, StoredItem> => new Map(rows.map(({ id, item }) => [id, item])))
     )
 
-  return { history, commit, conversationOf, items }
+  return { read, history, commit, conversationOf, items }
 })

@@ -12,13 +12,17 @@ export interface StoredTurn {
   readonly promptTokens: number
 }
 
-/** The right to add one turn to a conversation, held from `open` until its scope closes. */
-export interface OpenTurn {
+/** What a new turn of a conversation starts from. */
+export interface ConversationState {
   readonly conversationId: ConversationId
   /** How many turns the conversation has; the new turn gets this position. */
   readonly turnCount: number
   /** The stored system message; null where there is none. */
   readonly systemMessage: string | null
+}
+
+/** The right to add one turn to a conversation, held from `open` until its scope closes. */
+export interface OpenTurn extends ConversationState {
   /** Grows with each holder; a commit with an older fence is refused. */
   readonly fence: number
 }

@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Order } from "effect"
 import type { Denial, Permissions } from "../auth/Permissions.ts"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { OpenTurn } from "../domain/Conversation.ts"
+import type { ConversationState } from "../domain/Conversation.ts"
 import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
 import type { ItemId, UserId } from "../domain/Ids.ts"
 import type { InputItem } from "../domain/Item.ts"
@@ -56,7 +56,7 @@ export const makeAttempts = Effect.gen(function* () {
     /** Everything but the history and the passages. */
     readonly parts: PromptParts
     readonly search: Search | null
-    readonly turn: OpenTurn
+    readonly turn: ConversationState
     readonly maxOutputTokens: number | null
     readonly permissions: Permissions
   }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable> {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { OpenTurn } from "../domain/Conversation.ts"
+import type { ConversationState } from "../domain/Conversation.ts"
 import type { InputItem } from "../domain/Item.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { type Hit, Retrieval } from "../retrieval/Retrieval.ts"
@@ -30,7 +30,7 @@ export const makeProjectKnowledge = Effect.gen(function* () {
 
   return Effect.fn("ProjectKnowledge.recall")(function* (
     membership: ProjectMembership,
-    turn: OpenTurn,
+    turn: ConversationState,
     items: ReadonlyArray<InputItem>
   ) {
     const earlier = leansOnEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []

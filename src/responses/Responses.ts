@@ -8,11 +8,11 @@ import type { Denial } from "../auth/Permissions.ts"
 import { Policy } from "../auth/Policy.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import type { OpenTurn } from "../domain/Conversation.ts"
+import type { ConversationState } from "../domain/Conversation.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
 import {
-  ConversationNotFound,
   type ConversationBusy,
+  type ConversationNotFound,
   type DatabaseUnavailable,
   type FileNotFound,
   type FileNotReady,
@@ -39,6 +39,7 @@ import * as Meter from "./Meter.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
 import { makePermittedTools } from "./PermittedTools.ts"
 import { demand, demandReferenced } from "./Permitted.ts"
+import { isStored, makeRequestTurn } from "./RequestTurn.ts"
 import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
 
 /** Why a request gets no stream: an HTTP error. */
@@ -88,6 +89,7 @@ export class Responses extends Context.Service<
       const conversations = yield* Conversations
       const attached = yield* makeAttachedFiles
       const attempts = yield* makeAttempts
+      const turnOf = yield* makeRequestTurn
       const recall = yield* makeProjectKnowledge
       const accounting = yield* makeAccounting
       const random = yield* SecureRandom.SecureRandom
@@ -109,32 +111,6 @@ export class Responses extends Context.Service<
             ? Effect.fail(new ItemNotFound({ param: entry.param }))
             : Effect.succeed(asInput(item, nextItemId()))
         })
-      })
-
-      /** The conversation that the request names, by whichever of its fields. */
-      const openTurn = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
-        const named = yield* namedConversation(request, userId)
-        if (named === null) return yield* conversations.create(userId)
-        const turn = yield* conversations
-          .open(userId, named.id)
-          .pipe(
-            Effect.catchTag("ConversationNotFound", () => new ConversationNotFound({ param: named.param }))
-          )
-        return { turn, stored: Effect.void }
-      })
-
-      const namedConversation = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
-        if (request.conversation_id != null) {
-          return { id: request.conversation_id, param: "conversation_id" as const }
-        }
-        const conversation = request.conversation
-        if (conversation != null) {
-          const id = typeof conversation === "string" ? conversation : conversation.id
-          return { id, param: "conversation" as const }
-        }
-        if (request.previous_response_id == null) return null
-        const id = yield* conversations.ofResponse(userId, request.previous_response_id)
-        return { id, param: "previous_response_id" as const }
       })
 
       /** The files that the request names, and those of the items that it refers to. */
@@ -160,7 +136,7 @@ export class Responses extends Context.Service<
         const items = yield* resolve(caller.userId, incoming.entries)
         yield* demandReferenced(permissions, incoming.entries, items)
         const files = yield* filesFor(caller.userId, incoming, items)
-        const { turn, stored } = yield* openTurn(request, caller.userId)
+        const { commit, lost, stored, turn } = yield* turnOf(request, caller.userId)
         const onOutput = yield* answering(turn.conversationId)
 
         const { directions, instructions, systemMessage } = instructionsOf(request, turn)
@@ -201,10 +177,11 @@ export class Responses extends Context.Service<
           conversationId: turn.conversationId,
           instructions,
           maxOutputTokens: request.max_output_tokens ?? null,
-          previousResponseId: request.previous_response_id ?? null
+          previousResponseId: request.previous_response_id ?? null,
+          store: isStored(request)
         }
         const store = (output: ReadonlyArray<OutputItem>) =>
-          conversations.commit(turn, {
+          commit({
             responseId: id,
             model: generation.model.id,
             input: items,
@@ -224,7 +201,7 @@ export class Responses extends Context.Service<
             onOutput,
             nextItemId
           }),
-          lost: conversations.lost(turn)
+          lost
         } satisfies BegunResponse
       })
 
@@ -248,7 +225,7 @@ const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
 /** What the conversation keeps as its system message, and what this response hears besides. */
-const instructionsOf = (request: CreateResponse, turn: OpenTurn) => {
+const instructionsOf = (request: CreateResponse, turn: ConversationState) => {
   const instructions = request.instructions ? request.instructions : null
   const isNew = turn.turnCount === 0
   // spec: CreateResponseRequest, rules 2 and 3: a new conversation keeps them, an old one only hears them.

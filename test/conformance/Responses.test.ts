@@ -298,7 +298,10 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     Effect.gen(function* () {
       const error = errorOf(yield* post({ input: "Hi", [name]: value }), 404)
       assert.deepStrictEqual(error, {
-        message: "The conversation does not exist.",
+        message:
+          name === "previous_response_id"
+            ? "The response that `previous_response_id` names does not exist, or was not stored."
+            : "The conversation does not exist.",
         type: "not_found_error",
         code: "conversation_not_found",
         param: name

@@ -16,7 +16,8 @@ const start: ResponseStart = {
   conversationId: ConversationId.make("019845e1-682f-4b02-a706-3b2422d13aed"),
   instructions: null,
   maxOutputTokens: null,
-  previousResponseId: null
+  previousResponseId: null,
+  store: true
 }
 
 const usage: ModelUsage = {
