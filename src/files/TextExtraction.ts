@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Semaphore, type Stream } from "effect"
 import { AppConfig, type Settings } from "../AppConfig.ts"
 import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
+import { confine } from "./extraction/Confinement.ts"
 import { readInProcess, type ReaderLimits } from "./extraction/ReaderProcess.ts"
 import { readerProgram } from "./extraction/ReaderProgram.ts"
 
@@ -53,9 +54,9 @@ export class TextExtraction extends Context.Service<
   static readonly layer: Layer.Layer<TextExtraction, never, AppConfig> = Layer.effect(
     TextExtraction,
     Effect.gen(function* () {
-      const { files } = yield* AppConfig
-      const program = readerProgram()
+      const { dataDir, files } = yield* AppConfig
       const limits = limitsOf(files)
+      const confined = yield* Effect.cached(Effect.uninterruptible(confine(readerProgram(), limits, dataDir)))
       const places = yield* Semaphore.make(files.extractionsMax)
       let present = 0
       const enter = Effect.suspend(() => {
@@ -65,6 +66,7 @@ export class TextExtraction extends Context.Service<
       })
 
       const extract = Effect.fn("TextExtraction.extract")(function* (file: ExtractedFile) {
+        const { program } = yield* confined
         const read = readInProcess(program, limits, {
           bytes: file.bytes,
           extension: extensionOf(file.filename)

@@ -1,5 +1,5 @@
 import { Deferred, Effect, Stream } from "effect"
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { ExtractionFailed, type StorageFailed } from "../../domain/Errors.ts"
 import { answerBytesMax, crashed, decodeAnswer } from "./Answer.ts"
 import type { Reading } from "./Reading.ts"
@@ -65,7 +65,7 @@ const startReader = Effect.fnUntraced(function* (
     Effect.sync(() => spawnReader(program, limits, extension, exited)),
     (running) =>
       Effect.suspend(() => {
-        running.kill("SIGKILL")
+        endGroup(running)
         // A process that was killed is waited for: its memory is free again when the next one starts.
         return Effect.exit(Deferred.await(exited))
       })
@@ -101,7 +101,7 @@ const spawnReader = (
   child.stdout.on("data", (bytes: Buffer) => {
     answerBytes += bytes.length
     if (answerBytes <= answerBytesMax(textBytesMax)) answer.push(bytes)
-    else child.kill("SIGKILL")
+    else endGroup(child)
   })
   child.stderr.setEncoding("latin1").on("data", (text: string) => {
     complaint = (complaint + text).slice(-complaintBytesMax)
@@ -118,6 +118,15 @@ const spawnReader = (
     )
   )
   return child
+}
+
+/** Ends the process and what confines it, which are one group of processes. */
+const endGroup = ({ pid }: ChildProcess): void => {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL")
+  } catch {
+    // All of them have ended already.
+  }
 }
 
 /** Gives the process the file's bytes for as long as it wants any. */

@@ -8,6 +8,8 @@ export interface ReaderProgram {
   readonly entry: string
   /** The files and directories that it may read, which are those of the program itself. */
   readonly readable: ReadonlyArray<string>
+  /** The words in front of its command, which confine its process. */
+  readonly launcher: ReadonlyArray<string>
 }
 
 /**
@@ -18,7 +20,7 @@ export const readerProgram = (self: string = import.meta.url): ReaderProgram => 
   const pathOf = (relative: string): string => realpathSync(fileURLToPath(new URL(relative, self)))
   if (!self.endsWith(".ts")) {
     const entry = pathOf("./extract.js")
-    return { entry, readable: [join(dirname(entry), "/")] }
+    return { entry, readable: [join(dirname(entry), "/")], launcher: [] }
   }
   const project = pathOf("../../..")
   return {
@@ -27,9 +29,13 @@ export const readerProgram = (self: string = import.meta.url): ReaderProgram => 
       join(project, "src/"),
       join(project, "package.json"),
       join(pathOf("../../../node_modules"), "/")
-    ]
+    ],
+    launcher: []
   }
 }
+
+/** Readers yield to everything else on the machine. */
+const niceness = 10
 
 /** How a process may live, apart from what is watched from outside. */
 export interface ProcessLimits {
@@ -42,14 +48,15 @@ const heapPart = 0.75
 
 /**
  * The command that runs the program. The kernel bounds its processor time, so that it ends even if this process doesn't live
- * to end it; Node denies it files, other processes, threads and code made from texts.
+ * to end it; the launcher takes its privileges, and Node denies it files, other processes, threads and code made from texts.
  */
 export const commandOf = (program: ReaderProgram, limits: ProcessLimits, args: ReadonlyArray<string>) => ({
   file: "/bin/sh",
   args: [
     "-c",
-    `ulimit -c 0; ulimit -t ${Math.ceil(limits.cpuSeconds)}; exec "$@"`,
+    `ulimit -c 0; ulimit -t ${Math.ceil(limits.cpuSeconds)}; exec nice -n ${niceness} "$@"`,
     "sh",
+    ...program.launcher,
     process.execPath,
     "--permission",
     ...program.readable.map((path) => `--allow-fs-read=${path}`),

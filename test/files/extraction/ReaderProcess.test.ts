@@ -2,23 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule, Stream } from "effect"
 import { randomUUID } from "node:crypto"
 import { execFile } from "node:child_process"
-import { promisify } from "node:util"
 import { StorageFailed } from "../../../src/domain/Errors.ts"
 import { readInProcess, type ReaderLimits } from "../../../src/files/extraction/ReaderProcess.ts"
 import { commandOf } from "../../../src/files/extraction/ReaderProgram.ts"
-import { hostileProgram, limits } from "./Reading.ts"
+import { hostileProgram, limits, processesWith } from "./Reading.ts"
 
 const mebibyte = 1024 * 1024
-
-/** The pids of processes that have this word in their command line. */
-const processesWith = (word: string) =>
-  Effect.promise(async () => {
-    const { stdout } = await promisify(execFile)("ps", ["-axww", "-o", "pid=,args="])
-    return stdout
-      .split("\n")
-      .filter((line) => line.includes(word))
-      .map((line) => Number.parseInt(line, 10))
-  })
 
 /** Has the hostile reader do something. The word behind the dash tells its process from others. */
 const read = (

@@ -1,5 +1,7 @@
 import { Effect, Stream } from "effect"
+import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { type DocumentBytes, readDocument } from "../../../src/files/extraction/DocumentReader.ts"
 import type { ReadingLimits } from "../../../src/files/extraction/Reading.ts"
 import { readInProcess, type ReaderLimits } from "../../../src/files/extraction/ReaderProcess.ts"
@@ -19,9 +21,20 @@ export const limits: ReaderLimits = {
 const hostileEntry = fileURLToPath(new URL("hostileReader.ts", import.meta.url))
 
 export const hostileProgram = (): ReaderProgram => ({
+  ...readerProgram(),
   entry: hostileEntry,
   readable: [hostileEntry, ...readerProgram().readable]
 })
+
+/** The pids of processes that have this word in their command line. */
+export const processesWith = (word: string) =>
+  Effect.promise(async () => {
+    const { stdout } = await promisify(execFile)("ps", ["-axww", "-o", "pid=,args="])
+    return stdout
+      .split("\n")
+      .filter((line) => line.includes(word))
+      .map((line) => Number.parseInt(line, 10))
+  })
 
 /** Reads these bytes as the service does, in a process of their own. */
 export const readThere = (bytes: Uint8Array | string, extension = "", more: Partial<ReaderLimits> = {}) =>

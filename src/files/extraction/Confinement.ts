@@ -1,0 +1,157 @@
+import { Effect, Stream } from "effect"
+import { existsSync, realpathSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { type ReaderLimits, readInProcess } from "./ReaderProcess.ts"
+import type { ReaderProgram } from "./ReaderProgram.ts"
+
+/** What keeps a process that reads documents from the rest of the machine, besides Node's own permissions. */
+export interface Confinement {
+  /** It has no network, sees no other process, and does not see the directories of the service's data. */
+  readonly namespaces: boolean
+  /** It runs under an account that owns nothing; only a service that runs as root can arrange that. */
+  readonly ownAccount: boolean
+  /** It has no capabilities and can't get any, and it ends when the service ends. */
+  readonly noPrivileges: boolean
+}
+
+/** A way to confine, with the words that go in front of the command of the process. */
+export interface Launcher {
+  readonly confinement: Confinement
+  readonly words: ReadonlyArray<string>
+}
+
+/**
+ * An account that no distribution gives to anybody: between those that systemd makes up as it needs them.
+ * Source: systemd, Users, Groups, UIDs and GIDs on Linux Systems.
+ */
+export const readerUid = 64_741
+
+/** What is tried when a launcher is looked for: the reader must read this. */
+const probeText = "The reader works."
+const probeSeconds = 10
+
+/** Mounts an empty directory over each of the first `$1` arguments, and becomes the command that follows them. */
+const hideAndRun =
+  'n=$1; shift; while [ "$n" -gt 0 ]; do mount -t tmpfs -o ro,nosuid,nodev,noexec,size=4k none "$1" || exit 1; shift; ' +
+  'n=$((n - 1)); done; exec "$@"'
+
+/** Sockets of databases and of other daemons are there; in a namespace of its own a process could still open them by path. */
+const socketDirectories = ["/run", tmpdir()]
+
+const privileges = (isRoot: boolean, ownAccount: boolean): ReadonlyArray<string> => [
+  "setpriv",
+  ...(ownAccount ? [`--reuid=${readerUid}`, `--regid=${readerUid}`, "--clear-groups"] : []),
+  "--inh-caps=-all",
+  ...(isRoot ? ["--bounding-set=-all"] : []),
+  "--no-new-privs",
+  "--pdeathsig=KILL"
+]
+
+const namespaces = (isRoot: boolean, hidden: ReadonlyArray<string>): ReadonlyArray<string> => [
+  "setpriv",
+  "--pdeathsig=KILL",
+  "unshare",
+  // Without root the namespaces need one of users, in which the account of the service looks like root.
+  ...(isRoot ? [] : ["--user", "--map-root-user"]),
+  "--net",
+  "--ipc",
+  "--pid",
+  "--mount",
+  "--fork",
+  "--kill-child=KILL",
+  "sh",
+  "-c",
+  hideAndRun,
+  "sh",
+  String(hidden.length),
+  ...hidden
+]
+
+/** The ways to confine a process, the strongest first. The last one does nothing. */
+export const launchersOf = (isRoot: boolean, hidden: ReadonlyArray<string>): ReadonlyArray<Launcher> => [
+  ...[true, false].flatMap((isolated) =>
+    (isRoot ? [true, false] : [false]).map((ownAccount) => ({
+      confinement: { namespaces: isolated, ownAccount, noPrivileges: true },
+      words: [
+        ...(isolated ? namespaces(isRoot, hidden) : []),
+        // In a namespace of users every process of this one begins with all capabilities.
+        ...privileges(isRoot || isolated, ownAccount)
+      ]
+    }))
+  ),
+  { confinement: { namespaces: false, ownAccount: false, noPrivileges: false }, words: [] }
+]
+
+/** The directories to hide: those of them that exist, and that the program itself does not need. */
+const hiddenFrom = (program: ReaderProgram, directories: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const needed = [process.execPath, program.entry, ...program.readable].map((path) => realpathSync(path))
+  const found = directories.filter((path) => existsSync(path)).map((path) => realpathSync(path))
+  return [...new Set(found)].filter((path) => !needed.some((one) => `${one}/`.startsWith(`${path}/`)))
+}
+
+/** A program that reads documents, confined as far as this machine lets it. */
+export interface ConfinedProgram {
+  readonly program: ReaderProgram
+  readonly confinement: Confinement
+}
+
+/**
+ * Finds the strongest way to confine the reader that works here, by having it read something. `dataDirectory` is hidden from
+ * it. Containers and hardened kernels refuse some ways; what is missing is logged.
+ */
+export const confine = Effect.fn("Confinement.confine")(function* (
+  program: ReaderProgram,
+  limits: ReaderLimits,
+  dataDirectory: string
+): Effect.fn.Return<ConfinedProgram> {
+  const isRoot = process.getuid?.() === 0
+  const hidden = hiddenFrom(program, [dataDirectory, ...socketDirectories])
+  const launchers =
+    process.platform === "linux" ? launchersOf(isRoot, hidden) : launchersOf(false, []).slice(-1)
+  for (const { confinement, words } of launchers) {
+    const confined: ReaderProgram = { ...program, launcher: words }
+    if (words.length === 0 || (yield* works(confined, limits))) {
+      yield* logMissing(confinement, isRoot)
+      return { program: confined, confinement }
+    }
+  }
+  return { program, confinement: { namespaces: false, ownAccount: false, noPrivileges: false } }
+})
+
+const works = (program: ReaderProgram, limits: ReaderLimits) =>
+  readInProcess(
+    program,
+    { ...limits, seconds: probeSeconds },
+    { bytes: Stream.make(Buffer.from(probeText)), extension: "txt" }
+  ).pipe(
+    Effect.map(({ text }) => text === probeText),
+    Effect.catchTags({
+      ExtractionFailed: () => Effect.succeed(false),
+      StorageFailed: () => Effect.succeed(false)
+    })
+  )
+
+/** What a confinement lacks, each with what to do about it; none when it is the strongest. */
+export const missingFrom = (
+  { namespaces: isolated, noPrivileges, ownAccount }: Confinement,
+  isRoot: boolean
+): ReadonlyArray<string> => [
+  ...(isolated
+    ? []
+    : [
+        "They share the network of the service: let it use namespaces (util-linux; in a container, user namespaces)."
+      ]),
+  ...(isRoot && !ownAccount
+    ? [
+        "They run as root: run the service as an account of its own, or let every account read the directory it is installed in."
+      ]
+    : []),
+  ...(noPrivileges ? [] : ["They keep the privileges of the service: install setpriv (util-linux)."])
+]
+
+const logMissing = (confinement: Confinement, isRoot: boolean) => {
+  const missing = missingFrom(confinement, isRoot)
+  return missing.length === 0
+    ? Effect.void
+    : Effect.logWarning(`Processes that read documents are not fully confined. ${missing.join(" ")}`)
+}
