@@ -14,9 +14,12 @@ import { Onboarding } from "./auth/Onboarding.ts"
 import { plansLayer } from "./auth/PlanCatalog.ts"
 import { Policy } from "./auth/Policy.ts"
 import { Conversations } from "./conversations/Conversations.ts"
+import { endAllLeases } from "./conversations/LeaseTable.ts"
 import { BlobStore } from "./files/BlobStore.ts"
+import { leaveAllDirectories } from "./files/blobs/DirectoryReplicas.ts"
 import { FileStore } from "./files/FileStore.ts"
 import { TextExtraction } from "./files/TextExtraction.ts"
+import { jobsTable as textJobsTable } from "./files/TextJobs.ts"
 import { AuthenticationLayer, DocumentAccessLayer } from "./http/AuthenticationLayer.ts"
 import { BodyBoundsLayer } from "./http/BodyBounds.ts"
 import { Drain } from "./http/Drain.ts"
@@ -31,16 +34,35 @@ import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandler
 import { Router } from "./models/Router.ts"
 import { pooledRandomLayer } from "./PooledRandom.ts"
 import { Responses } from "./responses/Responses.ts"
+import { jobsTable as indexJobsTable } from "./retrieval/IndexJobTable.ts"
 import { Projects } from "./retrieval/Projects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
 import { Database } from "./sql/Database.ts"
+import { unlockAllJobs } from "./sql/JobQueue.ts"
 import { layerMigrations } from "./sql/Migrations.ts"
 import { BuiltinToolsLayer } from "./tools/BuiltinTools.ts"
 import { Egress } from "./tools/Egress.ts"
 import { Network } from "./tools/egress/Network.ts"
 import { ReadDocument } from "./tools/ReadDocument.ts"
 import { ToolFailed } from "./tools/Tool.ts"
+import { endAllReservations } from "./usage/TokenCounters.ts"
 import { Usage } from "./usage/Usage.ts"
+
+/**
+ * Ends at once what a process that was killed still held, where no other process can hold anything: the embedded server has
+ * one owner, which has just started. Elsewhere it ends by the database's clock.
+ */
+const SoleOwnerLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    if (!(yield* Database).isEmbedded) return
+    yield* Effect.all([
+      endAllLeases,
+      endAllReservations,
+      unlockAllJobs([textJobsTable, indexJobsTable]),
+      leaveAllDirectories
+    ])
+  })
+)
 
 /** The rooms that keep something, on a database that is up and migrated. */
 export const RoomsLayer = Layer.mergeAll(
@@ -117,6 +139,7 @@ export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(FilesLayer),
   Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),
+  Layer.provideMerge(SoleOwnerLayer),
   Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer)),
   Layer.provide(Layer.provideMerge(pooledRandomLayer, NodeCrypto.layer))
 )

@@ -36,6 +36,12 @@ const Ids = Schema.Array(Schema.Struct({ id: Schema.String }))
 /** The fence of a conversation's first holder, who creates it. */
 export const firstFence = 1
 
+/** Ends every lease. Only for a process that shares the database with no other, before it acquires its first lease. */
+export const endAllLeases = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1 WHERE lease_until IS NOT NULL`
+})
+
 /**
  * The lease columns of `conversations`. The database's clock alone decides when a lease has ended. A crash of the server
  * may forget what was written here in the last moments, so nothing waits for the disk: two holders that share a fence

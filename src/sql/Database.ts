@@ -32,6 +32,8 @@ export class Database extends Context.Service<
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Where the server is, so that another client can join it. */
     readonly address: DatabaseAddress
+    /** Whether this process started the server, so that no other process works with it. */
+    readonly isEmbedded: boolean
   }
 >()("parley/sql/Database") {
   /** A client of the server at `address`, which must answer within half a minute. */
@@ -74,7 +76,9 @@ export class Database extends Context.Service<
             ),
           (statement) => Effect.sync(() => statement.interruptUnsafe())
         ).pipe(orUnavailable, Effect.asVoid, inRealTime)
-        return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Database, { ping, address }))
+        return Context.make(SqlClient.SqlClient, client).pipe(
+          Context.add(Database, { ping, address, isEmbedded: !("url" in address) })
+        )
       })
     ).pipe(Layer.provide(Reactivity.layer))
 

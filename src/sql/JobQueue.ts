@@ -1,6 +1,6 @@
 import { Cause, Duration, Effect, Layer, Schedule, type Schema } from "effect"
 import { PersistedQueue } from "effect/persistence"
-import { SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 
 /** How soon a process notices jobs that another one offered, or left behind. */
 const pollSeconds = 2
@@ -37,6 +37,16 @@ export const layerJobQueue = (tableName: string) =>
     ),
     Layer.orDie
   )
+
+/** Unlocks every job of the tables. Only for a process that shares the database with no other, before its first job. */
+export const unlockAllJobs = Effect.fnUntraced(function* (tableNames: ReadonlyArray<string>) {
+  const sql = yield* SqlClient.SqlClient
+  yield* Effect.forEach(
+    tableNames,
+    (name) =>
+      sql`UPDATE ${sql(name)} SET acquired_at = NULL, acquired_by = NULL WHERE acquired_by IS NOT NULL`
+  )
+})
 
 /** What the queue wraps: the failure of its statement, for whoever knows what to make of that. */
 const sqlFailure = (error: PersistedQueue.PersistedQueueError): Effect.Effect<never, SqlError.SqlError> => {

@@ -237,6 +237,14 @@ export const makeTokenCounters = Effect.gen(function* () {
   return { reserve, read, apply, lapse, renew, holdAgain }
 })
 
+/** Ends every reservation. Only for a process that shares the database with no other, before its first reservation. */
+export const endAllReservations = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { lapse } = yield* makeTokenCounters
+  yield* sql`UPDATE token_reservations SET expires_at = clock_timestamp()`
+  yield* lapse(null, [])
+})
+
 interface AskAt {
   readonly ask: Ask
   readonly limits: TokenLimits

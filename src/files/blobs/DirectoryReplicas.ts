@@ -63,6 +63,12 @@ const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._t
 const starting = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.mapError(effect, (cause) => new StorageFailed({ operation: "start", cause }))
 
+/** Removes every registration. Only for a process that shares the database with no other, before it registers itself. */
+export const leaveAllDirectories = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`DELETE FROM file_store_replicas`
+})
+
 /**
  * Registers this process as one that keeps files in `root`, for as long as the scope is open. Fails when a live process on
  * the same database uses another directory, unless the settings say that the directories are the same in truth.
