@@ -72,7 +72,16 @@ const notFound = (code: string, message: string, param: string) =>
 const conflict = (code: string, message: string, param: string) =>
   failure(409, "invalid_request_error", code, message, { param })
 
-const generationFailed = (message: string) => failure(500, "server_error", "generation_failed", message)
+/** Seconds after which a model that failed, or has too much to do, is worth asking again. */
+const modelRetrySeconds = 1
+const overloadedRetrySeconds = 5
+
+const retryAfter = (seconds: number) => ({
+  headers: { "retry-after": String(Math.max(1, Math.ceil(seconds))) }
+})
+
+const generationFailed = (message: string, seconds = modelRetrySeconds) =>
+  failure(500, "server_error", "generation_failed", message, retryAfter(seconds))
 
 /** Names that a message lists; an envelope has no room for more. */
 const namesMax = 20
@@ -227,16 +236,23 @@ const table: {
     ),
   TurnLeaseLost: () => generationFailed("The answer could not be stored. Try again."),
   NoModelAvailable: () =>
-    failure(500, "server_error", "model_unavailable", "No model can answer at this moment. Try again later."),
+    failure(
+      500,
+      "server_error",
+      "model_unavailable",
+      "No model can answer at this moment. Try again later.",
+      retryAfter(overloadedRetrySeconds)
+    ),
   ModelFailure: (error) =>
     error.reason === "rate_limited"
-      ? failure(500, "server_error", "model_overloaded", "The model is overloaded. Try again later.", {
-          headers:
-            error.retryAfterSeconds === undefined
-              ? {}
-              : { "retry-after": String(Math.ceil(error.retryAfterSeconds)) }
-        })
-      : generationFailed("The model could not produce an answer. Try again."),
+      ? failure(
+          500,
+          "server_error",
+          "model_overloaded",
+          "The model is overloaded. Try again later.",
+          retryAfter(error.retryAfterSeconds ?? overloadedRetrySeconds)
+        )
+      : generationFailed("The model could not produce an answer. Try again.", error.retryAfterSeconds),
   OrganizationExists: () =>
     conflict("organization_exists", "An organization of that name exists already.", "name"),
   OrganizationNotFound: () =>

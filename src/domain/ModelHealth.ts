@@ -3,7 +3,7 @@ import { Schema } from "effect"
 /** How a model fared lately, as far as requests have shown; it is never asked just to find out. */
 export const ModelHealth = Schema.Struct({
   /**
-   * Whether it is left to itself for now: after failures in a row, because its server asked for that, or because it failed a
+   * Whether it is left to itself for now: its server's circuit is open, its server asked for that, or it failed a
    * good deal of late and another request is trying it.
    */
   leftAlone: Schema.Boolean,

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 /** How a model server fared lately, as far as requests have shown; it is never asked just to find out. */
 export const ProviderHealth = Schema.Struct({
   provider: Schema.String,
-  /** `failing`: the last request failed. `open`: it failed so often that it is left alone for now. */
+  /** `failing`: the last request failed. `open`: its circuit is open, so that other models are asked first. */
   state: Schema.Literals(["ok", "failing", "open"]),
   /** Requests that it works at now, and those that wait for their turn. */
   running: Schema.Int,
@@ -11,7 +11,7 @@ export const ProviderHealth = Schema.Struct({
   concurrentMax: Schema.Int,
   /** Why the last request failed; null while requests succeed. */
   failure: Schema.NullOr(Schema.String),
-  /** For how long it is still left alone; null while it isn't. */
+  /** For how long the circuit is still open; null while it is closed. */
   openSeconds: Schema.NullOr(Schema.Finite)
 })
 export type ProviderHealth = typeof ProviderHealth.Type

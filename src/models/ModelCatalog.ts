@@ -7,6 +7,7 @@ import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { namesIn } from "../Setting.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
+import { type Circuits, makeCircuits } from "./Circuits.ts"
 import { keepModelServerList, placeOf } from "./ModelServerList.ts"
 import { callOfflineModel, offlineModel } from "./OfflineModel.ts"
 import { makeModelCall, type ModelServer } from "./ModelServer.ts"
@@ -18,9 +19,10 @@ import { makeUpstream, type Upstream } from "./Upstream.ts"
 export interface CatalogEntry {
   readonly model: ModelSpec
   readonly call: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
-  /** How it fared lately, at a monotonic time. */
-  readonly health: (nowSeconds: number) => ModelHealth
 }
+
+/** How each model fared lately. */
+export type HealthOf = (model: ModelSpec) => ModelHealth
 
 const openAiBaseUrl = "https://api.openai.com/v1"
 
@@ -35,6 +37,8 @@ export class ModelCatalog extends Context.Service<
     readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
     /** The models that are known now; waits for nothing. */
     readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
+    /** How the models fared lately; asks none of their servers. */
+    readonly healthOf: Effect.Effect<HealthOf>
     /** How the model servers fared lately; asks none of them. */
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** A sentence for people: what answers, or why nothing does. */
@@ -60,25 +64,43 @@ type Catalog = ModelCatalog["Service"]
 const fixed = (
   entries: ReadonlyArray<CatalogEntry>,
   description: string,
-  health: Catalog["health"] = Effect.succeed([])
+  gates: ReadonlyArray<ProviderGate>
 ): Catalog => ({
   entries: Effect.succeed(entries),
   known: Effect.succeed(entries),
-  health,
+  ...healthAt(gates),
   describe: Effect.succeed(description)
 })
 
+const healthAt = (gates: ReadonlyArray<ProviderGate>): Pick<Catalog, "health" | "healthOf"> => ({
+  health: Effect.forEach(gates, ({ health }) => health),
+  healthOf: Effect.map(
+    Effect.forEach(gates, ({ modelHealth, provider }) =>
+      Effect.map(modelHealth, (of) => [provider, of] as const)
+    ),
+    (pairs): HealthOf => {
+      const byProvider = new Map(pairs)
+      return ({ id, provider }) => byProvider.get(provider)?.(id) ?? unknownHealth
+    }
+  )
+})
+
 const offlineOnly: Catalog = fixed(
-  [{ model: offlineModel, call: callOfflineModel, health: () => unknownHealth }],
+  [{ model: offlineModel, call: callOfflineModel }],
   `Only the built-in model ${offlineModel.id} answers: a small program that is no language model. ` +
-    "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
+    "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one.",
+  []
 )
 
-const gateOf = (settings: Settings["models"], server: ModelServer): ProviderGate =>
-  new ProviderGate(server.provider, {
-    concurrentMax: server.concurrentMax ?? settings.concurrentMax,
-    queueSeconds: settings.queueSeconds
-  })
+const gateOf = (settings: Settings["models"], server: ModelServer, circuits: Circuits): ProviderGate =>
+  new ProviderGate(
+    server.provider,
+    {
+      concurrentMax: server.concurrentMax ?? settings.concurrentMax,
+      queueSeconds: settings.queueSeconds
+    },
+    circuits
+  )
 
 /** Makes the entries of one server's models. */
 const entriesAt = (
@@ -88,17 +110,14 @@ const entriesAt = (
   { retrySeconds }: Settings["models"]
 ) => {
   const call = makeModelCall(upstream, server, { gate, retrySeconds })
-  return (model: ModelSpec): CatalogEntry => ({
-    model,
-    call: call(model),
-    health: (nowSeconds) => gate.modelHealth(model.id, nowSeconds)
-  })
+  return (model: ModelSpec): CatalogEntry => ({ model, call: call(model) })
 }
 
 const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file: string) {
   const { models, servers } = yield* readCatalogFile(file)
   const upstream = yield* makeUpstream(settings)
-  const gates = new Map(servers.map((server) => [server, gateOf(settings, server)]))
+  const circuits = yield* makeCircuits
+  const gates = new Map(servers.map((server) => [server, gateOf(settings, server, circuits)]))
   const makers = new Map(
     Array.from(gates, ([server, gate]) => [server.provider, entriesAt(upstream, server, gate, settings)])
   )
@@ -106,11 +125,7 @@ const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file
     const make = makers.get(model.provider)
     return make === undefined ? [] : [make(model)]
   })
-  return fixed(
-    entries,
-    `${file} has ${nameModels(models)}.`,
-    Effect.forEach([...gates.values()], ({ health }) => health)
-  )
+  return fixed(entries, `${file} has ${nameModels(models)}.`, [...gates.values()])
 })
 
 const fromServer = Effect.fnUntraced(function* (
@@ -119,12 +134,12 @@ const fromServer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Catalog, never, Scope.Scope> {
   const upstream: Upstream = yield* makeUpstream(settings)
   const list = yield* keepModelServerList(upstream, server, namesIn(settings.openaiModel ?? ""))
-  const gate = gateOf(settings, server)
+  const gate = gateOf(settings, server, yield* makeCircuits)
   const toEntries = Arr.map(entriesAt(upstream, server, gate, settings))
   return {
     entries: Effect.map(list.models, toEntries),
     known: Effect.map(list.known, toEntries),
-    health: Effect.map(gate.health, (health) => [health]),
+    ...healthAt([gate]),
     describe: Effect.gen(function* () {
       const problem = yield* list.problem
       const models = yield* list.known

@@ -114,7 +114,7 @@ class Call implements Patience {
   private readonly line: Line
   private readonly model: ModelSpec
   private readonly request: ModelRequest
-  private readonly hasFallback: () => boolean
+  private readonly options: CallOptions
   private readonly pass: Pass
   private readonly record: ModelRecord
   /** How long the first output may take while another model could take over. */
@@ -132,7 +132,7 @@ class Call implements Patience {
     this.line = line
     this.model = model
     this.request = request
-    this.hasFallback = options.hasFallback
+    this.options = options
     this.pass = new Pass(line.gate, options)
     this.record = line.gate.recordOf(model.id)
     this.endpoint = line.endpoint
@@ -146,7 +146,7 @@ class Call implements Patience {
 
   readonly close: Effect.Effect<void> = Effect.map(monotonicSeconds, (now) => {
     if (this.exchange?.isFinished === true) {
-      this.pass.finished()
+      this.line.gate.answered(this.pass.user, now)
       this.record.answered(now)
     }
     this.exchange?.close()
@@ -167,25 +167,26 @@ class Call implements Patience {
     this.calledSeconds = yield* monotonicSeconds
     return yield* this.pass.enter
   }).pipe(
-    Effect.andThen(monotonicSeconds),
-    Effect.matchEffect({
-      onFailure: (fault) => this.failWith(fault),
-      onSuccess: (now) => {
-        this.beganSeconds = now
-        this.record.asked()
-        this.isAwaited = true
-        this.shortSeconds = this.shortSecondsAt(now)
-        const { dialects, server } = this.line
-        return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
-          Effect.map(monotonicSeconds, (answered) => {
-            this.pass.answering()
-            this.settled()
-            this.record.began(answered - this.calledSeconds, answered)
-          })
-        )
-      }
-    })
+    Effect.catch((fault) => this.failWith(fault)),
+    Effect.andThen(
+      Effect.suspend(() => this.line.gate.guard(this.options, this.ask, (fault) => this.failWith(fault)))
+    )
   )
+
+  /** The first output, with retries. */
+  private readonly ask: Pull<ModelFailure> = Effect.flatMap(monotonicSeconds, (now) => {
+    this.beganSeconds = now
+    this.record.asked()
+    this.isAwaited = true
+    this.shortSeconds = this.shortSecondsAt(now)
+    const { dialects, server } = this.line
+    return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
+      Effect.map(monotonicSeconds, (answered) => {
+        this.settled()
+        this.record.began(answered - this.calledSeconds, answered)
+      })
+    )
+  })
 
   get idleSeconds(): number {
     return this.line.upstream.patience.idleSeconds
@@ -193,7 +194,7 @@ class Call implements Patience {
 
   get firstTokenSeconds(): number {
     const { firstTokenSeconds } = this.line.upstream.patience
-    return this.hasFallback() ? Math.min(firstTokenSeconds, this.shortSeconds) : firstTokenSeconds
+    return this.options.hasFallback() ? Math.min(firstTokenSeconds, this.shortSeconds) : firstTokenSeconds
   }
 
   private shortSecondsAt(now: number): number {
@@ -226,18 +227,17 @@ class Call implements Patience {
           Effect.sync(() => this.line.dialects.set(this.model.id, other))
         )
     }
-    const failed = Effect.andThen(this.pass.failed(fault), this.noteFailure(fault))
-    return hasDelivered
-      ? Effect.andThen(failed, this.failWith(fault))
-      : Effect.andThen(failed, this.retry(fault, dialect))
+    return hasDelivered ? this.giveUp(fault) : this.retry(fault, dialect)
   }
 
-  private noteFailure(fault: Fault): Effect.Effect<void> {
-    return Effect.zipWith(monotonicSeconds, Clock.currentTimeMillis, (now, millis) => {
+  /** However often it was put, the request has failed once. */
+  private giveUp(fault: Fault): Pull<ModelFailure> {
+    return Effect.flatMap(monotonicSeconds, (now) => {
+      this.line.gate.failed(fault, now)
       if (isBlamed(fault)) this.record.failed(now)
-      if (fault.reason === "rate_limited") this.record.limited(askedWait(fault, millis) ?? 0, now)
       // It may be slow and nothing worse: the next request waits for it longer.
       if (fault.reason === "first_token_timeout") this.record.began(now - this.calledSeconds, now)
+      return this.failWith(fault)
     })
   }
 
@@ -248,17 +248,16 @@ class Call implements Patience {
 
   private retry(fault: Fault, dialect: Dialect): Pull<ModelFailure> {
     return Effect.gen({ self: this }, function* () {
+      const now = yield* monotonicSeconds
+      const askedSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
+      if (fault.reason === "rate_limited") this.record.limited(askedSeconds ?? 0, now)
       const wait = retryWait(
         fault,
-        {
-          retries: this.retries,
-          seconds: (yield* monotonicSeconds) - this.beganSeconds,
-          askedSeconds: askedWait(fault, yield* Clock.currentTimeMillis)
-        },
-        retryBudget(this.line.retrySeconds, this.hasFallback()),
+        { retries: this.retries, seconds: now - this.beganSeconds, askedSeconds },
+        retryBudget(this.line.retrySeconds, this.options.hasFallback()),
         yield* Random.next
       )
-      if (wait === null || this.line.gate.breaker.isOpen) return yield* this.failWith(fault)
+      if (wait === null) return yield* this.giveUp(fault)
       this.retries++
       this.attempts = 0
       yield* Effect.logInfo("A model server failed before its first output; asking it again.").pipe(

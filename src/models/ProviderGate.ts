@@ -1,10 +1,12 @@
-import { Effect, Schedule } from "effect"
-import type { ModelFailureReason } from "../domain/Errors.ts"
+import { Cause, Duration, Effect, Exit, Option } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
 import { alone, type CallOptions } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { monotonicSeconds } from "../Monotonic.ts"
-import { CircuitBreaker } from "./CircuitBreaker.ts"
+import { Blame } from "./Blame.ts"
+import type { Circuits } from "./Circuits.ts"
 import type { Fault } from "./Fault.ts"
 import { ModelRecord } from "./ModelRecord.ts"
 import { TurnQueue, type Waiter } from "./TurnQueue.ts"
@@ -18,8 +20,8 @@ const waitersMax = 10_000
 /** Of so many models of one server it is remembered how they fared; of others it is forgotten. */
 const recordsMax = 1_000
 
-/** How often those who wait for the outcome of a trial look for it. */
-const trialPollMillis = 50
+/** While another request probes an open circuit, it is asked again after this. */
+const probeSeconds = 1
 
 export interface GateLimits {
   /** Requests that a server works at, at once; the others wait for their turn. */
@@ -27,7 +29,7 @@ export interface GateLimits {
   readonly queueSeconds: number
 }
 
-/** Whoever refuses like this is well: what a request did wrong says nothing of it, and neither does a limit that it keeps to. */
+/** A server that answers like this works: what is wrong with a request says nothing of it, and neither does a limit. */
 const refusals: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
 
 /** A key that isn't valid and a model that is gone: the next request is refused as well. */
@@ -37,21 +39,23 @@ const lastingStatuses: ReadonlySet<number | undefined> = new Set([401, 404])
  * Whether a failure says that another model is better asked first. A limit passes, and what one request did wrong must not
  * turn others away from the model.
  */
-export const isBlamed = ({ reason, status }: Fault): boolean =>
+export const isBlamed = ({ reason, status }: Pick<Fault, "reason" | "status">): boolean =>
   !refusals.has(reason) || lastingStatuses.has(status)
 
-/** Where all requests to one model server pass: so many at once, users taking turns, and none while it is out of order. */
+/** Where all requests to one model server pass: so many at once, users taking turns, and other models first while it fails. */
 export class ProviderGate {
-  readonly breaker = new CircuitBreaker()
   readonly queue: TurnQueue
   readonly limits: GateLimits
+  private readonly blame = new Blame()
+  private readonly circuits: Circuits
+  readonly provider: string
   private lastFailure: { readonly text: string; readonly atSeconds: number } | null = null
-  private readonly provider: string
   private readonly records = new Map<string, ModelRecord>()
 
-  constructor(provider: string, limits: GateLimits) {
+  constructor(provider: string, limits: GateLimits, circuits: Circuits) {
     this.provider = provider
     this.limits = limits
+    this.circuits = circuits
     this.queue = new TurnQueue(limits.concurrentMax)
   }
 
@@ -66,10 +70,75 @@ export class ProviderGate {
     return record
   }
 
-  modelHealth(model: string, now: number): ModelHealth {
-    const record = this.records.get(model)
-    const seen = record?.seen(now) ?? unknownHealth
-    return { ...seen, leftAlone: this.breaker.waitSeconds(now) > 0 || record?.isToBeSpared(now) === true }
+  /** How each of this server's models fared lately. */
+  readonly modelHealth: Effect.Effect<(model: string) => ModelHealth> = Effect.suspend(() =>
+    Effect.zipWith(monotonicSeconds, this.openSeconds, (now, openSeconds) => (model) => {
+      const record = this.records.get(model)
+      const seen = record?.seen(now) ?? unknownHealth
+      return { ...seen, leftAlone: openSeconds > 0 || record?.isToBeSpared(now) === true }
+    })
+  )
+
+  /** For how long other models are asked first; 0 while the circuit is closed, and when a probe may be made. */
+  private readonly openSeconds: Effect.Effect<number> = Effect.suspend(() =>
+    Effect.map(this.state, (state) =>
+      state._tag === "Open"
+        ? Duration.toSeconds(state.retryAfter)
+        : state._tag === "HalfOpen" && state.probing
+          ? probeSeconds
+          : 0
+    )
+  )
+
+  private readonly state: Effect.Effect<CircuitBreaker.State> = Effect.suspend(() =>
+    // The state is kept in memory, where reading it can't fail.
+    Effect.orDie(this.circuits.state(this.provider))
+  )
+
+  /**
+   * Asks the server for the first output: `ask`, with its retries, is one request of a user. Where the circuit is open and
+   * another model can answer, fails at once, except for one probe at a time. Where none can, the server is asked all the same.
+   */
+  guard<A, R>(
+    { hasFallback, user = "" }: CallOptions,
+    ask: Effect.Effect<A, ModelFailure | Cause.Done<void>, R>,
+    rejected: (fault: Fault) => Effect.Effect<A, ModelFailure | Cause.Done<void>, R>
+  ): Effect.Effect<A, ModelFailure | Cause.Done<void>, R> {
+    const elsewhere = Effect.suspend(() =>
+      hasFallback()
+        ? Effect.flatMap(Effect.zip(monotonicSeconds, this.openSeconds), ([now, seconds]) =>
+            rejected(circuitOpen(seconds, this.failure(now)))
+          )
+        : ask
+    )
+    return Effect.gen({ self: this }, function* () {
+      const now = yield* monotonicSeconds
+      this.blame.seen(user, now)
+      if (this.blame.isTurnOfOthers(user, now) && (yield* this.state)._tag !== "Closed")
+        return yield* elsewhere
+      return yield* this.circuits
+        .execute(ask, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) })
+        .pipe(Effect.catchTag("CircuitBreakerError", () => elsewhere))
+    })
+  }
+
+  private outcomeOf(
+    exit: Exit.Exit<unknown, ModelFailure | Cause.Done<void>>,
+    user: string
+  ): Effect.Effect<CircuitBreaker.Outcome> {
+    return Effect.map(monotonicSeconds, (now) => {
+      if (Exit.isSuccess(exit)) {
+        this.blame.succeeded()
+        return CircuitBreaker.success
+      }
+      const error = Cause.findErrorOption(exit.cause)
+      const isCounted =
+        Option.isSome(error) &&
+        error.value instanceof ModelFailure &&
+        !refusals.has(error.value.reason) &&
+        this.blame.failed(user, now)
+      return isCounted ? CircuitBreaker.failure() : CircuitBreaker.ignored
+    })
   }
 
   /** The last request failed. */
@@ -77,86 +146,49 @@ export class ProviderGate {
     this.lastFailure = { text: status === undefined ? reason : `${reason} (HTTP ${status})`, atSeconds: now }
   }
 
-  succeeded(): void {
-    // While it is left alone, it is known why.
-    if (!this.breaker.isOpen) this.lastFailure = null
+  /** A user's request was answered to its end. */
+  answered(user: string, now: number): void {
+    this.lastFailure = null
+    this.blame.seen(user, now)
   }
 
   /** Why the last request failed; null where none did of late. */
-  failure(now: number): string | null {
+  private failure(now: number): string | null {
     const { atSeconds, text } = this.lastFailure ?? unfailed
     return now - atSeconds < failureSeconds ? text : null
   }
 
-  readonly health: Effect.Effect<ProviderHealth> = Effect.map(monotonicSeconds, (now) => {
-    const waitSeconds = this.breaker.waitSeconds(now)
-    const failure = this.failure(now)
-    return {
-      provider: this.provider,
-      state: waitSeconds > 0 ? "open" : failure === null ? "ok" : "failing",
-      running: this.queue.takenPlaces,
-      waiting: this.queue.waiting,
-      concurrentMax: this.limits.concurrentMax,
-      failure,
-      openSeconds: waitSeconds > 0 ? Math.ceil(waitSeconds) : null
-    }
-  })
+  readonly health: Effect.Effect<ProviderHealth> = Effect.suspend(() =>
+    Effect.zipWith(monotonicSeconds, this.openSeconds, (now, openSeconds) => {
+      const failure = this.failure(now)
+      return {
+        provider: this.provider,
+        state: openSeconds > 0 ? "open" : failure === null ? "ok" : "failing",
+        running: this.queue.takenPlaces,
+        waiting: this.queue.waiting,
+        concurrentMax: this.limits.concurrentMax,
+        failure,
+        openSeconds: openSeconds > 0 ? Math.ceil(openSeconds) : null
+      }
+    })
+  )
 }
 
-/**
- * One request's way through the gate. `leave` must be called at the end, whatever happened, also while it waits; everything
- * else is said as it happens.
- */
+/** One request's place among those that the server works at. `leave` must be called at the end, also while it waits. */
 export class Pass implements Waiter {
   readonly user: string
-  private readonly hasFallback: () => boolean
   private readonly gate: ProviderGate
   private state: "outside" | "waiting" | "inside" = "outside"
-  private isTrial = false
   private resume: ((entered: Effect.Effect<void>) => void) | null = null
 
-  constructor(gate: ProviderGate, options: CallOptions = alone) {
+  constructor(gate: ProviderGate, { user = "" }: CallOptions = alone) {
     this.gate = gate
-    this.user = options.user ?? ""
-    this.hasFallback = options.hasFallback
-  }
-
-  /** Waits for the turn. */
-  readonly enter: Effect.Effect<void, Fault> = Effect.suspend(() => this.mayAsk).pipe(
-    Effect.andThen(Effect.suspend(() => this.turn)),
-    Effect.andThen(Effect.suspend(() => this.asks))
-  )
-
-  /** The first output has come. */
-  answering(): void {
-    // A server that has failed is well again; one that hasn't is judged by whole answers.
-    if (this.isTrial) this.succeeded()
-  }
-
-  /** The whole answer has come. */
-  finished(): void {
-    this.succeeded()
-  }
-
-  readonly failed = (fault: Fault): Effect.Effect<void> =>
-    Effect.map(monotonicSeconds, (now) => {
-      this.gate.failed(fault, now)
-      if (!refusals.has(fault.reason)) this.gate.breaker.failed(this.isTrial, now)
-      else if (this.isTrial) this.gate.breaker.succeeded(true)
-      this.isTrial = false
-    })
-
-  private succeeded(): void {
-    this.gate.breaker.succeeded(this.isTrial)
-    this.isTrial = false
-    this.gate.succeeded()
+    this.user = user
   }
 
   leave(): void {
     if (this.state === "waiting") this.gate.queue.forget(this)
     if (this.state === "inside") this.gate.queue.release()
-    if (this.isTrial) this.gate.breaker.gaveUp()
-    this.isTrial = false
     this.state = "outside"
     this.resume = null
   }
@@ -167,39 +199,8 @@ export class Pass implements Waiter {
     this.resume = null
   }
 
-  private get mayAsk(): Effect.Effect<void, Fault> {
-    return this.patiently(
-      Effect.flatMap(monotonicSeconds, (now) => {
-        const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
-        return wait === 0 ? Effect.void : Effect.fail(leftAlone(wait, this.gate.failure(now)))
-      })
-    )
-  }
-
-  /** In one step, so that there is only one trial. */
-  private get asks(): Effect.Effect<void, Fault> {
-    return this.patiently(
-      Effect.flatMap(monotonicSeconds, (now) => {
-        const wait = Math.ceil(this.gate.breaker.waitSeconds(now))
-        if (wait > 0) return Effect.fail(leftAlone(wait, this.gate.failure(now)))
-        this.isTrial = this.gate.breaker.enter()
-        return Effect.void
-      })
-    )
-  }
-
-  /** Who has nowhere else to go waits for the outcome of a trial that another request makes. */
-  private patiently(ask: Effect.Effect<void, Fault>): Effect.Effect<void, Fault> {
-    const mayWait = () => this.gate.breaker.isTrying && !this.hasFallback()
-    return Effect.catch(ask, (fault) => {
-      if (!mayWait()) return Effect.fail(fault)
-      const schedule = Schedule.spaced(`${trialPollMillis} millis`)
-      const duration = `${this.gate.limits.queueSeconds} seconds` as const
-      return Effect.retry(ask, { while: mayWait, schedule: Schedule.upTo(schedule, { duration }) })
-    })
-  }
-
-  private get turn(): Effect.Effect<void, Fault> {
+  /** Waits for the turn. */
+  readonly enter: Effect.Effect<void, Fault> = Effect.suspend(() => {
     const { limits, queue } = this.gate
     if (queue.take()) {
       this.state = "inside"
@@ -216,15 +217,15 @@ export class Pass implements Waiter {
         orElse: () => Effect.fail(busy(limits))
       })
     )
-  }
+  })
 }
 
 const unfailed = { text: "", atSeconds: Number.NEGATIVE_INFINITY }
 
-const leftAlone = (seconds: number, failure: string | null): Fault => ({
+const circuitOpen = (seconds: number, failure: string | null): Fault => ({
   reason: "refused",
-  detail: `left alone for ${seconds} s more after failures, the last: ${failure ?? "unknown"}`,
-  retryAfter: { seconds: String(seconds), milliseconds: undefined }
+  detail: `circuit open for ${Math.ceil(seconds)} s more after failures, the last: ${failure ?? "unknown"}`,
+  retryAfter: { seconds: String(Math.ceil(seconds)), milliseconds: undefined }
 })
 
 const busy = ({ concurrentMax, queueSeconds }: GateLimits): Fault => ({

@@ -2,10 +2,9 @@ import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect
 import { AppConfig } from "../AppConfig.ts"
 import { ModelForbidden, type ModelFailure, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
-import { type ModelHealth, unknownHealth } from "../domain/ModelHealth.ts"
+import type { ModelHealth } from "../domain/ModelHealth.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
-import { monotonicSeconds } from "../Monotonic.ts"
 import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Ranking.ts"
 
@@ -60,12 +59,11 @@ export class Router extends Context.Service<
         need: Need,
         permits: Permits
       ) {
-        const now = yield* monotonicSeconds
         const entryOf = new Map(entries.map((entry) => [entry.model, entry]))
         const ranking = rank({
           need,
           models: [...entryOf.keys()],
-          health: (model) => entryOf.get(model)?.health(now) ?? unknownHealth,
+          health: yield* catalog.healthOf,
           permits,
           balance
         })
@@ -102,8 +100,8 @@ export class Router extends Context.Service<
           catalog.known,
           Arr.map((entry) => entry.model)
         ),
-        modelHealth: Effect.zipWith(catalog.known, monotonicSeconds, (entries, now) =>
-          entries.map((entry) => entry.health(now))
+        modelHealth: Effect.zipWith(catalog.known, catalog.healthOf, (entries, healthOf) =>
+          entries.map(({ model }) => healthOf(model))
         ),
         health: catalog.health,
         describe: catalog.describe

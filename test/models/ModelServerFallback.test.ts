@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { failuresMax } from "../../src/models/CircuitBreaker.ts"
+import { failuresMax } from "../../src/models/Circuits.ts"
 import { makeModelCall } from "../../src/models/ModelServer.ts"
 import { type ProtocolName, protocolNames } from "../../src/models/Protocols.ts"
 import { monotonicSeconds } from "../../src/Monotonic.ts"
@@ -13,11 +13,11 @@ const setUp = (protocol: ProtocolName, retrySeconds = 10) =>
   Effect.gen(function* () {
     const server = yield* makeMockModelServer
     const upstream = yield* makeUpstream(patience)
-    const through = gate()
+    const through = yield* gate()
     const call = makeModelCall(upstream, serverAt(server.url, protocol), { gate: through, retrySeconds })(
       model
     )
-    const health = Effect.map(monotonicSeconds, (now) => through.modelHealth(model.id, now))
+    const health = Effect.map(through.modelHealth, (healthOf) => healthOf(model.id))
     return { server, call, through, health }
   })
 
@@ -198,7 +198,7 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
     })
   )
 
-  it.effect("is left alone with its server", () =>
+  it.effect("is left alone while the circuit of its server is open", () =>
     Effect.gen(function* () {
       const { call, health } = yield* setUp(protocol, 0)
       const failing = call(request(mockDirective({ status: 500 })))

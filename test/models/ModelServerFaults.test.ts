@@ -61,7 +61,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(makeMockModelServer, (server) => server.url))
       const upstream = yield* makeUpstream(patience)
-      const call = callOnce(upstream, serverAt(url, protocol))(model)
+      const call = (yield* callOnce(upstream, serverAt(url, protocol)))(model)
       const failure = yield* Effect.flip(Stream.runDrain(call(request("hi"))))
       assert.strictEqual(failure.reason, "refused")
       assert.include(failure.detail, "ECONNREFUSED")
@@ -72,7 +72,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     Effect.gen(function* () {
       const url = yield* rawServer((socket) => socket.on("data", () => socket.end("220 smtp ready\r\n")))
       const upstream = yield* makeUpstream(patience)
-      const call = callOnce(upstream, serverAt(url, protocol))(model)
+      const call = (yield* callOnce(upstream, serverAt(url, protocol)))(model)
       assert.strictEqual((yield* Effect.flip(Stream.runDrain(call(request("hi"))))).reason, "malformed")
     })
   )
@@ -80,10 +80,12 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
   it.effect("a name that doesn't exist and a key that is no header are failures too", () =>
     Effect.gen(function* () {
       const upstream = yield* makeUpstream(patience)
-      const lost = callOnce(upstream, serverAt("http://nowhere.invalid/v1", protocol))(model)
+      const lost = (yield* callOnce(upstream, serverAt("http://nowhere.invalid/v1", protocol)))(model)
       assert.strictEqual((yield* Effect.flip(Stream.runDrain(lost(request("hi"))))).reason, "refused")
       const odd = { ...serverAt("http://127.0.0.1:9/v1", protocol), key: Redacted.make("a\nb") }
-      const failure = yield* Effect.flip(Stream.runDrain(callOnce(upstream, odd)(model)(request("hi"))))
+      const failure = yield* Effect.flip(
+        Stream.runDrain((yield* callOnce(upstream, odd))(model)(request("hi")))
+      )
       assert.strictEqual(failure.reason, "bad_request")
     })
   )
@@ -106,7 +108,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
         })
       })
       const upstream = yield* makeUpstream(patience)
-      const call = callOnce(upstream, serverAt(url, protocol))(model)
+      const call = (yield* callOnce(upstream, serverAt(url, protocol)))(model)
       for (let round = 0; round < 3; round++) {
         assert.strictEqual(textOf(yield* Stream.runCollect(call(request("hi")))), "a")
       }

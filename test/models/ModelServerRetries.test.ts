@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { failuresMax, openSecondsMin } from "../../src/models/CircuitBreaker.ts"
+import { failuresMax, openSecondsMin } from "../../src/models/Circuits.ts"
 import { makeModelCall } from "../../src/models/ModelServer.ts"
 import { type ProtocolName, protocolNames } from "../../src/models/Protocols.ts"
 import type { ProviderGate } from "../../src/models/ProviderGate.ts"
@@ -9,10 +9,11 @@ import { makeUpstream } from "../../src/models/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
 import { gate, model, patience, request, serverAt, textOf, untilFailure } from "./ServerSetup.ts"
 
-const setUp = (protocol: ProtocolName, retrySeconds: number, through: ProviderGate = gate()) =>
+const setUp = (protocol: ProtocolName, retrySeconds: number, given: ProviderGate | null = null) =>
   Effect.gen(function* () {
     const server = yield* makeMockModelServer
     const upstream = yield* makeUpstream(patience)
+    const through = given ?? (yield* gate())
     const options = { gate: through, retrySeconds }
     const call = makeModelCall(upstream, serverAt(server.url, protocol), options)(model)
     return { server, call, through }
@@ -71,25 +72,49 @@ describe.each(protocolNames)("%s, retries", (protocol) => {
 })
 
 describe("the gate of a provider", () => {
-  it.effect("keeps calls away from a server that fails, until it is well again", () =>
+  it.effect("keeps calls away from a server that fails where another model can answer", () =>
     Effect.gen(function* () {
       const { call, server, through } = yield* setUp("openai-chat", 0)
       const failing = call(request(mockDirective({ status: 500 })))
       for (let round = 0; round < failuresMax; round++) yield* Effect.flip(Stream.runDrain(failing))
-      const refused = yield* Effect.flip(Stream.runDrain(call(request("hi"))))
+      const withFallback = { hasFallback: () => true }
+      const refused = yield* Effect.flip(Stream.runDrain(call(request("hi"), withFallback)))
       assert.strictEqual(refused.reason, "refused")
       assert.strictEqual(refused.retryAfterSeconds, openSecondsMin)
       assert.include(refused.detail, "server_error (HTTP 500)")
       assert.strictEqual(server.requests.length, failuresMax)
-      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      // Without one, the server is asked all the same.
       assert.strictEqual(textOf(yield* Stream.runCollect(call(request("hi")))), "Hello, world.")
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      assert.strictEqual(textOf(yield* Stream.runCollect(call(request("hi"), withFallback))), "Hello, world.")
       assert.strictEqual((yield* through.health).state, "ok")
+    })
+  )
+
+  it.live("counts a request once, however often it was put", () =>
+    Effect.gen(function* () {
+      const { call, server, through } = yield* setUp("openai-chat", 3)
+      const failing = call(request(mockDirective({ status: 500 })))
+      yield* Effect.flip(Stream.runDrain(failing))
+      assert.isAtLeast(server.requests.length, 4)
+      assert.strictEqual((yield* through.health).state, "failing")
+      const healthOf = yield* through.modelHealth
+      assert.closeTo(healthOf(model.id).failureShare, 1 / 2, 0.02)
+    })
+  )
+
+  it.effect("stays open to others when one user's streams are cut in the middle", () =>
+    Effect.gen(function* () {
+      const { call, through } = yield* setUp("openai-chat", 0)
+      const cut = call(request(mockDirective({ cutAt: 2 })), { hasFallback: () => false, user: "alice" })
+      for (let round = 0; round < failuresMax * 2; round++) yield* Effect.flip(Stream.runDrain(cut))
+      assert.notStrictEqual((yield* through.health).state, "open")
     })
   )
 
   it.effect("lets the next call in when one ends, however that ends", () =>
     Effect.gen(function* () {
-      const through = gate({ concurrentMax: 1 })
+      const through = yield* gate({ concurrentMax: 1 })
       const { call, server } = yield* setUp("anthropic", 0, through)
       const begun = yield* Deferred.make<void>()
       const endless = call(request(mockDirective({ endless: true, gapMillis: 5 }))).pipe(

@@ -59,7 +59,7 @@ describe("OpenAiChat, the request", () => {
   it.effect("gives no tools to a model that knows none, and tells it of earlier calls", () =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp
-      const call = callOnce(upstream, serverAt(server.url))({ ...model, tools: false })
+      const call = (yield* callOnce(upstream, serverAt(server.url)))({ ...model, tools: false })
       yield* Stream.runDrain(call(request("", { messages: conversation, tools })))
       const { body } = yield* server.request(0)
       assert.notProperty(body, "tools")
@@ -121,10 +121,10 @@ describe("OpenAiChat, the request", () => {
   it.effect("takes the token parameter that the catalog names", () =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp
-      const call = callOnce(
+      const call = (yield* callOnce(
         upstream,
         serverAt(server.url, "openai-chat", { tokenParameter: "max_completion_tokens" })
-      )(model)
+      ))(model)
       yield* Stream.runDrain(call(request("hi")))
       const { body } = yield* server.request(0)
       assert.strictEqual(body["max_completion_tokens"], 50)

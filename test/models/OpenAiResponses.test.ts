@@ -96,7 +96,10 @@ describe("OpenAiResponses, the request", () => {
         { role: "user", content: "[result of calc]\n2" },
         { role: "assistant", content: "2" }
       ]
-      const without = callOnce(upstream, serverAt(server.url, "openai-responses"))({ ...model, tools: false })
+      const without = (yield* callOnce(upstream, serverAt(server.url, "openai-responses")))({
+        ...model,
+        tools: false
+      })
       yield* Stream.runDrain(without(request("", { messages: conversation, tools })))
       const errorBody = JSON.stringify({ error: { message: "tools are not supported by this model" } })
       yield* server.script({ refusesField: "tools", errorBody })

@@ -1,38 +1,44 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/models/CircuitBreaker.ts"
-import { alone } from "../../src/domain/ModelCall.ts"
+import { ModelFailure } from "../../src/domain/Errors.ts"
+import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
+import { aloneSeconds, failuresPerUserMax } from "../../src/models/Blame.ts"
+import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/models/Circuits.ts"
 import type { Fault } from "../../src/models/Fault.ts"
-import { isBlamed, Pass, ProviderGate } from "../../src/models/ProviderGate.ts"
+import { isBlamed, Pass, type ProviderGate } from "../../src/models/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
 
 const broken: Fault = { reason: "server_error", status: 500, detail: "HTTP 500" }
 
-const withFallback = { hasFallback: () => true }
+const failureOf = ({ detail, reason }: Fault) =>
+  new ModelFailure({ reason, detail, provider: "mock", model: "mock-model" })
 
-const failOnce = (through: ProviderGate, fault = broken) =>
-  Effect.gen(function* () {
-    const pass = new Pass(through)
-    yield* pass.enter
-    yield* pass.failed(fault)
-    pass.leave()
-  })
+const of = (user: string): CallOptions => ({ ...alone, user })
+const withFallback = (user: string): CallOptions => ({ hasFallback: () => true, user })
 
-const succeedOnce = (through: ProviderGate) =>
-  Effect.gen(function* () {
-    const pass = new Pass(through)
-    yield* pass.enter
-    pass.answering()
-    pass.finished()
-    pass.leave()
-  })
+/** One request of a user that comes to this end; fails where the server isn't asked. */
+const ask = (through: ProviderGate, options: CallOptions, end: Effect.Effect<string, ModelFailure>) =>
+  through.guard(options, end, (fault) => Effect.fail(failureOf(fault)))
 
-const open = (through: ProviderGate) => Effect.repeat(failOnce(through), { times: failuresMax - 1 })
+const fails = (fault = broken) => Effect.fail(failureOf(fault))
+const succeeds = Effect.succeed("answered")
+
+/** Whether a user's request reaches the server where another model could answer. */
+const reaches = (through: ProviderGate, user: string) =>
+  Effect.map(Effect.exit(ask(through, withFallback(user), succeeds)), Exit.isSuccess)
+
+const stateOf = (through: ProviderGate) => Effect.map(through.health, ({ state }) => state)
+
+/** Requests of different users fail in a row. */
+const open = (through: ProviderGate) =>
+  Effect.forEach(Array.from({ length: failuresMax }).keys(), (n) =>
+    Effect.exit(ask(through, of(`user ${n}`), fails()))
+  )
 
 describe("a failure of a model", () => {
   it("counts against it unless the next request may do better", () => {
-    const isCounted = (reason: Fault["reason"], status: number) => isBlamed({ reason, status, detail: "" })
+    const isCounted = (reason: Fault["reason"], status: number) => isBlamed({ reason, status })
     assert.isTrue(isCounted("server_error", 500))
     assert.isTrue(isCounted("unauthorized", 401))
     assert.isTrue(isCounted("bad_request", 404))
@@ -45,7 +51,7 @@ describe("a failure of a model", () => {
 describe("the turns of a provider", () => {
   it.effect("are given in the order of coming", () =>
     Effect.gen(function* () {
-      const through = gate({ concurrentMax: 2 })
+      const through = yield* gate({ concurrentMax: 2 })
       const order: Array<number> = []
       const passes = Array.from({ length: 6 }, () => new Pass(through))
       for (const [index, pass] of passes.entries()) {
@@ -71,7 +77,7 @@ describe("the turns of a provider", () => {
 
   it.effect("go round among the users who wait, each in the order of their own requests", () =>
     Effect.gen(function* () {
-      const through = gate({ concurrentMax: 1 })
+      const through = yield* gate({ concurrentMax: 1 })
       const running = new Pass(through, { ...alone, user: "ada" })
       yield* running.enter
       const order: Array<string> = []
@@ -106,7 +112,7 @@ describe("the turns of a provider", () => {
 
   it.effect("aren't waited for without end, and whoever gave up gets none", () =>
     Effect.gen(function* () {
-      const through = gate({ concurrentMax: 1, queueSeconds: 10 })
+      const through = yield* gate({ concurrentMax: 1, queueSeconds: 10 })
       const first = new Pass(through)
       yield* first.enter
       const second = new Pass(through)
@@ -134,7 +140,7 @@ describe("the turns of a provider", () => {
     },
     ({ places, steps }) =>
       Effect.gen(function* () {
-        const through = gate({ concurrentMax: places })
+        const through = yield* gate({ concurrentMax: places })
         const passes = new Map<number, Pass>()
         for (const { leave, pass: index } of steps) {
           const known = passes.get(index)
@@ -156,126 +162,145 @@ describe("the turns of a provider", () => {
   )
 })
 
-describe("a provider that fails", () => {
-  it.effect("is left alone after failures in a row, for longer each time, and tried by one request", () =>
+const users = Schema.Literals(["alice", "bob", "eve"])
+
+describe("the circuit of a provider", () => {
+  it.effect("opens after failures of several users in a row, for longer each time that a probe fails", () =>
     Effect.gen(function* () {
-      const through = gate()
+      const through = yield* gate()
       yield* open(through)
-      assert.strictEqual((yield* through.health).state, "open")
+      assert.strictEqual(yield* stateOf(through), "open")
+      let prober = 0
       for (let seconds = openSecondsMin; seconds <= openSecondsMax * 2; seconds *= 2) {
         const wait = Math.min(seconds, openSecondsMax)
-        const refused = yield* Effect.flip(new Pass(through).enter)
-        assert.strictEqual(refused.retryAfter?.seconds, String(wait))
+        assert.strictEqual((yield* through.health).openSeconds, wait)
+        assert.isFalse(yield* reaches(through, "somebody"))
         yield* TestClock.adjust(`${wait} seconds`)
-        const trial = new Pass(through)
-        yield* trial.enter
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(new Pass(through, withFallback).enter)))
-        yield* trial.failed(broken)
-        trial.leave()
+        yield* Effect.exit(ask(through, withFallback(`prober ${prober++}`), fails()))
       }
       yield* TestClock.adjust(`${openSecondsMax} seconds`)
-      yield* succeedOnce(through)
-      assert.deepStrictEqual(yield* through.health, {
-        provider: "mock",
-        state: "ok",
-        running: 0,
-        waiting: 0,
-        concurrentMax: 1000,
-        failure: null,
-        openSeconds: null
+      assert.isTrue(yield* reaches(through, "somebody"))
+      assert.strictEqual(yield* stateOf(through), "ok")
+    })
+  )
+
+  it.effect("doesn't open by the failures of one user while another user asks", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* ask(through, of("bob"), succeeds)
+      for (let n = 0; n < 50; n++) yield* Effect.exit(ask(through, of("alice"), fails()))
+      assert.isTrue(yield* reaches(through, "bob"))
+      assert.isTrue(yield* reaches(through, "alice"))
+      // Nobody else is there any more, so that it may well be the server.
+      yield* TestClock.adjust(`${aloneSeconds} seconds`)
+      for (let n = 0; n < failuresMax; n++) yield* Effect.exit(ask(through, of("alice"), fails()))
+      assert.strictEqual(yield* stateOf(through), "open")
+    })
+  )
+
+  it.effect.prop(
+    "never opens by the failures of a single user while another user's requests succeed",
+    {
+      steps: Schema.Array(
+        Schema.Struct({
+          failures: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 12 })),
+          other: users,
+          seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: aloneSeconds - 1 }))
+        })
+      ).check(Schema.isMaxLength(20))
+    },
+    ({ steps }) =>
+      Effect.gen(function* () {
+        const through = yield* gate()
+        yield* ask(through, of("bob"), succeeds)
+        for (const { failures, other, seconds } of steps) {
+          for (let n = 0; n < failures; n++) yield* Effect.exit(ask(through, withFallback("alice"), fails()))
+          yield* TestClock.adjust(`${seconds} seconds`)
+          for (let n = 0; n < failures; n++) yield* Effect.exit(ask(through, of("alice"), fails()))
+          assert.isTrue(yield* reaches(through, other === "alice" ? "bob" : other))
+        }
       })
-    })
   )
 
-  it.effect("is waited for while a request tries it, by those who have nowhere else to go", () =>
+  it.effect("lets requests through while it is open where no other model can answer", () =>
     Effect.gen(function* () {
-      const through = gate({ queueSeconds: 3 })
-      const tryIt = Effect.gen(function* () {
-        yield* TestClock.adjust(`${openSecondsMax} seconds`)
-        const trial = new Pass(through)
-        yield* trial.enter
-        const others = yield* Effect.forEach([1, 2], () =>
-          Effect.forkChild(Effect.exit(new Pass(through).enter), { startImmediately: true })
-        )
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(
-          others.map((fiber) => fiber.pollUnsafe()),
-          [undefined, undefined]
-        )
-        return { trial, outcomes: Effect.forEach(others, Fiber.join) }
-      })
+      const through = yield* gate()
       yield* open(through)
-      const failing = yield* tryIt
-      yield* failing.trial.failed(broken)
-      failing.trial.leave()
-      yield* TestClock.adjust("1 second")
-      assert.isTrue((yield* failing.outcomes).every(Exit.isFailure))
-
-      const hanging = yield* tryIt
-      yield* TestClock.adjust("3 seconds")
-      assert.isTrue((yield* hanging.outcomes).every(Exit.isFailure))
-      hanging.trial.leave()
-
-      const well = yield* tryIt
-      well.trial.answering()
-      yield* TestClock.adjust("1 second")
-      assert.isTrue((yield* well.outcomes).every(Exit.isSuccess))
+      assert.isFalse(yield* reaches(through, "bob"))
+      assert.strictEqual(yield* ask(through, of("bob"), succeeds), "answered")
     })
   )
 
-  it.effect("is asked on while answers come between the failures", () =>
+  it.effect("is probed by one request at a time, and next by another user than the last that failed", () =>
     Effect.gen(function* () {
-      const through = gate()
-      for (let round = 0; round < 3; round++) {
-        yield* Effect.repeat(failOnce(through), { times: failuresMax - 2 })
-        assert.strictEqual((yield* through.health).state, "failing")
-        yield* succeedOnce(through)
-      }
-      assert.strictEqual((yield* through.health).state, "ok")
-    })
-  )
-
-  it.effect("isn't blamed for what the request did wrong, nor for its limits", () =>
-    Effect.gen(function* () {
-      const through = gate()
-      for (const reason of ["bad_request", "unauthorized", "rate_limited"] as const) {
-        yield* Effect.repeat(failOnce(through, { reason, detail: "" }), { times: 10 })
-      }
-      const { failure, state } = yield* through.health
-      assert.deepStrictEqual([state, failure], ["failing", "rate_limited"])
-    })
-  )
-
-  it.effect("is merely failing once it may be asked again, and well when nobody has asked for long", () =>
-    Effect.gen(function* () {
-      const through = gate()
+      const through = yield* gate()
       yield* open(through)
-      assert.deepInclude(yield* through.health, { state: "open", openSeconds: openSecondsMin })
       yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      yield* Effect.exit(ask(through, withFallback("alice"), fails()))
+      yield* TestClock.adjust(`${openSecondsMin * 2} seconds`)
+      assert.isFalse(yield* reaches(through, "alice"))
+      const answer = yield* Deferred.make<string>()
+      const probe = yield* Effect.forkChild(ask(through, withFallback("bob"), Deferred.await(answer)), {
+        startImmediately: true
+      })
+      assert.isFalse(yield* reaches(through, "eve"))
+      assert.strictEqual(yield* stateOf(through), "open")
+      yield* Deferred.succeed(answer, "answered")
+      yield* Fiber.join(probe)
+      assert.isTrue(yield* reaches(through, "alice"))
+    })
+  )
+
+  it.effect("is probed by the next request where the one that probed was interrupted", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* open(through)
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      const probe = yield* Effect.forkChild(ask(through, withFallback("bob"), Effect.never), {
+        startImmediately: true
+      })
+      yield* Fiber.interrupt(probe)
+      assert.isTrue(yield* reaches(through, "eve"))
+      assert.strictEqual(yield* stateOf(through), "ok")
+    })
+  )
+
+  it.effect("stays closed while answers come between the failures", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      for (let round = 0; round < 5; round++) {
+        for (const user of ["alice", "bob", "eve", "ada"]) yield* Effect.exit(ask(through, of(user), fails()))
+        assert.isTrue(yield* reaches(through, "bob"))
+      }
+    })
+  )
+
+  it.effect("stays closed at what a request did wrong, and at limits", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      for (const reason of ["bad_request", "unauthorized", "rate_limited"] as const) {
+        for (const user of ["alice", "bob", "eve", "ada"]) {
+          for (let n = 0; n < failuresPerUserMax; n++)
+            yield* Effect.exit(ask(through, of(user), fails({ reason, detail: "" })))
+        }
+      }
+      assert.isTrue(yield* reaches(through, "bob"))
+    })
+  )
+})
+
+describe("the health of a provider", () => {
+  it.effect("says why the last request failed, for ten minutes or until an answer", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      through.failed(broken, 0)
       const failing = { state: "failing", failure: "server_error (HTTP 500)", openSeconds: null } as const
       assert.deepInclude(yield* through.health, failing)
-      const trial = new Pass(through)
-      yield* trial.enter
-      assert.strictEqual((yield* through.health).state, "open")
-      trial.leave()
       yield* TestClock.adjust("10 minutes")
       assert.deepInclude(yield* through.health, { state: "ok", failure: null })
-      // What is shown no longer still counts: the next request is a trial.
-      yield* failOnce(through)
-      assert.strictEqual((yield* through.health).state, "open")
-    })
-  )
-
-  it.effect("is tried again by the next where the one that tried it went away", () =>
-    Effect.gen(function* () {
-      const through = gate()
-      yield* open(through)
-      yield* TestClock.adjust(`${openSecondsMin} seconds`)
-      const trial = new Pass(through)
-      yield* trial.enter
-      trial.leave()
-      yield* succeedOnce(through)
-      assert.strictEqual((yield* through.health).state, "ok")
+      through.failed(broken, 600)
+      through.answered("bob", 600)
+      assert.deepInclude(yield* through.health, { state: "ok", failure: null })
     })
   )
 })

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { monotonicSeconds } from "../../src/Monotonic.ts"
 import { type CatalogEntry, ModelCatalog } from "../../src/models/ModelCatalog.ts"
 import type { Need } from "../../src/models/Ranking.ts"
 import { Router } from "../../src/models/Router.ts"
@@ -28,13 +29,16 @@ const need = (more: Partial<Need> = {}): Need => ({
   ...more
 })
 
-const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50) =>
+const wellAll: ModelCatalog["Service"]["healthOf"] = Effect.succeed(() => unknownHealth)
+
+const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50, healthOf = wellAll) =>
   Router.layerNoDeps.pipe(
     Layer.provide(Layer.succeed(AppConfig, testConfig({ models: { balance } }))),
     Layer.provide(
       Layer.succeed(ModelCatalog, {
         entries: Effect.succeed(entries),
         known: Effect.succeed(entries),
+        healthOf,
         health: Effect.succeed([]),
         describe: Effect.succeed("what there is")
       })
@@ -43,8 +47,7 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50) =>
 
 const says = (model: ModelSpec): CatalogEntry => ({
   model,
-  call: () => Stream.succeed({ type: "text", text: model.id }),
-  health: () => unknownHealth
+  call: () => Stream.succeed({ type: "text", text: model.id })
 })
 
 describe("Router", () => {
@@ -119,10 +122,11 @@ describe("Router", () => {
   )
 
   it.effect("goes by how the models fare at the moment", () => {
-    const ill = {
-      ...says(spec("ill", { quality: 0.9 })),
-      health: (now: number) => ({ ...unknownHealth, leftAlone: now < 5 })
-    }
+    const ill = says(spec("ill", { quality: 0.9 }))
+    const healthOf = Effect.map(monotonicSeconds, (now) => (model: ModelSpec) => ({
+      ...unknownHealth,
+      leftAlone: model.id === "ill" && now < 5
+    }))
     return Effect.gen(function* () {
       const router = yield* Router
       const first = Effect.map(router.route(need()), ([{ model }]) => model.id)
@@ -133,7 +137,7 @@ describe("Router", () => {
       )
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* first, "ill")
-    }).pipe(Effect.provide(routerOf([ill, says(spec("well"))])))
+    }).pipe(Effect.provide(routerOf([ill, says(spec("well"))], 50, healthOf)))
   })
 
   it.effect("gives no more candidates than anybody falls back to, the roomiest among them", () =>

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from "node:net"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { makeCircuits } from "../../src/models/Circuits.ts"
 import { makeModelCall, type ModelServer } from "../../src/models/ModelServer.ts"
 import { type ProtocolName, protocols } from "../../src/models/Protocols.ts"
 import { ProviderGate } from "../../src/models/ProviderGate.ts"
@@ -45,18 +46,21 @@ export const serverAt = (
 })
 
 export const gate = (limits: { readonly concurrentMax?: number; readonly queueSeconds?: number } = {}) =>
-  new ProviderGate("mock", { concurrentMax: 1000, queueSeconds: 10, ...limits })
+  Effect.map(
+    makeCircuits,
+    (circuits) => new ProviderGate("mock", { concurrentMax: 1000, queueSeconds: 10, ...limits }, circuits)
+  )
 
 /** A way to call that asks only once, so that one fault is one failure. */
 export const callOnce = (upstream: Upstream, server: ModelServer) =>
-  makeModelCall(upstream, server, { gate: gate(), retrySeconds: 0 })
+  Effect.map(gate(), (through) => makeModelCall(upstream, server, { gate: through, retrySeconds: 0 }))
 
 /** A mock server, and the adapter that talks to it. */
 export const setUpFor = (protocol: ProtocolName) =>
   Effect.gen(function* () {
     const server = yield* makeMockModelServer
     const upstream = yield* makeUpstream(patience)
-    const call = callOnce(upstream, serverAt(server.url, protocol))(model)
+    const call = (yield* callOnce(upstream, serverAt(server.url, protocol)))(model)
     return {
       server,
       upstream,

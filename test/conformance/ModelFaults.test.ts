@@ -1,0 +1,103 @@
+import { NodeCrypto } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, References } from "effect"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
+import { AppConfig } from "../../src/AppConfig.ts"
+import { failuresMax } from "../../src/models/Circuits.ts"
+import { Router } from "../../src/models/Router.ts"
+import {
+  makeMockModelServer,
+  type MockBehaviour,
+  mockDirective,
+  type MockModelServer
+} from "../support/MockModelServer.ts"
+import { TestApp, type TestUser } from "../support/TestApp.ts"
+import { testConfig } from "../support/TestConfig.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { call, errorOf, responseOf } from "../support/Wire.ts"
+
+class Provider extends Context.Service<Provider, MockModelServer>()("parley/test/Provider") {}
+
+/** The service with a single provider, which does what the prompts say. */
+const setUp = Effect.gen(function* () {
+  const server = yield* makeMockModelServer
+  const dataDir = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-model-faults-"))),
+    (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+  )
+  const models = { openaiBaseUrl: server.url, openaiModel: "mock-model", retrySeconds: 0.8 }
+  return Layer.mergeAll(
+    Layer.succeed(Provider, server),
+    Layer.succeed(AppConfig, testConfig({ dataDir, models }))
+  )
+})
+
+const app = TestApp.layerNoDeps.pipe(
+  Layer.provideMerge(ServiceLayer),
+  Layer.provideMerge(ToolsLayer),
+  Layer.provideMerge(ProjectsLayer),
+  Layer.provideMerge(FilesLayer),
+  Layer.provideMerge(RoomsLayer),
+  Layer.provideMerge(Router.layer),
+  Layer.provideMerge(TestDatabase.layer),
+  Layer.provideMerge(NodeCrypto.layer),
+  Layer.provideMerge(Layer.unwrap(setUp)),
+  Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
+  Layer.orDie
+)
+
+const post = Effect.fnUntraced(function* (user: TestUser, behaviour: MockBehaviour, stream = false) {
+  const { url } = yield* TestApp
+  const body = { input: `Say hello. ${mockDirective(behaviour)}`, stream }
+  return yield* call(`${url}/v1/responses`, { key: user.key, body })
+})
+
+layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
+  it.effect.each<readonly [string, MockBehaviour, boolean]>([
+    ["is refused with a 500", { status: 500 }, false],
+    ["is cut in the middle", { cutAt: 2 }, true]
+  ])("on one user's prompts, each of which %s, answers every request of another user", ([, fault, stream]) =>
+    Effect.gen(function* () {
+      const { alice, bob } = yield* TestApp
+      responseOf(yield* post(bob, {}))
+      for (let round = 0; round < 3; round++) {
+        const replies = yield* Effect.all(
+          [1, 2].map(() => post(alice, fault, stream)),
+          { concurrency: 2 }
+        )
+        for (const reply of replies) {
+          if (stream) assert.include(reply.text, "generation_failed")
+          else assert.strictEqual(errorOf(reply, 500).code, "generation_failed")
+        }
+        responseOf(yield* post(bob, {}))
+      }
+    })
+  )
+
+  it.effect("on every prompt of the only user who asks is asked all the same by the next user", () =>
+    Effect.gen(function* () {
+      const { alice, bob } = yield* TestApp
+      const failing = Array.from({ length: 2 * failuresMax }, () => post(alice, { cutAt: "headers" }))
+      yield* Effect.all(failing, { concurrency: "unbounded" })
+      responseOf(yield* post(bob, {}))
+    })
+  )
+
+  it.effect.each<readonly [MockBehaviour, string, string]>([
+    [{ status: 500 }, "generation_failed", "1"],
+    [{ status: 503, headers: { "retry-after": "20" } }, "generation_failed", "20"],
+    [{ cutAt: "headers" }, "generation_failed", "1"],
+    [{ status: 429, headers: { "retry-after": "30" } }, "model_overloaded", "30"],
+    [{ status: 429 }, "model_overloaded", "5"]
+  ])("and may answer later (%j) is a 500 with Retry-After", ([behaviour, code, seconds]) =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const reply = yield* post(alice, behaviour)
+      assert.strictEqual(errorOf(reply, 500).code, code)
+      assert.strictEqual(reply.headers.get("retry-after"), seconds)
+    })
+  )
+})
