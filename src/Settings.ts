@@ -58,7 +58,12 @@ export interface Settings {
   }
   /** Tokens per user, unless the user has limits of their own; null: no limit. */
   readonly usage: { readonly dailyTokens: number | null; readonly monthlyTokens: number | null }
-  readonly conversations: { readonly leaseSeconds: number; readonly turnWaitSeconds: number }
+  readonly conversations: {
+    readonly leaseSeconds: number
+    readonly turnWaitSeconds: number
+    /** 0 keeps conversations for good. */
+    readonly retentionDays: number
+  }
   readonly files: {
     /** Where the bytes are kept. */
     readonly store: "directory" | "postgres" | "s3"

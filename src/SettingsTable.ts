@@ -237,6 +237,12 @@ export const settingsTable = {
       default: "120",
       description:
         "Longest wait for an earlier turn of the same conversation; until its own turn a request is sent nothing"
+    }),
+    retentionDays: Setting.withDefault(Setting.wholeNumber(0, 36_500), {
+      name: "PARLEY_CONVERSATION_DAYS",
+      default: "30",
+      description:
+        "Days after its last use when a conversation is deleted with its turns; 0 keeps them for good"
     })
   },
   files: {

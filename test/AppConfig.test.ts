@@ -431,7 +431,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_TOKENS|_SECONDS|_BALANCE)$/
+        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_TOKENS|_SECONDS|_DAYS|_BALANCE)$/
       )
   })
 

@@ -1,6 +1,7 @@
 import { DateTime, Duration, Effect, FileSystem, Path } from "effect"
 import { statfs } from "node:fs/promises"
 import { AppConfig } from "../AppConfig.ts"
+import { Conversations } from "../conversations/Conversations.ts"
 import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
@@ -96,10 +97,25 @@ const webSearch = Effect.gen(function* () {
   return searchCheck((yield* AppConfig).tools)
 })
 
+const conversations = Effect.gen(function* () {
+  const { idle, kept } = yield* (yield* Conversations).counts
+  const { retentionDays } = (yield* AppConfig).conversations
+  const detail =
+    retentionDays === 0
+      ? `${kept} are stored, and none is deleted by its age (PARLEY_CONVERSATION_DAYS is 0).`
+      : `${kept} are stored. ${idle} of them were last used more than ${retentionDays} days ago ` +
+        "(PARLEY_CONVERSATION_DAYS); the next hourly sweep deletes those."
+  return check("conversations", "ok", detail)
+}).pipe(
+  Effect.catchTag("DatabaseUnavailable", () =>
+    Effect.succeed(check("conversations", "warning", "How many are stored can't be told."))
+  )
+)
+
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {
   const single = yield* Effect.all(
-    [database, clock, models, disk, webSearch, adminKeyFile, plansCheck, licenseCheck],
+    [database, clock, conversations, models, disk, webSearch, adminKeyFile, plansCheck, licenseCheck],
     { concurrency: "unbounded" }
   )
   return [...single, ...(yield* settingsChecks)]

@@ -15,7 +15,7 @@ import { makeLeaseTable } from "./LeaseTable.ts"
 import { makeTurnTable } from "./TurnTable.ts"
 import type { CommitTurn } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
-import { sweepUnusedConversations } from "./UnusedConversations.ts"
+import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 
 export type { CommitTurn } from "./TurnTable.ts"
 
@@ -78,17 +78,20 @@ export class Conversations extends Context.Service<
       userId: UserId,
       ids: ReadonlyArray<ItemId>
     ) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, DatabaseUnavailable>
+    /** Over all users: the conversations that are kept, and those of them that the next sweep will delete for their age. */
+    readonly counts: Effect.Effect<{ readonly kept: number; readonly idle: number }, DatabaseUnavailable>
   }
 >()("parley/conversations/Conversations") {
   static readonly layer: Layer.Layer<Conversations, never, SqlClient.SqlClient | AppConfig> = Layer.effect(
     Conversations,
     Effect.gen(function* () {
       const { leaseSeconds, turnWaitSeconds } = (yield* AppConfig).conversations
+      const services = yield* Effect.context<SqlClient.SqlClient | AppConfig>()
       const leases = yield* makeLeaseTable(leaseSeconds)
       const turns = yield* makeTurnTable
       const held = yield* makeHeldTurns(leases, leaseSeconds)
       const taking = yield* makeTurnTaking({ leases, held, turnWaitSeconds })
-      yield* sweepUnusedConversations
+      yield* sweepConversations
 
       const create = Effect.fn("Conversations.create")(taking.create)
       const open = Effect.fn("Conversations.open")(taking.open)
@@ -156,7 +159,9 @@ export class Conversations extends Context.Service<
           : yield* orUnavailable(turns.items(userId, ids))
       })
 
-      return { create, open, read, history, commit, lost, ofResponse, items }
+      const counts = countConversations.pipe(Effect.provideContext(services), orUnavailable)
+
+      return { create, open, read, history, commit, lost, ofResponse, items, counts }
     })
   ).pipe(Layer.provide(pooledRandomLayer))
 }

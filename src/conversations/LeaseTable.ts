@@ -102,7 +102,7 @@ export const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number)
 
   /** Gives a lease back; without effect when it has changed hands. */
   const release = ({ conversationId, fence }: LeaseKey) =>
-    sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1 FROM (${quick}) AS quick
+    sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now() FROM (${quick}) AS quick
       WHERE id = ${conversationId}::uuid AND lease_fence = ${fence}`
 
   return { create, take, isOwner, renew, release }

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
 import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
+import { InputItem, OutputItem, StoredItem, withoutPassages } from "../domain/Item.ts"
 
 /** A finished turn, to be stored. */
 export interface CommitTurn {
@@ -97,7 +97,7 @@ export const makeTurnTable = Effect.gen(function* () {
         SELECT ${content.responseId}::uuid, item.side, item.position, item.id, held.user_id, item.item::json
         FROM held, unnest(
           ${items.map(({ side }) => side)}::text[], ${items.map(({ position }) => position)}::int[],
-          ${items.map(({ item }) => item.id)}::uuid[], ${items.map(({ item }) => JSON.stringify(item))}::text[]
+          ${items.map(({ item }) => item.id)}::uuid[], ${items.map(({ item }) => JSON.stringify(withoutPassages(item)))}::text[]
         ) AS item (side, position, id, item)
       )
       SELECT EXISTS (SELECT FROM held) OR EXISTS (
@@ -109,9 +109,13 @@ export const makeTurnTable = Effect.gen(function* () {
     )
   }
 
-  /** Where a conversation of this user stands, or nothing. */
+  /** Where a conversation of this user stands, or nothing. To look counts as a use, to the day. */
   const read = (userId: UserId, id: ConversationId) =>
-    sql`SELECT id AS conversation_id, turn_count, system_message FROM conversations
+    sql`WITH used AS (
+        UPDATE conversations SET updated_at = now()
+        WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND updated_at < now() - interval '1 day'
+      )
+      SELECT id AS conversation_id, turn_count, system_message FROM conversations
       WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(States)),
       Effect.map(([state]): ConversationState | undefined => state)

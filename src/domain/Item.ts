@@ -100,3 +100,9 @@ export type InputItem = typeof InputItem.Type
 /** Every stored item, input or output, as an item reference may name it. */
 export const StoredItem = Schema.Union([OutputMessage, InputMessage, McpCall, FileSearchCall])
 export type StoredItem = typeof StoredItem.Type
+
+/** An item as it is stored: of a search, which files it found. Their passages are read anew, and end with their files. */
+export const withoutPassages = (item: StoredItem): StoredItem =>
+  item.type === "file_search_call" && item.results !== null
+    ? { ...item, results: item.results.map((result) => ({ ...result, text: "" })) }
+    : item

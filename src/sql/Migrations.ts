@@ -9,6 +9,7 @@ import retrieval from "../../migrations/0004_retrieval.ts"
 import embeddings from "../../migrations/0005_embeddings.ts"
 import allowances from "../../migrations/0006_allowances.ts"
 import usageSource from "../../migrations/0007_usage_source.ts"
+import retention from "../../migrations/0010_retention.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
@@ -23,7 +24,8 @@ const migrations = {
   "0004_retrieval": retrieval,
   "0005_embeddings": embeddings,
   "0006_allowances": allowances,
-  "0007_usage_source": usageSource
+  "0007_usage_source": usageSource,
+  "0010_retention": retention
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

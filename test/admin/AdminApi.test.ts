@@ -300,7 +300,15 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
         const { server } = yield* clientWith()
         const { checks } = yield* server.doctor()
         const statusOf = new Map(checks.map(({ name, status }) => [name, status]))
-        for (const name of ["database", "clock", "models", "web search", "admin key", "settings"]) {
+        for (const name of [
+          "database",
+          "clock",
+          "conversations",
+          "models",
+          "web search",
+          "admin key",
+          "settings"
+        ]) {
           assert.strictEqual(statusOf.get(name), "ok", `${name}: ${JSON.stringify(checks)}`)
         }
         assert.isTrue(statusOf.has("disk"))

@@ -18,6 +18,7 @@ import { AdminRoutes } from "../../src/admin/AdminHandlers.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { runCli } from "../../src/admin/cli/Commands.ts"
 import { AppConfig } from "../../src/AppConfig.ts"
+import { Conversations } from "../../src/conversations/Conversations.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
 import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
@@ -41,6 +42,7 @@ const Routes = Layer.mergeAll(
 const Files = Layer.suspend(() =>
   Layer.mergeAll(
     Projects.layer.pipe(Layer.provideMerge(ScriptedRetrieval.layer)),
+    Conversations.layer,
     Policy.layer,
     Usage.layer,
     filesOver

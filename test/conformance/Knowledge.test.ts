@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
 import type { FileSearchCall } from "../../src/domain/Item.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
@@ -87,6 +88,22 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
         events.slice(0, 3).map((event) => event.type),
         ["response.created", "response.output_item.added", "response.output_item.done"]
       )
+    })
+  )
+
+  it.effect("is stored without the passages, so that none of them outlives its file", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const { files, id } = yield* projectWith("stored", { "pumps.md": pumps })
+      yield* model.next(says("Five years [1]."))
+      const ask = { input: "How long is the warranty of the pump?", project_id: id, stream: false }
+      const response = responseOf(yield* post(ask))
+      assert.include(searchOf(response.output[0]).results?.[0]?.text, "five years")
+      const rows = yield* sql<{ item: FileSearchCall }>`SELECT item FROM items
+        WHERE response_id = ${response.id}::uuid AND item ->> 'type' = 'file_search_call'`
+      const [result] = rows[0]!.item.results ?? []
+      assert.deepInclude(result!, { file_id: files[0]!, filename: "pumps.md", text: "" })
     })
   )
 

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { readdirSync } from "node:fs"
 import { inject } from "vitest"
+import retention from "../../migrations/0010_retention.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { onServer, urlOfDatabase } from "../support/TestServer.ts"
@@ -49,6 +50,42 @@ describe("The migrations", () => {
         { concurrency: "unbounded" }
       )
       assert.isNotEmpty(yield* Effect.provide(applied, client))
+    })
+  )
+
+  it.effect("take the passages out of the searches that were stored with earlier turns", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      yield* migrate(address)
+      const id = randomUUID()
+      const found = (text: string) => ({ file_id: id, filename: "a.md", score: 0.5, text, attributes: {} })
+      const call = { id, type: "file_search_call", status: "completed", queries: ["why"] }
+      const items = [
+        { ...call, results: [found("passage one"), found("passage two")] },
+        { ...call, results: null },
+        { ...call, results: [] },
+        { id, type: "message", role: "user", content: [{ type: "input_text", text: "passage" }] }
+      ]
+      const stored = yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`INSERT INTO organizations (id, name) VALUES (${id}::uuid, 'o')`
+        yield* sql`INSERT INTO users (id, organization_id, email) VALUES (${id}::uuid, ${id}::uuid, 'u')`
+        yield* sql`INSERT INTO conversations (id, user_id, hidden) VALUES (${id}::uuid, ${id}::uuid, true)`
+        yield* sql`INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
+          VALUES (${id}::uuid, ${id}::uuid, ${id}::uuid, 0, 'm', 1)`
+        for (const [position, item] of items.entries()) {
+          yield* sql`INSERT INTO items (response_id, side, position, id, user_id, item) VALUES
+            (${id}::uuid, 'output', ${position}, ${id}::uuid, ${id}::uuid, ${JSON.stringify(item)}::json)`
+        }
+        yield* sql`DROP INDEX conversations_idle`
+        yield* sql`ALTER TABLE files DROP COLUMN expires_at`
+        yield* retention
+        return yield* sql<{ item: unknown }>`SELECT item FROM items ORDER BY position`
+      }).pipe(Effect.provide(client))
+      assert.deepStrictEqual(
+        stored.map(({ item }) => item),
+        [{ ...call, results: [found(""), found("")] }, ...items.slice(1)]
+      )
     })
   )
 

@@ -55,7 +55,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     ...overrides.models
   },
   usage: { dailyTokens: null, monthlyTokens: null, ...overrides.usage },
-  conversations: { leaseSeconds: 30, turnWaitSeconds: 120, ...overrides.conversations },
+  conversations: { leaseSeconds: 30, turnWaitSeconds: 120, retentionDays: 30, ...overrides.conversations },
   files: {
     store: "directory",
     directoryShared: false,
