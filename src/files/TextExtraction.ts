@@ -25,7 +25,7 @@ export interface ExtractedText {
 }
 
 /** Raised whenever another text would come out of some file. */
-export const extractionVersion = "2"
+export const extractionVersion = "3"
 
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000

@@ -1,26 +1,18 @@
-import { getDocumentProxy } from "unpdf"
+import { getDocumentProxy, getResolvedPDFJS } from "unpdf"
 import { storableForm } from "../../text/storableForm.ts"
+import { plainLetters } from "./PdfLetters.ts"
+import { joinItems } from "./PdfLines.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
 import { Unreadable } from "./Unreadable.ts"
 
 const mediaType = "application/pdf"
 
-/** Lines that are further apart than this many times the height of their letters belong to different paragraphs. */
-const paragraphGap = 2
-
 const pageSeparator = "\n\n"
-
-/** A piece of a page's text, as pdf.js finds it. */
-interface TextItem {
-  readonly str: string
-  readonly hasEOL: boolean
-  readonly height: number
-  readonly transform: ReadonlyArray<number>
-}
 
 /** Reads a PDF page by page. */
 export const readPdf = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
   const document = await openDocument(bytes)
+  const { normalizeUnicode } = await getResolvedPDFJS()
   const texts: Array<string> = []
   const pages: Array<number> = []
   let characters = 0
@@ -30,8 +22,12 @@ export const readPdf = async (bytes: Buffer, limits: ReadingLimits): Promise<Rea
     let text = ""
     try {
       const page = await document.getPage(number)
-      const content = await page.getTextContent()
-      text = storableForm(joinItems(content.items.filter((item) => "str" in item)))
+      // Ligatures are taken apart when their letters are in reading order.
+      const content = await page.getTextContent({ disableNormalization: true })
+      const items = content.items.filter((item) => "str" in item)
+      text = storableForm(
+        joinItems(items.map((item) => ({ ...item, str: plainLetters(normalizeUnicode(item.str)) })))
+      )
       page.cleanup()
     } catch {
       damaged++
@@ -70,27 +66,3 @@ const openDocument = async (bytes: Buffer) => {
 /** pdf.js takes no Buffer, and keeps what it is given: it gets the memory itself, unless others have a share of that. */
 const plainBytes = (bytes: Buffer): Uint8Array =>
   bytes.buffer.byteLength === bytes.length ? new Uint8Array(bytes.buffer) : new Uint8Array(bytes)
-
-/** The lines of a page, with an empty one between paragraphs. */
-const joinItems = (items: ReadonlyArray<TextItem>): string => {
-  const pieces: Array<string> = []
-  let line: TextItem | null = null
-  for (const item of items) {
-    if (item.str !== "") {
-      if (line !== null && item.transform[5] !== line.transform[5] && isApart(line, item)) pieces.push("\n")
-      line = item
-    }
-    pieces.push(item.str)
-    if (item.hasEOL) pieces.push("\n")
-  }
-  return pieces
-    .join("")
-    .replace(/[^\S\n]+\n/g, "\n")
-    .replace(/\n{3,}/g, "\n\n")
-    .trim()
-}
-
-const isApart = (line: TextItem, next: TextItem): boolean => {
-  const distance = (line.transform[5] ?? 0) - (next.transform[5] ?? 0)
-  return distance > Math.max(line.height, next.height) * paragraphGap
-}
