@@ -10,6 +10,7 @@ import { AppConfig, unknownText, unknownVariables } from "./AppConfig.ts"
 import { Drain } from "./http/Drain.ts"
 import { observabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
+import { isRoot, rootText } from "./sql/PostgresAccount.ts"
 import { settingsTable } from "./SettingsTable.ts"
 import { endAtSecondSignal } from "./SecondSignal.ts"
 import { firstKeyNotice, type StartupKey, startupNotice } from "./StartupNotice.ts"
@@ -53,6 +54,7 @@ const announce = Effect.gen(function* () {
 const warn = Effect.gen(function* () {
   const unknown = yield* unknownVariables
   if (unknown.length > 0) yield* Effect.logWarning(unknownText(unknown))
+  if (isRoot()) yield* Effect.logWarning(rootText)
 })
 
 /** The service from its start to the last stream's end. */

@@ -7,7 +7,7 @@ import { Router } from "../models/Router.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
-import { check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
+import { accountChecks, check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
 
 /** Less free space than this is worth a warning, or stops the embedded database soon. */
 const spaceMebibytesLow = 2_048
@@ -118,5 +118,5 @@ export const examine = Effect.gen(function* () {
     [database, clock, conversations, models, disk, webSearch, adminKeyFile, plansCheck, licenseCheck],
     { concurrency: "unbounded" }
   )
-  return [...single, ...(yield* settingsChecks)]
+  return [...single, ...accountChecks(), ...(yield* settingsChecks)]
 })

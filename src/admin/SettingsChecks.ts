@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { AppConfig, type Settings, unknownText, unknownVariables } from "../AppConfig.ts"
 import { unusedModelSettings } from "../models/ModelCatalog.ts"
+import { isRoot, rootText } from "../sql/PostgresAccount.ts"
 import type { Check } from "./ServerBody.ts"
 
 export const check = (name: string, status: Check["status"], detail: string): Check => ({
@@ -27,6 +28,10 @@ export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["to
   const where = searchUrl === null ? "" : ` at ${new URL(searchUrl).origin}`
   return check("web search", "ok", `Models can search the web: ${searchProvider}${where} is asked.`)
 }
+
+/** As whom the process runs, where that is worth a warning. */
+export const accountChecks = (): ReadonlyArray<Check> =>
+  isRoot() ? [check("account", "warning", rootText)] : []
 
 /** What the settings allow but the operator may not have meant. */
 export const settingsChecks = Effect.gen(function* () {

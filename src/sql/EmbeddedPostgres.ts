@@ -4,8 +4,15 @@ import { rmdir } from "node:fs/promises"
 import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
 import { inRealTime } from "./inRealTime.ts"
 import { ownDirectory } from "./OwnerSocket.ts"
-import { runProgram } from "./PostgresAccount.ts"
-import { preparePostgresBinaries, preparePostgresHome } from "./PostgresHome.ts"
+import { initAccount, runProgram } from "./PostgresAccount.ts"
+import type { PostgresAccount } from "./PostgresAccount.ts"
+import {
+  chownTree,
+  homeMode,
+  leaveSharedAccount,
+  preparePostgresBinaries,
+  preparePostgresHome
+} from "./PostgresHome.ts"
 import type { PostgresBinaries, PostgresHome } from "./PostgresHome.ts"
 import { startPostgresServer, stopOrphan } from "./PostgresServer.ts"
 import type { PostgresServer } from "./PostgresServer.ts"
@@ -49,10 +56,12 @@ const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedul
  */
 export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   function* (options: EmbeddedPostgresOptions) {
-    const home = yield* preparePostgresHome(options.dataDir)
-    if (!home.sockets.startsWith(home.directory)) yield* Effect.addFinalizer(() => removeEmpty(home.sockets))
-    yield* ownDirectory(options.dataDir, `${home.sockets}/owner`)
-    yield* stopOrphan(home)
+    const found = yield* preparePostgresHome(options.dataDir)
+    if (!found.sockets.startsWith(found.directory))
+      yield* Effect.addFinalizer(() => removeEmpty(found.sockets))
+    yield* ownDirectory(options.dataDir, `${found.sockets}/owner`)
+    yield* stopOrphan(found)
+    const home = yield* leaveSharedAccount(found)
     const binaries = yield* preparePostgresBinaries(home)
     yield* initialize(home, binaries, options.durable)
     const start = startPostgresServer(home, binaries, serverSettings(home, options))
@@ -110,8 +119,10 @@ const initialize = Effect.fnUntraced(function* (
   if (yield* fs.exists(`${home.data}/PG_VERSION`)) return
   const half = `${home.data}.half`
   yield* fs.remove(half, { recursive: true, force: true })
+  yield* fs.makeDirectory(half, { mode: 0o700 })
+  const account = home.account === null ? null : yield* prepareInit(home.directory, half, home.account)
   const result = yield* runProgram({
-    account: home.account,
+    account,
     file: `${binaries.native}/bin/initdb`,
     args: [
       ["-D", half, "-U", superuser],
@@ -128,13 +139,34 @@ const initialize = Effect.fnUntraced(function* (
     cwd: home.directory,
     env: binaries.env
   })
-  if (result.code !== 0) {
-    return yield* new EmbeddedPostgresFailed({
-      message: `PostgreSQL's initdb failed in ${half}:\n${result.output}`
-    })
-  }
+  if (result.code !== 0) return yield* initFailed(half, result.output)
+  if (home.account !== null) yield* chownTree(half, home.account)
   yield* fs.rename(half, home.data)
 })
+
+/**
+ * The account that initdb runs as, with the empty directory handed to it. Where its uid is a shared one, only its group may
+ * pass through the home, so that other processes of that uid can't.
+ */
+const prepareInit = Effect.fnUntraced(function* (home: string, empty: string, owner: PostgresAccount) {
+  const fs = yield* FileSystem.FileSystem
+  const passwd = yield* Effect.orElseSucceed(fs.readFileString("/etc/passwd"), () => "")
+  const account = initAccount(owner, passwd)
+  if (account.uid !== owner.uid) yield* fs.chmod(home, homeMode)
+  yield* fs.chown(empty, account.uid, account.gid)
+  return account
+})
+
+const initFailed = (directory: string, output: string): EmbeddedPostgresFailed => {
+  const unknown = /could not look up effective user ID (\d+)/.exec(output)
+  return new EmbeddedPostgresFailed({
+    message:
+      unknown === null
+        ? `PostgreSQL's initdb failed in ${directory}:\n${output}`
+        : `PostgreSQL's initdb needs an account with a name, and uid ${unknown[1]} has no entry in /etc/passwd. ` +
+          `Add one (as root: echo 'parley:x:${unknown[1]}:0::/:/bin/false' >> /etc/passwd), start as another account, or set DATABASE_URL.`
+  })
+}
 
 const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): Record<string, string> => ({
   listen_addresses: "",

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
-import { findUnprivilegedAccount, isRoot, runProgram } from "./PostgresAccount.ts"
+import { isRoot, isShared, ownAccount, runProgram } from "./PostgresAccount.ts"
 import type { PostgresAccount } from "./PostgresAccount.ts"
 
 /** Where the embedded server keeps its things, and as whom it runs. */
@@ -27,7 +27,13 @@ export interface PostgresBinaries {
 /** The kernel takes 103 bytes for a Unix socket's path; PostgreSQL adds a name of up to 18 to the directory. */
 const socketDirectoryBytesMax = 84
 
-/** For the data of a root whose own data directory the unprivileged account can't reach. */
+/**
+ * Of a directory that root hands to the server's account. The group, which is that account's own, lets initdb pass through
+ * under another uid.
+ */
+export const homeMode = 0o710
+
+/** For the data of a root whose own data directory the server's account can't reach. */
 const fallbackParent = "/var/lib/parley"
 
 const copyPrefix = "server-"
@@ -55,7 +61,7 @@ const environment = (native: string): Readonly<Record<string, string>> => ({
 export const preparePostgresHome = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  // The unprivileged account must be able to pass through; what is secret in the data directory has a mode of its own.
+  // The server's account must be able to pass through; what is secret in the data directory has a mode of its own.
   yield* fs.makeDirectory(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 })
   const entry = path.join(yield* fs.realPath(dataDir), "postgres")
   const { directory, account } = isRoot() ? yield* homeOfRoot(entry) : yield* homeOfUser(entry)
@@ -78,7 +84,7 @@ const homeOfUser = Effect.fnUntraced(function* (entry: string) {
 /** Root hands the directory to an account that PostgreSQL accepts; an existing directory's owner stays its owner. */
 const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
   const fs = yield* FileSystem.FileSystem
-  if (!(yield* fs.exists(entry))) yield* fs.makeDirectory(entry, { mode: 0o700 })
+  if (!(yield* fs.exists(entry))) yield* fs.makeDirectory(entry, { mode: homeMode })
   const directory = yield* fs.realPath(entry)
   const owner = ownerOf(yield* fs.stat(directory))
   if (owner.uid !== 0) {
@@ -90,20 +96,24 @@ const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
       `${entry} belongs to root, and PostgreSQL does not run as root: change its owner, or remove it`
     )
   }
-  const passwd = yield* fs.readFileString("/etc/passwd").pipe(Effect.orElseSucceed(() => ""))
-  const account = findUnprivilegedAccount(passwd)
-  if (account === null) {
-    return yield* fail("PostgreSQL does not run as root, and /etc/passwd has no account named nobody")
-  }
-  return yield* newHomeOfRoot(entry, account)
+  return yield* newHomeOfRoot(entry, yield* accountFor(directory))
 })
+
+const accountFor = (directory: string) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const listed = yield* Effect.forEach(["/etc/passwd", "/etc/group"], (file) =>
+      Effect.orElseSucceed(fs.readFileString(file), () => "")
+    )
+    return ownAccount(directory, listed)
+  })
 
 const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: PostgresAccount) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* fs.chown(entry, account.uid, account.gid)
   if (yield* canUse(entry, account)) return { directory: entry, account }
-  // Whoever may pass through the data directory still can't list it, and its secrets have modes of their own.
+  // Other accounts may then pass through the data directory, but not list it; its secrets have modes of their own.
   const parent = path.dirname(entry)
   const { mode } = yield* fs.stat(parent)
   yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
@@ -114,17 +124,51 @@ const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: Postg
   const elsewhere = path.join(fallbackParent, shortName(entry))
   yield* fs.makeDirectory(elsewhere, { recursive: true, mode: 0o711 })
   yield* fs.chown(elsewhere, account.uid, account.gid)
-  yield* fs.chmod(elsewhere, 0o700)
+  yield* fs.chmod(elsewhere, homeMode)
   if (!(yield* canUse(elsewhere, account))) {
     return yield* fail(
-      `The account "nobody" can reach neither ${parent} nor ${elsewhere}: set PARLEY_DATA_DIR or DATABASE_URL`
+      `The database's account (uid ${account.uid}) can reach neither ${parent} nor ${elsewhere}: set PARLEY_DATA_DIR or DATABASE_URL`
     )
   }
   yield* fs.symlink(elsewhere, entry)
   yield* Effect.logWarning(
-    `The account "nobody" can't reach ${parent}, so the embedded PostgreSQL keeps its data in ${elsewhere}`
+    `The database's account (uid ${account.uid}) can't reach ${parent}, so the embedded PostgreSQL keeps its data in ${elsewhere}`
   )
   return { directory: elsewhere, account }
+})
+
+/**
+ * Gives a home that belongs to the account "nobody", as earlier versions made it, an account of its own. To be called by the
+ * directory's owner only, while no server runs. The home itself comes last, so that a run that was cut off is repeated.
+ */
+export const leaveSharedAccount = Effect.fnUntraced(function* (home: PostgresHome) {
+  if (home.account === null || !isShared(home.account)) return home
+  const fs = yield* FileSystem.FileSystem
+  const account = yield* accountFor(home.directory)
+  yield* chownTree(home.sockets, account)
+  for (const name of yield* fs.readDirectory(home.directory)) {
+    yield* chownTree(`${home.directory}/${name}`, account)
+  }
+  yield* fs.chmod(home.directory, homeMode)
+  yield* fs.chown(home.directory, account.uid, account.gid)
+  yield* Effect.logInfo(
+    `The embedded PostgreSQL ran as "nobody"; now it runs as uid ${account.uid}, which no other program has`
+  )
+  return { ...home, account }
+})
+
+/** Changes the owner of everything below `directory`, which is there, and follows no link. */
+export const chownTree = Effect.fnUntraced(function* (directory: string, account: PostgresAccount) {
+  const result = yield* runProgram({
+    account: null,
+    file: "/bin/sh",
+    args: ["-c", 'chown -R -h "$1" "$2"', "sh", `${account.uid}:${account.gid}`, directory],
+    cwd: "/",
+    env: environment(directory)
+  })
+  if (result.code !== 0) {
+    return yield* fail(`The owner of ${directory} can't be changed: ${result.output}`)
+  }
 })
 
 const ownerOf = (stat: FileSystem.File.Info): PostgresAccount => ({
@@ -215,15 +259,7 @@ const copyBinaries = Effect.fnUntraced(function* (
   yield* fs.remove(half, { recursive: true, force: true })
   yield* fs.copy(native, half)
   yield* linkLibraries(half)
-  if (account !== null) {
-    yield* runProgram({
-      account: null,
-      file: "/bin/sh",
-      args: ["-c", 'chown -R "$1" "$2"', "sh", `${account.uid}:${account.gid}`, half],
-      cwd: "/",
-      env: environment(half)
-    })
-  }
+  if (account !== null) yield* chownTree(half, account)
   yield* fs.rename(half, copy)
 })
 

@@ -183,6 +183,10 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
         examined.checks.map(({ name }) => name),
         ["server", "database", "clock", "models", "disk", "web search", "admin key", "settings"]
       )
+      assert.strictEqual(
+        examined.checks.some(({ detail, name }) => name === "account" && /runs as root/.test(detail)),
+        process.getuid?.() === 0
+      )
     })
   )
 

@@ -1,6 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { Effect, FileSystem, Option } from "effect"
+import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { type PostgresAccount, runProgram } from "../../src/sql/PostgresAccount.ts"
+import { chownTree } from "../../src/sql/PostgresHome.ts"
 import {
   addressIn,
   childrenOf,
@@ -14,6 +17,18 @@ import {
   startOwner,
   untilGone
 } from "./embeddedServer.ts"
+
+const isRoot = process.getuid?.() === 0
+const namelessUid = 54_321
+/** Whether an account without rights may read this directory at all. */
+const namelessMayStart =
+  isRoot && spawnSync(process.execPath, ["--version"], { uid: namelessUid, gid: namelessUid }).status === 0
+
+const ownerOf = (path: string) =>
+  Effect.gen(function* () {
+    const stat = yield* (yield* FileSystem.FileSystem).stat(path)
+    return { uid: Option.getOrThrow(stat.uid), gid: Option.getOrThrow(stat.gid) }
+  })
 
 layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
   it.effect("keeps its data over a restart, and never runs as root", () =>
@@ -59,6 +74,51 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
       )
       assert.isFalse(elsewhere.startsWith(closed))
       assert.deepStrictEqual(yield* query(yield* start(dataDir), "SELECT answer FROM kept"), [{ answer: 42 }])
+    })
+  )
+
+  it.effect.runIf(isRoot)("of root can't be reached by another process of the account nobody", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* dataDirectory
+      const { path } = yield* start(dataDir)
+      // What the kernel asks of who connects to a socket: to pass through the directories, and to write to it.
+      const mayConnect = (account: PostgresAccount) =>
+        Effect.map(
+          runProgram({ account, file: "/bin/sh", args: ["-c", `[ -w "${path}" ]`], cwd: "/", env: {} }),
+          ({ code }) => code === 0
+        )
+      assert.isTrue(yield* mayConnect(yield* ownerOf(path)))
+      assert.isFalse(yield* mayConnect({ uid: 65_534, gid: 65_534 }))
+    })
+  )
+
+  it.effect.runIf(isRoot)("of root takes over what an earlier version gave to the account nobody", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* dataDirectory
+      yield* Effect.scoped(
+        Effect.flatMap(start(dataDir), (address) =>
+          query(address, "CREATE TABLE kept AS SELECT 42 AS answer")
+        )
+      )
+      yield* chownTree(`${dataDir}/postgres`, { uid: 65_534, gid: 65_534 })
+      const address = yield* start(dataDir)
+      assert.deepStrictEqual(yield* query(address, "SELECT answer FROM kept"), [{ answer: 42 }])
+      const owners = yield* Effect.forEach(
+        [dataDir + "/postgres", address.path, `${dataDir}/postgres/data/PG_VERSION`],
+        ownerOf
+      )
+      assert.strictEqual(new Set(owners.map(({ uid }) => uid)).size, 1)
+      assert.notStrictEqual(owners[0]?.uid, 65_534)
+    })
+  )
+
+  it.effect.runIf(namelessMayStart)("names the remedy for an account without a name", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const dataDir = yield* dataDirectory
+      yield* fs.chown(dataDir, namelessUid, namelessUid)
+      const owner = yield* startOwner(dataDir, namelessUid)
+      assert.match(yield* owner.line, /uid 54321 has no entry in \/etc\/passwd.*DATABASE_URL/)
     })
   )
 

@@ -1,9 +1,9 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
-import { findUnprivilegedAccount, runProgram } from "../../src/sql/PostgresAccount.ts"
+import { initAccount, ownAccount, runProgram } from "../../src/sql/PostgresAccount.ts"
 import { binariesFor, preparePostgresHome } from "../../src/sql/PostgresHome.ts"
 
 const packageEntry = createRequire(import.meta.url).resolve(
@@ -79,15 +79,25 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))("The binaries of the
   )
 })
 
-layer(Layer.empty)("The unprivileged account", (it) => {
-  it.effect("is read from the list of accounts, also where it has a negative number", () =>
-    Effect.sync(() => {
-      const linux =
-        "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-      assert.deepStrictEqual(findUnprivilegedAccount(linux), { uid: 65534, gid: 65534 })
-      const other = "# comment\nnobody:*:-2:-2:Unprivileged User:/var/empty:/usr/bin/false\n"
-      assert.deepStrictEqual(findUnprivilegedAccount(other), { uid: 4294967294, gid: 4294967294 })
-      assert.isNull(findUnprivilegedAccount("root:x:0:0:root:/root:/bin/bash\n"))
+describe("The account of the embedded server", () => {
+  const passwd =
+    "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+
+  it("is the same for the same directory, and one that no list assigns", () => {
+    const first = ownAccount("/data/postgres", [passwd, ""])
+    assert.deepStrictEqual(ownAccount("/data/postgres", [passwd, ""]), first)
+    const taken = `other:x:${first.uid}:100:::\n`
+    assert.notStrictEqual(ownAccount("/data/postgres", [passwd, taken]).uid, first.uid)
+  })
+
+  it("lends initdb only its group where it has no name, also where nobody has a negative number", () => {
+    assert.deepStrictEqual(initAccount({ uid: 58_001, gid: 58_001 }, passwd), { uid: 65_534, gid: 58_001 })
+    const other = "# comment\nnobody:*:-2:-2:Unprivileged User:/var/empty:/usr/bin/false\n"
+    assert.deepStrictEqual(initAccount({ uid: 58_001, gid: 58_001 }, other), {
+      uid: 4_294_967_294,
+      gid: 58_001
     })
-  )
+    const named = `${passwd}postgres:x:105:110:::\n`
+    assert.deepStrictEqual(initAccount({ uid: 105, gid: 110 }, named), { uid: 105, gid: 110 })
+  })
 })

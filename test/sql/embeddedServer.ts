@@ -51,13 +51,14 @@ export const untilGone = Effect.fnUntraced(function* (pid: number) {
 })
 
 /** Starts another process that owns the server, in a process group of its own as a terminal would. */
-export const startOwner = Effect.fnUntraced(function* (dataDir: string) {
+export const startOwner = Effect.fnUntraced(function* (dataDir: string, uid?: number) {
   const lines = yield* Queue.unbounded<string>()
   let server = 0
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
       spawn(process.execPath, [`${import.meta.dirname}/embeddedOwner.ts`, dataDir], {
         detached: true,
+        ...(uid === undefined ? {} : { uid, gid: uid }),
         stdio: ["ignore", "pipe", "inherit"]
       })
     ),
