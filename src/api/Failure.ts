@@ -83,6 +83,17 @@ const retryAfter = (seconds: number) => ({
 const generationFailed = (message: string, seconds = modelRetrySeconds) =>
   failure(500, "server_error", "generation_failed", message, retryAfter(seconds))
 
+/** It doesn't pass by itself, so that clients must not repeat the request. */
+const modelMisconfigured = failure(
+  500,
+  "server_error",
+  "model_misconfigured",
+  "The model of this service is not set up correctly. Tell the operator of the service; asking again doesn't help.",
+  { headers: { "x-should-retry": "false" } }
+)
+
+const modelRefused = (message: string) => invalid("invalid_request", message, "input")
+
 /** Names that a message lists; an envelope has no room for more. */
 const namesMax = 20
 
@@ -243,16 +254,33 @@ const table: {
       "No model can answer at this moment. Try again later.",
       retryAfter(overloadedRetrySeconds)
     ),
-  ModelFailure: (error) =>
-    error.reason === "rate_limited"
-      ? failure(
+  ModelFailure: (error) => {
+    switch (error.reason) {
+      case "unauthorized":
+      case "misconfigured":
+        return modelMisconfigured
+      case "bad_request":
+        return modelRefused(
+          error.status === 413
+            ? "The input is too large for the model's provider. Shorten it."
+            : "The model's provider doesn't accept this request as it is. Change the input or the instructions."
+        )
+      case "content_refused":
+        return modelRefused(
+          "The model's provider refuses this content by its policy. Change the input or the instructions."
+        )
+      case "rate_limited":
+        return failure(
           500,
           "server_error",
           "model_overloaded",
           "The model is overloaded. Try again later.",
           retryAfter(error.retryAfterSeconds ?? overloadedRetrySeconds)
         )
-      : generationFailed("The model could not produce an answer. Try again.", error.retryAfterSeconds),
+      default:
+        return generationFailed("The model could not produce an answer. Try again.", error.retryAfterSeconds)
+    }
+  },
   OrganizationExists: () =>
     conflict("organization_exists", "An organization of that name exists already.", "name"),
   OrganizationNotFound: () =>

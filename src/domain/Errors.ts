@@ -173,9 +173,13 @@ export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelF
 /** What went wrong between the service and a model. */
 export const ModelFailureReason = Schema.Literals([
   "refused",
+  // Our key, our account, or the address or the model's name in the settings.
   "unauthorized",
+  "misconfigured",
   "rate_limited",
+  // What the request asks for.
   "bad_request",
+  "content_refused",
   "server_error",
   "first_token_timeout",
   "idle_timeout",

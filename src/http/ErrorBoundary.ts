@@ -4,6 +4,7 @@ import { HttpApiError } from "effect/http-api"
 import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../AppConfig.ts"
 import { Envelope } from "../api/Authentication.ts"
+import { adviceOn } from "../models/Fault.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
 import { hostMissing } from "../api/Refusal.ts"
@@ -40,7 +41,8 @@ export const isEncoded = (request: HttpServerRequest.HttpServerRequest): boolean
 /** Logs what is the service's fault and not the client's; the client is told less than the operator. */
 export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
   const { body, status } = Failure.describe(error)
-  if (status < 500) return Effect.void
+  // What a model server refuses may also be due to the settings.
+  if (status < 500 && error._tag !== "ModelFailure") return Effect.void
   return Effect.logWarning("A request failed.").pipe(
     Effect.annotateLogs({ status, code: body.code, ...detailOf(error) })
   )
@@ -50,7 +52,15 @@ const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   switch (error._tag) {
     case "ModelFailure": {
       const { detail, model, provider, reason } = error
-      return { reason, provider, model, detail }
+      const advice = adviceOn(error)
+      return {
+        reason,
+        provider,
+        model,
+        detail,
+        ...(error.status === undefined ? {} : { providerStatus: error.status }),
+        ...(advice === null ? {} : { advice })
+      }
     }
     case "NoModelAvailable":
       return { detail: error.detail }

@@ -1,7 +1,7 @@
 import type { Array as Arr } from "effect"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import type { AnswerChunk, CallFragment, Decode } from "./AnswerChunk.ts"
-import type { Fault } from "./Fault.ts"
+import { type Fault, refined } from "./Fault.ts"
 import { ServerSentEvents } from "./ServerSentEvents.ts"
 
 /** A whole answer where a stream was asked for is read to its end before it counts. */
@@ -138,11 +138,13 @@ export class AnswerReader {
       case "done":
         return this.conclude("the stream was done without a finish")
       case "error":
-        return this.fail({
-          reason: "in_stream",
-          detail: `an error in the stream ${chunk.label}`,
-          message: chunk.message
-        })
+        return this.fail(
+          refined({
+            reason: "in_stream",
+            detail: `an error in the stream ${chunk.label}`,
+            message: chunk.message
+          })
+        )
       case "malformed":
         return this.malformed(chunk.detail)
       case "unknown":

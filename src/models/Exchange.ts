@@ -3,7 +3,7 @@ import { Array as Arr, Cause, Effect } from "effect"
 import type { ModelPart } from "../domain/ModelCall.ts"
 import { decodeErrorBody } from "./AnswerChunk.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
-import { type Fault, statusReason, transportFault } from "./Fault.ts"
+import { type Fault, refined, statusReason, transportFault } from "./Fault.ts"
 
 /** So much may be read ahead of the consumer; beyond it the socket isn't read, and TCP holds the server back. */
 const readAheadBytes = 64 * 1024
@@ -257,7 +257,7 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
     if (this.refusal === null) return
     const { body, fault } = this.refusal
     const { label, message } = decodeErrorBody(Buffer.concat(body).toString("utf8", 0, refusalBytesMax))
-    this.fail({ ...fault, detail: `${fault.detail} ${label}`, message })
+    this.fail(refined({ ...fault, detail: `${fault.detail} ${label}`, message }))
   }
 }
 

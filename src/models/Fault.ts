@@ -59,18 +59,65 @@ const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefi
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), retryAfterSecondsMax) : undefined
 }
 
+/** What servers answer that have gone a time-out of their own. */
+const passingStatuses: ReadonlySet<number> = new Set([408, 425])
+
+/** What no request of ours should meet: no credit left, an address or a model that isn't there, or that moved. */
+const misconfiguredStatuses: ReadonlySet<number> = new Set([402, 404, 405, 410])
+
 /** What a status that isn't a success means. */
 export const statusReason = (status: number): ModelFailureReason => {
   if (status === 401 || status === 403) return "unauthorized"
+  if (status < 400 || misconfiguredStatuses.has(status)) return "misconfigured"
   if (status === 429) return "rate_limited"
-  return status >= 500 ? "server_error" : "bad_request"
+  return status >= 500 || passingStatuses.has(status) ? "server_error" : "bad_request"
+}
+
+/** How servers name a refusal of what a prompt or an answer says. */
+const contentRefusal = /content[_ ]?(filter|policy)|moderation|flagged|safety|responsible_?ai/i
+
+/** How servers name a model that they don't have, in place of a 404. */
+const unknownModel = /model_not_found|invalid_model|invalid model:|not a valid model|unknown model/i
+
+/** How servers name an account without credit; their refusals look like those of a rate else. */
+const noCredit = /insufficient_quota|billing|credit/i
+
+/** The same fault with what its text says of the cause, which a status leaves open. */
+export const refined = (fault: Fault): Fault => {
+  const said = `${fault.detail} ${fault.message ?? ""}`
+  const is = (reason: ModelFailureReason): Fault => ({ ...fault, reason })
+  switch (fault.reason) {
+    case "unauthorized":
+      return fault.status === 403 && contentRefusal.test(said) ? is("content_refused") : fault
+    case "bad_request":
+      if (contentRefusal.test(said)) return is("content_refused")
+      return unknownModel.test(said) ? is("misconfigured") : fault
+    case "in_stream":
+      if (contentRefusal.test(fault.detail)) return is("content_refused")
+      return noCredit.test(fault.detail) ? is("misconfigured") : fault
+    case "rate_limited":
+      return noCredit.test(fault.detail) ? is("misconfigured") : fault
+    default:
+      return fault
+  }
+}
+
+/** What the operator has to check where a model server refuses what the settings say; null where it is nothing of theirs. */
+export const adviceOn = ({ reason, status }: Pick<ModelFailure, "reason" | "status">): string | null => {
+  if (reason === "unauthorized")
+    return "Check the provider's key (OPENAI_API_KEY, or keyVariable in PARLEY_MODELS_FILE) and what it may do."
+  if (reason !== "misconfigured") return null
+  return status === 402 || status === 429
+    ? "Check the account at the provider: its credit or quota is used up."
+    : "Check the provider's address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE) and the model's name (OPENAI_MODEL, or id)."
 }
 
 /** What an error of the connection means, by whether the answer had begun. */
 export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
   const { code, message, name } = describeError(error)
   const detail = `${code ?? name} ${message}`
-  if (code === "UND_ERR_INVALID_ARG") return { reason: "bad_request", detail }
+  // Such as a key that can't be sent as a header.
+  if (code === "UND_ERR_INVALID_ARG") return { reason: "misconfigured", detail }
   if (code === "UND_ERR_HEADERS_OVERFLOW" || isNotHttp(name, message)) return { reason: "malformed", detail }
   if (answerBegun) return { reason: "cut", detail }
   return { reason: "refused", detail, staleConnection: isStale(error, code) }

@@ -30,17 +30,20 @@ export interface GateLimits {
 }
 
 /** A server that answers like this works: what is wrong with a request says nothing of it, and neither does a limit. */
-const refusals: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "unauthorized", "rate_limited"])
-
-/** A key that isn't valid and a model that is gone: the next request is refused as well. */
-const lastingStatuses: ReadonlySet<number | undefined> = new Set([401, 404])
+const refusals: ReadonlySet<ModelFailureReason> = new Set([
+  "bad_request",
+  "content_refused",
+  "unauthorized",
+  "misconfigured",
+  "rate_limited"
+])
 
 /**
  * Whether a failure says that another model is better asked first. A limit passes, and what one request did wrong must not
- * turn others away from the model.
+ * turn others away from the model; but where a key isn't valid or a model is gone, the next request is refused as well.
  */
 export const isBlamed = ({ reason, status }: Pick<Fault, "reason" | "status">): boolean =>
-  !refusals.has(reason) || lastingStatuses.has(status)
+  !refusals.has(reason) || reason === "misconfigured" || status === 401
 
 /** Where all requests to one model server pass: so many at once, users taking turns, and other models first while it fails. */
 export class ProviderGate {

@@ -27,14 +27,11 @@ const askedWaitJitter = 0.1
 /** Errors in a stream that pass by themselves, by what servers call them. */
 const passing = /overloaded|rate_limit|unavailable|server_error|api_error|internal|timeout|try_again/
 
-/** Refusals of a quota that is used up look like those of a rate. */
-const lasting = /insufficient_quota|billing|credit/
-
 const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 
 /** Whether the same request may well succeed a little later. Nothing of the answer may have been shown. */
 export const isPassing = (fault: Fault): boolean => {
-  if (lasting.test(fault.detail)) return false
+  if (fault.reason === "misconfigured") return false
   if (fault.status !== undefined) return retriedStatuses.has(fault.status)
   if (fault.reason === "in_stream") return passing.test(fault.detail)
   return fault.reason === "refused" || fault.reason === "cut"

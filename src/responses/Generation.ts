@@ -13,6 +13,7 @@ import {
 import { ModelFailure } from "../domain/Errors.ts"
 import { alone, type CallOptions, type ModelPart, type ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { adviceOn } from "../models/Fault.ts"
 import { recordCall } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"
 import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"
@@ -80,7 +81,13 @@ const firstFlow = (
       // That a provider is left alone was told when it began.
       const level = failed.leftAlone ? "Debug" : "Warn"
       return Effect.logWithLevel(level)("A model failed before its first output; trying the next.").pipe(
-        Effect.annotateLogs({ model: failure.model, reason: failure.reason, detail: failure.detail }),
+        Effect.annotateLogs({
+          provider: failure.provider,
+          model: failure.model,
+          reason: failure.reason,
+          detail: failure.detail,
+          ...(adviceOn(failure) === null ? {} : { advice: adviceOn(failure) })
+        }),
         Effect.andThen(firstFlow(rest, scope, progress))
       )
     })

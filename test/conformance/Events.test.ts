@@ -121,7 +121,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
       const app = yield* TestApp
       const model = yield* ScriptedModel
       for (const stream of [true, false]) {
-        yield* model.next(Stream.fail(failure("refused")), Stream.fail(failure("unauthorized")))
+        yield* model.next(Stream.fail(failure("refused")), Stream.fail(failure("server_error")))
         const reply = yield* call(`${app.url}/v1/responses`, {
           key: app.alice.key,
           body: { input: "Hi", stream }

@@ -100,4 +100,39 @@ layer(app, { excludeTestServices: true })("A model server that fails", (it) => {
       assert.strictEqual(reply.headers.get("retry-after"), seconds)
     })
   )
+
+  it.effect.each<MockBehaviour>([
+    { status: 401 },
+    { status: 403 },
+    { status: 404 },
+    { status: 400, errorBody: JSON.stringify({ error: { code: "model_not_found", message: "no secret" } }) },
+    { status: 429, errorBody: JSON.stringify({ error: { code: "insufficient_quota", message: "secret" } }) }
+  ])("and refuses the operator's key or model (%j) is a 500 that isn't worth a repetition", (behaviour) =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const reply = yield* post(alice, behaviour)
+      const { code, message, type } = errorOf(reply, 500)
+      assert.deepStrictEqual([type, code], ["server_error", "model_misconfigured"])
+      assert.match(message, /Tell the operator/)
+      assert.notMatch(reply.text, /Try again|secret|mock/i)
+      assert.strictEqual(reply.headers.get("x-should-retry"), "false")
+      assert.isNull(reply.headers.get("retry-after"))
+    })
+  )
+
+  it.effect.each<readonly [MockBehaviour, RegExp]>([
+    [{ status: 400 }, /doesn't accept this request/],
+    [{ status: 422 }, /doesn't accept this request/],
+    [{ status: 413 }, /too large/],
+    [{ status: 400, errorBody: JSON.stringify({ error: { code: "content_filter" } }) }, /by its policy/]
+  ])("and refuses what the request asks for (%j) is a 400", ([behaviour, expected]) =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const reply = yield* post(alice, behaviour)
+      const { code, message, param } = errorOf(reply, 400)
+      assert.deepStrictEqual([code, param], ["invalid_request", "input"])
+      assert.match(message, expected)
+      assert.notMatch(reply.text, /Try again|mock/i)
+    })
+  )
 })

@@ -19,13 +19,33 @@ import {
   untilFailure
 } from "./ServerSetup.ts"
 
+const errorBody = (error: Readonly<Record<string, string>>) => JSON.stringify({ error })
+
 describe.each(protocolNames)("%s, faults", (protocol) => {
   it.effect.each<readonly [MockBehaviour, ModelFailure["reason"], number | undefined, string]>([
     [{ status: 401 }, "unauthorized", 401, ""],
     [{ status: 403 }, "unauthorized", 403, ""],
-    [{ status: 404 }, "bad_request", 404, ""],
+    [{ status: 402 }, "misconfigured", 402, ""],
+    [{ status: 404 }, "misconfigured", 404, ""],
     [{ status: 400 }, "bad_request", 400, ""],
-    [{ status: 308 }, "bad_request", 308, ""],
+    [{ status: 413 }, "bad_request", 413, ""],
+    [{ status: 422 }, "bad_request", 422, ""],
+    [{ status: 408 }, "server_error", 408, ""],
+    [{ status: 308 }, "misconfigured", 308, ""],
+    [{ status: 400, errorBody: errorBody({ code: "content_filter" }) }, "content_refused", 400, ""],
+    [
+      { status: 403, errorBody: errorBody({ message: "Your input was flagged" }) },
+      "content_refused",
+      403,
+      ""
+    ],
+    [
+      { status: 400, errorBody: errorBody({ message: "x is not a valid model ID" }) },
+      "misconfigured",
+      400,
+      ""
+    ],
+    [{ status: 429, errorBody: errorBody({ type: "insufficient_quota" }) }, "misconfigured", 429, ""],
     [{ status: 429 }, "rate_limited", 429, ""],
     [{ status: 500 }, "server_error", 500, ""],
     [{ status: 503, errorBody: "<html>no</html>" }, "server_error", 503, ""],
@@ -86,7 +106,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
       const failure = yield* Effect.flip(
         Stream.runDrain((yield* callOnce(upstream, odd))(model)(request("hi")))
       )
-      assert.strictEqual(failure.reason, "bad_request")
+      assert.strictEqual(failure.reason, "misconfigured")
     })
   )
 

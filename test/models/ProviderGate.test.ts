@@ -41,7 +41,7 @@ describe("a failure of a model", () => {
     const isCounted = (reason: Fault["reason"], status: number) => isBlamed({ reason, status })
     assert.isTrue(isCounted("server_error", 500))
     assert.isTrue(isCounted("unauthorized", 401))
-    assert.isTrue(isCounted("bad_request", 404))
+    assert.isTrue(isCounted("misconfigured", 404))
     assert.isFalse(isCounted("bad_request", 400))
     assert.isFalse(isCounted("unauthorized", 403))
     assert.isFalse(isCounted("rate_limited", 429))
@@ -278,7 +278,7 @@ describe("the circuit of a provider", () => {
   it.effect("stays closed at what a request did wrong, and at limits", () =>
     Effect.gen(function* () {
       const through = yield* gate()
-      for (const reason of ["bad_request", "unauthorized", "rate_limited"] as const) {
+      for (const reason of ["bad_request", "content_refused", "unauthorized", "rate_limited"] as const) {
         for (const user of ["alice", "bob", "eve", "ada"]) {
           for (let n = 0; n < failuresPerUserMax; n++)
             yield* Effect.exit(ask(through, of(user), fails({ reason, detail: "" })))

@@ -19,7 +19,7 @@ describe("isPassing", () => {
     [status(501), false],
     [status(400), false],
     [status(401), false],
-    [status(429, "insufficient_quota"), false],
+    [{ ...status(429, "insufficient_quota"), reason: "misconfigured" }, false],
     [{ reason: "refused", detail: "ECONNREFUSED" }, true],
     [{ reason: "cut", detail: "other side closed" }, true],
     [{ reason: "in_stream", detail: "an error in the stream overloaded_error" }, true],
