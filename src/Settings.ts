@@ -107,6 +107,8 @@ export interface Settings {
     readonly searchSeconds: number
     readonly searchResultsMax: number
     readonly fetchSeconds: number
+    /** Whether pages are read only where somebody else than the model has named their address. */
+    readonly fetchAddresses: "named" | "any"
     /** Of one answer, as it comes and as it is once unpacked. */
     readonly fetchBytesMax: number
     /** Hosts that alone may be reached, each with the hosts below it; empty: all. */

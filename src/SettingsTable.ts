@@ -387,6 +387,13 @@ export const settingsTable = {
       default: "5242880",
       description: "Most bytes that are read of a page of the web, both as sent and as unpacked"
     }),
+    fetchAddresses: Setting.withDefault(Setting.oneOf(["named", "any"]), {
+      name: "PARLEY_WEB_FETCH_ADDRESSES",
+      default: "named",
+      description:
+        "Which pages web_fetch reads: named, those whose address the user, a search result or a page that was read has " +
+        "named; any, also those that the model makes up, so that text hidden in a page can make it send what it knows elsewhere"
+    }),
     webAllowHosts: Setting.withDefault(Setting.hostNames, {
       name: "PARLEY_WEB_ALLOW_HOSTS",
       default: "none",

@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Order } from "effect"
 import type { Denial, Permissions } from "../auth/Permissions.ts"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { ConversationState } from "../domain/Conversation.ts"
+import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
 import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
 import type { ItemId, UserId } from "../domain/Ids.ts"
 import type { InputItem } from "../domain/Item.ts"
@@ -27,6 +27,8 @@ export interface Search {
 export interface Attempts {
   readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
   readonly search: Search | null
+  /** The earlier turns that were read for the prompts. */
+  readonly history: ReadonlyArray<StoredTurn>
 }
 
 /** Asks the router, and makes the prompts. */
@@ -85,7 +87,7 @@ export const makeAttempts = Effect.gen(function* () {
     const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
     const tries = Arr.map(candidates, (candidate) => attempt(candidate, userId, { ...parts, history, files }))
     // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
-    return { tries: Arr.sort(tries, fewestForgotten), search }
+    return { tries: Arr.sort(tries, fewestForgotten), search, history }
   })
 })
 

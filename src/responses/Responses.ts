@@ -40,6 +40,7 @@ import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
 import { makePermittedTools } from "./PermittedTools.ts"
 import { demand, demandReferenced } from "./Permitted.ts"
 import { isStored, makeRequestTurn } from "./RequestTurn.ts"
+import { withNamedAddresses } from "./ReadableAddresses.ts"
 import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
 
 /** Why a request gets no stream: an HTTP error. */
@@ -130,7 +131,7 @@ export class Responses extends Context.Service<
         const incoming = yield* readInput(request.input, nextItemId)
         const permissions = yield* policy.permissions(caller.plan)
         yield* demand(permissions, request, incoming)
-        const { belt, tools } = toolsOf(permissions.tools)
+        const permitted = toolsOf(permissions.tools)
         const membership =
           request.project_id == null ? null : yield* policy.project(caller.userId, request.project_id)
         const items = yield* resolve(caller.userId, incoming.entries)
@@ -138,7 +139,6 @@ export class Responses extends Context.Service<
         const files = yield* filesFor(caller.userId, incoming, items)
         const { commit, lost, stored, turn } = yield* turnOf(request, caller.userId)
         const onOutput = yield* answering(turn.conversationId)
-
         const { directions, instructions, systemMessage } = instructionsOf(request, turn)
         const parts: PromptParts = {
           systemMessage,
@@ -146,7 +146,7 @@ export class Responses extends Context.Service<
           history: [],
           items,
           files,
-          tools,
+          tools: permitted.tools,
           knowledge: null
         }
         const knowledge = membership === null ? null : yield* recall(membership, turn, items)
@@ -159,12 +159,13 @@ export class Responses extends Context.Service<
           permissions
         })
 
+        const tools = withNamedAddresses(permitted.belt, { ...parts, history: attempted.history })
         const id = ResponseId.make(yield* random.uuidV7())
         const { budget, meter, tries } = yield* accounting.open(id, caller, {
           tries: attempted.tries,
           isBounded: request.max_output_tokens != null
         })
-        const generation = yield* generate(tries, settings.stream.beginSeconds, belt, budget).pipe(
+        const generation = yield* generate(tries, settings.stream.beginSeconds, tools, budget).pipe(
           Effect.tapError(() => Ref.update(meter, Meter.failed))
         )
         // The conversation's row was being written meanwhile; nothing is shown to the client before it is there.

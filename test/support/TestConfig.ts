@@ -82,6 +82,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     searchResultsMax: 8,
     fetchSeconds: 20,
     fetchBytesMax: 5_242_880,
+    fetchAddresses: "named",
     webAllowHosts: [],
     webDenyHosts: [],
     egressAllow: [],

@@ -3,10 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
+import { AppConfig } from "../../src/AppConfig.ts"
 import { ReadDocument } from "../../src/tools/ReadDocument.ts"
 import { ToolFailed } from "../../src/tools/Tool.ts"
 import { makeWebFetch, pageCharactersMax } from "../../src/tools/WebFetch.ts"
-import type { SettingsOverrides } from "../support/TestConfig.ts"
+import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { egressLayer, makeTestWeb, siteHost, startSite } from "./egress/TestWeb.ts"
 
 /** The reader of documents reads what begins with a percent sign, as PDF does. */
@@ -26,7 +27,8 @@ const fetching = Effect.fnUntraced(function* (answer: Handler, tools: SettingsOv
   const layer = Layer.mergeAll(
     egressLayer(web, { egressAllow: [siteHost], ...tools }),
     documents,
-    NodeCrypto.layer
+    NodeCrypto.layer,
+    Layer.succeed(AppConfig, testConfig({ tools: { fetchAddresses: "any" } }))
   )
   const { run } = yield* Effect.provide(makeWebFetch, layer)
   return { run: (path: string) => run({ url: `http://${siteHost}:${site.port}${path}` }), site, web }

@@ -1,0 +1,98 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { addressIn } from "../../src/tools/NamedAddresses.ts"
+
+const found = (url: string, ...texts: ReadonlyArray<string>) => addressIn(texts)(url)
+
+const page = "https://example.com/a/page?id=7"
+
+describe("an address that the model wants to read", () => {
+  for (const text of [
+    page,
+    `Read ${page}.`,
+    `Is it true (${page})?`,
+    `See [the page](${page}) and others`,
+    `<${page}>`,
+    `**${page}**, or so`,
+    `"${page}"\nnext line`,
+    `${page}#section`,
+    `[1](${page})[2](${page})`,
+    `two: https://example.com/other ${page}`,
+    `longer first: ${page}8 and then ${page}`,
+    `${"https://example.com/x ".repeat(900)}${page}`
+  ]) {
+    it(`is found where it stands as a whole: ${text.slice(0, 50)}`, () => {
+      assert.strictEqual(found(page, "nothing here", text)?.replace("#section", ""), page)
+    })
+  }
+
+  for (const text of [
+    "",
+    "https://example.com/a/page?id=71",
+    "https://example.com/a/page?id=",
+    "https://example.com/a/page",
+    "https://example.com/a/page?id=7&more=1",
+    "https://notexample.com/a/page?id=7",
+    "https://example.com.evil.test/a/page?id=7",
+    "https://evil.test@example.com/a/page?id=7",
+    "https://www2.example.com/a/page?id=7",
+    "https://example.com:8443/a/page?id=7",
+    "https://example.com/A/page?id=7",
+    "ftp://example.com/a/page?id=7"
+  ]) {
+    it(`is not found where another one stands: ${text}`, () => {
+      assert.isNull(found(page, text))
+    })
+  }
+
+  it("is found in every way in which people write it", () => {
+    assert.strictEqual(found("https://example.com/", "read example.com please"), "https://example.com/")
+    assert.strictEqual(found("https://www.example.com", "look at Example.com."), "https://example.com/")
+    assert.strictEqual(
+      found("https://example.com/x", "http://www.example.com/x/"),
+      "http://www.example.com/x/"
+    )
+    assert.strictEqual(
+      found("https://example.com/A%20b", "https://EXAMPLE.com/A%20b"),
+      "https://example.com/A%20b"
+    )
+    assert.strictEqual(
+      found("https://xn--mnchen-3ya.de/rad", "auf https://münchen.de/rad"),
+      null,
+      "the canonical form is not what the text says"
+    )
+    assert.strictEqual(
+      found("https://münchen.de/rad", "auf https://münchen.de/rad"),
+      "https://xn--mnchen-3ya.de/rad"
+    )
+    assert.strictEqual(
+      found("https://en.wikipedia.org/wiki/Bee_(insect)", "(https://en.wikipedia.org/wiki/Bee_(insect))"),
+      "https://en.wikipedia.org/wiki/Bee_(insect)"
+    )
+  })
+
+  it("is given as the text has it, so that nothing can be hidden in how it is written", () => {
+    const text = "https://example.com/Page?q=abc"
+    for (const disguise of [
+      "http://example.com/%50age?q=abc",
+      "https://www.example.com/Page?q=%61%62c",
+      "https://example.com/Page?q=abc#secret",
+      "https://EXAMPLE.com/Page/?q=abc"
+    ]) {
+      assert.include([text, null], found(disguise, text), disguise)
+    }
+    assert.strictEqual(found("https://example.com/Page?q=%61bc#secret", text), text)
+    assert.isNull(found("https://secret@example.com/Page?q=abc2", text))
+  })
+
+  it("is none for what is no address of the web", () => {
+    for (const url of ["", "example.com", "file:///etc/passwd", "javascript:alert(1)"]) {
+      assert.isNull(found(url, url))
+    }
+  })
+
+  it.prop("is never one that stands in no text", [Schema.String, Schema.String], ([path, said]) => {
+    const secret = `https://evil.test/?q=${encodeURIComponent(path.toWellFormed())}x`
+    assert.isNull(found(secret, said.replaceAll("evil.test", ""), `https://evil.test/?q= and ${page}`))
+  })
+})
