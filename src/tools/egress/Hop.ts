@@ -40,6 +40,7 @@ export type HopFault = "unreachable" | "cut" | "media_type" | "encoding"
 export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Effect<HopEnd, HopFault> =>
   Effect.flatMap(loadUndici, ({ Client }) => {
     let isConnected = false
+    let refusal: string | null = null
     return Effect.acquireUseRelease(
       Effect.sync(
         () =>
@@ -61,12 +62,32 @@ export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Eff
           try: (signal) => exchange(hop, client, signal),
           catch: (error): HopFault => {
             if (error instanceof Unwanted) return error.fault
-            return isConnected ? "cut" : "unreachable"
+            if (isConnected) return "cut"
+            refusal = codeOf(error)
+            return "unreachable"
           }
-        }),
+        }).pipe(
+          Effect.tapError(() => (refusal === null ? Effect.void : logRefusal(hop.address.host, refusal)))
+        ),
       (client) => Effect.promise(() => client.destroy())
     )
   })
+
+/** The code of an error of the system or of TLS, which holds no word of the server. */
+const codeOf = (error: unknown): string | null =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null
+
+/** Codes that say that a certificate is not trusted. Source: Node.js, TLS, X509 certificate error codes. */
+const certificateCodes = /CERT|ISSUER|LEAF_SIGNATURE|HOSTNAME_MISMATCH/
+
+/** Says to the operator why there is no connection; the model is told the same of every address that can't be reached. */
+const logRefusal = (host: string, code: string) =>
+  (certificateCodes.test(code)
+    ? Effect.logWarning(
+        "The certificate of a web server is not trusted. NODE_EXTRA_CA_CERTS names a file with the certificates of private authorities."
+      )
+    : Effect.logDebug("A web server could not be reached.")
+  ).pipe(Effect.annotateLogs({ host, code }))
 
 /** Ends a hop whose answer is not read to its end. */
 class Unwanted extends Error {

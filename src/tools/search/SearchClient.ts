@@ -87,6 +87,16 @@ export const makeSearchClient = (
     }
     if (answer.isCut) return yield* fail("The search provider's answer is too long to be read.")
     const finds = yield* Effect.option(parseJson(decoder.decode(answer.bytes)))
+    const reason = Option.match(finds, {
+      onNone: () => null,
+      onSome: (found) => provider.failure?.(found) ?? null
+    })
+    if (reason !== null) {
+      yield* Effect.logWarning("The search provider could not search.").pipe(
+        Effect.annotateLogs({ host, reason })
+      )
+      return yield* fail("The search provider could not search: none of its search engines answered.")
+    }
     const read = Option.flatMap(finds, provider.read)
     if (Option.isNone(read)) return yield* fail("The search provider's answer can't be understood.")
     return { finds: read.value, host }

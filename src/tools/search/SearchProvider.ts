@@ -31,6 +31,8 @@ export interface SearchProvider {
   readonly request: (access: SearchAccess, query: string, count: number) => SearchRequest
   /** The finds, best first; none at all for something that is no answer of this provider. */
   readonly read: (answer: unknown) => Option.Option<ReadonlyArray<Find>>
+  /** Why an answer without finds is no answer at all; null where nothing was found. For the log. */
+  readonly failure?: (answer: unknown) => string | null
   /** What its statuses mean, where that isn't what everybody means by them. */
   readonly statuses: Readonly<Record<number, string>>
 }

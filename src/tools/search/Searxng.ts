@@ -10,6 +10,15 @@ const Result = Schema.Struct({
 
 const decodeAnswer = Schema.decodeUnknownOption(Schema.Struct({ results: Schema.Array(Schema.Unknown) }))
 
+const decodeFailure = Schema.decodeUnknownOption(
+  Schema.Struct({
+    results: Schema.Array(Schema.Unknown),
+    unresponsive_engines: Schema.Array(Schema.Unknown)
+  })
+)
+
+const reasonCharactersMax = 300
+
 /**
  * A server of one's own that asks many search engines. It can't be told how many results to send. Source:
  * docs.searxng.org, Search API.
@@ -29,6 +38,17 @@ export const searxng: SearchProvider = {
         date: textOf(publishedDate)
       }))
     ),
+  failure: (answer) => {
+    const failed = Option.filter(
+      decodeFailure(answer),
+      ({ results, unresponsive_engines: engines }) => results.length === 0 && engines.length > 0
+    )
+    // Each is a pair: the engine, and what is wrong with it.
+    return Option.match(failed, {
+      onNone: () => null,
+      onSome: ({ unresponsive_engines: engines }) => JSON.stringify(engines).slice(0, reasonCharactersMax)
+    })
+  },
   statuses: {
     403: 'It doesn\'t answer in JSON: "json" is missing from search.formats in its settings.yml.'
   }

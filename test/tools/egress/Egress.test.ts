@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import type { ServerResponse } from "node:http"
+import { createServer } from "node:https"
 import type { Socket } from "node:net"
 import { AppConfig } from "../../../src/AppConfig.ts"
 import {
@@ -11,6 +12,9 @@ import {
   redirectsMax
 } from "../../../src/tools/Egress.ts"
 import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
+import { Network } from "../../../src/tools/egress/Network.ts"
+import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
+import { selfSigned } from "./selfSigned.ts"
 import { insideUrls, trickyUrls } from "./insideAddresses.ts"
 import {
   egressLayer,
@@ -420,6 +424,39 @@ describe("inside addresses that may be reached", () => {
       assert.strictEqual(logged.length, 1)
       for (const word of ["WARN", "PARLEY_EGRESS_ALLOW", "10.1.2.3, fd00::7"]) assert.include(logged[0], word)
     })
+  )
+})
+
+describe("a server whose certificate is not trusted", () => {
+  it.live("is not read, and the log names it with the reason and the remedy", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const log = Logger.layer([Logger.map(Logger.formatJson, (line) => void logged.push(line))])
+      const requests: Array<string> = []
+      const server = createServer(selfSigned, ({ url }, response) => {
+        requests.push(url ?? "")
+        response.end("secret")
+      })
+      const port = yield* serveOnLoopback(server)
+      const refused = yield* Effect.flatMap(Egress, ({ get }) =>
+        Effect.flip(get(`https://127.0.0.1:${port}/page?q=private`))
+      ).pipe(
+        Effect.provide(
+          Egress.layer.pipe(
+            Layer.provide(Network.layer),
+            Layer.provide(Layer.succeed(AppConfig, testConfig({ tools: { egressAllow: ["127.0.0.1"] } })))
+          )
+        ),
+        Effect.provide(log)
+      )
+      assert.strictEqual(refused.message, "This address can't be reached from here.")
+      const line = logged.find((one) => one.includes("certificate")) ?? assert.fail(logged.join())
+      for (const word of ["WARN", "127.0.0.1", "DEPTH_ZERO_SELF_SIGNED_CERT", "NODE_EXTRA_CA_CERTS"]) {
+        assert.include(line, word)
+      }
+      assert.notInclude(line, "q=")
+      assert.deepStrictEqual(requests, [])
+    }).pipe(Effect.scoped)
   )
 })
 

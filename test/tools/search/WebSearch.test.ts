@@ -310,6 +310,29 @@ describe("web_search", () => {
     })
   )
 
+  it.live("tells a search server whose engines all failed from one that found nothing", () =>
+    Effect.gen(function* () {
+      const unresponsive = [
+        ["duckduckgo", "timeout"],
+        ["brave", "Suspended: too many requests"]
+      ]
+      const broken = yield* failureOf("searxng", [
+        { json: { results: [], unresponsive_engines: unresponsive } }
+      ])
+      assert.include(broken.message, "none of its search engines answered")
+      assert.include(broken.log, "duckduckgo")
+      assert.include(broken.log, "too many requests")
+      assert.notInclude(broken.message, "duckduckgo")
+
+      const { run } = yield* setUp("searxng", [
+        { json: { results: [], unresponsive_engines: [] } },
+        { json: { ...searxngAnswer, unresponsive_engines: unresponsive } }
+      ])
+      assert.include((yield* run({ query: "x" })).text, "found nothing")
+      assert.include((yield* run({ query: "x" })).text, "1. Harrow")
+    })
+  )
+
   it.live("reads no endless answer, and waits no longer than the settings say", () =>
     Effect.gen(function* () {
       assert.include((yield* failureOf("searxng", ["endless"])).message, "too long")
