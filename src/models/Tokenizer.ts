@@ -2,17 +2,17 @@ import { Effect } from "effect"
 import type { ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
 import { estimateTokens, messageOverheadTokens } from "../domain/Tokens.ts"
 
-/** A text longer than this is counted by the cheap estimate beyond it: counting must not take a whole processor. */
+/** Beyond this much of a text its beginning tells how many tokens the rest has: counting must not take a whole processor. */
 const countedCharactersMax = 64 * 1024
 
-/** So much is counted without a pause, which takes a few milliseconds; streams go on between two pieces. */
+/** So much is counted without a pause, which takes up to five milliseconds; streams go on between two pieces. */
 const pieceCharactersMax = 4 * 1024
 
 /**
  * The tokenizer's work grows with the square of a run of letters, blanks or signs that nothing divides, as in Japanese text
- * or a line of dashes. Such a run is counted in pieces of this size, which adds about a token to each.
+ * or a line of dashes. Such a run is counted in pieces of this size, which adds up to a token to each.
  */
-const runCharactersMax = 64
+const runCharactersMax = 256
 
 const longRun = new RegExp(
   ["[\\p{L}\\p{M}]", "\\s", "[^\\s\\p{L}\\p{M}\\p{N}]"]
@@ -26,7 +26,7 @@ export const countTokens = Effect.fnUntraced(function* (text: string) {
   if (text === "") return 0
   const tokenizer = yield* loadTokenizer
   const countedMax = Math.min(text.length, countedCharactersMax)
-  let tokens = estimateTokens(text.slice(countedMax))
+  let tokens = 0
   let at = 0
   while (at < countedMax) {
     const end = endOfPiece(text, at, countedMax)
@@ -34,15 +34,27 @@ export const countTokens = Effect.fnUntraced(function* (text: string) {
     at = end
     if (at < countedMax) yield* Effect.yieldNow
   }
-  return tokens
+  if (at === text.length) return tokens
+  return tokens + Math.ceil((estimateTokens(text.slice(at)) * tokens) / estimateTokens(text.slice(0, at)))
 })
 
-/** A blank belongs to the word behind it, so that a text which is cut before one has as many tokens as a whole. */
 const endOfPiece = (text: string, at: number, countedMax: number): number => {
   const end = Math.min(at + pieceCharactersMax, countedMax)
-  if (end === text.length) return end
-  const blank = text.lastIndexOf(" ", end)
-  return blank > at ? blank : end
+  return end === text.length ? end : (lastWordEnd(text, at, end) ?? end)
+}
+
+/** A letter or a digit, and what never belongs to the same token. */
+const wordEnd = /^[\p{L}\p{N}][^\p{L}\p{M}\p{N}\p{Cs}']$/u
+
+/**
+ * The last place after `from` and before `to` where a word ends: a text that is cut there has as many tokens as a whole.
+ * Undefined where there is none.
+ */
+export const lastWordEnd = (text: string, from: number, to: number): number | undefined => {
+  for (let end = Math.min(to, text.length - 1); end > from; end--) {
+    if (wordEnd.test(text.slice(end - 1, end + 1))) return end
+  }
+  return undefined
 }
 
 const countPiece = (piece: string, tokenizer: Tokenizer): number => {

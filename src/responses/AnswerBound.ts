@@ -1,33 +1,100 @@
+import { Effect } from "effect"
 import type { ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
-import {
-  beginningWithin,
-  type CharacterCount,
-  countCharacters,
-  noCharacters,
-  tokensOf
-} from "../domain/Tokens.ts"
+import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../domain/Tokens.ts"
+import { countTokens, lastWordEnd } from "../models/Tokenizer.ts"
 
 /**
- * Keeps an answer within its tokens, whatever the model server makes of the bound that it was told. The server's own count
- * is the truth, but comes last; until then the estimate decides, which errs towards too many. So what lies beyond the bound
- * by the estimate is withheld until the finish, and an answer that is over by far is ended.
+ * Keeps an answer within its tokens, whatever the model server makes of the bound that it was given. The server's own count
+ * is the truth, but comes last. Until then a cheap estimate passes what is surely within the bound, and the tokenizer counts
+ * where the estimate is not sure. What lies beyond the bound by that count is withheld until the finish, and an answer that
+ * is far beyond it is cut.
  */
 export interface AnswerBound {
+  /** Whether the parts can be shown as they are, and are noted so: nearly always, and at little cost. Else `admit` them. */
+  readonly passes: (parts: ReadonlyArray<ModelPart>) => boolean
   /** What of the parts may be shown now. After a `finish` that wasn't the server's own, `isCut` is true. */
-  readonly admit: (parts: ReadonlyArray<ModelPart>) => ReadonlyArray<ModelPart>
-  /** The model is writing beyond its bound, and needn't be listened to any longer. */
+  readonly admit: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<ReadonlyArray<ModelPart>>
+  /** The text that was admitted so far. */
+  readonly text: () => string
+  /** The model is writing beyond its bound, and the rest of its answer isn't needed. */
   readonly isCut: () => boolean
 }
 
-/** An honest count and the estimate never differ by more than this: a factor, and a little for short answers. */
-const patienceFactor = 2
-const patienceTokens = 32
+/** The counts of two tokenizers never differ by more than this: a factor, and a little for short answers. */
+const countsFactorMax = 2
+const countsTokensMax = 32
 
-/** The finish of an answer that was cut tells of the answer only: the server's count is never heard then. */
+/** A text in which no word ends for so long is counted as if one did. */
+const wordCharactersMax = 2048
+
+/** All that a model wrote in one answer, of which the tokenizer counts as little as possible. */
+const makeWritten = () => {
+  let text = ""
+  let calls = ""
+  let callsEstimate = 0
+  /** The tokens of the text up to a place, and the estimate for the text behind it. */
+  let counted = 0
+  let countedTo = 0
+  let rest = noText
+
+  const count = Effect.gen(function* () {
+    counted += yield* countTokens(calls)
+    calls = ""
+    callsEstimate = 0
+    const isLong = text.length - countedTo > wordCharactersMax
+    const end = lastWordEnd(text, countedTo, text.length) ?? (isLong ? text.length : countedTo)
+    counted += yield* countTokens(text.slice(countedTo, end))
+    countedTo = end
+    rest = tally(text.slice(end))
+    return counted + (yield* countTokens(text.slice(end)))
+  })
+
+  return {
+    text: () => text,
+    count,
+    add: (more: string): void => {
+      text += more
+      rest = tally(more, rest)
+    },
+    /** Adds the text if that is surely within the bound. */
+    addWithin: (more: string, tokensMax: number): boolean => {
+      const after = tally(more, rest)
+      if (counted + tokensOf(after) + callsEstimate > tokensMax) return false
+      text += more
+      rest = after
+      return true
+    },
+    addCall: (call: string): void => {
+      calls += call
+      callsEstimate = estimateTokens(calls)
+    },
+    exceeds: (tokensMax: number): Effect.Effect<boolean> => {
+      if (counted > tokensMax) return Effect.succeed(true)
+      const estimate = counted + tokensOf(rest) + callsEstimate
+      return estimate <= tokensMax ? Effect.succeed(false) : Effect.map(count, (tokens) => tokens > tokensMax)
+    }
+  }
+}
+
+/** The longest beginning of a text that surely has at most so many tokens, or one that is shorter by few. */
+const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: number) {
+  let end = 0
+  let left = tokensMax
+  while (left > 0) {
+    // The estimate is too high, so that something is left after each piece, and less each time.
+    const more = beginningWithin(text.slice(end), left)
+    if (more === "") break
+    left -= yield* countTokens(more)
+    end += more.length
+  }
+  return text.slice(0, end)
+})
+
+/** The finish of an answer that was cut tells of the answer only: the server's count never arrives then. */
 export const makeAnswerBound = (tokensMax: number): AnswerBound => {
-  const cutTokens = tokensMax * patienceFactor + patienceTokens
-  let written: CharacterCount = noCharacters
-  let withheld = ""
+  const cutTokens = tokensMax * countsFactorMax + countsTokensMax
+  const written = makeWritten()
+  let shownTo = 0
   let cut = false
 
   const cutFinish = (): ModelFinish => {
@@ -41,57 +108,65 @@ export const makeAnswerBound = (tokensMax: number): AnswerBound => {
     return { type: "finish", reason: "length", usage }
   }
 
-  const admitText = (text: string): ReadonlyArray<ModelPart> => {
-    const before = written
-    written = countCharacters(text, written)
-    if (withheld === "" && tokensOf(written) <= tokensMax) return [{ type: "text", text }]
-    const shown = withheld === "" ? beginningWithin(text, tokensMax, before) : ""
-    withheld += text.slice(shown.length)
-    return shown === "" ? [] : [{ type: "text", text: shown }]
+  const isWithheld = () => shownTo < written.text().length
+
+  const show = (end: number): ReadonlyArray<ModelPart> => {
+    const text = written.text().slice(shownTo, end)
+    shownTo = end
+    return text === "" ? [] : [{ type: "text", text }]
   }
 
+  const admitText = Effect.fnUntraced(function* (text: string) {
+    if (!isWithheld() && written.addWithin(text, tokensMax)) return show(written.text().length)
+    const before = isWithheld() ? tokensMax : yield* written.count
+    written.add(text)
+    if (!(yield* written.exceeds(tokensMax))) return show(written.text().length)
+    const beginning = yield* beginningCounted(text, tokensMax - before)
+    return show(shownTo + beginning.length)
+  })
+
   const admitFinish = (finish: ModelFinish): ReadonlyArray<ModelPart> => {
-    if (withheld === "") return [finish]
-    if (finish.usage.outputTokens <= tokensMax) return [{ type: "text", text: withheld }, finish]
+    if (!isWithheld()) return [finish]
+    if (finish.usage.outputTokens <= tokensMax) return [...show(written.text().length), finish]
     return [{ ...finish, reason: "length" }]
   }
 
-  const admitPart = (part: ModelPart): ReadonlyArray<ModelPart> => {
+  const admitPart = (part: ModelPart): Effect.Effect<ReadonlyArray<ModelPart>> => {
     switch (part.type) {
       case "text":
         return admitText(part.text)
       case "finish":
-        return admitFinish(part)
+        return Effect.succeed(admitFinish(part))
       case "tool_call":
-        written = countCharacters(part.call.name + part.call.arguments, written)
-        return [part]
+        written.addCall(part.call.name + part.call.arguments)
+        return Effect.succeed([part])
     }
   }
 
-  const admit = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelPart> => {
+  const passes = (parts: ReadonlyArray<ModelPart>): boolean => {
     const [only] = parts
-    // One delta well within the bound is what nearly all calls are about.
-    if (parts.length === 1 && only?.type === "text" && withheld === "" && !cut) {
-      const after = countCharacters(only.text, written)
-      if (tokensOf(after) <= tokensMax) {
-        written = after
-        return parts
-      }
-    }
+    if (parts.length !== 1 || only?.type !== "text" || cut || isWithheld()) return false
+    if (!written.addWithin(only.text, tokensMax)) return false
+    shownTo += only.text.length
+    return true
+  }
+
+  const admit = Effect.fnUntraced(function* (parts: ReadonlyArray<ModelPart>) {
     const admitted: Array<ModelPart> = []
     for (const part of parts) {
       if (cut) break
-      for (const one of admitPart(part)) admitted.push(one)
+      for (const one of yield* admitPart(part)) admitted.push(one)
       // The finish may be among the same parts, where a server answers with one document.
-      if (part.type !== "finish" && tokensOf(written) > cutTokens && !parts.some(isFinish)) {
+      if (part.type === "finish" || parts.some(isFinish)) continue
+      if (yield* written.exceeds(cutTokens)) {
         cut = true
         admitted.push(cutFinish())
       }
     }
     return admitted
-  }
+  })
 
-  return { admit, isCut: () => cut }
+  return { passes, admit, text: () => written.text().slice(0, shownTo), isCut: () => cut }
 }
 
 const isFinish = (part: ModelPart): part is ModelFinish => part.type === "finish"

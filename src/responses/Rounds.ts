@@ -78,7 +78,6 @@ interface Round {
   /** null until the first pull. */
   record: CallRecord | null
   close: Effect.Effect<void>
-  text: string
   readonly calls: Array<ToolCall>
 }
 
@@ -89,7 +88,6 @@ const begin = (attempt: Attempt, flow: Effect.Effect<Flow, ModelFailure>): Round
   pull: null,
   record: null,
   close: Effect.void,
-  text: "",
   calls: []
 })
 
@@ -126,9 +124,9 @@ const following = (round: Round, running: RunningCalls, left: number, isLast: bo
 }
 
 /** What the results of a round's calls may take, so that the model can still hear them and answer. */
-const roomForResults = ({ attempt, calls, text }: Round, left: number): number => {
+const roomForResults = ({ attempt, bound, calls }: Round, left: number): number => {
   const { contextWindow } = attempt.model
-  const said = messageTokens({ role: "assistant", text, toolCalls: calls })
+  const said = messageTokens({ role: "assistant", text: bound.text(), toolCalls: calls })
   const answer = Math.min(left, Math.floor(contextWindow * answerShareMax))
   return Math.max(0, contextWindow - attempt.promptTokens - said - answer)
 }
@@ -163,12 +161,16 @@ export const pullRounds = (options: {
   /** What follows the end of a round: its calls, or the end of all. */
   const conclude = (reason: FinishReason): Effect.Effect<Arr.NonEmptyReadonlyArray<GenerationPart>> => {
     const left = tokensMax - spent.outputTokens
-    const { attempt, calls, text } = round
+    const { attempt, bound, calls } = round
     const wanted = Arr.isArrayNonEmpty(calls) && attempt.request.tools.length > 0 ? calls : null
     if (wanted === null || reason !== "tool_calls") return Effect.succeed([finish(reason)])
     if (left <= 0) return Effect.succeed([finish("length")])
     return Effect.map(
-      Effect.provideService(runCalls(belt, text, wanted, roomForResults(round, left)), Scope.Scope, scope),
+      Effect.provideService(
+        runCalls(belt, bound.text(), wanted, roomForResults(round, left)),
+        Scope.Scope,
+        scope
+      ),
       (begun) => {
         running = begun
         return begun.begun
@@ -183,19 +185,19 @@ export const pullRounds = (options: {
       : Effect.succeed(usage)
 
   const heard = (parts: Parts): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-    const admitted = round.bound.admit(parts)
-    const [only] = admitted
-    if (admitted.length === 1 && only?.type === "text") {
-      round.text += only.text
-      return Effect.succeed([only])
-    }
+    const [only] = parts
+    if (only.type === "text" && round.bound.passes(parts)) return Effect.succeed([only])
+    return Effect.flatMap(round.bound.admit(parts), take)
+  }
+
+  const take = (
+    admitted: ReadonlyArray<ModelPart>
+  ): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
     const said: Array<GenerationPart> = []
     let end: ModelFinish | null = null
     for (const part of admitted) {
-      if (part.type === "text") {
-        round.text += part.text
-        said.push(part)
-      } else if (part.type === "tool_call") round.calls.push(part.call)
+      if (part.type === "text") said.push(part)
+      else if (part.type === "tool_call") round.calls.push(part.call)
       else {
         // Before the call is closed, which would else be taken for abandoned.
         round.record?.finished(part.reason, part.usage)

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import OpenAI, { RateLimitError } from "openai"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
+import { estimateMessageTokens } from "../../src/domain/Tokens.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { failure, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -137,7 +138,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
       yield* model.next(says("Hello"), says("Hello"))
       responseOf(yield* post({ input: "Hi" }))
       const { request } = (yield* model.asked).at(-1)!
-      assert.strictEqual(request.maxOutputTokens, 55)
+      assert.strictEqual(request.maxOutputTokens, 60 - estimateMessageTokens("Hi"))
       assert.strictEqual(yield* settled(1), cost)
       responseOf(yield* post({ input: "Hi", max_output_tokens: 20 }))
       assert.strictEqual((yield* model.asked).at(-1)!.request.maxOutputTokens, 20)

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { countTokens as countWhole } from "gpt-tokenizer/encoding/o200k_base"
 import { countTokens } from "../../src/models/Tokenizer.ts"
+import { textSamples } from "../support/TextSamples.ts"
 
 describe("countTokens", () => {
   it.effect("counts as the tokenizer does", () =>
@@ -29,6 +31,23 @@ describe("countTokens", () => {
       yield* Fiber.interrupt(other)
       assert.strictEqual(tokens, 1_000 * (yield* countTokens(words.trimEnd())) + 1)
       assert.isAtLeast(turns, 5)
+    })
+  )
+
+  it.live("counts a text of any kind as if it were counted in one piece", () =>
+    Effect.gen(function* () {
+      const words = Object.values(textSamples).join("\n\n")
+      const tokens = yield* countTokens(words)
+      // Runs of characters that nothing divides are counted in pieces.
+      assert.approximately(tokens, countWhole(words), 4)
+    })
+  )
+
+  it.live("counts a very long text by its beginning", () =>
+    Effect.gen(function* () {
+      const sample = textSamples["Russian"] ?? ""
+      const tokens = yield* countTokens(sample.repeat(1_000))
+      assert.approximately(tokens / 1_000, yield* countTokens(sample), 1)
     })
   )
 

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
-import { estimateTokens } from "../../src/domain/Tokens.ts"
+import { countTokens } from "../../src/models/Tokenizer.ts"
 import type { GenerationPart } from "../../src/responses/Events.ts"
 import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
+import { textSamples } from "../support/TextSamples.ts"
 import { attempt, drain, noTools } from "./attempts.ts"
 import { generate } from "../../src/responses/Generation.ts"
 
@@ -27,57 +28,106 @@ const finishOf = (parts: ReadonlyArray<GenerationPart | ModelPart>) =>
   parts.find((part) => part.type === "finish")
 
 /** What comes out when the parts come in one after the other, until the answer is cut. */
-const admitted = (tokensMax: number, parts: ReadonlyArray<ModelPart>): ReadonlyArray<ModelPart> => {
+const admitted = Effect.fnUntraced(function* (tokensMax: number, parts: ReadonlyArray<ModelPart>) {
   const bound = makeAnswerBound(tokensMax)
-  return parts.flatMap((part) => (bound.isCut() ? [] : bound.admit([part])))
-}
+  const out: Array<ReadonlyArray<ModelPart>> = []
+  for (const part of parts) {
+    if (bound.isCut()) break
+    out.push(bound.passes([part]) ? [part] : yield* bound.admit([part]))
+  }
+  assert.strictEqual(textOf(out.flat()), bound.text())
+  return out
+})
 
 const Piece = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(12))
 const Pieces = Schema.Array(Piece).check(Schema.isMaxLength(40))
 const TokensMax = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 60 }))
 
-describe("AnswerBound", () => {
-  it.prop("an answer within its bound comes out whole, whatever the estimate says", [Pieces], ([texts]) => {
-    const tokensMax = Math.max(1, Math.ceil(estimateTokens(texts.join("")) / 2))
-    const parts = admitted(tokensMax, [...texts.map(text), finish(tokensMax)])
-    assert.strictEqual(textOf(parts), texts.join(""))
-    assert.deepStrictEqual(finishOf(parts), finish(tokensMax))
-  })
+/** A text as models stream it: a word or a few characters at a time. */
+const piecesOf = (sample: string): ReadonlyArray<string> => sample.match(/\s?\S{1,6}|\s+/gu) ?? []
 
-  it.prop(
-    "an answer beyond its bound is cut where the bound is",
-    [Pieces, TokensMax],
-    ([pieces, tokensMax]) => {
-      // The adapters never cut a pair of surrogates in two.
-      const texts = pieces.map((piece) => piece.toWellFormed())
-      const whole = texts.join("")
-      const parts = admitted(tokensMax, [...texts.map(text), finish(tokensMax + 1)])
-      const shown = textOf(parts)
-      assert.isTrue(whole.startsWith(shown))
-      assert.isTrue(shown.isWellFormed())
-      assert.isAtMost(estimateTokens(shown), tokensMax)
-      const isOver = estimateTokens(whole) > tokensMax
-      assert.deepInclude(finishOf(parts), { type: "finish", reason: isOver ? "length" : "stop" })
-    }
+describe("AnswerBound", () => {
+  it.effect.each(Object.entries(textSamples))(
+    "an answer of %s that has as many tokens as it may have comes out whole and at once",
+    ([, sample]) =>
+      Effect.gen(function* () {
+        const texts = piecesOf(sample)
+        // In the middle of a word a text may have a token more than with the rest of the word.
+        const tokensMax = 2 + (yield* countTokens(sample))
+        const out = yield* admitted(tokensMax, [...texts.map(text), finish(tokensMax)])
+        assert.deepStrictEqual(
+          out,
+          [...texts.map(text), finish(tokensMax)].map((part) => [part])
+        )
+      })
   )
 
-  it("ends an answer that never ends, and keeps little of it", () => {
-    const bound = makeAnswerBound(10)
-    let rounds = 0
-    const parts: Array<ModelPart> = []
-    while (!bound.isCut()) {
-      parts.push(...bound.admit([text("word ")]))
-      rounds++
-      assert.isBelow(rounds, 100)
-    }
-    assert.strictEqual(textOf(parts), "word ".repeat(7))
-    assert.deepStrictEqual(finishOf(parts), {
-      type: "finish",
-      reason: "length",
-      usage: { ...counted(10), inputTokens: 0, source: "tokenizer" }
+  it.effect.each(Object.entries(textSamples))(
+    "an answer of %s that is longer than it may be is shown up to its bound",
+    ([, sample]) =>
+      Effect.gen(function* () {
+        const count = yield* countTokens(sample)
+        const tokensMax = Math.ceil(count * 0.6)
+        const out = yield* admitted(tokensMax, [...piecesOf(sample).map(text), finish(count)])
+        const shown = yield* countTokens(textOf(out.flat()))
+        assert.isAtMost(shown, tokensMax + 3)
+        assert.isAtLeast(shown, tokensMax - 8)
+        assert.deepInclude(finishOf(out.flat()), { type: "finish", reason: "length" })
+        const whole = (yield* admitted(tokensMax, [text(sample), finish(count)])).flat()
+        assert.isAtMost(yield* countTokens(textOf(whole)), tokensMax + 3)
+        assert.isAtLeast(yield* countTokens(textOf(whole)), tokensMax - 8)
+      })
+  )
+
+  it.effect.prop(
+    "an answer within its bound comes out whole, whatever its tokens are here",
+    [Pieces],
+    ([texts]) =>
+      Effect.gen(function* () {
+        const tokensMax = Math.max(1, Math.ceil((yield* countTokens(texts.join(""))) / 2))
+        const parts = (yield* admitted(tokensMax, [...texts.map(text), finish(tokensMax)])).flat()
+        assert.strictEqual(textOf(parts), texts.join(""))
+        assert.deepStrictEqual(finishOf(parts), finish(tokensMax))
+      })
+  )
+
+  it.effect.prop(
+    "an answer beyond its bound is cut where the bound is",
+    [Pieces, TokensMax],
+    ([pieces, tokensMax]) =>
+      Effect.gen(function* () {
+        // The adapters never cut a pair of surrogates in two.
+        const texts = pieces.map((piece) => piece.toWellFormed())
+        const whole = texts.join("")
+        const parts = (yield* admitted(tokensMax, [...texts.map(text), finish(tokensMax + 1)])).flat()
+        const shown = textOf(parts)
+        assert.isTrue(whole.startsWith(shown))
+        assert.isTrue(shown.isWellFormed())
+        assert.deepInclude(finishOf(parts), {
+          type: "finish",
+          reason: shown === whole ? "stop" : "length"
+        })
+      })
+  )
+
+  it.effect("ends an answer that never ends, and keeps little of it", () =>
+    Effect.gen(function* () {
+      const parts = (yield* admitted(10, Array(100).fill(text("word ")))).flat()
+      assert.strictEqual(textOf(parts), "word ".repeat(9))
+      assert.deepStrictEqual(finishOf(parts), {
+        type: "finish",
+        reason: "length",
+        usage: { ...counted(10), inputTokens: 0, source: "tokenizer" }
+      })
     })
-    assert.deepStrictEqual(bound.admit([text("more"), finish(1)]), [])
-  })
+  )
+
+  it.effect("counts nothing of an answer that is far below its bound", () =>
+    Effect.sync(() => {
+      const bound = makeAnswerBound(2_000)
+      for (const piece of piecesOf(textSamples["Russian"] ?? "")) assert.isTrue(bound.passes([text(piece)]))
+    })
+  )
 
   it.effect("stops listening to a server that ignores the bound", () =>
     Effect.gen(function* () {
@@ -88,7 +138,7 @@ describe("AnswerBound", () => {
       const generation = yield* generate([attempt("a", endless)], 15, noTools)
       const parts = yield* drain(generation)
       assert.deepInclude(finishOf(parts), { reason: "length" })
-      assert.isAtMost(estimateTokens(textOf(parts)), 100)
+      assert.isAtMost(yield* countTokens(textOf(parts)), 100)
       assert.isTrue(closed)
     })
   )

@@ -6,8 +6,9 @@ import { countPromptTokens, countTokens } from "../../src/models/Tokenizer.ts"
 import * as Meter from "../../src/responses/Meter.ts"
 import { failure, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { textSamples } from "../support/TextSamples.ts"
 import { until } from "../support/until.ts"
-import { call, openCall } from "../support/Wire.ts"
+import { call, eventsOf, openCall } from "../support/Wire.ts"
 import { attempt } from "./attempts.ts"
 
 const { model } = attempt("a", Stream.empty)
@@ -149,6 +150,33 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
         outputTokens: scriptedUsage.outputTokens + (yield* countTokens(said)),
         source: "tokenizer"
       })
+    })
+  )
+})
+
+layer(TestApp.layer(), { excludeTestServices: true })("an answer in Russian", (it) => {
+  it.effect("arrives whole within max_output_tokens, without a pause, and costs what its server counts", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const scripted = yield* ScriptedModel
+      const before = (yield* records).length
+      const answer = (textSamples["Russian"] ?? "").repeat(3)
+      const outputTokens = yield* countTokens(answer)
+      const pieces = answer.match(/ ?.{1,5}/gu) ?? []
+      yield* scripted.next(
+        Stream.fromIterable<ModelPart>([
+          ...pieces.map(text),
+          { type: "finish", reason: "stop", usage: { ...scriptedUsage, outputTokens } }
+        ])
+      )
+      const body = { input: "Well?", stream: true, max_output_tokens: outputTokens + 5 }
+      const events = eventsOf((yield* call(`${url}/v1/responses`, { key: alice.key, body })).text)
+      const deltas = events.flatMap((event) =>
+        event.type === "response.output_text.delta" ? [event.delta] : []
+      )
+      assert.deepStrictEqual(deltas, pieces)
+      yield* until(Effect.map(records, (all) => all.length > before))
+      assert.deepInclude((yield* records).at(-1), { outputTokens, source: "provider", outcome: "completed" })
     })
   )
 })
