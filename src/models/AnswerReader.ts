@@ -29,7 +29,7 @@ interface OpenCall {
  */
 export class AnswerReader {
   /**
-   * `uncounted`: everything is said but for the finish, because the server sent no usage.
+   * `uncounted`: everything is said but for the finish, because the server didn't count, or counted nothing.
    * `over`: the finish is among the parts, and nothing more will come.
    */
   state: "reading" | "uncounted" | "over" | "failed" = "reading"
@@ -63,6 +63,15 @@ export class AnswerReader {
   /** Everything that the model wrote, for an estimate where the server counts nothing. */
   get written(): string {
     return Buffer.concat(this.packed).toString("utf8") + this.unpacked
+  }
+
+  /** What the server counted; null where it sent no usage. */
+  get counted(): ModelUsage | null {
+    return this.usage
+  }
+
+  private get hasWritten(): boolean {
+    return this.unpacked !== "" || this.packed.length > 0
   }
 
   /** The parts that were read since the last time. */
@@ -220,7 +229,7 @@ export class AnswerReader {
 
   private conclude(withoutFinish: string): void {
     if (this.finish === null) return this.fail({ reason: "no_finish", detail: withoutFinish })
-    if (this.usage === null) {
+    if (this.usage === null || isUncounted(this.usage, this.hasWritten)) {
       this.state = "uncounted"
       return
     }
@@ -228,6 +237,10 @@ export class AnswerReader {
     this.parts.push({ type: "finish", reason: this.finish, usage: this.usage })
   }
 }
+
+/** Some servers say 0 where they don't count: no prompt has no tokens, and neither has a text or a call. */
+const isUncounted = ({ inputTokens, outputTokens }: ModelUsage, hasWritten: boolean): boolean =>
+  inputTokens === 0 || (outputTokens === 0 && hasWritten)
 
 /** Some servers give every call the same index, or none: a new id begins another call, and so does a name without an index. */
 const beginsAnother = (known: OpenCall, fragment: CallFragment): boolean =>

@@ -29,7 +29,8 @@ export const makeDecodeAnthropic = (): Decode => {
   const decodeStart = (event: Fields): AnswerChunk => {
     const { message } = event
     if (!Predicate.isObject(message)) return malformed("a message is no object")
-    if (Predicate.isObject(message["usage"])) counts = message["usage"]
+    // How much was put out is no more than a beginning here.
+    if (Predicate.isObject(message["usage"])) counts = { ...message["usage"], output_tokens: null }
     return unknown
   }
 

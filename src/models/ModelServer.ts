@@ -5,7 +5,7 @@ import {
   type CallOptions,
   type ModelPart,
   type ModelRequest,
-  type ModelUsage
+  nothingSpent
 } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { monotonicSeconds } from "../Monotonic.ts"
@@ -274,17 +274,16 @@ class Call implements Patience {
   }
 }
 
-/** The finish of an answer whose server counts nothing. */
+/** The finish of an answer whose server counted nothing, or only a part. */
 const estimate = Effect.fnUntraced(function* (
   request: ModelRequest,
   reader: AnswerReader
 ): Effect.fn.Return<Parts> {
-  const usage: ModelUsage = {
-    inputTokens: yield* countPromptTokens(request),
-    cachedInputTokens: 0,
-    outputTokens: yield* countTokens(reader.written),
-    reasoningTokens: 0,
+  const counted = reader.counted ?? nothingSpent
+  return reader.finishWith({
+    ...counted,
+    inputTokens: counted.inputTokens || (yield* countPromptTokens(request)),
+    outputTokens: counted.outputTokens || (yield* countTokens(reader.written)),
     source: "tokenizer"
-  }
-  return reader.finishWith(usage)
+  })
 })

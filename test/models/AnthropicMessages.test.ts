@@ -143,7 +143,7 @@ describe("AnthropicMessages, the answer", () => {
     ["model_context_window_exceeded", "length"],
     ["refusal", "content_filter"]
   ])("%s is %s", (reason, expected) => {
-    const { parts } = read(start({ input_tokens: 1, output_tokens: 1 }), end(reason), stop)
+    const { parts } = read(start({ input_tokens: 1 }), end(reason, { output_tokens: 1 }), stop)
     assert.strictEqual(parts[0]?.type === "finish" && parts[0].reason, expected)
   })
 
@@ -151,16 +151,23 @@ describe("AnthropicMessages, the answer", () => {
     assert.strictEqual(read(start(null), end("end_turn", { output_tokens: 2 }), stop).state, "uncounted")
   })
 
+  it("has no usage where the count of the output ends with its beginning", () => {
+    assert.strictEqual(
+      read(start({ input_tokens: 9, output_tokens: 1 }), end("end_turn"), stop).state,
+      "uncounted"
+    )
+  })
+
   it("leaves the calls of the server's own tools to the server", () => {
     const { parts } = read(
-      start({ input_tokens: 1, output_tokens: 1 }),
+      start({ input_tokens: 1 }),
       {
         type: "content_block_start",
         index: 0,
         content_block: { type: "server_tool_use", id: "s", name: "x" }
       },
       { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "{}" } },
-      end("end_turn"),
+      end("end_turn", { output_tokens: 1 }),
       stop
     )
     assert.deepStrictEqual(

@@ -42,6 +42,17 @@ const uncountedFinish: Readonly<Record<ProtocolName, string>> = {
   anthropic: frames({ type: "message_delta", delta: { stop_reason: "end_turn" } })
 }
 
+const usageOf: Readonly<Record<ProtocolName, (input: number, output: number) => Record<string, number>>> = {
+  "openai-chat": (prompt_tokens, completion_tokens) => ({ prompt_tokens, completion_tokens }),
+  "openai-responses": (input_tokens, output_tokens) => ({ input_tokens, output_tokens }),
+  anthropic: (input_tokens, output_tokens) => ({
+    input_tokens,
+    output_tokens,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0
+  })
+}
+
 describe.each(protocolNames)("%s, the answer", (protocol) => {
   it.effect.each<MockBehaviour>([
     {},
@@ -126,6 +137,33 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
         reasoningTokens: 0,
         source: "tokenizer"
       })
+    })
+  )
+
+  it.effect.each([
+    { counts: [0, 0], counted: [] },
+    { counts: [8, 0], counted: ["inputTokens"] },
+    { counts: [0, 5], counted: ["outputTokens"] }
+  ])("is counted by the tokenizer where the server says it had no tokens: %j", ({ counted, counts }) =>
+    Effect.gen(function* () {
+      const { ask } = yield* setUpFor(protocol)
+      const [input = 0, output = 0] = counts
+      for (const calls of [[], [{ id: "c1", name: "calc", arguments: `{"expression":"1+1"}` }]]) {
+        const behaviour: MockBehaviour = {
+          calls,
+          deltas: calls.length > 0 ? [] : ["One two", " three four."],
+          usage: usageOf[protocol](input, output)
+        }
+        const last = (yield* ask(behaviour)).at(-1)
+        const written = calls.length > 0 ? `calc{"expression":"1+1"}` : "One two three four."
+        assert.deepInclude(last?.type === "finish" ? last.usage : null, {
+          inputTokens: counted.includes("inputTokens")
+            ? input
+            : yield* countPromptTokens(request(mockDirective(behaviour))),
+          outputTokens: counted.includes("outputTokens") ? output : yield* countTokens(written),
+          source: "tokenizer"
+        })
+      }
     })
   )
 
