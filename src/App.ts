@@ -15,11 +15,12 @@ import { plansLayer } from "./auth/PlanCatalog.ts"
 import { Policy } from "./auth/Policy.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/LeaseTable.ts"
+import { CurrentAccess } from "./domain/AccessEntry.ts"
 import { BlobStore } from "./files/BlobStore.ts"
 import { leaveAllDirectories } from "./files/blobs/DirectoryReplicas.ts"
 import { FileStore } from "./files/FileStore.ts"
 import { TextExtraction } from "./files/TextExtraction.ts"
-import { jobsTable as textJobsTable } from "./files/TextJobs.ts"
+import { jobsTable as textJobsTable } from "./files/ReadingTurns.ts"
 import { AuthenticationLayer, DocumentAccessLayer } from "./http/AuthenticationLayer.ts"
 import { BodyBoundsLayer } from "./http/BodyBounds.ts"
 import { Drain } from "./http/Drain.ts"
@@ -86,7 +87,14 @@ const WebDocumentsLayer = Layer.effect(
   ReadDocument,
   Effect.map(TextExtraction, ({ extract }) => ({
     read: (bytes) =>
-      extract({ bytes: Stream.make(bytes), size: bytes.length, filename: "" }).pipe(
+      Effect.flatMap(CurrentAccess, (entry) =>
+        extract({
+          user: entry?.caller?.userId ?? "",
+          bytes: Stream.make(bytes),
+          size: bytes.length,
+          filename: ""
+        })
+      ).pipe(
         Effect.map(({ mediaType, text, truncated }) => ({ text, mediaType, isCut: truncated })),
         Effect.catchTag("StorageFailed", Effect.die),
         Effect.mapError(

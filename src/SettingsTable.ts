@@ -306,7 +306,8 @@ export const settingsTable = {
     extractionsMax: Setting.withDefault(Setting.wholeNumber(1, 64), {
       name: "PARLEY_EXTRACTIONS_MAX",
       default: "2",
-      description: "Most files whose text a process reads at once"
+      description:
+        "Most files whose text a process reads at once; of one user, one fewer where there are several. Users take turns"
     })
   },
   s3: {

@@ -19,8 +19,9 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
 import { sweepFiles } from "./FileSweep.ts"
 import { type FileText, type ListFiles, makeFileTable, type NewFile } from "./FileTable.ts"
-import { jobsTable, makeTextJobs } from "./TextJobs.ts"
-import type { TextExtraction } from "./TextExtraction.ts"
+import { jobsTable } from "./ReadingTurns.ts"
+import { makeTextJobs } from "./TextJobs.ts"
+import type { ExtractedText, TextExtraction } from "./TextExtraction.ts"
 import {
   bounded,
   makeUploadSlots,
@@ -122,12 +123,9 @@ export class FileStore extends Context.Service<
           )
 
       const insert = Effect.fnUntraced(
-        function* (file: NewFile, quota: UserQuota) {
+        function* (file: NewFile, quota: UserQuota, text: ExtractedText | null) {
           const made = yield* table.insert(file, quota)
-          if (made !== undefined) {
-            yield* jobs.offer(file.id)
-            return made
-          }
+          if (made !== undefined) return yield* jobs.accept(made, text)
           const usage = yield* table.usage(file.userId)
           // Between two statements room may have come; the upload was refused all the same.
           const usedUp = { files: usage.files, bytes: quota.bytesMax + 1 }
@@ -149,7 +147,12 @@ export class FileStore extends Context.Service<
       ) {
         const id = FileId.make(yield* random.uuidV7())
         const file: NewFile = { id, userId, ...about, blob, createdAt: yield* DateTime.now }
-        return yield* insert(file, quota).pipe(
+        const text = yield* jobs.plainText({
+          storageKey: blob.key,
+          bytes: blob.bytes,
+          filename: about.filename
+        })
+        return yield* insert(file, quota, text).pipe(
           Effect.retry({
             schedule: Schedule.spaced("250 millis").pipe(
               Schedule.upTo({ duration: `${insertSeconds} seconds` })
@@ -178,6 +181,7 @@ export class FileStore extends Context.Service<
 
       /** The file once its text was read or found unreadable, or as it is when the wait is over. */
       const settled = Effect.fnUntraced(function* (file: StoredFile) {
+        if (file.status !== "uploaded") return file
         let latest = file
         const look = Effect.gen(function* () {
           latest = (yield* table.find(file.userId, file.id)) ?? latest

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
-import { jobsTable } from "./TextJobs.ts"
+import { jobsTable } from "./ReadingTurns.ts"
 
 const sweepEvery = "1 hour"
 /** What an upload writes may lie there for as long as the upload takes and this much longer. */
@@ -17,7 +17,7 @@ const forgotten = "The text of the file was never read. Upload it again."
 
 const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
 
-/** One sweep: bytes without a file, half-written bytes, and files whose text nobody is going to read. */
+/** One sweep: bytes without a file, half-written bytes, and files whose job was lost. */
 export const sweepOnce = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore
@@ -40,7 +40,7 @@ export const sweepOnce = Effect.gen(function* () {
     )
   yield* sql`UPDATE files SET status = 'error', status_details = ${forgotten}
     WHERE status = 'uploaded' AND created_at < now() - make_interval(hours => ${unreadHoursMax})
-      AND NOT EXISTS (SELECT FROM ${sql(jobsTable)} AS job WHERE job.id = files.id::text AND job.state = 'pending')`
+      AND EXISTS (SELECT FROM ${sql(jobsTable)} AS job WHERE job.id = files.id::text AND job.state <> 'pending')`
 })
 
 /** Sweeps at the start and every hour until the scope closes. Several processes may do so at once. */

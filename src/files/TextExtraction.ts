@@ -1,16 +1,23 @@
-import { Context, Effect, Layer, Semaphore, type Stream } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import { AppConfig, type Settings } from "../AppConfig.ts"
 import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { confine } from "./extraction/Confinement.ts"
+import { makeUserTurns } from "../UserTurns.ts"
+import { readPlainText } from "./extraction/PlainText.ts"
 import { readInProcess, type ReaderLimits } from "./extraction/ReaderProcess.ts"
 import { readerProgram } from "./extraction/ReaderProgram.ts"
 
 /** A file to be read. */
 export interface ExtractedFile {
+  /** On whose behalf it is read; users take turns. */
+  readonly user: string
   readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
   readonly size: number
   readonly filename: string
 }
+
+/** A file that may be a plain text. */
+export type PlainFile = Omit<ExtractedFile, "user">
 
 /** What a file says. */
 export interface ExtractedText {
@@ -33,20 +40,34 @@ const waitingMax = 1000
 /** Of a document; what is beyond is not read. */
 const pagesMax = 10_000
 
+/** A plain text of so many bytes takes a millisecond or two. */
+const plainBytesMax = 64 * 1024
+
 /** Documents whose bytes must be there as a whole may take this part of the memory. */
 const documentPart = 0.25
 
 /** The longest extension that means something. */
 const extensionCharactersMax = 10
 
+/** Readings of one user at once: where there is more than one place, another user finds one free. */
+export const readingsPerUserMax = (extractionsMax: number): number => Math.max(1, extractionsMax - 1)
+
 /** The texts of files, each read in a process of its own, so that whatever is in a file harms nothing but itself. */
 export class TextExtraction extends Context.Service<
   TextExtraction,
   {
-    /** Reads the text. No more than some files are read at once; the others wait, and too many of those are refused. */
+    /**
+     * Reads the text. No more than some files are read at once, and fewer of one user. The others wait, of which users take
+     * turns, and too many of those are refused.
+     */
     readonly extract: (
       file: ExtractedFile
     ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
+    /**
+     * Reads the text without a process and without waiting, where that is harmless and takes a moment: a short plain text in
+     * UTF-8. Null for everything else, which `extract` reads.
+     */
+    readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
     /** Changes whenever the extraction would give another text. */
     readonly version: string
   }
@@ -57,7 +78,10 @@ export class TextExtraction extends Context.Service<
       const { dataDir, files } = yield* AppConfig
       const limits = limitsOf(files)
       const confined = yield* Effect.cached(Effect.uninterruptible(confine(readerProgram(), limits, dataDir)))
-      const places = yield* Semaphore.make(files.extractionsMax)
+      const inTurn = yield* makeUserTurns({
+        atOnceMax: files.extractionsMax,
+        perUserMax: readingsPerUserMax(files.extractionsMax)
+      })
       let present = 0
       const enter = Effect.suspend(() => {
         if (present >= files.extractionsMax + waitingMax) return Effect.fail(new ExtractionBusy())
@@ -73,11 +97,18 @@ export class TextExtraction extends Context.Service<
         })
         return yield* Effect.acquireUseRelease(
           enter,
-          () => places.withPermit(read),
+          () => inTurn(file.user)(read),
           () => Effect.sync(() => present--)
         )
       })
-      return { extract, version: extractionVersion }
+
+      const plainText = Effect.fn("TextExtraction.plainText")(function* (file: PlainFile) {
+        if (file.size > plainBytesMax) return null
+        const bytes = Buffer.concat(yield* Stream.runCollect(file.bytes))
+        return yield* Effect.promise(() => readPlainText(bytes, extensionOf(file.filename), limits))
+      })
+
+      return { extract, plainText, version: extractionVersion }
     })
   )
 }

@@ -1,33 +1,42 @@
-import { Deferred, Duration, Effect, Schema } from "effect"
+import { Cause, Deferred, Duration, Effect, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
-import { FileId } from "../domain/Ids.ts"
+import { FileId, UserId } from "../domain/Ids.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { FileTable, KeptFile } from "./FileTable.ts"
-import { TextExtraction } from "./TextExtraction.ts"
-
-/** Table of the queue; migrations make it, and the sweep looks into it. */
-export const jobsTable = "file_jobs"
+import { makeReadingTurns, queueName } from "./ReadingTurns.ts"
+import { type ExtractedText, readingsPerUserMax, TextExtraction } from "./TextExtraction.ts"
 
 /** How often a job may break off, because its process died or the store was away, before the file counts as unreadable. */
 export const attemptsMax = 5
 /** How often an upload looks whether another process has read its text. */
 const lookSeconds = 1
+/** How often a process looks for users whose next file nobody queued, because a process was killed or the database away. */
+const reviewSeconds = 30
 
 const gaveUp = "The text of the file could not be read, though it was tried several times."
 
-const Job = Schema.Struct({ fileId: FileId })
+/** Jobs of before there were turns don't name the user. */
+const Job = Schema.Struct({ fileId: FileId, userId: Schema.optionalKey(UserId) })
+type Job = typeof Job.Type
 
 /**
  * Reads the texts of files, for as long as the scope is open: in this process or, should it end, in another one or a later
  * one. A file is read by one process at a time, and counts as unreadable when that broke off `attemptsMax` times.
+ *
+ * The queue is in the order of arrival, and holds only a few files of each user: the end of one lets the user's next one in,
+ * behind those of the others. So users take turns. Short plain texts are read at once, and never get there.
  */
 export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
   const { extractionsMax } = (yield* AppConfig).files
+  const queuedMax = readingsPerUserMax(extractionsMax)
+  const sql = yield* SqlClient.SqlClient
+  const turns = yield* makeReadingTurns
   const blobs = yield* BlobStore
   const extraction = yield* TextExtraction
   const queue = yield* makeJobQueue({
-    name: "texts",
+    name: queueName,
     schema: Job,
     // The attempt after the last one only writes down that there will be no other.
     attemptsMax: attemptsMax + 1,
@@ -35,13 +44,25 @@ export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
   })
   const waiting = new Map<FileId, Deferred.Deferred<void>>()
 
-  const extract = (file: KeptFile) =>
-    extraction.extract({ bytes: blobs.get(file.storageKey), size: file.bytes, filename: file.filename }).pipe(
-      Effect.flatMap((read) => table.keepText(file.id, { ...read, extractor: extraction.version })),
-      Effect.catchTag("ExtractionFailed", ({ message }) => table.keepFailure(file.id, message))
+  const keepText = (id: FileId, read: ExtractedText) =>
+    table.keepText(id, { ...read, extractor: extraction.version })
+
+  const extract = ({ bytes, filename, id, storageKey, userId }: KeptFile) =>
+    extraction.extract({ user: userId, bytes: blobs.get(storageKey), size: bytes, filename }).pipe(
+      Effect.flatMap((read) => keepText(id, read)),
+      Effect.catchTag("ExtractionFailed", ({ message }) => table.keepFailure(id, message))
     )
 
-  const work = Effect.fnUntraced(function* (fileId: FileId, attempts: number) {
+  const lockAndOffer = (userId: UserId, except: FileId | null) =>
+    turns.lock(userId).pipe(Effect.andThen(offerNext(userId, except)), sql.withTransaction)
+
+  /** Queues the user's next file, in a transaction that has the user's lock. `except` doesn't count: it is at its end. */
+  const offerNext = Effect.fnUntraced(function* (userId: UserId, except: FileId | null) {
+    const fileId = yield* turns.next(userId, queuedMax, except)
+    if (fileId !== undefined) yield* queue.offer(fileId, { fileId, userId })
+  })
+
+  const read = Effect.fnUntraced(function* (fileId: FileId, attempts: number) {
     const file = yield* table.unread(fileId)
     if (file === undefined) return
     yield* attempts > attemptsMax ? table.keepFailure(fileId, gaveUp) : extract(file)
@@ -49,10 +70,43 @@ export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
     if (waiter !== undefined) yield* Deferred.succeed(waiter, undefined)
   })
 
-  yield* queue.work(extractionsMax, ({ fileId }, attempts) => work(fileId, attempts))
+  const work = Effect.fnUntraced(function* ({ fileId, userId }: Job, attempts: number) {
+    const moveUp = userId === undefined ? Effect.void : lockAndOffer(userId, fileId)
+    yield* read(fileId, attempts).pipe(
+      // One that breaks off is tried again later, and keeps no other waiting.
+      Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.ignore(moveUp)))
+    )
+    yield* moveUp
+  })
 
-  /** Asks for a file's text, together with whatever else the current transaction does. */
-  const offer = (fileId: FileId) => queue.offer(fileId, { fileId })
+  /** What other processes left behind. */
+  const offerWaiting = Effect.gen(function* () {
+    for (const { userId } of yield* turns.usersWaiting(queuedMax)) yield* lockAndOffer(userId, null)
+  })
+
+  yield* queue.work(extractionsMax, work)
+
+  yield* offerWaiting.pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Files to be read could not be looked for", cause)),
+    Effect.repeat(Schedule.spaced(Duration.seconds(reviewSeconds))),
+    Effect.forkScoped
+  )
+
+  /** The text of a file that is still to be stored, where it can be had at once. */
+  const plainText = ({ bytes, filename, storageKey }: Pick<KeptFile, "bytes" | "filename" | "storageKey">) =>
+    extraction
+      .plainText({ bytes: blobs.get(storageKey), size: bytes, filename })
+      .pipe(Effect.catchTag("StorageFailed", () => Effect.succeed(null)))
+
+  /** Keeps the text of a new file or asks for it, in the transaction that stores the file. */
+  const accept = Effect.fnUntraced(function* (file: KeptFile, text: ExtractedText | null) {
+    if (text === null) {
+      yield* offerNext(file.userId, null)
+      return file
+    }
+    yield* keepText(file.id, text)
+    return { ...file, status: "processed" } satisfies KeptFile
+  })
 
   /** Completes when `isDone` finds the text read, or found unreadable. */
   const wait = <E>(fileId: FileId, isDone: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
@@ -71,7 +125,7 @@ export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
       () => Effect.sync(() => waiting.delete(fileId))
     )
 
-  return { offer, wait }
+  return { plainText, accept, wait }
 })
 
 export type TextJobs = Effect.Success<ReturnType<typeof makeTextJobs>>

@@ -10,6 +10,7 @@ import embeddings from "../../migrations/0005_embeddings.ts"
 import allowances from "../../migrations/0006_allowances.ts"
 import usageSource from "../../migrations/0007_usage_source.ts"
 import retention from "../../migrations/0010_retention.ts"
+import readingTurns from "../../migrations/0012_reading_turns.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
@@ -25,7 +26,8 @@ const migrations = {
   "0005_embeddings": embeddings,
   "0006_allowances": allowances,
   "0007_usage_source": usageSource,
-  "0010_retention": retention
+  "0010_retention": retention,
+  "0012_reading_turns": readingTurns
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

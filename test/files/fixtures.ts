@@ -14,11 +14,11 @@ import { TextExtraction } from "../../src/files/TextExtraction.ts"
 import { testConfig } from "../support/TestConfig.ts"
 export { until } from "../support/until.ts"
 
-/** An extraction whose texts are what the bytes say; some first words make it do something else. */
+/** An extraction whose texts are what the bytes say; some first words make it do something else. Files that end in `.plain` need no reader. */
 export class ScriptedExtraction extends Context.Service<
   ScriptedExtraction,
   {
-    /** The files that were begun, by name. */
+    /** The files that were begun, by name, once their bytes are there. */
     readonly begun: Effect.Effect<ReadonlyArray<string>>
     /** Lets those that began with `hang` go on. */
     readonly release: Effect.Effect<void>
@@ -30,9 +30,18 @@ export class ScriptedExtraction extends Context.Service<
       const released = yield* Deferred.make<void>()
       const extraction = TextExtraction.of({
         version: "scripted",
+        plainText: ({ bytes, filename }) =>
+          filename.endsWith(".plain")
+            ? Effect.map(Stream.mkString(Stream.decodeText(bytes)), (text) => ({
+                text,
+                mediaType: "text/plain",
+                truncated: false,
+                pages: null
+              }))
+            : Effect.succeed(null),
         extract: Effect.fnUntraced(function* ({ bytes, filename }) {
-          begun.push(filename)
           const text = yield* Stream.mkString(Stream.decodeText(bytes))
+          begun.push(filename)
           if (text.startsWith("hang")) yield* Deferred.await(released)
           if (text.startsWith("break")) return yield* Effect.die(new Error("The test broke the reader"))
           if (text.startsWith("unreadable")) {

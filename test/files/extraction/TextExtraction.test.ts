@@ -7,6 +7,7 @@ import { readInProcess } from "../../../src/files/extraction/ReaderProcess.ts"
 import { readerProgram } from "../../../src/files/extraction/ReaderProgram.ts"
 import { buildBundle, bundle } from "../../support/ServiceProcess.ts"
 import { testConfig } from "../../support/TestConfig.ts"
+import { until } from "../../support/until.ts"
 import { makeDocx, wordParagraph } from "./OfficeFixture.ts"
 import { makePdf } from "./PdfFixture.ts"
 import { limits } from "./Reading.ts"
@@ -17,7 +18,8 @@ const extractionLayer = TextExtraction.layer.pipe(
   Layer.provide(Layer.succeed(AppConfig, testConfig({ files: { extractionsMax, textBytesMax: 100_000 } })))
 )
 
-const fileOf = (text: string, filename: string) => ({
+const fileOf = (text: string, filename: string, user = "alice") => ({
+  user,
   bytes: Stream.make(Buffer.from(text)),
   size: text.length,
   filename
@@ -52,8 +54,8 @@ describe("TextExtraction", () => {
           Effect.as(Stream.make(Buffer.from("held")))
         )
       )
-      const fibers = yield* Effect.forEach([1, 2, 3, 4], () =>
-        Effect.forkChild(extraction.extract({ bytes: held, size: 4, filename: "a.txt" }))
+      const fibers = yield* Effect.forEach([1, 2, 3, 4], (n) =>
+        Effect.forkChild(extraction.extract({ user: `user ${n}`, bytes: held, size: 4, filename: "a.txt" }))
       )
       yield* Ref.get(reading).pipe(
         Effect.repeat({ until: (count) => count === extractionsMax, schedule: Schedule.spaced("5 millis") })
@@ -66,10 +68,73 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
+  it.live("reads fewer files of one user than there are places, and users take turns", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const begun: Array<string> = []
+      const gate = yield* Deferred.make<void>()
+      const held = (user: string) =>
+        Effect.forkChild(
+          extraction.extract({
+            user,
+            bytes: Stream.unwrap(
+              Effect.sync(() => begun.push(user)).pipe(
+                Effect.andThen(Deferred.await(gate)),
+                Effect.as(Stream.make(Buffer.from("held")))
+              )
+            ),
+            size: 4,
+            filename: "a.txt"
+          }),
+          { startImmediately: true }
+        )
+      const fibers = yield* Effect.forEach(["alice", "alice", "alice", "bob", "bob", "carol"], held)
+      yield* until(Effect.sync(() => begun.length === extractionsMax))
+      assert.deepStrictEqual(begun, ["alice", "bob"])
+      yield* Deferred.succeed(gate, undefined)
+      for (const fiber of fibers) yield* Fiber.join(fiber)
+      // Carol's first comes before the third of Alice, who has been asking for longer.
+      assert.isBelow(begun.indexOf("carol"), begun.lastIndexOf("alice"))
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("reads short plain texts in UTF-8 as the process does, and leaves it all others", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const texts: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
+        ["Grüße\r\naus Köln", "a.md"],
+        ["\uFEFFa,b\n1,2\n", "a.csv"],
+        ["x".repeat(65_536), "a"]
+      ]
+      const plain = (content: string | Uint8Array, filename: string) =>
+        extraction.plainText({
+          bytes: Stream.make(Buffer.from(content)),
+          size: Buffer.from(content).length,
+          filename
+        })
+      for (const [content, name] of texts) {
+        const bytes = Stream.make(Buffer.from(content))
+        const read = yield* extraction.extract({ user: "alice", bytes, size: 1, filename: name })
+        assert.deepStrictEqual(yield* plain(content, name), read, name)
+      }
+      const others: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
+        ["x".repeat(65_537), "long.txt"],
+        [Buffer.from("Gr\u00fc\u00dfe", "latin1"), "latin1.txt"],
+        ["<html><p>Text", "page"],
+        ["<p>Text", "page.html"],
+        ["{\\rtf1 Text}", "a.rtf"],
+        ["", "empty.txt"],
+        [" \n", "blank.txt"],
+        [makePdf([["Text"]]), "a.txt"]
+      ]
+      for (const [content, name] of others) assert.isNull(yield* plain(content, name), name)
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
   it.live("refuses what can't wait any more, and takes files again afterwards", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
-      const never = { bytes: Stream.never, size: 1, filename: "a" }
+      const never = { user: "alice", bytes: Stream.never, size: 1, filename: "a" }
       const fibers = yield* Effect.forEach(Array.from({ length: 1000 + extractionsMax }), () =>
         Effect.forkChild(extraction.extract(never), { startImmediately: true })
       )
