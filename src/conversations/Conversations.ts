@@ -34,10 +34,11 @@ export class Conversations extends Context.Service<
   {
     /**
      * A new hidden conversation with its turn open. Returns at once: its row is being written while the caller goes on,
-     * and `stored` completes when it is there.
+     * and `stored` completes when it is there. The system message is there from then on, whatever becomes of the turn.
      */
     readonly create: (
-      userId: UserId
+      userId: UserId,
+      systemMessage?: string | null
     ) => Effect.Effect<
       { readonly turn: OpenTurn; readonly stored: Effect.Effect<void, DatabaseUnavailable> },
       never,

@@ -11,6 +11,7 @@ export interface LeaseKey {
 export interface NewConversation {
   readonly conversationId: ConversationId
   readonly userId: UserId
+  readonly systemMessage: string | null
 }
 
 /** What came of asking for a lease. */
@@ -54,10 +55,12 @@ export const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number)
 
   /** New hidden conversations, their leases already held by `firstFence`. */
   const create = (made: ReadonlyArray<NewConversation>) =>
-    sql`INSERT INTO conversations (id, user_id, hidden, lease_fence, lease_until)
-      SELECT made.id, made.user_id, true, ${firstFence}, ${leaseEnd} FROM (${quick}) AS quick, unnest(
-        ${made.map(({ conversationId }) => conversationId)}::uuid[], ${made.map(({ userId }) => userId)}::uuid[]
-      ) AS made (id, user_id)`
+    sql`INSERT INTO conversations (id, user_id, hidden, system_message, lease_fence, lease_until)
+      SELECT made.id, made.user_id, true, nullif(made.system_message, ''), ${firstFence}, ${leaseEnd}
+      FROM (${quick}) AS quick, unnest(
+        ${made.map(({ conversationId }) => conversationId)}::uuid[], ${made.map(({ userId }) => userId)}::uuid[],
+        ${made.map(({ systemMessage }) => systemMessage ?? "")}::text[]
+      ) AS made (id, user_id, system_message)`
 
   /** The conversation's lease, if it is this user's and nobody holds it. */
   const take = (userId: UserId, conversationId: ConversationId) =>

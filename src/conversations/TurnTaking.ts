@@ -20,6 +20,8 @@ const pollGrowth = 1.5
 
 /** New conversations written by one statement. */
 const conversationsPerStatementMax = 1000
+/** Characters of a system message that share a statement with others; a longer one has a statement of its own. */
+const sharedCharactersMax = 4_096
 
 const busy = (waitedMillis: number): ConversationBusy =>
   new ConversationBusy({ waitedSeconds: Math.round(waitedMillis / 1000) })
@@ -36,20 +38,21 @@ export const makeTurnTaking = Effect.fnUntraced(function* (options: {
   const queues = makeTurnQueues()
   const serviceScope = yield* Scope.Scope
 
-  const insert = yield* makeBatcher(
-    (made: ReadonlyArray<NewConversation>) => leases.create(made).pipe(Effect.asVoid, orUnavailable),
-    conversationsPerStatementMax
-  )
+  const write = (made: ReadonlyArray<NewConversation>) =>
+    leases.create(made).pipe(Effect.asVoid, orUnavailable)
+  const writeShared = yield* makeBatcher(write, conversationsPerStatementMax)
+  const insert = (made: NewConversation) =>
+    (made.systemMessage ?? "").length > sharedCharactersMax ? write([made]) : writeShared(made)
 
-  const create = Effect.fnUntraced(function* (userId: UserId) {
+  const create = Effect.fnUntraced(function* (userId: UserId, systemMessage: string | null = null) {
     const conversationId = ConversationId.make(yield* random.uuidV7())
-    const turn: OpenTurn = { conversationId, turnCount: 0, systemMessage: null, fence: firstFence }
+    const turn: OpenTurn = { conversationId, turnCount: 0, systemMessage, fence: firstFence }
     const stored = yield* Deferred.make<void, DatabaseUnavailable>()
     yield* queues.enter(conversationId)
     yield* queues.wait(conversationId, Infinity)
     yield* held.hold(userId, turn, stored)
     // Not interrupted with the request, so that what is given back at the end is known to be there.
-    yield* insert({ userId, conversationId }).pipe(
+    yield* insert({ userId, conversationId, systemMessage }).pipe(
       Effect.onExit((exit) => Deferred.done(stored, exit)),
       Effect.exit,
       Effect.forkIn(serviceScope, { startImmediately: true })

@@ -24,6 +24,10 @@ export interface RequestTurn {
 /** Whether anything of the request and of its answer is to be stored. */
 export const isStored = ({ store }: CreateResponse): boolean => store !== false
 
+/** The instructions of a request; null where there are none. */
+export const instructionsOf = ({ instructions }: CreateResponse): string | null =>
+  instructions ? instructions : null
+
 /** Opens the turn of a request, in the conversation that it names by whichever of its fields, or in a new one. */
 export const makeRequestTurn = Effect.gen(function* () {
   const conversations = yield* Conversations
@@ -53,10 +57,14 @@ export const makeRequestTurn = Effect.gen(function* () {
     return { turn, stored: Effect.void, commit: () => Effect.void, lost: Effect.never } satisfies RequestTurn
   })
 
-  const storable = Effect.fnUntraced(function* (userId: UserId, id: ConversationId | null) {
+  const storable = Effect.fnUntraced(function* (
+    userId: UserId,
+    id: ConversationId | null,
+    instructions: string | null
+  ) {
     const { stored, turn } =
       id === null
-        ? yield* conversations.create(userId)
+        ? yield* conversations.create(userId, instructions)
         : { turn: yield* conversations.open(userId, id), stored: Effect.void }
     return {
       turn,
@@ -72,7 +80,7 @@ export const makeRequestTurn = Effect.gen(function* () {
       RequestTurn,
       ConversationNotFound | ConversationBusy | DatabaseUnavailable,
       Scope.Scope
-    > = isStored(request) ? storable(userId, id) : unstored(userId, id)
+    > = isStored(request) ? storable(userId, id, instructionsOf(request)) : unstored(userId, id)
     return yield* Effect.catchTag(turn, "ConversationNotFound", () => new ConversationNotFound({ param }))
   })
 })

@@ -39,7 +39,7 @@ import * as Meter from "./Meter.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
 import { makePermittedTools } from "./PermittedTools.ts"
 import { demand, demandReferenced } from "./Permitted.ts"
-import { isStored, makeRequestTurn } from "./RequestTurn.ts"
+import { instructionsOf, isStored, makeRequestTurn } from "./RequestTurn.ts"
 import { withNamedAddresses } from "./ReadableAddresses.ts"
 import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
 
@@ -139,7 +139,7 @@ export class Responses extends Context.Service<
         const files = yield* filesFor(caller.userId, incoming, items)
         const { commit, lost, stored, turn } = yield* turnOf(request, caller.userId)
         const onOutput = yield* answering(turn.conversationId)
-        const { directions, instructions, systemMessage } = instructionsOf(request, turn)
+        const { directions, instructions, systemMessage } = heardIn(request, turn)
         const parts: PromptParts = {
           systemMessage,
           directions: [...directions, ...incoming.directions],
@@ -226,13 +226,13 @@ const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
 /** What the conversation keeps as its system message, and what this response hears besides. */
-const instructionsOf = (request: CreateResponse, turn: ConversationState) => {
-  const instructions = request.instructions ? request.instructions : null
+const heardIn = (request: CreateResponse, turn: ConversationState) => {
+  const instructions = instructionsOf(request)
   const isNew = turn.turnCount === 0
   // spec: CreateResponseRequest, rules 2 and 3: a new conversation keeps them, an old one only hears them.
   return {
     instructions,
-    systemMessage: isNew ? instructions : turn.systemMessage,
+    systemMessage: isNew ? (instructions ?? turn.systemMessage) : turn.systemMessage,
     directions: isNew || instructions === null ? [] : [instructions]
   }
 }

@@ -403,6 +403,29 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
       })
   )
 
+  it.effect.each([
+    { size: "short", words: 2 },
+    { size: "long", words: 800 }
+  ])(
+    "keeps the $size instructions of a first turn that fails after its conversation was named",
+    ({ words }) =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const model = yield* ScriptedModel
+        const instructions = "Rule. ".repeat(words)
+        yield* model.next(Stream.concat(Stream.make(text("half")), Stream.fail(failure("cut"))))
+        const failed = yield* call(`${app.url}/v1/responses`, {
+          key: app.alice.key,
+          body: { input: "lost", instructions }
+        })
+        const conversation_id = assertGrammar(eventsOf(failed.text)).created.conversation_id
+        for (const input of ["one", "two"]) {
+          const { messages } = yield* answered({ input, conversation_id })
+          assert.deepStrictEqual(messages[0], system(instructions))
+        }
+      })
+  )
+
   it.effect("treats a conversation without a turn as new, however it came to be", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
