@@ -60,7 +60,7 @@ const Part = Schema.Union([InputTextPart, InputFilePart, OutputTextPart]).annota
 /** Text of any kind of part, and files: what a message may be made of. */
 export type Part = typeof Part.Type
 
-const replayedTypes = [
+export const replayedTypes = [
   "mcp_call",
   "file_search_call",
   "web_search_call",
@@ -209,3 +209,8 @@ export const CreateResponse = Schema.Struct({
   })
 }).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })
 export type CreateResponse = typeof CreateResponse.Type
+
+/** The body as the endpoint reads it: whatever else a client sends is kept apart, to be named as ignored. */
+export const CreateResponseBody = Schema.StructWithRest(CreateResponse, [
+  Schema.Record(Schema.String, Schema.Unknown)
+]).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })

@@ -7,9 +7,9 @@ export interface FieldProblem {
   readonly message: string
 }
 
-type Path = ReadonlyArray<PropertyKey>
+export type Path = ReadonlyArray<PropertyKey>
 
-interface Finding {
+export interface Finding {
   readonly path: Path
   readonly expected: string | null
   readonly missing: boolean
@@ -18,7 +18,8 @@ interface Finding {
 /** Deeper than any schema of ours; a hostile value can't make the walk longer than its schema. */
 const depthMax = 100
 
-const render = (path: Path): string =>
+/** A path as `param` has it. */
+export const renderPath = (path: Path): string =>
   path.reduce<string>(
     (text, key) =>
       typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`,
@@ -98,10 +99,12 @@ const walk = (issue: SchemaIssue.Issue, path: Path, depth: number): Finding => {
   }
 }
 
+export const findingOf = (error: Schema.SchemaError): Finding => walk(error.issue, [], 0)
+
 /** The one problem worth telling: in a union, the deepest one of the branch that the value plainly meant. */
 export const fieldProblem = (error: Schema.SchemaError): FieldProblem => {
-  const finding = walk(error.issue, [], 0)
-  const param = render(finding.path)
+  const finding = findingOf(error)
+  const param = renderPath(finding.path)
   const name = param === "" ? "The request body" : `\`${param}\``
   if (finding.missing) return { param, message: `${name} is missing.` }
   return {

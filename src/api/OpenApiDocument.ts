@@ -36,6 +36,9 @@ const eventStream: Json = {
   schema: { $ref: "#/components/schemas/ResponseEvent" }
 }
 
+/** How the generated description says that a body may have other fields. Every object may, so that it is said of none. */
+const openToAll = '[{"type":"object","additionalProperties":{}}]'
+
 const tidy = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(tidy)
   if (!isObject(value)) return value
@@ -43,6 +46,7 @@ const tidy = (value: Json): Json => {
   return mapObject(value, (key, inner) => {
     if (key.startsWith("x-effect")) return undefined
     if (key === "additionalProperties" && inner === false) return undefined
+    if (key === "allOf" && JSON.stringify(inner) === openToAll) return undefined
     if (key === "pattern" && isUuid) return undefined
     // What a JSON number can hold anyway.
     if ((key === "minimum" || key === "maximum") && Math.abs(Number(inner)) === Number.MAX_SAFE_INTEGER)
@@ -91,6 +95,17 @@ const headers = {
     description: "The conversation of the response.",
     schema: { type: "string", format: "uuid" }
   },
+  "x-ignored-fields": {
+    description:
+      "The fields of the request that the service doesn't have and ignored, separated by commas; of many the first ones, and " +
+      "`+N more`. Absent where there are none.",
+    schema: { type: "string" }
+  },
+  "x-field-hints": {
+    description:
+      "Of the ignored fields those that look like a misspelt one, such as `conversaton_id=conversation_id`.",
+    schema: { type: "string" }
+  },
   "retry-after": {
     description: "The seconds after which to try again.",
     schema: { type: "integer", minimum: 0 }
@@ -133,7 +148,9 @@ const limitHeaders = [
 const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray<keyof typeof headers> => {
   switch (status) {
     case "200":
-      return operationId === "responses.create" ? ["x-request-id", "x-conversation-id"] : ["x-request-id"]
+      return operationId === "responses.create"
+        ? ["x-request-id", "x-conversation-id", "x-ignored-fields", "x-field-hints"]
+        : ["x-request-id"]
     case "401":
       return ["x-request-id", "www-authenticate"]
     case "405":

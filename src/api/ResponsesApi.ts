@@ -1,14 +1,14 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authentication } from "./Authentication.ts"
 import { BoundedBody } from "./BoundedBody.ts"
-import { CreateResponse } from "./CreateResponse.ts"
+import { CreateResponseBody } from "./CreateResponse.ts"
 import { ResponseEvent } from "./ResponseEvent.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 
 export class ResponsesApi extends HttpApiGroup.make("responses")
   .add(
     HttpApiEndpoint.post("create", "/responses", {
-      payload: CreateResponse,
+      payload: CreateResponseBody,
       success: [ResponseObject, HttpApiSchema.StreamSse({ data: ResponseEvent })]
     }).annotateMerge(
       OpenApi.annotations({

@@ -1,4 +1,4 @@
-import { Cause, Effect, Layer, Option, Predicate, Result, type Types } from "effect"
+import { Cause, Effect, Layer, Option, Predicate, Result, Schema, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { SecureRandom } from "effect/crypto"
@@ -7,6 +7,7 @@ import { Envelope } from "../api/Authentication.ts"
 import { adviceOn } from "../models/Fault.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
+import { requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
 import { hostMissing } from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { makeAccessLog } from "./AccessLog.ts"
@@ -75,12 +76,29 @@ const detailOf = (error: Failure.Expected): Record<string, unknown> => {
 
 /** Turns what a schema refuses into a 400 that names the field. What we can't encode ourselves is our own bug. */
 export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect) =>
-  Effect.catch(httpEffect, (error: unknown) =>
-    HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
-      ? Effect.succeed(respondTo(new InvalidRequest({ ...fieldProblem(error.cause) })))
-      : Effect.die(error)
-  )
+  Effect.catch(httpEffect, (error: unknown) => {
+    if (!HttpApiError.HttpApiSchemaError.is(error)) return Effect.die(error)
+    if (error.kind === "Body" || error.kind === "ResponseHeaders") return Effect.die(error)
+    const problem =
+      error.kind === "Payload" ? bodyProblem(error.cause) : Effect.succeed(fieldProblem(error.cause))
+    return Effect.map(problem, (found) => respondTo(new InvalidRequest({ ...found })))
+  })
 )
+
+/** What is wrong with a body, which is looked at once more: the schema's own issues don't hold it. */
+const bodyProblem = (error: Schema.SchemaError) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const text = yield* Effect.orDie(request.text)
+    const syntax = syntaxProblem(text)
+    if (syntax !== null) return syntax
+    return pathOf(request.url).startsWith(responsesPath)
+      ? requestProblem(error, yield* Effect.orDie(decodeJson(text)))
+      : fieldProblem(error)
+  })
+
+const responsesPath = "/v1/responses"
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
 /** Which methods each path of the interfaces has, for telling a wrong method from an unknown route. */
 export interface KnownRoute extends DeclaredRoute {

@@ -3,6 +3,7 @@ import { type Headers, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../AppConfig.ts"
 import { Api } from "../api/Api.ts"
+import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
 import { collect } from "../responses/Collect.ts"
 import { Responses } from "../responses/Responses.ts"
 import { Drain } from "./Drain.ts"
@@ -34,7 +35,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
     return handlers.handle("create", ({ payload, request }) =>
       Effect.gen(function* () {
         const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
-        const headers = { "x-conversation-id": begun.conversationId }
+        const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
         if (wantsStream(payload.stream, request.headers)) {
           const { keepaliveSeconds } = stream
           return yield* streamResponse(begun.events, { headers, keepaliveSeconds, lost: begun.lost })

@@ -1,0 +1,104 @@
+import { Predicate, type Schema } from "effect"
+import { replayedTypes } from "./CreateResponse.ts"
+import { type FieldProblem, findingOf, fieldProblem, type Path, renderPath } from "./FieldProblem.ts"
+import { inputUnderOtherName } from "./IgnoredFields.ts"
+import { type JsonSyntaxProblem, jsonSyntaxProblem } from "./JsonSyntax.ts"
+
+/** A type that may stand in a message. It is a word of an interface, and nothing that anybody said. */
+const typeName = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
+
+const partTypes = ["input_text", "input_file", "output_text"]
+const itemTypes = ["message", "item_reference", ...replayedTypes]
+
+/** What to do instead with parts of other interfaces. */
+const partRemedies: ReadonlyMap<string, string> = new Map([
+  ["text", "use input_text"],
+  ["file", "upload the file with POST /v1/files and use input_file with its id"],
+  ["refusal", "replay it as output_text"],
+  ["input_image", "images are not supported"],
+  ["image_url", "images are not supported"],
+  ["image", "images are not supported"],
+  ["input_audio", "audio is not supported"]
+])
+
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (inner, key) => (Predicate.isObjectOrArray(inner) ? Reflect.get(inner, key) : undefined),
+    value
+  )
+
+const foreignType = (value: unknown, known: ReadonlyArray<string>): string | null => {
+  const type = at(value, ["type"])
+  return typeof type === "string" && typeName.test(type) && !known.includes(type) ? type : null
+}
+
+/** A problem inside of `input[i].content[j]`. */
+const partProblem = (body: unknown, path: Path): FieldProblem | null => {
+  const place = path.slice(0, 4)
+  const part = at(body, place)
+  const param = renderPath(place)
+  const type = foreignType(part, partTypes)
+  if (type !== null) {
+    const remedy = partRemedies.get(type)
+    return {
+      param,
+      message:
+        `\`${param}\` has the type \`${type}\`, which is not supported` +
+        `${remedy === undefined ? "" : `: ${remedy}`}. Parts are ${partTypes.join(", ")}.`
+    }
+  }
+  const inline = ["file_data", "file_url"].find((name) => at(part, [name]) !== undefined)
+  if (path[4] !== "file_id" || at(part, ["file_id"]) !== undefined || inline === undefined) return null
+  return {
+    param: renderPath(path),
+    message: `\`${renderPath(path)}\` is missing, and \`${inline}\` is not supported: upload the file with POST /v1/files and give its id.`
+  }
+}
+
+/** A problem of `input[i]` as a whole: its type may be the reason. */
+const itemProblem = (body: unknown, path: Path): FieldProblem | null => {
+  const place = path.slice(0, 2)
+  const type = foreignType(at(body, place), itemTypes)
+  if (type === null) return null
+  const param = `${renderPath(place)}.type`
+  return {
+    param,
+    message: `\`${param}\` is \`${type}\`, which is not supported. Items are ${itemTypes.join(", ")}.`
+  }
+}
+
+const missingInput = (body: unknown): FieldProblem | null => {
+  const other = Predicate.isObject(body) ? inputUnderOtherName(body) : null
+  if (other === null) return null
+  const shown = typeName.test(other) ? `\`${other}\`` : "another field"
+  return {
+    param: "input",
+    message: `\`input\` is missing. Send what is in ${shown} as \`input\`: a text, or a list of items with \`role\` and \`content\`.`
+  }
+}
+
+/** Why a body that is JSON is no request for a response; in words that may name a type, and hold no other value. */
+export const requestProblem = (error: Schema.SchemaError, body: unknown): FieldProblem => {
+  const { missing, path } = findingOf(error)
+  const special =
+    path[0] !== "input"
+      ? null
+      : path.length === 1
+        ? missing
+          ? missingInput(body)
+          : null
+        : path[2] === "content" && path.length >= 4
+          ? partProblem(body, path)
+          : itemProblem(body, path)
+  return special ?? fieldProblem(error)
+}
+
+const syntaxMessage = ({ column, expected, line }: JsonSyntaxProblem): string =>
+  `The request body is not valid JSON: at line ${line}, column ${column}, ${expected} is expected.`
+
+/** Why a body is no JSON; null where it is. */
+export const syntaxProblem = (text: string): FieldProblem | null => {
+  if (text === "") return { param: "", message: "The request body is empty; send a JSON object." }
+  const problem = jsonSyntaxProblem(text)
+  return problem === null ? null : { param: "", message: syntaxMessage(problem) }
+}
