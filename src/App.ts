@@ -17,7 +17,7 @@ import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/LeaseTable.ts"
 import { CurrentAccess } from "./domain/AccessEntry.ts"
 import { BlobStore } from "./files/BlobStore.ts"
-import { leaveAllDirectories } from "./files/blobs/DirectoryReplicas.ts"
+import { leaveAllStores } from "./files/StoreReplicas.ts"
 import { FileStore } from "./files/FileStore.ts"
 import { TextExtraction } from "./files/TextExtraction.ts"
 import { jobsTable as textJobsTable } from "./files/ReadingTurns.ts"
@@ -60,7 +60,7 @@ const SoleOwnerLayer = Layer.effectDiscard(
       endAllLeases,
       endAllReservations,
       unlockAllJobs([textJobsTable, indexJobsTable]),
-      leaveAllDirectories
+      leaveAllStores
     ])
   })
 )

@@ -69,6 +69,8 @@ export interface Settings {
     readonly store: "directory" | "postgres" | "s3"
     /** Whether every process that shares the database sees the same directory. */
     readonly directoryShared: boolean
+    /** How long bytes that belong to no file stay in the trash. */
+    readonly trashSeconds: number
     readonly fileBytesMax: number
     readonly filesPerUserMax: number
     readonly bytesPerUserMax: number

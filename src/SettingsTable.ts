@@ -258,6 +258,12 @@ export const settingsTable = {
       description:
         "Whether PARLEY_DATA_DIR is one and the same for all processes of the database; more than one doesn't start without it"
     }),
+    trashSeconds: Setting.withDefault(Setting.wholeNumber(60, 315_360_000), {
+      name: "PARLEY_FILES_TRASH_SECONDS",
+      default: "604800",
+      description:
+        "How long stored bytes that belong to no file of the database stay in the trash before they are removed; 604800 are 7 days"
+    }),
     fileBytesMax: Setting.withDefault(Setting.wholeNumber(1, 5_368_709_120), {
       name: "PARLEY_FILE_BYTES_MAX",
       default: "536870912",

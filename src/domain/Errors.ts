@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { reasonOf } from "./reasonOf.ts"
 
 /**
  * The failures that are expected. Each is named for what happened and knows nothing of HTTP: api/Failure decides how a
@@ -133,9 +134,13 @@ export class ExtractionBusy extends Schema.TaggedError<ExtractionBusy>()("Extrac
 
 /** The store of files can't do its work: a full disk, a bucket that is away, bytes that are missing. */
 export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageFailed", {
-  operation: Schema.Literals(["put", "get", "remove", "list", "sweep", "start"]),
+  operation: Schema.Literals(["put", "get", "remove", "list", "sweep", "trash", "start"]),
   cause: Schema.Defect()
-}) {}
+}) {
+  override get message(): string {
+    return reasonOf(this.cause)
+  }
+}
 
 // ---- limits
 

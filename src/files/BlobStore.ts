@@ -1,63 +1,108 @@
-import { Context, type Duration, Effect, type FileSystem, Layer, type Path, Stream } from "effect"
+import { Context, Effect, type FileSystem, Layer, type Path, Schedule, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { StorageFailed } from "../domain/Errors.ts"
+import type { Blobs } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"
-import type { DirectoryNotShared } from "./blobs/DirectoryReplicas.ts"
-import type { ByteRange } from "./blobs/Pieces.ts"
 import { makePostgresBlobs } from "./blobs/PostgresBlobs.ts"
 import { makeS3Blobs } from "./blobs/S3Blobs.ts"
+import { makeStoreBinding, type StoreMismatch } from "./StoreBinding.ts"
+import type { StoreNotShared } from "./StoreReplicas.ts"
 
-/** What was put. No two puts have the same key, also where their bytes are the same. */
-export interface StoredBlob {
-  readonly key: string
-  readonly bytes: number
-  /** 32 bytes. */
-  readonly sha256: Uint8Array
-}
+export type { StoredBlob } from "./blobs/Blobs.ts"
 
-/** Where the bytes of files lie: a directory, PostgreSQL, or a bucket, as the settings say. */
+/** How often a start that found the store away looks for it again. */
+const bindAgainSeconds = 10
+
+/** The store that the settings name, not bound to anything. */
+export const makeBlobs = Effect.gen(function* () {
+  const { files } = yield* AppConfig
+  switch (files.store) {
+    case "directory":
+      return yield* makeDirectoryBlobs
+    case "postgres":
+      return yield* makePostgresBlobs
+    case "s3":
+      return yield* makeS3Blobs()
+  }
+})
+
+/**
+ * Where the bytes of files lie: a directory, PostgreSQL, or a bucket, as the settings say. A store is bound to one database,
+ * and takes nothing in and gives nothing up before that is so.
+ */
 export class BlobStore extends Context.Service<
   BlobStore,
-  {
-    /**
-     * Streams bytes to storage; memory stays flat. Nothing is left behind when the stream fails or is interrupted. The bytes
-     * are durable when it succeeds.
-     */
-    readonly put: <E, R>(
-      bytes: Stream.Stream<Uint8Array, E, R>
-    ) => Effect.Effect<StoredBlob, E | StorageFailed, R>
-    /** The bytes, or a part of them; it fails when the store holds fewer. */
-    readonly get: (key: string, range?: ByteRange) => Stream.Stream<Uint8Array, StorageFailed>
-    /** Removing what isn't there is fine. */
-    readonly remove: (key: string) => Effect.Effect<void, StorageFailed>
-    /** The keys whose bytes were put so long ago or longer. */
-    readonly olderThan: (age: Duration.Input) => Stream.Stream<string, StorageFailed>
-    /** Removes what puts that broke off so long ago have left; `age` must be beyond the longest upload. */
-    readonly sweepLeftovers: (age: Duration.Input) => Effect.Effect<void, StorageFailed>
+  Omit<Blobs, "mark"> & {
+    /** Fails unless the store is bound to this database now. */
+    readonly verify: Effect.Effect<void, StorageFailed | StoreMismatch>
   }
 >()("parley/files/BlobStore") {
   static readonly layer: Layer.Layer<
     BlobStore,
-    StorageFailed | DirectoryNotShared,
+    StorageFailed | StoreMismatch | StoreNotShared,
     AppConfig | FileSystem.FileSystem | Path.Path | SqlClient.SqlClient | SecureRandom.SecureRandom
   > = Layer.effect(
     BlobStore,
     Effect.gen(function* () {
-      const { files } = yield* AppConfig
-      const blobs = yield* files.store === "directory"
-        ? makeDirectoryBlobs
-        : files.store === "postgres"
-          ? makePostgresBlobs
-          : makeS3Blobs()
+      const blobs = yield* makeBlobs
+      const bound = yield* boundTo(blobs)
       return {
-        put: (bytes) => Effect.withSpan(blobs.put(bytes), "BlobStore.put"),
+        place: blobs.place,
+        put: (bytes) => Effect.withSpan(Effect.andThen(bound.check, blobs.put(bytes)), "BlobStore.put"),
         get: (key, range) => Stream.withSpan(blobs.get(key, range), "BlobStore.get"),
-        remove: (key) => Effect.withSpan(blobs.remove(key), "BlobStore.remove"),
+        has: blobs.has,
+        remove: (key) => Effect.withSpan(Effect.andThen(bound.check, blobs.remove(key)), "BlobStore.remove"),
         olderThan: (age) => Stream.withSpan(blobs.olderThan(age), "BlobStore.olderThan"),
-        sweepLeftovers: (age) => Effect.withSpan(blobs.sweepLeftovers(age), "BlobStore.sweepLeftovers")
+        sweepLeftovers: (age) => Effect.withSpan(blobs.sweepLeftovers(age), "BlobStore.sweepLeftovers"),
+        trash: blobs.trash,
+        verify: Effect.andThen(bound.check, bound.verify)
       }
     })
   )
 }
+
+/**
+ * Binds the store to the database. One over the network that is away at the start is bound as soon as it answers; until then,
+ * and for good if it turns out to be another database's, `check` fails.
+ */
+const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
+  const { files } = yield* AppConfig
+  const { bind, verify } = yield* makeStoreBinding(blobs)
+  let problem: StorageFailed | null = null
+  const unbound = (cause: unknown) =>
+    Effect.sync(() => {
+      problem = new StorageFailed({ operation: "start", cause })
+    })
+  const check = Effect.suspend(() => (problem === null ? Effect.void : Effect.fail(problem)))
+
+  const bindLater = bind.pipe(
+    Effect.tapError(unbound),
+    Effect.retry({
+      schedule: Schedule.spaced(`${bindAgainSeconds} seconds`),
+      while: (error) => error._tag === "StorageFailed"
+    }),
+    Effect.matchEffect({
+      onFailure: (error) => Effect.logError(error.message),
+      onSuccess: () =>
+        Effect.sync(() => {
+          problem = null
+        })
+    })
+  )
+
+  yield* bind.pipe(
+    Effect.catchIf(
+      (error): error is StorageFailed => files.store === "s3" && error._tag === "StorageFailed",
+      (error) =>
+        unbound(error.cause).pipe(
+          Effect.andThen(
+            Effect.logError(`No file can be uploaded, because ${blobs.place} can't be used: ${error.message}`)
+          ),
+          Effect.andThen(Effect.forkScoped(Effect.delay(bindLater, `${bindAgainSeconds} seconds`)))
+        )
+    )
+  )
+  return { check, verify }
+})

@@ -1,52 +1,185 @@
-import { Duration, Effect, Schedule, Schema, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
+import type { StorageFailed } from "../domain/Errors.ts"
+import { reasonOf } from "../domain/reasonOf.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
 import { jobsTable } from "./ReadingTurns.ts"
 
-const sweepEvery = "1 hour"
+const sweepEveryMinutes = 60
+/** Another process that swept so recently has done it for this one. */
+const sweptMinutesMin = 55
 /** What an upload writes may lie there for as long as the upload takes and this much longer. */
 const marginSeconds = 3_600
 /** Keys that one statement looks up. */
 const batchKeysMax = 200
 /** Hours after which a file that nobody will read counts as unreadable. */
 const unreadHoursMax = 1
+/** A store with more blobs than this gives up no more than that share of them in one sweep. */
+const smallStoreBlobsMax = 20
+const sweptShareMax = 0.1
+/** Blobs that one sweep puts into the trash, or removes from it, however large the store is. */
+const sweptBlobsMax = 10_000
+/** Blobs that are in the trash at once: a sweep holds their keys in memory. */
+const trashBlobsMax = 100_000
+/** Failures after which a step of a sweep is left to the next sweep. */
+const failuresMax = 10
 
 const forgotten = "The text of the file was never read. Upload it again."
 
 const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
 
-/** One sweep: bytes without a file, half-written bytes, and files whose job was lost. */
-export const sweepOnce = Effect.gen(function* () {
+/** How many blobs may be given up at once in a store that holds so many. */
+export const sweptAtOnceMax = (blobs: number): number =>
+  Math.min(sweptBlobsMax, blobs <= smallStoreBlobsMax ? blobs : Math.floor(blobs * sweptShareMax))
+
+/** What one sweep did with blobs. */
+export interface Swept {
+  /** Put into the trash. */
+  readonly trashed: number
+  /** Taken out of the trash, because the database knows them again. */
+  readonly restored: number
+  readonly removed: number
+  readonly failed: number
+}
+
+/** Runs `act` on each key, up to a number of failures, and counts. */
+const onEach = (
+  keys: ReadonlyArray<string>,
+  act: (key: string) => Effect.Effect<void, StorageFailed>
+): Effect.Effect<{ readonly done: number; readonly failed: number }> =>
+  Effect.gen(function* () {
+    let done = 0
+    let failed = 0
+    for (const key of keys) {
+      const problem = yield* Effect.match(act(key), { onFailure: (error) => error, onSuccess: () => null })
+      if (problem === null) done++
+      else if (++failed === 1)
+        yield* Effect.logWarning(`A stored file could not be swept: ${problem.message}`)
+      if (failed >= failuresMax) break
+    }
+    return { done, failed }
+  })
+
+/**
+ * Bytes without a file go into the trash, a small share of the store at once; what has been there for long enough is removed,
+ * and what the database knows again comes back.
+ */
+const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
   const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore
-  const { uploadSeconds } = (yield* AppConfig).files
-  const age = Duration.seconds(uploadSeconds + marginSeconds)
+  const { trashSeconds } = (yield* AppConfig).files
+  yield* blobs.verify
 
-  const orphansAmong = (keys: ReadonlyArray<string>) =>
+  const unknownAmong = (keys: ReadonlyArray<string>) =>
     sql`SELECT key FROM unnest(${keys}::text[]) AS key
       WHERE NOT EXISTS (SELECT FROM files WHERE storage_key = key)`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Keys))
+      Effect.flatMap(Schema.decodeUnknownEffect(Keys)),
+      Effect.map((rows) => rows.map(({ key }) => key)),
+      orUnavailable
     )
 
-  yield* blobs.sweepLeftovers(age)
-  yield* blobs
-    .olderThan(age)
-    .pipe(
-      Stream.grouped(batchKeysMax),
-      Stream.mapEffect(orphansAmong),
-      Stream.runForEach(Effect.forEach(({ key }) => blobs.remove(key), { discard: true }))
+  const trashed = new Map<string, number>()
+  yield* blobs.trash.list.pipe(
+    Stream.take(trashBlobsMax),
+    Stream.runForEach(({ key, since }) => Effect.sync(() => trashed.set(key, since)))
+  )
+  const unknown = new Set<string>()
+  yield* Stream.fromIterable(trashed.keys()).pipe(
+    Stream.grouped(batchKeysMax),
+    Stream.mapEffect(unknownAmong),
+    Stream.runForEach((keys) => Effect.sync(() => keys.forEach((key) => unknown.add(key))))
+  )
+  const restored = yield* onEach(
+    [...trashed.keys()].filter((key) => !unknown.has(key)),
+    blobs.trash.take
+  )
+
+  let held = 0
+  let orphans = 0
+  const candidates: Array<string> = []
+  yield* blobs.olderThan(age).pipe(
+    Stream.grouped(batchKeysMax),
+    Stream.runForEach(
+      Effect.fnUntraced(function* (keys) {
+        held += keys.length
+        for (const key of yield* unknownAmong(keys)) {
+          if (trashed.has(key)) continue
+          orphans++
+          if (candidates.length < sweptBlobsMax) candidates.push(key)
+        }
+      })
     )
+  )
+
+  const most = sweptAtOnceMax(held)
+  const isSuspicious = orphans > most
+  if (isSuspicious) {
+    yield* Effect.logWarning(
+      `${orphans} of the ${held} stored files in ${blobs.place} belong to no file of the database, and only ${most} of them are put into ` +
+        `the trash at once. If the database was restored from an older backup, restore the newest: files come back out of the trash ` +
+        `for ${trashSeconds} seconds. Nothing is removed from the trash meanwhile.`
+    )
+  }
+  const room = Math.max(0, trashBlobsMax - trashed.size)
+  const added = yield* onEach(candidates.slice(0, Math.min(most, room)), blobs.trash.add)
+
+  const before = (yield* Clock.currentTimeMillis) - trashSeconds * 1_000
+  const expired = [...unknown].filter((key) => (trashed.get(key) ?? Infinity) <= before)
+  // The database may have been restored since the first look.
+  const removable = isSuspicious ? [] : yield* unknownAmong(expired.slice(0, most))
+  const removed = yield* onEach(removable, (key) => Effect.andThen(blobs.remove(key), blobs.trash.take(key)))
+  const swept: Swept = {
+    trashed: added.done,
+    restored: restored.done,
+    removed: removed.done,
+    failed: added.failed + restored.failed + removed.failed
+  }
+  return swept
+})
+
+/** Files whose job was lost, so that no process is going to read their text. */
+const giveUpUnread = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE files SET status = 'error', status_details = ${forgotten}
     WHERE status = 'uploaded' AND created_at < now() - make_interval(hours => ${unreadHoursMax})
       AND EXISTS (SELECT FROM ${sql(jobsTable)} AS job WHERE job.id = files.id::text AND job.state <> 'pending')`
 })
 
-/** Sweeps at the start and every hour until the scope closes. Several processes may do so at once. */
-export const sweepFiles = sweepOnce.pipe(
-  orUnavailable,
-  Effect.catchCause((cause) => Effect.logWarning("The store of files could not be swept", cause)),
-  Effect.repeat(Schedule.spaced(sweepEvery)),
-  Effect.forkScoped
-)
+const logSwept = (swept: Swept) =>
+  Object.values(swept).every((count) => count === 0)
+    ? Effect.void
+    : Effect.logInfo(
+        `The store of files was swept: ${swept.trashed} put into the trash, ${swept.restored} restored from it, ${swept.removed} removed, ${swept.failed} failed.`
+      ).pipe(Effect.annotateLogs({ ...swept }))
+
+/** What goes wrong in one step is logged, and does not stop the others. */
+const step = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
+  Effect.catchCause(orUnavailable(effect), (cause) =>
+    Effect.logWarning(`${what} failed: ${reasonOf(Cause.squash(cause))}`)
+  )
+
+/** One sweep: half-written bytes, bytes without a file, and files whose job was lost. */
+export const sweepOnce = Effect.gen(function* () {
+  const blobs = yield* BlobStore
+  const { uploadSeconds } = (yield* AppConfig).files
+  const age = Duration.seconds(uploadSeconds + marginSeconds)
+  yield* step("The sweep of uploads that were broken off", blobs.sweepLeftovers(age))
+  yield* step("The sweep of stored files", Effect.flatMap(sweepBlobs(age), logSwept))
+  yield* step("The sweep of files whose text was not read", giveUpUnread)
+})
+
+/** True for one process of the database once an hour, so that restarts and many processes don't sweep more. */
+const isDue = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const claimed = yield* sql`UPDATE file_store_binding SET swept_at = now()
+    WHERE swept_at IS NULL OR swept_at <= now() - make_interval(mins => ${sweptMinutesMin}) RETURNING database_id`
+  return claimed.length > 0
+})
+
+/** Sweeps at the start and every hour until the scope closes. */
+export const sweepFiles = step(
+  "The sweep",
+  Effect.flatMap(isDue, (due) => (due ? sweepOnce : Effect.void))
+).pipe(Effect.repeat(Schedule.spaced(`${sweepEveryMinutes} minutes`)), Effect.forkScoped)

@@ -9,6 +9,7 @@ import retrieval from "../../migrations/0004_retrieval.ts"
 import embeddings from "../../migrations/0005_embeddings.ts"
 import allowances from "../../migrations/0006_allowances.ts"
 import usageSource from "../../migrations/0007_usage_source.ts"
+import storeBinding from "../../migrations/0008_store_binding.ts"
 import retention from "../../migrations/0010_retention.ts"
 import readingTurns from "../../migrations/0012_reading_turns.ts"
 import { Database } from "./Database.ts"
@@ -26,6 +27,7 @@ const migrations = {
   "0005_embeddings": embeddings,
   "0006_allowances": allowances,
   "0007_usage_source": usageSource,
+  "0008_store_binding": storeBinding,
   "0010_retention": retention,
   "0012_reading_turns": readingTurns
 }

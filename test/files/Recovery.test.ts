@@ -1,23 +1,13 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Settings } from "../../src/AppConfig.ts"
 import type { FileId } from "../../src/domain/Ids.ts"
-import { BlobStore } from "../../src/files/BlobStore.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { sweepOnce } from "../../src/files/FileSweep.ts"
 import { attemptsMax } from "../../src/files/TextJobs.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import {
-  BlobFaults,
-  bytesOf,
-  filesWith,
-  incoming,
-  ScriptedExtraction,
-  someUser,
-  until,
-  upload
-} from "./fixtures.ts"
+import { filesWith, incoming, ScriptedExtraction, someUser, until, upload } from "./fixtures.ts"
 
 const patient = { processWaitSeconds: 0, extractionsMax: 1 }
 
@@ -128,30 +118,6 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not fi
 layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices: true })(
   "The sweep",
   (it) => {
-    const age = (key: string) =>
-      Effect.flatMap(
-        SqlClient.SqlClient,
-        (sql) => sql`UPDATE file_blobs SET touched_at = now() - interval '3 hours' WHERE key = ${key}`
-      )
-
-    it.effect("removes old bytes that no file names, and no others", () =>
-      Effect.gen(function* () {
-        const blobs = yield* BlobStore
-        const faults = yield* BlobFaults
-        const sql = yield* SqlClient.SqlClient
-        const user = yield* someUser
-        yield* upload(user, "kept")
-        const [named] = yield* faults.keys
-        const orphan = yield* blobs.put(Stream.make(bytesOf("orphan")))
-        const young = yield* blobs.put(Stream.make(bytesOf("young")))
-        yield* age(named!)
-        yield* age(orphan.key)
-        yield* sweepOnce
-        assert.sameMembers([...(yield* faults.keys)], [named!, young.key])
-        yield* sql`DELETE FROM file_blobs WHERE key = ${young.key}`
-      })
-    )
-
     it.effect("gives up files whose job is lost, and no others", () =>
       Effect.gen(function* () {
         const store = yield* FileStore

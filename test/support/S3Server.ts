@@ -75,7 +75,8 @@ const statusOf: Readonly<Record<string, number>> = {
   InvalidRange: 416,
   InternalError: 500,
   SlowDown: 503,
-  MethodNotAllowed: 405
+  MethodNotAllowed: 405,
+  NotImplemented: 501
 }
 const refusal = (code: string): Answer => {
   const status = statusOf[code] ?? (code.startsWith("Invalid") || code.startsWith("Entity") ? 400 : 403)
@@ -265,6 +266,8 @@ export class S3Server extends Context.Service<
     readonly off: Effect.Effect<void>
     /** Requests since the last `failRequest` or `off` by method and query, and whether one met the fault. */
     readonly seen: Effect.Effect<{ readonly requests: ReadonlyArray<string>; readonly failed: boolean }>
+    /** From now on, requests with this name in their query are refused with the code, by a server that can't do them. */
+    readonly refuse: (queryName: string, code: string) => Effect.Effect<void>
     /** The codes of all requests that were refused for their signature. */
     readonly unsigned: ReadonlyArray<string>
     /** Makes everything in the bucket older. */
@@ -284,6 +287,7 @@ export class S3Server extends Context.Service<
         let requests: Array<string> = []
         let chosen: { readonly n: number; readonly fault: S3Fault; readonly times: number } | null = null
         let failed = false
+        const refused = new Map<string, string>()
 
         const handle = (request: IncomingMessage, body: Buffer, response: ServerResponse) => {
           const url = new URL(request.url ?? "", "http://localhost")
@@ -304,6 +308,9 @@ export class S3Server extends Context.Service<
           }
           if (fault === "error in 200" && method === "POST") {
             return send(response, method, { ...refusal("InternalError"), status: 200 }, null)
+          }
+          for (const [name, code] of refused) {
+            if (url.searchParams.has(name)) return send(response, method, refusal(code), null)
           }
           const [, bucket, ...path] = decodeURIComponent(url.pathname).split("/")
           const answer =
@@ -340,6 +347,7 @@ export class S3Server extends Context.Service<
           uploads: contents.uploads,
           failRequest: (n, fault, times = 1) => choose({ n, fault, times }),
           off: choose(null),
+          refuse: (queryName, code) => Effect.sync(() => void refused.set(queryName, code)),
           seen: Effect.sync(() => ({ requests, failed })),
           unsigned,
           age: (millis) =>

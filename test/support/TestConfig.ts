@@ -59,6 +59,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   files: {
     store: "directory",
     directoryShared: false,
+    trashSeconds: 604_800,
     fileBytesMax: 536_870_912,
     filesPerUserMax: 10_000,
     bytesPerUserMax: 10_737_418_240,

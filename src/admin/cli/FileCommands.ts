@@ -3,7 +3,9 @@ import { DateTime, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import type { FileObject } from "../../api/FileObject.ts"
 import type { FileId } from "../../domain/Ids.ts"
+import { checkedSettings } from "../CheckedSettings.ts"
 import { askForAll, askServer, sendToServer } from "./AdminClient.ts"
+import { CliFailure } from "./CliFailure.ts"
 import * as Parameter from "./CliParameters.ts"
 import { findLocalFile, type LocalFile, refuseLarger } from "./LocalFile.ts"
 import { print, printable, shortTime, table } from "./Output.ts"
@@ -121,7 +123,35 @@ const uploadFile = Command.make(
   Command.provide(NodeHttpClient.layerNodeHttp)
 )
 
+/** For an operator whose server refuses to start, so it asks none. */
+const adoptStore = Command.make(
+  "adopt-store",
+  { json },
+  Effect.fnUntraced(
+    function* ({ json }) {
+      const settings = yield* checkedSettings
+      const late = yield* Effect.promise(() => import("../AdoptStore.ts"))
+      const { database, isWhole, place, previousDatabaseId } = yield* late.adoptStore(settings)
+      const before =
+        previousDatabaseId === null
+          ? ""
+          : ` It was bound to the database of id ${previousDatabaseId}, with which the service doesn't start on it any more.`
+      const missing = isWhole
+        ? ""
+        : " None of the files that the database knows is there: they can't be read until their bytes are back."
+      yield* print(
+        json,
+        { store: place, database, previous_database_id: previousDatabaseId },
+        () => `Bound ${place} to ${database}.${before}${missing}`
+      )
+    },
+    Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
+  )
+).pipe(
+  Command.withDescription("Bind the store of files to the database of these settings, while no server runs")
+)
+
 export const fileCommand = Command.make("file").pipe(
   Command.withDescription("Files"),
-  Command.withSubcommands([listFiles, showFile, deleteFile, uploadFile])
+  Command.withSubcommands([listFiles, showFile, deleteFile, uploadFile, adoptStore])
 )

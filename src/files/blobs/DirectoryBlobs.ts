@@ -7,14 +7,15 @@ import {
   Option,
   Path,
   type PlatformError,
+  Result,
   Stream
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { AppConfig } from "../../AppConfig.ts"
 import { StorageFailed } from "../../domain/Errors.ts"
-import type { BlobStore } from "../BlobStore.ts"
-import { joinDirectory } from "./DirectoryReplicas.ts"
+import type { Blobs } from "./Blobs.ts"
+import { makeDirectoryMark } from "./DirectoryMark.ts"
 import { ofLength, writeInPieces } from "./Pieces.ts"
 import { makeTally } from "./Tally.ts"
 
@@ -78,16 +79,18 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
   const root = path.join(dataDir, "files")
   const blobs = path.join(root, "blobs")
   const drafts = path.join(root, "drafts")
+  const trashed = path.join(root, "trash")
   const draftOf = (name: string) => path.join(drafts, name)
 
   yield* failing("start")(
     Effect.gen(function* () {
       yield* ensure(root, blobs)
       yield* ensure(root, drafts)
+      yield* ensure(root, trashed)
       yield* fs.chmod(root, directoryMode)
     })
   )
-  yield* joinDirectory(root)
+  const mark = yield* makeDirectoryMark(root)
 
   /** Where a key's bytes lie; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
   const fileOf = (key: string): string | null => {
@@ -137,7 +140,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       Effect.uninterruptible
     )
 
-  const put: BlobStore["Service"]["put"] = (bytes) =>
+  const put: Blobs["put"] = (bytes) =>
     Effect.gen(function* () {
       const name = yield* random.uuidV7()
       const draft = draftOf(name)
@@ -150,7 +153,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       return { key, ...total }
     }).pipe(Effect.scoped)
 
-  const get: BlobStore["Service"]["get"] = (key, range) => {
+  const get: Blobs["get"] = (key, range) => {
     const file = fileOf(key)
     if (file === null) return Stream.fail(unknownKey("get"))
     const bounds =
@@ -161,6 +164,11 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       .stream(file, { chunkSize: pieceBytes, ...bounds })
       .pipe(Stream.mapError((cause) => new StorageFailed({ operation: "get", cause })))
     return range === undefined ? bytes : ofLength(Math.max(0, range.end - range.start))(bytes)
+  }
+
+  const has = (key: string) => {
+    const file = fileOf(key)
+    return file === null ? Effect.succeed(false) : failing("get")(fs.exists(file))
   }
 
   const remove = (key: string) => {
@@ -198,7 +206,38 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       failing("sweep")
     )
 
-  return { put, get, remove, olderThan, sweepLeftovers } satisfies BlobStore["Service"]
+  // An empty file for each key; its time says since when.
+  const trash: Blobs["trash"] = {
+    add: (key) =>
+      fileOf(key) === null
+        ? Effect.void
+        : failing("trash")(fs.writeFile(path.join(trashed, key), new Uint8Array(0), { mode: fileMode })),
+    take: (key) =>
+      fileOf(key) === null
+        ? Effect.void
+        : failing("trash")(fs.remove(path.join(trashed, key), { force: true })),
+    list: Stream.fromIterableEffect(failing("trash")(fs.readDirectory(trashed))).pipe(
+      Stream.filter((key) => keyPattern.test(key)),
+      Stream.mapEffect((key) =>
+        failing("trash")(ifThere(fs.stat(path.join(trashed, key)))).pipe(
+          Effect.map(Option.map((info) => ({ key, since: timeOf(info) })))
+        )
+      ),
+      Stream.filterMap(Result.fromOption(() => "gone"))
+    )
+  }
+
+  return {
+    place: `the directory ${root}`,
+    put,
+    get,
+    has,
+    remove,
+    olderThan,
+    sweepLeftovers,
+    trash,
+    mark
+  } satisfies Blobs
 })
 
 const unknownKey = (operation: StorageFailed["operation"]) =>

@@ -2,7 +2,7 @@ import { Clock, Duration, Effect, Option, Schedule, Schema, Stream } from "effec
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../../domain/Errors.ts"
-import type { BlobStore } from "../BlobStore.ts"
+import type { Blobs } from "./Blobs.ts"
 import { ofLength, writeInPieces } from "./Pieces.ts"
 import { makeTally } from "./Tally.ts"
 
@@ -24,6 +24,7 @@ const doomedBytes = -1
 const Blob = Schema.Array(Schema.Struct({ bytes: Schema.NumberFromString }))
 const Piece = Schema.Array(Schema.Struct({ data: Schema.Uint8Array }))
 const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
+const Trashed = Schema.Array(Schema.Struct({ key: Schema.String, since: Schema.Finite }))
 
 const failing =
   (operation: StorageFailed["operation"]) =>
@@ -100,7 +101,7 @@ export const makePostgresBlobs = Effect.gen(function* () {
       Effect.ignore
     )
 
-  const put: BlobStore["Service"]["put"] = (bytes) =>
+  const put: Blobs["put"] = (bytes) =>
     Effect.flatMap(random.uuidV7(), (key) => Effect.onError(write(key, bytes), () => cleanUp(key)))
 
   const piece = (key: string, position: number) =>
@@ -110,7 +111,7 @@ export const makePostgresBlobs = Effect.gen(function* () {
       Effect.flatMap(([row]) => (row === undefined ? Effect.fail(missing()) : Effect.succeed(row.data)))
     )
 
-  const get: BlobStore["Service"]["get"] = (key, range) =>
+  const get: Blobs["get"] = (key, range) =>
     Stream.unwrap(
       Effect.gen(function* () {
         if (!keyPattern.test(key)) return Stream.fail(missing())
@@ -133,6 +134,12 @@ export const makePostgresBlobs = Effect.gen(function* () {
           ofLength(end - start)
         )
       }).pipe(failing("get"))
+    )
+
+  const has = (key: string) =>
+    sql`SELECT key FROM file_blobs WHERE key = ${key} AND complete`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      failing("get")
     )
 
   const remove = (key: string) =>
@@ -159,7 +166,34 @@ export const makePostgresBlobs = Effect.gen(function* () {
   const sweepLeftovers = (age: Duration.Input) =>
     failing("sweep")(Stream.runForEach(oldKeys(false, age), (key) => discard(key, "incomplete")))
 
-  return { put, get, remove, olderThan, sweepLeftovers } satisfies BlobStore["Service"]
+  const trashedAfter = (after: string) =>
+    sql`SELECT key, extract(epoch FROM trashed_at)::float8 * 1000 AS since FROM file_blobs
+      WHERE trashed_at IS NOT NULL AND key > ${after} ORDER BY key LIMIT ${keysPerPage}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Trashed)),
+      Effect.map((rows) => [rows, lastOfFullPage(rows.map(({ key }) => key))] as const),
+      failing("trash")
+    )
+
+  const trash: Blobs["trash"] = {
+    add: (key) =>
+      failing("trash")(
+        sql`UPDATE file_blobs SET trashed_at = clock_timestamp() WHERE key = ${key} AND trashed_at IS NULL`
+      ),
+    take: (key) => failing("trash")(sql`UPDATE file_blobs SET trashed_at = NULL WHERE key = ${key}`),
+    list: Stream.paginate("", trashedAfter)
+  }
+
+  return {
+    place: "the database",
+    put,
+    get,
+    has,
+    remove,
+    olderThan,
+    sweepLeftovers,
+    trash,
+    mark: null
+  } satisfies Blobs
 })
 
 const lastOfFullPage = (keys: ReadonlyArray<string>): Option.Option<string> =>

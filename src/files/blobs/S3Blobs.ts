@@ -2,7 +2,8 @@ import { Clock, Duration, Effect, Option, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../../AppConfig.ts"
 import { StorageFailed } from "../../domain/Errors.ts"
-import type { BlobStore } from "../BlobStore.ts"
+import type { Blobs } from "./Blobs.ts"
+import { markText, noMark, parseMark } from "./Mark.ts"
 import { inPieces, ofLength } from "./Pieces.ts"
 import { bucketLimits, type BucketFailure, makeBucket } from "./S3Bucket.ts"
 import { makeTally } from "./Tally.ts"
@@ -88,7 +89,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
       { discard: true }
     ).pipe(Effect.timeoutOption(`${cleanupSeconds} seconds`))
 
-  const put: BlobStore["Service"]["put"] = (bytes) =>
+  const put: Blobs["put"] = (bytes) =>
     Effect.gen(function* () {
       const key = yield* random.uuidV7()
       const name = prefix + key
@@ -97,13 +98,18 @@ export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
       return { key, ...total }
     })
 
-  const get: BlobStore["Service"]["get"] = (key, range) => {
+  const get: Blobs["get"] = (key, range) => {
     if (!keyPattern.test(key)) return Stream.fail(unknownKey())
     const name = prefix + key
     if (range !== undefined && range.end <= range.start) return Stream.empty
     const bytes = Stream.mapError(bucket.read(name, range?.start ?? 0, range?.end), failed("get"))
     return range === undefined ? bytes : ofLength(range.end - range.start)(bytes)
   }
+
+  const has = (key: string) =>
+    keyPattern.test(key)
+      ? failing("get")(bucket.lengthOf(prefix + key)).pipe(Effect.map(Option.isSome))
+      : Effect.succeed(false)
 
   const remove = (key: string) =>
     keyPattern.test(key) ? failing("remove")(bucket.remove(prefix + key)) : Effect.void
@@ -132,7 +138,43 @@ export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
     )
   }, failing("sweep"))
 
-  return { put, get, remove, olderThan, sweepLeftovers } satisfies BlobStore["Service"]
+  // An empty object for each key; its time says since when.
+  const trashPrefix = `${prefix}trash/`
+  const trash: Blobs["trash"] = {
+    add: (key) =>
+      keyPattern.test(key) ? failing("trash")(bucket.put(trashPrefix + key, new Uint8Array(0))) : Effect.void,
+    take: (key) => (keyPattern.test(key) ? failing("trash")(bucket.remove(trashPrefix + key)) : Effect.void),
+    list: bucket.objects(trashPrefix).pipe(
+      Stream.map(({ Key, LastModified }) => ({
+        key: Key.slice(trashPrefix.length),
+        since: LastModified.getTime()
+      })),
+      Stream.filter(({ key }) => keyPattern.test(key)),
+      Stream.mapError(failed("trash"))
+    )
+  }
+
+  const markName = `${prefix}identity`
+  const mark: Blobs["mark"] = {
+    read: Effect.gen(function* () {
+      if (Option.isNone(yield* failing("start")(bucket.lengthOf(markName)))) return noMark
+      const text = bucket.read(markName, 0, undefined).pipe(Stream.decodeText, Stream.mkString)
+      return yield* parseMark(yield* failing("start")(text))
+    }),
+    write: (ids) => failing("start")(bucket.put(markName, new TextEncoder().encode(markText(ids))))
+  }
+
+  return {
+    place: `the bucket ${files.s3.bucket} at ${bucket.host}, under ${prefix === "" ? "no prefix" : prefix}`,
+    put,
+    get,
+    has,
+    remove,
+    olderThan,
+    sweepLeftovers,
+    trash,
+    mark
+  } satisfies Blobs
 })
 
 const noBucket = (operation: StorageFailed["operation"]) =>

@@ -173,6 +173,15 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
 
   const bytesOf = (name: string) => repeated(request(requestSeconds, (s3) => s3.getContentLength(name)))
 
+  /** How long an object is, if there is one. */
+  const lengthOf = (name: string) =>
+    Effect.map(bytesOf(name), Option.some).pipe(
+      Effect.catchIf(
+        (error) => error.status === 404,
+        () => Effect.succeed(Option.none<number>())
+      )
+    )
+
   const completeUpload = (name: string, id: string, parts: ReadonlyArray<UploadedPart>, bytes: number) =>
     whole(request(uploadSeconds, (s3) => s3.completeMultipartUpload(name, id, [...parts]))).pipe(
       // A failure may come with the status 200, and then in place of the ETag.
@@ -266,5 +275,17 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
       )
     })
 
-  return { put, createUpload, uploadPart, completeUpload, uploads, abortUpload, remove, objects, read }
+  return {
+    host: URL.parse(endpoint.endpoint)?.host ?? "",
+    put,
+    createUpload,
+    uploadPart,
+    completeUpload,
+    uploads,
+    abortUpload,
+    remove,
+    lengthOf,
+    objects,
+    read
+  }
 }

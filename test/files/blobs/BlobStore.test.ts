@@ -261,6 +261,37 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
+    it.effect("lists what is in the trash and since when, and keeps its bytes", () =>
+      Effect.gen(function* () {
+        const store = yield* BlobStore
+        const keys: Array<string> = []
+        for (const _ of Arr.range(1, 30)) keys.push((yield* store.put(streamOf(randomBytes(20)))).key)
+        const [outside, ...inside] = keys
+        yield* Effect.forEach(inside, store.trash.add)
+        const listed = yield* Stream.runCollect(store.trash.list)
+        assert.sameMembers(
+          listed.map(({ key }) => key),
+          inside
+        )
+        for (const { since } of listed) assert.isAtMost(Math.abs(Date.now() - since), 60_000)
+        for (const key of [outside!, inside[0]!]) {
+          assert.isTrue(yield* store.has(key))
+          assert.strictEqual((yield* read(store.get(key))).length, 20)
+        }
+        yield* Effect.forEach(inside, store.trash.take)
+        yield* store.trash.take(outside!)
+        assert.isEmpty(yield* Stream.runCollect(store.trash.list))
+        yield* Effect.forEach(keys, store.remove)
+        assert.isFalse(yield* store.has(outside!))
+        for (const foreign of ["", "..", "../identity", `../blobs/${outside!}`]) {
+          yield* store.trash.add(foreign)
+          yield* store.trash.take(foreign)
+          assert.isFalse(yield* store.has(foreign), foreign)
+        }
+        assert.isEmpty(yield* Stream.runCollect(store.trash.list))
+      })
+    )
+
     it.effect("sweeps what broken puts have left, once it is old", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore

@@ -201,6 +201,7 @@ layer(inProduction, { excludeTestServices: true })("S3Blobs with the service's o
       const server = yield* S3Server
       const store = yield* BlobStore
       const bytes = randomBytes(17 * 1024 * 1024)
+      yield* server.off
       const { key } = yield* store.put(streamOf(bytes))
       assert.deepStrictEqual(
         (yield* server.seen).requests.map((request) => request.split(" ")[0]),

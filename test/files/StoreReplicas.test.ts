@@ -3,10 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../../src/AppConfig.ts"
-import { BlobStore } from "../../../src/files/BlobStore.ts"
-import { testConfig } from "../../support/TestConfig.ts"
-import { SqlFaults, TestDatabase } from "../../support/TestDatabase.ts"
+import { AppConfig } from "../../src/AppConfig.ts"
+import { BlobStore } from "../../src/files/BlobStore.ts"
+import { testConfig } from "../support/TestConfig.ts"
+import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 
 const logged: Array<string> = []
 const Log = Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])
@@ -49,7 +49,7 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
       yield* start(link)
       assert.deepStrictEqual(
         (yield* replicas).map(({ location }) => location),
-        [`${dataDir}/files`, `${dataDir}/files`, `${link}/files`]
+        [dataDir, dataDir, link].map((path) => `the directory ${path}/files`)
       )
     }).pipe(Effect.scoped)
   )
@@ -60,7 +60,7 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
       const other = yield* directory
       yield* start(one)
       const error = yield* Effect.flip(start(other))
-      assert.strictEqual(error._tag, "DirectoryNotShared")
+      assert.strictEqual(error._tag, "StoreNotShared")
       assert.include(error.message, `${one}/files`)
       assert.include(error.message, "PARLEY_FILES_DIRECTORY_SHARED")
       assert.strictEqual((yield* replicas).length, 1)
@@ -85,7 +85,7 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
       assert.isEmpty(yield* replicas)
       yield* start(one)
       yield* silence(59)
-      assert.strictEqual((yield* Effect.flip(start(other)))._tag, "DirectoryNotShared")
+      assert.strictEqual((yield* Effect.flip(start(other)))._tag, "StoreNotShared")
       yield* silence(2)
       yield* start(other)
       assert.strictEqual((yield* replicas).length, 1)

@@ -1,0 +1,165 @@
+import { Effect, Option, Redacted, Schema, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { AppConfig, type Settings } from "../AppConfig.ts"
+import { StorageFailed } from "../domain/Errors.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import type { Blobs, StoreMark } from "./blobs/Blobs.ts"
+import { noMark } from "./blobs/Mark.ts"
+import { joinStore } from "./StoreReplicas.ts"
+
+/** Files that are looked for in a store to find out whether it is the database's: the oldest and the newest. */
+const samplesMax = 50
+const lookupsAtOnceMax = 8
+
+/** The store of files and the database don't belong together. `message` is for the operator and holds no secret. */
+export class StoreMismatch extends Schema.TaggedError<StoreMismatch>()("StoreMismatch", {
+  message: Schema.String
+}) {}
+
+const Bindings = Schema.Tuple([
+  Schema.Struct({
+    databaseId: Schema.String,
+    storeId: Schema.NullOr(Schema.String),
+    storePlace: Schema.NullOr(Schema.String),
+    hasFiles: Schema.Boolean,
+    newStoreId: Schema.String
+  })
+])
+const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
+
+/** What the database says of its store. */
+type Binding = (typeof Bindings.Type)[0]
+
+const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+const databasePlace = ({ database, dataDir }: Settings): string => {
+  if (database.url === null) return `the embedded database in ${dataDir}`
+  const url = URL.parse(Redacted.value(database.url))
+  return url === null
+    ? "the database of DATABASE_URL"
+    : `the database ${url.pathname.slice(1)} at ${url.host}`
+}
+
+const remedy =
+  "The service doesn't start, because it would take the files of one for garbage, or could not find those of the other. Check " +
+  "DATABASE_URL, PARLEY_DATA_DIR and PARLEY_FILES_STORE with its settings. If a backup is being restored, restore the database and the " +
+  "files before the start. If this store is to hold the files of this database from now on, run `parley file adopt-store` with the same settings."
+
+/** What fails at the start is the store's failure, whichever of the two it comes from. */
+const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  effect.pipe(
+    orUnavailable,
+    Effect.mapError((cause) => new StorageFailed({ operation: "start", cause }))
+  )
+
+/** Binds a store to the database, and looks whether they belong together. */
+export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
+  const settings = yield* AppConfig
+  const sql = yield* SqlClient.SqlClient
+  const { mark, place } = blobs
+  const database = databasePlace(settings)
+  const isShared = settings.files.store === "directory" && settings.files.directoryShared
+
+  /** Processes that start at once agree on the id of a new store, because it comes from the database's id and the place. */
+  const binding = Effect.gen(function* () {
+    yield* sql`INSERT INTO file_store_binding (database_id) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING`
+    const rows =
+      yield* sql`SELECT database_id, store_id, store_place, EXISTS (SELECT FROM files) AS has_files,
+        encode(substr(sha256(convert_to(database_id || ${place}, 'UTF8')), 1, 16), 'hex')::uuid AS new_store_id
+      FROM file_store_binding`
+    return (yield* Schema.decodeUnknownEffect(Bindings)(rows))[0]
+  }).pipe(asked)
+
+  const isEmpty = Effect.map(Stream.runHead(blobs.olderThan(0)), Option.isNone)
+
+  const holdsSome = Effect.gen(function* () {
+    const keys = yield* asked(
+      Effect.flatMap(
+        sql`(SELECT storage_key AS key FROM files ORDER BY id LIMIT ${samplesMax})
+          UNION (SELECT storage_key AS key FROM files ORDER BY id DESC LIMIT ${samplesMax})`,
+        Schema.decodeUnknownEffect(Keys)
+      )
+    )
+    return yield* Stream.fromIterable(keys).pipe(
+      Stream.mapEffect(({ key }) => blobs.has(key), { concurrency: lookupsAtOnceMax }),
+      Stream.filter((found) => found),
+      Stream.runHead,
+      Effect.map(Option.isSome)
+    )
+  })
+
+  const readMark = (known: Binding): Effect.Effect<StoreMark, StorageFailed> =>
+    mark === null ? Effect.succeed({ store: known.databaseId, database: known.databaseId }) : mark.read
+
+  /** Why the two don't belong together, or null. */
+  const problem = Effect.fnUntraced(function* (known: Binding, found: StoreMark) {
+    const here = capitalized(place)
+    if (found.database !== null && found.database !== known.databaseId) {
+      return `${here} holds the files of another database (id ${found.database}) than ${database} (id ${known.databaseId}).`
+    }
+    if (found.database !== null) {
+      if (known.storeId === null || known.storeId === found.store || !known.hasFiles || isShared) return null
+      return `The files of ${database} are in ${known.storePlace ?? "another store"} (id ${known.storeId}), not in ${place} (id ${found.store}).`
+    }
+    if (known.hasFiles) {
+      if (yield* holdsSome) return null
+      const usual = known.storePlace === null ? "" : ` They were in ${known.storePlace}.`
+      return `${here} holds none of the files that ${database} knows.${usual}`
+    }
+    return (yield* isEmpty) ? null : `${here} holds files, but ${database} knows of none.`
+  })
+
+  const examine = Effect.gen(function* () {
+    const known = yield* binding
+    const found = yield* readMark(known)
+    const message = yield* problem(known, found)
+    if (message !== null) return yield* new StoreMismatch({ message: `${message} ${remedy}` })
+    return { known, found }
+  }).pipe(
+    // Another process may have bound the store and filled it between the two looks.
+    Effect.retry({ times: 1, while: (error) => error._tag === "StoreMismatch" })
+  )
+
+  /** Writes the ids: first into the store and then into the database, so that a start in between is repeated. */
+  const write = Effect.fnUntraced(function* (known: Binding, found: StoreMark) {
+    const store = found.store ?? known.newStoreId
+    if (found.database !== known.databaseId)
+      yield* mark?.write({ store, database: known.databaseId }) ?? Effect.void
+    if (known.storeId === store && known.storePlace === place) return
+    yield* asked(
+      sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}, bound_at = now()`
+    )
+  })
+
+  /** Fails unless the ids still say that the two belong together. */
+  const verify = Effect.gen(function* () {
+    const known = yield* binding
+    const found = yield* readMark(known)
+    if (found.database === known.databaseId && (found.store === known.storeId || isShared)) return
+    return yield* new StoreMismatch({
+      message:
+        `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to the database of id ${found.database}. ` +
+        "No stored file is removed. Check whether another installation uses the same store; the next start will be refused."
+    })
+  })
+
+  const bind = Effect.gen(function* () {
+    const { found, known } = yield* examine
+    yield* joinStore(found.store ?? known.newStoreId, place)
+    yield* write(known, found)
+    yield* verify
+  })
+
+  /** Binds whatever the ids say. */
+  const adopt = Effect.gen(function* () {
+    const known = yield* binding
+    // A mark that can't be understood is replaced, too.
+    const found = yield* Effect.orElseSucceed(readMark(known), () => noMark)
+    yield* joinStore(found.store ?? known.newStoreId, place)
+    yield* write(known, found)
+    const previousDatabaseId = found.database === known.databaseId ? null : found.database
+    return { place, database, previousDatabaseId, isWhole: !known.hasFiles || (yield* holdsSome) }
+  })
+
+  return { bind, verify, adopt }
+})

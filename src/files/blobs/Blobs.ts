@@ -1,0 +1,60 @@
+import type { Duration, Effect, Stream } from "effect"
+import type { StorageFailed } from "../../domain/Errors.ts"
+import type { ByteRange } from "./Pieces.ts"
+
+/** What was put. No two puts have the same key, also where their bytes are the same. */
+export interface StoredBlob {
+  readonly key: string
+  readonly bytes: number
+  /** 32 bytes. */
+  readonly sha256: Uint8Array
+}
+
+/** What a store says about itself: its own id, and the id of the database that it is bound to. */
+export interface StoreMark {
+  readonly store: string | null
+  readonly database: string | null
+}
+
+/** A blob in the trash, and since when, in milliseconds since 1970. */
+export interface TrashedBlob {
+  readonly key: string
+  readonly since: number
+}
+
+/** Bytes by key, of one kind of store. */
+export interface Blobs {
+  /** The store's kind and place, for the operator. It holds no secret. */
+  readonly place: string
+  /**
+   * Streams bytes to storage; memory stays flat. Nothing is left behind when the stream fails or is interrupted. The bytes
+   * are durable when it succeeds.
+   */
+  readonly put: <E, R>(
+    bytes: Stream.Stream<Uint8Array, E, R>
+  ) => Effect.Effect<StoredBlob, E | StorageFailed, R>
+  /** The bytes, or a part of them; it fails when the store holds fewer. Those in the trash count as there. */
+  readonly get: (key: string, range?: ByteRange) => Stream.Stream<Uint8Array, StorageFailed>
+  readonly has: (key: string) => Effect.Effect<boolean, StorageFailed>
+  /** Removing what isn't there is fine. */
+  readonly remove: (key: string) => Effect.Effect<void, StorageFailed>
+  /** The keys whose bytes were put so long ago or longer, those in the trash included. */
+  readonly olderThan: (age: Duration.Input) => Stream.Stream<string, StorageFailed>
+  /** Removes what puts that broke off so long ago have left; `age` must be beyond the longest upload. */
+  readonly sweepLeftovers: (age: Duration.Input) => Effect.Effect<void, StorageFailed>
+  /** A list that the store keeps of blobs that are to be removed one day. Their bytes stay where they are until then. */
+  readonly trash: {
+    readonly add: (key: string) => Effect.Effect<void, StorageFailed>
+    /** Takes a key off the list. */
+    readonly take: (key: string) => Effect.Effect<void, StorageFailed>
+    readonly list: Stream.Stream<TrashedBlob, StorageFailed>
+  }
+  /** Null for a store that is a part of its database. */
+  readonly mark: {
+    readonly read: Effect.Effect<StoreMark, StorageFailed>
+    readonly write: (mark: {
+      readonly store: string
+      readonly database: string
+    }) => Effect.Effect<void, StorageFailed>
+  } | null
+}
