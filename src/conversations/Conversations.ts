@@ -3,21 +3,20 @@ import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
-import { ConversationNotFound, TurnLeaseLost } from "../domain/Errors.ts"
+import { ConversationNotFound, InvalidRequest, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationBusy, DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
-import type { StoredItem } from "../domain/Item.ts"
 import { inRealTime } from "../sql/inRealTime.ts"
 import { pooledRandomLayer } from "../PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeHeldTurns } from "./HeldTurns.ts"
 import { makeLeaseTable } from "./LeaseTable.ts"
 import { makeTurnTable } from "./TurnTable.ts"
-import type { CommitTurn } from "./TurnTable.ts"
+import type { CommitTurn, FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 
-export type { CommitTurn } from "./TurnTable.ts"
+export type { CommitTurn, FoundItem } from "./TurnTable.ts"
 
 /** How long a commit is repeated while the database is away, before the answer counts as lost. */
 const commitSeconds = 5
@@ -74,11 +73,14 @@ export class Conversations extends Context.Service<
       userId: UserId,
       responseId: ResponseId
     ) => Effect.Effect<ConversationId, ConversationNotFound | DatabaseUnavailable>
-    /** This user's stored items with these ids; those that aren't there, or aren't this user's, are absent. */
+    /**
+     * This user's stored items with these ids; those that aren't there, or aren't this user's, are absent. Fails where they
+     * are larger together than what a request itself could bring.
+     */
     readonly items: (
       userId: UserId,
       ids: ReadonlyArray<ItemId>
-    ) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, DatabaseUnavailable>
+    ) => Effect.Effect<ReadonlyMap<ItemId, FoundItem>, InvalidRequest | DatabaseUnavailable>
     /** Over all users: the conversations that are kept, and those of them that the next sweep will delete for their age. */
     readonly counts: Effect.Effect<{ readonly kept: number; readonly idle: number }, DatabaseUnavailable>
   }
@@ -86,7 +88,8 @@ export class Conversations extends Context.Service<
   static readonly layer: Layer.Layer<Conversations, never, SqlClient.SqlClient | AppConfig> = Layer.effect(
     Conversations,
     Effect.gen(function* () {
-      const { leaseSeconds, turnWaitSeconds } = (yield* AppConfig).conversations
+      const { conversations, http } = yield* AppConfig
+      const { leaseSeconds, turnWaitSeconds } = conversations
       const services = yield* Effect.context<SqlClient.SqlClient | AppConfig>()
       const leases = yield* makeLeaseTable(leaseSeconds)
       const turns = yield* makeTurnTable
@@ -155,9 +158,15 @@ export class Conversations extends Context.Service<
       })
 
       const items = Effect.fn("Conversations.items")(function* (userId: UserId, ids: ReadonlyArray<ItemId>) {
-        return ids.length === 0
-          ? new Map<ItemId, StoredItem>()
-          : yield* orUnavailable(turns.items(userId, ids))
+        if (ids.length === 0) return new Map<ItemId, FoundItem>()
+        const found = yield* orUnavailable(turns.items(userId, ids, http.bodyBytesMax))
+        return (
+          found ??
+          (yield* new InvalidRequest({
+            param: "input",
+            message: `\`input\` refers to items of more than ${http.bodyBytesMax} bytes together; refer to fewer of them.`
+          }))
+        )
       })
 
       const counts = countConversations.pipe(Effect.provideContext(services), orUnavailable)

@@ -16,6 +16,12 @@ export interface CommitTurn {
   readonly promptTokens: number
 }
 
+/** A stored item, and the conversation that it stands in. */
+export interface FoundItem {
+  readonly item: StoredItem
+  readonly conversationId: ConversationId
+}
+
 /** Turns that a history may have at most, so that a conversation of tiny turns stays cheap to read. */
 export const historyTurnsMax = 500
 
@@ -35,7 +41,9 @@ const States = Schema.Array(
     systemMessage: Schema.NullOr(Schema.String)
   })
 )
-const Items = Schema.Array(Schema.Struct({ id: ItemId, item: StoredItem }))
+const Items = Schema.Array(
+  Schema.Struct({ id: ItemId, conversationId: ConversationId, item: Schema.NullOr(StoredItem) })
+)
 const Owners = Schema.Array(Schema.Struct({ conversationId: ConversationId }))
 const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
 
@@ -128,12 +136,26 @@ export const makeTurnTable = Effect.gen(function* () {
       Effect.map(([row]) => row?.conversationId)
     )
 
-  /** This user's items with these ids; of an item that was replayed later, the answer in which it first stood. */
-  const items = (userId: UserId, ids: ReadonlyArray<ItemId>) =>
-    sql`SELECT DISTINCT ON (id) id, item FROM items
-      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[]) ORDER BY id, side DESC`.pipe(
+  /**
+   * This user's items with these ids; of an item that was replayed later, the answer in which it first stood. Nothing where
+   * all of them together have more than `bytesMax`.
+   */
+  const items = (userId: UserId, ids: ReadonlyArray<ItemId>, bytesMax: number) =>
+    sql`SELECT id, conversation_id, CASE WHEN bytes <= ${bytesMax}::bigint THEN item END AS item FROM (
+        SELECT found.*, sum(octet_length(item::text)) OVER () AS bytes FROM (
+          SELECT DISTINCT ON (id) id, conversation_id, item
+          FROM items JOIN turns USING (response_id)
+          WHERE items.user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[])
+          ORDER BY id, side DESC
+        ) AS found
+      ) AS measured`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Items)),
-      Effect.map((rows): ReadonlyMap<ItemId, StoredItem> => new Map(rows.map(({ id, item }) => [id, item])))
+      Effect.map((rows): ReadonlyMap<ItemId, FoundItem> | undefined => {
+        const found = rows.flatMap(({ id, conversationId, item }) =>
+          item === null ? [] : [[id, { item, conversationId }] as const]
+        )
+        return found.length < rows.length ? undefined : new Map(found)
+      })
     )
 
   return { read, history, commit, conversationOf, items }

@@ -6,8 +6,6 @@ import {
   type DatabaseUnavailable,
   type FileTooLarge,
   FileNotFound,
-  FileNotReady,
-  FileUnreadable,
   type StorageFailed,
   type TooManyUploads
 } from "../domain/Errors.ts"
@@ -18,7 +16,14 @@ import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
 import { sweepFiles } from "./FileSweep.ts"
-import { type FileText, type ListFiles, makeFileTable, type NewFile } from "./FileTable.ts"
+import {
+  type ListFiles,
+  makeFileTable,
+  type NewFile,
+  type TextBeginning,
+  type TextSummary,
+  type WantedText
+} from "./FileTable.ts"
 import { jobsTable } from "./ReadingTurns.ts"
 import { makeTextJobs } from "./TextJobs.ts"
 import type { ExtractedText, TextExtraction } from "./TextExtraction.ts"
@@ -31,7 +36,7 @@ import {
   type UserQuota
 } from "./UploadRoom.ts"
 
-export type { ListFiles } from "./FileTable.ts"
+export type { ListFiles, TextSummary } from "./FileTable.ts"
 
 /** How long the storing of a row is repeated while the database is away, before the upload counts as failed. */
 const insertSeconds = 5
@@ -87,14 +92,16 @@ export class FileStore extends Context.Service<
       FileNotFound | StorageFailed | DatabaseUnavailable,
       Scope.Scope
     >
-    /** What the file says. */
-    readonly text: (
+    /** What is known of the texts of these files, without reading them; files that aren't this user's are absent. */
+    readonly summaries: (
       userId: UserId,
-      id: FileId
-    ) => Effect.Effect<
-      FileText & { readonly file: StoredFile },
-      FileNotFound | FileNotReady | FileUnreadable | DatabaseUnavailable
-    >
+      ids: ReadonlyArray<FileId>
+    ) => Effect.Effect<ReadonlyArray<TextSummary>, DatabaseUnavailable>
+    /** The beginnings of texts; files without a text, or of another user, are absent. */
+    readonly beginnings: (
+      userId: UserId,
+      wanted: ReadonlyArray<WantedText>
+    ) => Effect.Effect<ReadonlyArray<TextBeginning>, DatabaseUnavailable>
   }
 >()("parley/files/FileStore") {
   static readonly layer: Layer.Layer<
@@ -234,18 +241,21 @@ export class FileStore extends Context.Service<
         return yield* opened(blobs.get(file.storageKey, range))
       })
 
-      const text = Effect.fn("FileStore.text")(function* (userId: UserId, id: FileId) {
-        const param = "file_id"
-        const file = yield* find(userId, id)
-        if (file.status === "uploaded") return yield* new FileNotReady({ param })
-        if (file.status === "error") {
-          return yield* new FileUnreadable({ param, reason: file.statusDetails ?? "" })
-        }
-        const read = yield* orUnavailable(table.text(userId, id))
-        return read === undefined ? yield* new FileNotFound({ param }) : { file, ...read }
+      const summaries = Effect.fn("FileStore.summaries")(function* (
+        userId: UserId,
+        ids: ReadonlyArray<FileId>
+      ) {
+        return ids.length === 0 ? [] : yield* orUnavailable(table.summaries(userId, ids))
       })
 
-      return FileStore.of({ upload, list, get, delete: remove, content, text })
+      const beginnings = Effect.fn("FileStore.beginnings")(function* (
+        userId: UserId,
+        wanted: ReadonlyArray<WantedText>
+      ) {
+        return wanted.length === 0 ? [] : yield* orUnavailable(table.beginnings(userId, wanted))
+      })
+
+      return FileStore.of({ upload, list, get, delete: remove, content, summaries, beginnings })
     })
   ).pipe(Layer.provide([layerJobQueue(jobsTable), SecureRandom.layerWebCrypto]))
 }

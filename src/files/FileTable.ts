@@ -36,6 +36,32 @@ export interface ListFiles {
   readonly order: "asc" | "desc"
 }
 
+/** What is known of a file's text without reading it. */
+export interface TextSummary {
+  readonly id: FileId
+  readonly filename: string
+  readonly status: StoredFile["status"]
+  readonly statusDetails: string | null
+  /** UTF-8 bytes of the text; null where there is none. */
+  readonly textBytes: number | null
+  /** Whether the text holds only the beginning of what the file says. */
+  readonly truncated: boolean | null
+}
+
+/** So many characters are wanted of a file's text. */
+export interface WantedText {
+  readonly id: FileId
+  readonly charactersMax: number
+}
+
+/** The beginning of a file's text. */
+export interface TextBeginning {
+  readonly id: FileId
+  readonly text: string
+  /** UTF-8 bytes of it. */
+  readonly bytes: number
+}
+
 /** The text of a file. */
 export interface FileText {
   readonly text: string
@@ -58,13 +84,17 @@ const Files = Schema.Array(
     createdAt: Schema.DateTimeUtcFromDate
   })
 )
-const Texts = Schema.Array(
+const Summaries = Schema.Array(
   Schema.Struct({
-    text: Schema.String,
-    truncated: Schema.Boolean,
-    pages: Schema.NullOr(Schema.Array(Schema.Int))
+    id: FileId,
+    filename: Schema.String,
+    status: Schema.Literals(["uploaded", "processed", "error"]),
+    statusDetails: Schema.NullOr(Schema.String),
+    textBytes: Schema.NullOr(Schema.Int),
+    truncated: Schema.NullOr(Schema.Boolean)
   })
 )
+const Beginnings = Schema.Array(Schema.Struct({ id: FileId, text: Schema.String, bytes: Schema.Int }))
 const Usages = Schema.Array(Schema.Struct({ files: Schema.Int, bytes: Schema.Int }))
 const Keys = Schema.Array(Schema.Struct({ storageKey: Schema.String }))
 
@@ -165,14 +195,26 @@ export const makeFileTable = Effect.gen(function* () {
     sql`UPDATE files SET status = 'error', status_details = ${storable(reason)}
       WHERE id = ${id}::uuid AND status = 'uploaded'`
 
-  const text = (userId: UserId, id: FileId) =>
-    sql`SELECT text, truncated, pages FROM file_texts JOIN files ON files.id = file_id
-      WHERE file_id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Texts)),
-      Effect.map(([row]): FileText | undefined => row)
+  /** What is known of these files of the user; the length of a text is known without unpacking it. */
+  const summaries = (userId: UserId, ids: ReadonlyArray<FileId>) =>
+    sql`SELECT id, filename, status, status_details, octet_length(text) AS text_bytes, truncated
+      FROM files LEFT JOIN file_texts ON file_id = id
+      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[])`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Summaries))
     )
 
-  return { usage, insert, find, page, remove, unread, keepText, keepFailure, text }
+  /** The beginnings of texts, of which no more is unpacked. */
+  const beginnings = (userId: UserId, wanted: ReadonlyArray<WantedText>) =>
+    sql`SELECT id, text, octet_length(text) AS bytes FROM (
+        SELECT files.id, left(text, characters) AS text
+        FROM unnest(
+          ${wanted.map(({ id }) => id)}::uuid[], ${wanted.map(({ charactersMax }) => charactersMax)}::int[]
+        ) AS wanted (id, characters)
+        JOIN files ON files.id = wanted.id AND user_id = ${userId}::uuid
+        JOIN file_texts ON file_id = files.id
+      ) AS begun`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Beginnings)))
+
+  return { usage, insert, find, page, remove, unread, keepText, keepFailure, summaries, beginnings }
 })
 
 export type FileTable = Effect.Success<typeof makeFileTable>

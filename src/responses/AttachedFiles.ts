@@ -1,11 +1,17 @@
 import { Effect } from "effect"
 import { FileNotFound, FileNotReady, FileUnreadable } from "../domain/Errors.ts"
 import type { FileId, UserId } from "../domain/Ids.ts"
-import { FileStore } from "../files/FileStore.ts"
-import { type PromptFile, promptFile, type PromptFiles } from "./FileParts.ts"
-
-/** Texts that are fetched at the same time. */
-const fetchesMax = 4
+import { estimateTokens } from "../domain/Tokens.ts"
+import { FileStore, type TextSummary } from "../files/FileStore.ts"
+import {
+  charactersPerToken,
+  fairShares,
+  historyFileTokensMax,
+  type PromptFile,
+  type PromptFiles
+} from "./FileParts.ts"
+import { filesOf } from "./PromptMessages.ts"
+import type { GivenItem } from "./ReferencedItems.ts"
 
 /** Where a request refers to a file. */
 export interface FileReference {
@@ -13,49 +19,100 @@ export interface FileReference {
   readonly param: string
 }
 
-const gone: PromptFile = { filename: "", text: null, isPart: false, tokens: 0 }
+/** Files that can be read, of which nothing has been read yet. */
+export type UnreadFiles = ReadonlyMap<FileId, TextSummary>
 
-/** The texts of the files that a prompt needs. */
+const problemOf = (summary: TextSummary | undefined, param: string) => {
+  if (summary === undefined) return new FileNotFound({ param })
+  if (summary.status === "uploaded") return new FileNotReady({ param })
+  if (summary.status === "error") return new FileUnreadable({ param, reason: summary.statusDetails ?? "" })
+  return summary.textBytes === null ? new FileNotFound({ param }) : null
+}
+
+/** A file of whose text nothing is shown. */
+const unread = ({ filename, textBytes, truncated }: TextSummary): PromptFile => ({
+  filename,
+  text: "",
+  isWhole: textBytes === 0,
+  isPart: truncated === true,
+  characters: textBytes ?? 0,
+  tokens: 0
+})
+
+export const unreadFiles = (files: UnreadFiles): PromptFiles =>
+  new Map([...files].map(([id, summary]) => [id, unread(summary)]))
+
+const withText = (summary: TextSummary, text: string, bytes: number): PromptFile => {
+  const textBytes = summary.textBytes ?? 0
+  const isWhole = bytes >= textBytes
+  return {
+    ...unread(summary),
+    text,
+    isWhole,
+    characters: isWhole ? text.length : Math.round((textBytes * text.length) / Math.max(1, bytes)),
+    tokens: estimateTokens(text)
+  }
+}
+
+/** The files that a prompt needs. */
 export const makeAttachedFiles = Effect.gen(function* () {
   const store = yield* FileStore
 
-  const load = Effect.fnUntraced(function* (userId: UserId, id: FileId) {
-    const { file, text, truncated } = yield* store.text(userId, id)
-    return promptFile(file.filename, text, truncated)
+  const summariesOf = (userId: UserId, ids: ReadonlyArray<FileId>) =>
+    Effect.map(store.summaries(userId, ids), (found) => new Map(found.map((one) => [one.id, one])))
+
+  /**
+   * The files of a request. Those that it names itself must be there, be the user's, and be readable; those that come by a
+   * reference to an earlier item are found as far as they still are.
+   */
+  const find = Effect.fnUntraced(function* (
+    userId: UserId,
+    named: ReadonlyArray<FileReference>,
+    given: ReadonlyArray<GivenItem>
+  ) {
+    const found = yield* summariesOf(userId, filesOf(given.map(({ item }) => item)))
+    for (const { id, param } of named) {
+      const problem = problemOf(found.get(id), param)
+      if (problem !== null) return yield* problem
+    }
+    return readable(found)
   })
 
-  /** The files that a request names: each must be there, be the user's, and be readable. */
-  const named = Effect.fnUntraced(function* (userId: UserId, references: ReadonlyArray<FileReference>) {
-    const first = new Map(references.toReversed().map((reference) => [reference.id, reference]))
-    const loaded = yield* Effect.forEach(
-      first.values(),
-      ({ id, param }) =>
-        load(userId, id).pipe(
-          Effect.catchTags({
-            FileNotFound: () => Effect.fail(new FileNotFound({ param })),
-            FileNotReady: () => Effect.fail(new FileNotReady({ param })),
-            FileUnreadable: ({ reason }) => Effect.fail(new FileUnreadable({ param, reason }))
-          }),
-          Effect.map((file) => [id, file] as const)
-        ),
-      { concurrency: fetchesMax }
+  /** The texts of files, of each as much as may be needed where all of them share `tokensMax` fairly. */
+  const read = Effect.fnUntraced(function* (userId: UserId, files: UnreadFiles, tokensMax: number) {
+    const all = [...files.values()]
+    // A text has no more characters than bytes, so that what is read of all of them together is bounded.
+    const shares = fairShares(
+      all.map(({ textBytes }) => textBytes ?? 0),
+      tokensMax * charactersPerToken
     )
-    return new Map(loaded) satisfies PromptFiles
-  })
-
-  /** The files of earlier items: one that was deleted meanwhile is shown as gone. */
-  const remembered = Effect.fnUntraced(function* (userId: UserId, ids: ReadonlyArray<FileId>) {
-    const loaded = yield* Effect.forEach(
-      ids,
-      (id) =>
-        load(userId, id).pipe(
-          Effect.catchTag(["FileNotFound", "FileNotReady", "FileUnreadable"], () => Effect.succeed(gone)),
-          Effect.map((file) => [id, file] as const)
-        ),
-      { concurrency: fetchesMax }
+    const wanted = all.map(({ id }, index) => ({ id, charactersMax: shares[index] ?? 0 }))
+    const beginnings = yield* store.beginnings(
+      userId,
+      wanted.filter(({ charactersMax }) => charactersMax > 0)
     )
-    return new Map(loaded) satisfies PromptFiles
+    const texts = new Map(beginnings.map((one) => [one.id, one]))
+    return new Map(
+      all.map((summary) => {
+        const { bytes, text } = texts.get(summary.id) ?? { bytes: 0, text: "" }
+        return [summary.id, withText(summary, text, bytes)]
+      })
+    ) satisfies PromptFiles
   })
 
-  return { named, remembered }
+  /** The files of earlier turns, as far as they still are, for prompts that have `tokensMax` for those turns. */
+  const remembered = Effect.fnUntraced(function* (
+    userId: UserId,
+    ids: ReadonlyArray<FileId>,
+    tokensMax: number
+  ) {
+    const files = readable(yield* summariesOf(userId, ids))
+    const share = Math.min(historyFileTokensMax * files.size, tokensMax)
+    return yield* read(userId, files, share)
+  })
+
+  return { find, read, remembered }
 })
+
+const readable = (found: UnreadFiles): UnreadFiles =>
+  new Map([...found].filter(([, summary]) => problemOf(summary, "") === null))

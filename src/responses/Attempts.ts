@@ -2,17 +2,25 @@ import { Array as Arr, Effect, Order } from "effect"
 import type { Denial, Permissions } from "../auth/Permissions.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
-import type { DatabaseUnavailable, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
+import { type DatabaseUnavailable, type NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
 import type { ItemId, UserId } from "../domain/Ids.ts"
 import type { InputItem } from "../domain/Item.ts"
 import { type Asked, difficultyOf } from "../models/Difficulty.ts"
 import type { Need } from "../models/Ranking.ts"
 import { type Candidate, Router } from "../models/Router.ts"
-import { makeAttachedFiles } from "./AttachedFiles.ts"
+import { makeAttachedFiles, type UnreadFiles } from "./AttachedFiles.ts"
+import type { PromptFiles } from "./FileParts.ts"
 import type { Attempt } from "./Generation.ts"
 import { textOf } from "./IncomingInput.ts"
 import { type Knowledge, passagesMessage, passagesWithin } from "./Passages.ts"
-import { assemble, filesOf, historyTokensMax, leastTokens, type PromptParts } from "./PromptAssembly.ts"
+import {
+  makeAssembly,
+  type Prompt,
+  type PromptModel,
+  type PromptParts,
+  promptTokensMax
+} from "./PromptAssembly.ts"
+import { filesOf } from "./PromptMessages.ts"
 
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
@@ -29,6 +37,8 @@ export interface Attempts {
   readonly search: Search | null
   /** The earlier turns that were read for the prompts. */
   readonly history: ReadonlyArray<StoredTurn>
+  /** The files of the turn, as far as their texts were read. */
+  readonly files: PromptFiles
 }
 
 /** Asks the router, and makes the prompts. */
@@ -55,15 +65,18 @@ export const makeAttempts = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (options: {
     readonly userId: UserId
-    /** Everything but the history and the passages. */
+    /** Everything but the history, the texts of files and the passages. */
     readonly parts: PromptParts
+    /** The files that the items of the turn refer to. */
+    readonly files: UnreadFiles
     readonly search: Search | null
     readonly turn: ConversationState
     readonly maxOutputTokens: number | null
     readonly permissions: Permissions
   }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable> {
     const { maxOutputTokens, permissions, turn, userId } = options
-    const asked = askedBy(options.parts, options.search)
+    const bare = makeAssembly(options.parts)
+    const asked = askedBy(options.parts, bare.leastTokens, options.search)
     const need: Need = {
       promptTokens: asked.promptTokens,
       tools: asked.tools,
@@ -72,22 +85,56 @@ export const makeAttempts = Effect.gen(function* () {
     }
     const search =
       options.search === null ? null : within(options.search, (yield* route(need, permissions))[0])
-    const parts = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
+    const unread = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
+    const least = search === null ? bare : makeAssembly(unread)
     const candidates = yield* route(
-      search === null ? need : { ...need, promptTokens: leastTokens(parts) },
+      search === null ? need : { ...need, promptTokens: least.leastTokens },
       permissions
     )
-    const tokensMax = Math.max(
-      ...candidates.map((candidate) =>
-        historyTokensMax(parts, candidate.model.contextWindow, candidate.maxOutputTokens)
-      )
-    )
+    // Texts are read when it is known how much of them any of the models has room for.
+    const files = yield* attached.read(userId, options.files, most(candidates, least.fileTokensMax))
+    const read = { ...unread, files }
+    const tokensMax = most(candidates, makeAssembly(read).historyTokensMax)
     const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
-    const earlier = filesOf(history.flatMap(({ input }) => input)).filter((file) => !parts.files.has(file))
-    const files = new Map([...parts.files, ...(yield* attached.remembered(userId, earlier))])
-    const tries = Arr.map(candidates, (candidate) => attempt(candidate, userId, { ...parts, history, files }))
+    const earlier = filesOf(history.flatMap(({ input }) => input)).filter((file) => !files.has(file))
+    const remembered = yield* attached.remembered(userId, earlier, tokensMax)
+    const all = { ...read, history, files: new Map([...files, ...remembered]) }
+    const tries = yield* attemptsOf(candidates, userId, all)
     // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
-    return { tries: Arr.sort(tries, fewestForgotten), search, history }
+    return { tries: Arr.sort(tries, fewestForgotten), search, history, files }
+  })
+})
+
+/** What the roomiest of the candidates has. */
+const most = (
+  candidates: ReadonlyArray<Candidate>,
+  room: (model: PromptModel, answerTokens: number) => number
+): number => Math.max(...candidates.map(({ maxOutputTokens, model }) => room(model, maxOutputTokens)))
+
+/** The prompts are made one after the other, so that streams go on between them. */
+const attemptsOf = Effect.fnUntraced(function* (
+  candidates: Arr.NonEmptyReadonlyArray<Candidate>,
+  userId: UserId,
+  parts: PromptParts
+) {
+  const assembly = makeAssembly(parts)
+  const tries: Array<Attempt> = []
+  for (const [index, candidate] of candidates.entries()) {
+    if (index > 0) yield* Effect.yieldNow
+    const prompt = assembly.assemble(candidate.model, candidate.maxOutputTokens)
+    const tokensMax = promptTokensMax(candidate.model, candidate.maxOutputTokens)
+    if (prompt.promptTokens <= tokensMax) tries.push(attempt(candidate, userId, parts, prompt))
+    else {
+      yield* Effect.logError("A prompt was assembled that is too long, and is not sent.").pipe(
+        Effect.annotateLogs({ model: candidate.model.id, promptTokens: prompt.promptTokens, tokensMax })
+      )
+    }
+  }
+  if (Arr.isArrayNonEmpty(tries)) return tries
+  const windows = candidates.map(({ model }) => model.contextWindow)
+  return yield* new PromptTooLong({
+    promptTokens: assembly.leastTokens,
+    tokensMax: Math.max(...windows) - 1
   })
 })
 
@@ -99,9 +146,9 @@ const saidNow = (items: ReadonlyArray<InputItem>): string => {
   return textOf(items.slice(lastAnswer + 1).flatMap((item) => (item.type === "message" ? item.content : [])))
 }
 
-const askedBy = (parts: PromptParts, search: Search | null): Asked => ({
+const askedBy = (parts: PromptParts, promptTokens: number, search: Search | null): Asked => ({
   text: saidNow(parts.items),
-  promptTokens: leastTokens(parts),
+  promptTokens,
   files: filesOf(parts.items).length,
   passages: search === null ? 0 : search.knowledge.passages.length,
   tools: parts.tools.specs.length > 0
@@ -114,10 +161,10 @@ const within = (search: Search, { model }: Candidate): Search => ({
   knowledge: passagesWithin(search.knowledge, Math.floor(model.contextWindow * passagesShareMax))
 })
 
-/** What to send to a candidate: the prompt cut to its window, and the room that is left for the answer. */
-const attempt = (candidate: Candidate, user: UserId, parts: PromptParts): Attempt => {
+/** What to send to a candidate: the prompt for its window, and the room that is left for the answer. */
+const attempt = (candidate: Candidate, user: UserId, parts: PromptParts, prompt: Prompt): Attempt => {
   const { model } = candidate
-  const { forgottenTurns, messages, promptTokens } = assemble(parts, model, candidate.maxOutputTokens)
+  const { forgottenTurns, messages, promptTokens } = prompt
   // The estimate may be a little over; a model refuses a bound below 1.
   const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, model.contextWindow - promptTokens))
   return {

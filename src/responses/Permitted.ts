@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { Denial, Permissions } from "../auth/Permissions.ts"
-import type { StoredItem } from "../domain/Item.ts"
-import type { Incoming, IncomingInput } from "./IncomingInput.ts"
-import { filesOf } from "./PromptAssembly.ts"
+import type { IncomingInput } from "./IncomingInput.ts"
+import { filesOf } from "./PromptMessages.ts"
+import type { GivenItem } from "./ReferencedItems.ts"
 
 const passed = (denial: Denial | null): Effect.Effect<void, Denial> =>
   denial === null ? Effect.void : Effect.fail(denial)
@@ -25,13 +25,8 @@ export const demand = (
 /** The same for files that come by a reference to an earlier item. */
 export const demandReferenced = (
   { operation }: Permissions,
-  entries: ReadonlyArray<Incoming>,
-  items: ReadonlyArray<StoredItem>
+  given: ReadonlyArray<GivenItem>
 ): Effect.Effect<void, Denial> => {
-  const position = entries.findIndex((entry, index) => {
-    const item = items[index]
-    return entry.kind === "reference" && item !== undefined && filesOf([item]).length > 0
-  })
-  const entry = entries[position]
-  return passed(entry?.kind === "reference" ? operation("files", entry.param) : null)
+  const withFile = given.find(({ item, reference }) => reference !== null && filesOf([item]).length > 0)
+  return passed(withFile?.reference == null ? null : operation("files", withFile.reference.param))
 }

@@ -1,16 +1,18 @@
 import type { StoredTurn } from "../domain/Conversation.ts"
-import type { FileId } from "../domain/Ids.ts"
-import type { InputItem, McpCall, StoredItem } from "../domain/Item.ts"
-import type { ModelMessage, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
-import { estimateMessageTokens, estimateTokens } from "../domain/Tokens.ts"
+import type { InputItem, StoredItem } from "../domain/Item.ts"
+import type { ModelMessage, ToolSpec } from "../domain/ModelCall.ts"
+import { estimateTokens } from "../domain/Tokens.ts"
 import {
   fairShares,
-  fileFrameTokens,
+  frameOf,
+  historyFileTokens,
   historyFileTokensMax,
+  mentionFile,
   type PromptFiles,
-  renderFile
+  renderFile,
+  seamTokens
 } from "./FileParts.ts"
-import { callIdOf, resultText } from "./ToolRounds.ts"
+import { filesOf, messagesOf, messagesTokens, type ShowFile, showOnce } from "./PromptMessages.ts"
 
 /** What a prompt is made from. */
 export interface PromptParts {
@@ -30,111 +32,6 @@ export interface PromptParts {
   readonly knowledge: ModelMessage | null
 }
 
-/** At most this share of a context window is kept free for the answer; a longer answer has to fit what is left. */
-const answerShareMax = 0.25
-
-/** How a file is shown in the place of a part that refers to it. */
-type ShowFile = (id: FileId) => string
-
-const nothing: ShowFile = () => ""
-
-type Parts = Extract<StoredItem, { readonly type: "message" }>["content"]
-
-const messageText = (content: Parts, show: ShowFile): string =>
-  content.map((part) => (part.type === "input_file" ? show(part.file_id) : part.text)).join("\n")
-
-/** The files that items refer to, each once. */
-export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId> => [
-  ...new Set(
-    items.flatMap((item) =>
-      item.type === "message"
-        ? item.content.flatMap((part) => (part.type === "input_file" ? [part.file_id] : []))
-        : []
-    )
-  )
-]
-
-const callOf = ({ arguments: args, id, name }: McpCall): ToolCall => ({
-  id: callIdOf(id),
-  name,
-  arguments: args
-})
-
-/** A model without tools can't read a tool call as such, so that it goes without. */
-const isHeard = (item: StoredItem, tools: boolean): boolean =>
-  item.type === "message" || (tools && item.type === "mcp_call")
-
-/** The messages of a turn's items. A text and the calls behind it are one message of the model's, as it once wrote them. */
-const messagesOf = (items: ReadonlyArray<StoredItem>, tools: boolean, show: ShowFile) => {
-  const messages: Array<ModelMessage> = []
-  let calling: { readonly text: string; readonly calls: Array<McpCall> } | null = null
-  const endCalls = () => {
-    if (calling === null) return
-    const { calls, text } = calling
-    calling = null
-    messages.push({ role: "assistant", text, toolCalls: calls.map(callOf) })
-    for (const { error, id, name, output } of calls) {
-      messages.push({ role: "tool", callId: callIdOf(id), name, text: resultText({ error, output }) })
-    }
-  }
-  for (const item of items.filter((one) => isHeard(one, tools))) {
-    if (item.type === "mcp_call") {
-      calling ??= { text: lastWords(messages), calls: [] }
-      calling.calls.push(item)
-    } else if (item.type === "message") {
-      endCalls()
-      const text = messageText(item.content, show)
-      messages.push(
-        item.role === "user" ? { role: "user", text } : { role: "assistant", text, toolCalls: [] }
-      )
-    }
-  }
-  endCalls()
-  return messages
-}
-
-/** Takes back what the model said last, if nobody has said anything since. */
-const lastWords = (messages: Array<ModelMessage>): string => {
-  const last = messages.at(-1)
-  if (last?.role !== "assistant" || last.toolCalls.length > 0) return ""
-  messages.pop()
-  return last.text
-}
-
-const tokensOf = (messages: ReadonlyArray<ModelMessage>): number =>
-  messages.reduce((sum, message) => {
-    const calls = message.role === "assistant" ? message.toolCalls : []
-    const inCalls = calls.reduce((all, call) => all + estimateMessageTokens(call.name + call.arguments), 0)
-    return sum + estimateMessageTokens(message.text) + inCalls
-  }, 0)
-
-const systemMessages = (parts: PromptParts): ReadonlyArray<ModelMessage> => {
-  const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")
-  // One message, because some chat templates take no second one.
-  return texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
-}
-
-/** What items take without the texts of their files. */
-const bareTokens = (items: ReadonlyArray<StoredItem>): number =>
-  tokensOf(messagesOf(items, true, nothing)) + filesOf(items).length * fileFrameTokens
-
-/** What a stored turn will add to later prompts, in estimated tokens. */
-export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number =>
-  filesOf(items).reduce(
-    (sum, id) => sum + Math.min(historyFileTokensMax, files.get(id)?.tokens ?? 0),
-    bareTokens(items)
-  )
-
-/** The least that must be sent, in estimated tokens: everything but earlier turns and the texts of files. */
-export const leastTokens = (parts: PromptParts): number =>
-  tokensOf(systemMessages(parts)) +
-  tokensOf(knowledgeOf(parts)) +
-  bareTokens(parts.items) +
-  parts.tools.tokens
-
-const knowledgeOf = ({ knowledge }: PromptParts): ReadonlyArray<ModelMessage> =>
-  knowledge === null ? [] : [knowledge]
-
 /** Tools, and what describing them takes of a prompt. They are the same for every request, so they are counted once. */
 export interface ToolOffer {
   readonly specs: ReadonlyArray<ToolSpec>
@@ -146,75 +43,159 @@ export const toolOffer = (specs: ReadonlyArray<ToolSpec>): ToolOffer => ({
   tokens: specs.length === 0 ? 0 : estimateTokens(JSON.stringify(specs))
 })
 
-interface Room {
-  /** Tokens for the text of each file of the turn. */
-  readonly files: ReadonlyMap<FileId, number>
-  /** Tokens for earlier turns. */
-  readonly history: number
+/** What of a model a prompt depends on. */
+export interface PromptModel {
+  readonly contextWindow: number
+  readonly tools: boolean
 }
 
-/**
- * What a window leaves once the least and room for an answer are set aside: first for the files of the turn, who share it
- * fairly, and then for earlier turns.
- */
-const roomOf = (parts: PromptParts, contextWindow: number, answerTokens: number): Room => {
-  const answer = Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
-  const room = Math.max(0, contextWindow - leastTokens(parts) - answer)
-  const ids = filesOf(parts.items)
-  const shares = fairShares(
-    ids.map((id) => parts.files.get(id)?.tokens ?? 0),
-    room
-  )
+/** At most this share of a context window is kept free for the answer; a longer answer has to fit what is left. */
+const answerShareMax = 0.25
+
+/** Tokens that the prompt may have, so that an answer of `answerTokens` has room beside it. */
+export const promptTokensMax = ({ contextWindow }: PromptModel, answerTokens: number): number =>
+  contextWindow - Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
+
+const systemMessages = (parts: PromptParts): ReadonlyArray<ModelMessage> => {
+  const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")
+  // One message, because some chat templates take no second one.
+  return texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
+}
+
+/** Everything but earlier turns. Of the files as much is shown as `show` gives. */
+const turnMessages = (parts: PromptParts, tools: boolean, show: ShowFile) => {
+  const mention: ShowFile = (id) => mentionFile(id, parts.files.get(id))
   return {
-    files: new Map(ids.map((id, index) => [id, shares[index] ?? 0])),
-    history: room - shares.reduce((sum, share) => sum + share, 0)
+    system: systemMessages(parts),
+    turn: [
+      ...(parts.knowledge === null ? [] : [parts.knowledge]),
+      ...messagesOf(parts.items, tools, showOnce(new Set(), show, mention))
+    ]
   }
 }
 
-/** Tokens that earlier turns may take in a window. */
-export const historyTokensMax = (parts: PromptParts, contextWindow: number, answerTokens: number): number =>
-  roomOf(parts, contextWindow, answerTokens).history
+/** What a stored turn adds to a later prompt in which none of its files is shown elsewhere, in estimated tokens. */
+export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number => {
+  const show = showOnce(
+    new Set(),
+    (id) => frameOf(id, files.get(id)),
+    (id) => mentionFile(id, files.get(id))
+  )
+  return filesOf(items).reduce(
+    (sum, id) => sum + historyFileTokens(files.get(id)) + seamTokens,
+    messagesTokens(messagesOf(items, true, show))
+  )
+}
+
+interface EarlierTurn {
+  readonly messages: ReadonlyArray<ModelMessage>
+  readonly tokens: number
+}
+
+/** Earlier turns as messages, the newest first. A file is shown in the last of the turns that it stands in. */
+const earlierTurns = (parts: PromptParts, tools: boolean): ReadonlyArray<EarlierTurn> => {
+  const shown = new Set(filesOf(parts.items))
+  const show = showOnce(
+    shown,
+    (id) => renderFile(id, parts.files.get(id), historyFileTokensMax),
+    (id) => mentionFile(id, parts.files.get(id))
+  )
+  return parts.history.toReversed().map((turn) => {
+    const messages = messagesOf([...turn.input, ...turn.output], tools, show)
+    return { messages, tokens: messagesTokens(messages) }
+  })
+}
 
 /** How many turns, counted from the newest, fit into `tokensMax`. */
-const newestThatFit = (history: ReadonlyArray<StoredTurn>, tokensMax: number): number => {
-  let tokens = 0
-  let count = 0
-  for (const turn of history.toReversed()) {
-    tokens += turn.promptTokens
-    if (tokens > tokensMax) break
-    count++
+const newestThatFit = (turns: ReadonlyArray<EarlierTurn>, tokensMax: number): number => {
+  let left = tokensMax
+  for (const [count, turn] of turns.entries()) {
+    left -= turn.tokens
+    if (left < 0) return count
   }
-  return count
+  return turns.length
 }
 
 export interface Prompt {
   readonly messages: ReadonlyArray<ModelMessage>
-  /** The estimate for all of them. */
+  /** The estimate for all of them, and for the tools that are offered. */
   readonly promptTokens: number
   /** Turns of the history that were cut off. */
   readonly forgottenTurns: number
 }
 
-/**
- * The messages for one model. History that doesn't fit is cut from the oldest turn on, and never within a turn; the
- * system message and the turn to answer always stay, and of its files as much as the window holds.
- */
-export const assemble = (
-  parts: PromptParts,
-  model: { readonly contextWindow: number; readonly tools: boolean },
-  answerTokens: number
-): Prompt => {
-  const room = roomOf(parts, model.contextWindow, answerTokens)
-  const kept = parts.history.slice(parts.history.length - newestThatFit(parts.history, room.history))
-  const before: ShowFile = (id) => renderFile(id, parts.files.get(id), historyFileTokensMax)
-  const now: ShowFile = (id) => renderFile(id, parts.files.get(id), room.files.get(id) ?? 0)
-  const messages = [
-    ...systemMessages(parts),
-    ...kept.flatMap((turn) => messagesOf([...turn.input, ...turn.output], model.tools, before)),
-    ...knowledgeOf(parts),
-    ...messagesOf(parts.items, model.tools, now)
-  ]
-  const forgottenTurns = parts.history.length - kept.length
-  const promptTokens = tokensOf(messages) + (model.tools ? parts.tools.tokens : 0)
-  return { messages, promptTokens, forgottenTurns }
+/** What prompts from the same parts have in common, counted once for all models. */
+export interface Assembly {
+  /** The least that must be sent, in estimated tokens: everything but earlier turns and the texts of files. */
+  readonly leastTokens: number
+  /** Tokens that the texts of the turn's files may take together. */
+  readonly fileTokensMax: (model: PromptModel, answerTokens: number) => number
+  /** Tokens that earlier turns may take. */
+  readonly historyTokensMax: (model: PromptModel, answerTokens: number) => number
+  /**
+   * The messages for one model. What they may take is shared out before any of them is made: to the files of the turn, who
+   * share it fairly, and then to earlier turns. History that doesn't fit is cut from the oldest turn on, and never within a
+   * turn; the system message and the turn to answer always stay.
+   */
+  readonly assemble: (model: PromptModel, answerTokens: number) => Prompt
+}
+
+export const makeAssembly = (parts: PromptParts): Assembly => {
+  const ids = filesOf(parts.items)
+  const needs = ids.map((id) => parts.files.get(id)?.tokens ?? 0)
+
+  const least = perKind((tools) => {
+    const { system, turn } = turnMessages(parts, tools, (id) => frameOf(id, parts.files.get(id)))
+    const seams = ids.length * seamTokens
+    return messagesTokens(system) + messagesTokens(turn) + seams + (tools ? parts.tools.tokens : 0)
+  })
+  const earlier = perKind((tools) => earlierTurns(parts, tools))
+
+  const fileTokensMax = (model: PromptModel, answerTokens: number): number =>
+    Math.max(0, promptTokensMax(model, answerTokens) - least(model.tools))
+
+  const sharesOf = (model: PromptModel, answerTokens: number) =>
+    fairShares(needs, fileTokensMax(model, answerTokens))
+
+  const historyTokensMax = (model: PromptModel, answerTokens: number): number =>
+    sharesOf(model, answerTokens).reduce((left, share) => left - share, fileTokensMax(model, answerTokens))
+
+  const assemble = (model: PromptModel, answerTokens: number): Prompt => {
+    const shares = new Map(sharesOf(model, answerTokens).map((share, index) => [ids[index], share]))
+    const turns = earlier(model.tools)
+    const kept = newestThatFit(turns, historyTokensMax(model, answerTokens))
+    const show: ShowFile = (id) => renderFile(id, parts.files.get(id), shares.get(id) ?? 0)
+    const { system, turn } = turnMessages(parts, model.tools, show)
+    const heard = turns.slice(0, kept).toReversed()
+    return {
+      messages: [...system, ...heard.flatMap(({ messages }) => messages), ...turn],
+      promptTokens:
+        messagesTokens(system) +
+        heard.reduce((sum, { tokens }) => sum + tokens, 0) +
+        messagesTokens(turn) +
+        (model.tools ? parts.tools.tokens : 0),
+      forgottenTurns: turns.length - kept
+    }
+  }
+
+  return {
+    get leastTokens() {
+      return Math.max(least(true), least(false))
+    },
+    fileTokensMax,
+    historyTokensMax,
+    assemble
+  }
+}
+
+/** Made once for models that can call tools, and once for those that can't. */
+const perKind = <A>(make: (tools: boolean) => A): ((tools: boolean) => A) => {
+  const made = new Map<boolean, A>()
+  return (tools) => {
+    const known = made.get(tools)
+    if (known !== undefined) return known
+    const value = make(tools)
+    made.set(tools, value)
+    return value
+  }
 }

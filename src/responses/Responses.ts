@@ -6,7 +6,6 @@ import type { ResponseStart } from "../api/ResponseObject.ts"
 import { AppConfig } from "../AppConfig.ts"
 import type { Denial } from "../auth/Permissions.ts"
 import { Policy } from "../auth/Policy.ts"
-import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import { CurrentUser } from "../domain/CurrentUser.ts"
@@ -18,7 +17,7 @@ import {
   type FileNotReady,
   type FileUnreadable,
   type InvalidRequest,
-  ItemNotFound,
+  type ItemNotFound,
   type ModelFailure,
   type NoModelAvailable,
   type NotProjectMember,
@@ -27,21 +26,22 @@ import {
   type TurnLeaseLost,
   type UsageLimitExceeded
 } from "../domain/Errors.ts"
-import { type ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
-import type { InputItem, OutputItem, StoredItem } from "../domain/Item.ts"
+import { type ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
+import type { OutputItem } from "../domain/Item.ts"
 import { makeAccounting } from "./Accounting.ts"
 import { makeAttempts } from "./Attempts.ts"
-import { makeAttachedFiles } from "./AttachedFiles.ts"
+import { makeAttachedFiles, unreadFiles } from "./AttachedFiles.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
 import { generate } from "./Generation.ts"
-import { type Incoming, type IncomingInput, readInput } from "./IncomingInput.ts"
+import { readInput } from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
 import { makePermittedTools } from "./PermittedTools.ts"
 import { demand, demandReferenced } from "./Permitted.ts"
 import { instructionsOf, isStored, makeRequestTurn } from "./RequestTurn.ts"
 import { withNamedAddresses } from "./ReadableAddresses.ts"
-import { filesOf, type PromptParts, turnTokens } from "./PromptAssembly.ts"
+import { type PromptParts, turnTokens } from "./PromptAssembly.ts"
+import { makeReferencedItems, notInHistory } from "./ReferencedItems.ts"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
@@ -87,7 +87,6 @@ export class Responses extends Context.Service<
     Effect.gen(function* () {
       const settings = yield* AppConfig
       const policy = yield* Policy
-      const conversations = yield* Conversations
       const attached = yield* makeAttachedFiles
       const attempts = yield* makeAttempts
       const turnOf = yield* makeRequestTurn
@@ -100,30 +99,7 @@ export class Responses extends Context.Service<
 
       const toolsOf = yield* makePermittedTools(nextItemId)
 
-      /** Puts the stored items in the place of the references to them. */
-      const resolve = Effect.fnUntraced(function* (userId: UserId, entries: ReadonlyArray<Incoming>) {
-        const ids = entries.flatMap((entry) => (entry.kind === "reference" ? [entry.id] : []))
-        const stored =
-          ids.length === 0 ? new Map<ItemId, StoredItem>() : yield* conversations.items(userId, ids)
-        return yield* Effect.forEach(entries, (entry) => {
-          if (entry.kind === "item") return Effect.succeed(entry.item)
-          const item = stored.get(entry.id)
-          return item === undefined
-            ? Effect.fail(new ItemNotFound({ param: entry.param }))
-            : Effect.succeed(asInput(item, nextItemId()))
-        })
-      })
-
-      /** The files that the request names, and those of the items that it refers to. */
-      const filesFor = Effect.fnUntraced(function* (
-        userId: UserId,
-        incoming: IncomingInput,
-        items: ReadonlyArray<StoredItem>
-      ) {
-        const named = yield* attached.named(userId, incoming.files)
-        const referenced = filesOf(items).filter((file) => !named.has(file))
-        return new Map([...named, ...(yield* attached.remembered(userId, referenced))])
-      })
+      const resolve = yield* makeReferencedItems(nextItemId)
 
       const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {
         const caller = yield* CurrentUser
@@ -134,10 +110,11 @@ export class Responses extends Context.Service<
         const permitted = toolsOf(permissions.tools)
         const membership =
           request.project_id == null ? null : yield* policy.project(caller.userId, request.project_id)
-        const items = yield* resolve(caller.userId, incoming.entries)
-        yield* demandReferenced(permissions, incoming.entries, items)
-        const files = yield* filesFor(caller.userId, incoming, items)
+        const given = yield* resolve(caller.userId, incoming.entries)
+        yield* demandReferenced(permissions, given)
+        const files = yield* attached.find(caller.userId, incoming.files, given)
         const { commit, lost, stored, turn } = yield* turnOf(request, caller.userId)
+        const items = notInHistory(given, turn)
         const onOutput = yield* answering(turn.conversationId)
         const { directions, instructions, systemMessage } = heardIn(request, turn)
         const parts: PromptParts = {
@@ -145,7 +122,7 @@ export class Responses extends Context.Service<
           directions: [...directions, ...incoming.directions],
           history: [],
           items,
-          files,
+          files: unreadFiles(files),
           tools: permitted.tools,
           knowledge: null
         }
@@ -153,6 +130,7 @@ export class Responses extends Context.Service<
         const attempted = yield* attempts({
           userId: caller.userId,
           parts,
+          files,
           search: knowledge === null ? null : { id: nextItemId(), knowledge },
           turn,
           maxOutputTokens: request.max_output_tokens ?? null,
@@ -188,20 +166,13 @@ export class Responses extends Context.Service<
             input: items,
             output,
             systemMessage,
-            promptTokens: turnTokens([...items, ...output], files)
+            promptTokens: turnTokens([...items, ...output], attempted.files)
           })
+        const { search } = attempted
         return {
           id,
           conversationId: turn.conversationId,
-          events: eventsOf({
-            start,
-            generation,
-            search: attempted.search,
-            store,
-            meter,
-            onOutput,
-            nextItemId
-          }),
+          events: eventsOf({ start, generation, search, store, meter, onOutput, nextItemId }),
           lost
         } satisfies BegunResponse
       })
@@ -220,10 +191,6 @@ const answering = (conversationId: ConversationId) =>
       access.firstOutputNanos = now
     })
   })
-
-/** An item of an earlier turn as part of a new turn's input; it gets an id of its own there. */
-const asInput = (item: StoredItem, id: ItemId): InputItem =>
-  item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
 /** What the conversation keeps as its system message, and what this response hears besides. */
 const heardIn = (request: CreateResponse, turn: ConversationState) => {

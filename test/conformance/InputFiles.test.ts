@@ -2,6 +2,7 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { assert, layer } from "@effect/vitest"
 import { generateText } from "ai"
 import { Effect } from "effect"
+import { estimateTokens } from "../../src/domain/Tokens.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp, type TestUser } from "../support/TestApp.ts"
 import { upload } from "../support/Uploads.ts"
@@ -68,10 +69,31 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
       responseOf(yield* post(alice, { input: withFile("Sum up.", long.id, short.id) }))
       const [asked = ""] = yield* lastTexts
       assert.include(asked, "short and sweet\n[End of attached file")
-      assert.match(asked, /\[… the file goes on: \d+ of 100000 characters are shown here …\]/)
+      assert.match(asked, /\[… the file goes on: \d+ of about 100000 characters are shown here …\]/)
       assert.isAbove(asked.length, 8_000)
       assert.isBelow(asked.length, 16_000)
     })
+  )
+
+  it.effect(
+    "brings the text of a file that is attached many times once, and never more than the window holds",
+    () =>
+      Effect.gen(function* () {
+        const { alice } = yield* TestApp
+        const model = yield* ScriptedModel
+        const { id } = yield* upload(alice, "often.txt", "often ".repeat(20_000))
+        yield* model.next(says("ok"), says("ok"))
+        const often = Array.from({ length: 20 }, () => id)
+        const first = responseOf(yield* post(alice, { input: withFile("Sum up.", ...often) }))
+        const said = (yield* lastTexts).join("\n")
+        assert.strictEqual(said.split("[End of attached file").length, 2)
+        assert.isAtMost(estimateTokens(said), 4_000 - 500)
+
+        yield* post(alice, { input: "And then?", conversation_id: first.conversation_id })
+        const { request } = (yield* model.asked).at(-1)!
+        assert.isAtMost(estimateTokens((yield* lastTexts).join("\n")), 4_000 - 500)
+        assert.strictEqual(request.maxOutputTokens, 500)
+      })
   )
 
   it.effect.each([

@@ -289,6 +289,29 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     })
   )
 
+  it.effect("puts an item that is referred to many times into the prompt once", () =>
+    Effect.gen(function* () {
+      const first = yield* answered({ input: "one" })
+      const { id } = first.response.output[0]!
+      const references = Array.from({ length: 9_999 }, () => ({ type: "item_reference", id }))
+      const next = yield* answered({ input: [...references, { role: "user", content: "two" }] })
+      assert.deepStrictEqual(next.messages, [assistant("ok"), user("two")])
+    })
+  )
+
+  it.effect("doesn't repeat an item of the conversation that is continued, which is in its history", () =>
+    Effect.gen(function* () {
+      const first = yield* answered({ input: "one" })
+      const { id } = first.response.output[0]!
+      const input = [
+        { type: "item_reference", id },
+        { role: "user", content: "two" }
+      ]
+      const next = yield* answered({ input, previous_response_id: first.response.id })
+      assert.deepStrictEqual(next.messages, [user("one"), assistant("ok"), user("two")])
+    })
+  )
+
   it.effect.each([
     { name: "conversation_id", value: nobody },
     { name: "conversation", value: nobody },

@@ -134,7 +134,7 @@ layer(shared, { excludeTestServices: true })("When the connection breaks at any 
         const turn = content("before")
         yield* conversationOf(user, [turn])
         const ids = turn.input.map(({ id }) => id)
-        const lookUps = [
+        const lookUps: ReadonlyArray<Effect.Effect<void, { readonly _tag: string }>> = [
           Effect.asVoid(conversations.ofResponse(user, turn.responseId)),
           Effect.asVoid(conversations.items(user, ids))
         ]

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import {
   addTurn,
@@ -94,14 +95,28 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
       const conversations = yield* Conversations
       const [owner, other] = [yield* someUser, yield* someUser]
       const turn = content("mine")
-      yield* conversationOf(owner, [turn])
+      const conversationId = yield* conversationOf(owner, [turn])
       const all = [...turn.input, ...turn.output]
       const ids = all.map(({ id }) => id)
       const unknown = ItemId.make(crypto.randomUUID())
       const found = yield* conversations.items(owner, [...ids, unknown])
-      assert.deepStrictEqual(found, new Map(all.map((item) => [item.id, item])))
+      assert.deepStrictEqual(found, new Map(all.map((item) => [item.id, { item, conversationId }])))
       assert.strictEqual((yield* conversations.items(other, ids)).size, 0)
       assert.strictEqual((yield* conversations.items(owner, [])).size, 0)
+    })
+  )
+
+  it.effect("refuses references to more than a request could bring itself, before any of it is read", () =>
+    Effect.gen(function* () {
+      const conversations = yield* Conversations
+      const { bodyBytesMax } = testConfig().http
+      const owner = yield* someUser
+      const turns = [content("a".repeat(bodyBytesMax / 2)), content("b".repeat(bodyBytesMax / 2))]
+      yield* conversationOf(owner, turns)
+      const ids = turns.map(({ input }) => input[0]!.id)
+      const error = yield* Effect.flip(conversations.items(owner, ids))
+      assert.deepInclude(error, { _tag: "InvalidRequest", param: "input" })
+      assert.strictEqual((yield* conversations.items(owner, ids.slice(1))).size, 1)
     })
   )
 

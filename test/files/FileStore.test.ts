@@ -16,6 +16,7 @@ import {
   nobody,
   ScriptedExtraction,
   someUser,
+  textOf,
   until,
   upload
 } from "./fixtures.ts"
@@ -49,7 +50,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
       )
       assert.deepStrictEqual(yield* store.get(user, file.id), file)
       assert.strictEqual(String(yield* contentOf(user, file.id)), "zebra")
-      assert.strictEqual((yield* store.text(user, file.id)).text, "zebra")
+      assert.strictEqual(yield* textOf(user, file.id), "zebra")
       assert.deepStrictEqual(yield* countsOf(user), { files: 1, bytes: 5, rows: 1, sum: 5, texts: 1 })
     })
   )
@@ -94,18 +95,43 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
       const user = yield* someUser
       const file = yield* upload(user, "unreadable")
       assert.deepStrictEqual([file.status, file.statusDetails], ["error", "Nobody can read this."])
-      const error = yield* Effect.flip(store.text(user, file.id))
-      assert.deepInclude(error, { _tag: "FileUnreadable", reason: "Nobody can read this." })
+      const [summary] = yield* store.summaries(user, [file.id])
+      assert.deepInclude(summary, {
+        status: "error",
+        statusDetails: "Nobody can read this.",
+        textBytes: null
+      })
+      assert.isUndefined(yield* textOf(user, file.id))
       assert.strictEqual(String(yield* contentOf(user, file.id)), "unreadable")
     })
   )
 
   it.effect("may hold characters that the database can't", () =>
     Effect.gen(function* () {
-      const store = yield* FileStore
       const user = yield* someUser
       const { id } = yield* upload(user, "a\0b")
-      assert.strictEqual((yield* store.text(user, id)).text, "a\u{fffd}b")
+      assert.strictEqual(yield* textOf(user, id), "a\u{fffd}b")
+    })
+  )
+
+  it.effect("gives no more of its text than is asked for, and says how long the text is", () =>
+    Effect.gen(function* () {
+      const store = yield* FileStore
+      const user = yield* someUser
+      const { id } = yield* upload(user, "aé中😀 and so on", { filename: "scripts.txt" })
+      assert.deepStrictEqual(yield* store.summaries(user, [id, nobody(), id]), [
+        {
+          id,
+          filename: "scripts.txt",
+          status: "processed",
+          statusDetails: null,
+          textBytes: 20,
+          truncated: false
+        }
+      ])
+      assert.deepStrictEqual(yield* store.beginnings(user, [{ id, charactersMax: 4 }]), [
+        { id, text: "aé中😀", bytes: 10 }
+      ])
     })
   )
 
@@ -121,7 +147,6 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
       for (const operation of [
         store.get(user, file.id),
         store.delete(user, file.id),
-        store.text(user, file.id),
         contentOf(user, file.id)
       ]) {
         assert.strictEqual(
@@ -129,6 +154,8 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
           "FileNotFound"
         )
       }
+      assert.isUndefined(yield* textOf(user, file.id))
+      assert.deepStrictEqual(yield* store.summaries(user, [file.id]), [])
       assert.deepStrictEqual(yield* countsOf(user), { files: 1, bytes: 8, rows: 1, sum: 8, texts: 1 })
       assert.strictEqual((yield* faults.keys).length, before + 1)
       assert.strictEqual(String(yield* contentOf(user, twin.id)), "the same")
@@ -143,7 +170,6 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
       const asked = (fileId: FileId) => [
         store.get(bob, fileId),
         store.delete(bob, fileId),
-        store.text(bob, fileId),
         Effect.scoped(store.content(bob, fileId, { start: 0, end: 1 }))
       ]
       for (const [index, operation] of asked(id).entries()) {
@@ -152,6 +178,8 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
         assert.deepStrictEqual({ ...error }, { ...unknown })
         assert.strictEqual(error._tag, "FileNotFound")
       }
+      assert.isUndefined(yield* textOf(bob, id))
+      assert.deepStrictEqual(yield* store.summaries(bob, [id]), [])
       assert.deepStrictEqual(yield* store.list(bob, { limit: 10, order: "desc" }), {
         files: [],
         hasMore: false
@@ -208,11 +236,11 @@ layer(Layer.provideMerge(waiting, TestDatabase.layer), { excludeTestServices: tr
         yield* until(Effect.map(extraction.begun, (begun) => begun.includes("gone")))
         const kept = yield* upload(user, "hang on")
         assert.strictEqual(kept.status, "uploaded")
-        assert.strictEqual((yield* Effect.flip(store.text(user, kept.id)))._tag, "FileNotReady")
+        assert.strictEqual((yield* store.summaries(user, [kept.id]))[0]?.status, "uploaded")
         yield* store.delete(user, gone.id)
         yield* extraction.release
         yield* until(statusIs(user, kept.id, "processed"))
-        assert.strictEqual((yield* store.text(user, kept.id)).text, "hang on")
+        assert.strictEqual(yield* textOf(user, kept.id), "hang on")
         assert.deepStrictEqual(yield* countsOf(user), { files: 1, bytes: 7, rows: 1, sum: 7, texts: 1 })
       })
     )

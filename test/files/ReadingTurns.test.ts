@@ -72,7 +72,8 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Files that wait to be 
       yield* begun("alice 1")
       const { id, status } = yield* upload(bob, "bob.plain", "short")
       assert.strictEqual(status, "processed")
-      assert.strictEqual((yield* store.text(bob, id)).text, "short")
+      const [text] = yield* store.beginnings(bob, [{ id, charactersMax: 10 }])
+      assert.strictEqual(text?.text, "short")
       yield* finish
     }).pipe(Effect.scoped)
   )

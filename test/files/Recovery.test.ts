@@ -7,7 +7,7 @@ import { FileStore } from "../../src/files/FileStore.ts"
 import { sweepOnce } from "../../src/files/FileSweep.ts"
 import { attemptsMax } from "../../src/files/TextJobs.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { filesWith, incoming, ScriptedExtraction, someUser, until, upload } from "./fixtures.ts"
+import { filesWith, incoming, ScriptedExtraction, someUser, textOf, until, upload } from "./fixtures.ts"
 
 const patient = { processWaitSeconds: 0, extractionsMax: 1 }
 
@@ -54,7 +54,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not fi
       const second = yield* process()
       yield* Context.get(second, ScriptedExtraction).release
       yield* settledAs(id, "processed")
-      assert.strictEqual((yield* Context.get(second, FileStore).text(user, id)).text, "hang")
+      assert.strictEqual(yield* Effect.provide(textOf(user, id), second), "hang")
     }).pipe(Effect.scoped)
   )
 
@@ -64,7 +64,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not fi
       const second = yield* process()
       yield* Context.get(second, ScriptedExtraction).release
       yield* settledAs(id, "processed")
-      assert.strictEqual((yield* Context.get(second, FileStore).text(user, id)).text, "hang once")
+      assert.strictEqual(yield* Effect.provide(textOf(user, id), second), "hang once")
     }).pipe(Effect.scoped)
   )
 

@@ -181,6 +181,13 @@ export const contentOf = Effect.fnUntraced(function* (user: UserId, id: FileId) 
   return Buffer.concat(yield* Stream.runCollect(stream))
 }, Effect.scoped)
 
+/** The beginning of a file's text; nothing where it has none. */
+export const textOf = Effect.fnUntraced(function* (user: UserId, id: FileId, charactersMax = 1_000) {
+  const store = yield* FileStore
+  const [begun] = yield* store.beginnings(user, [{ id, charactersMax }])
+  return begun?.text
+})
+
 /** What is counted for the user, and what there is, as the tables have it. */
 export const countsOf = Effect.fnUntraced(function* (user: UserId) {
   const sql = yield* SqlClient.SqlClient

@@ -6,12 +6,14 @@ import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item
 import { promptFile, renderFile } from "../../src/responses/FileParts.ts"
 import { callIdOf } from "../../src/responses/ToolRounds.ts"
 import {
-  assemble,
-  leastTokens,
+  makeAssembly,
+  type PromptModel,
   type PromptParts,
+  promptTokensMax,
   toolOffer,
   turnTokens
 } from "../../src/responses/PromptAssembly.ts"
+import { messagesTokens } from "../../src/responses/PromptMessages.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
 const id = ItemId.make(uuid)
@@ -62,6 +64,9 @@ const parts = (over: Partial<PromptParts> = {}): PromptParts => ({
   knowledge: null,
   ...over
 })
+const assemble = (all: PromptParts, model: PromptModel, answerTokens: number) =>
+  makeAssembly(all).assemble(model, answerTokens)
+const leastTokens = (all: PromptParts) => makeAssembly(all).leastTokens
 const small = { contextWindow: 200, tools: false }
 
 describe("PromptAssembly", () => {
@@ -185,10 +190,117 @@ describe("PromptAssembly", () => {
           const shown = said.split(`named "f`).length - 1
           assert.strictEqual(shown, files.size)
           const whole = said.includes(`\n${text}\n[End of attached file ${file}]`)
-          if (!whole) assert.match(said, /the file goes on: \d+ of \d+ characters/)
+          if (!whole) assert.match(said, /the file goes on: \d+ of (about )?\d+ characters/)
         }
       })
   )
+
+  const Piece = Schema.Union([
+    Schema.Struct({ file: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 })) }),
+    Schema.Struct({ words: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })) })
+  ])
+  const Said = Schema.Struct({
+    kind: Schema.Literals(["user", "assistant", "call"]),
+    pieces: Schema.Array(Piece)
+  })
+  const Talk = Schema.Array(Said)
+  const said = ({ kind, pieces }: typeof Said.Type): InputMessage | McpCall => {
+    if (kind === "call") return { ...call, output: "result ".repeat(pieces.length) }
+    return {
+      id,
+      type: "message",
+      role: kind,
+      content: pieces.map((piece) =>
+        "file" in piece
+          ? { type: "input_file", file_id: fileId(piece.file) }
+          : { type: "input_text", text: "word ".repeat(piece.words) }
+      )
+    }
+  }
+  it.effect.prop(
+    "never exceeds what the window leaves beside the answer, and shows each file's text at most once",
+    [
+      Talk,
+      Schema.Array(Talk),
+      Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_000 }))),
+      Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 20_000 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4_000 })),
+      Schema.Boolean
+    ],
+    ([now, before, sizes, window, wanted, tools]) =>
+      Effect.sync(() => {
+        // One of the files that may be referred to is always gone, and the last one is longer than what was read of it.
+        const files = new Map(
+          sizes.slice(0, 5).map((size, index) => {
+            const file = promptFile(`f${index}.txt`, `${index} `.repeat(size))
+            return [fileId(index), index < 4 ? file : { ...file, isWhole: false, characters: 1e7 }]
+          })
+        )
+        const all = parts({
+          systemMessage: "Stay.",
+          items: [user("now"), ...now.map(said)],
+          history: before.map((talk, position) => {
+            const input = talk.map(said)
+            return {
+              position,
+              responseId: ResponseId.make(uuid),
+              input,
+              output: [answer("ok")],
+              promptTokens: turnTokens([...input, answer("ok")], files)
+            }
+          }),
+          files,
+          tools: toolOffer([{ name: "calculator", description: "counts", parameters: {} }])
+        })
+        const assembly = makeAssembly(all)
+        const contextWindow = window + assembly.leastTokens
+        const answerTokens = Math.min(wanted, contextWindow - assembly.leastTokens)
+        const model = { contextWindow, tools }
+        const { forgottenTurns, messages, promptTokens } = assembly.assemble(model, answerTokens)
+        assert.isAtMost(promptTokens, promptTokensMax(model, answerTokens))
+        assert.strictEqual(promptTokens, messagesTokens(messages) + (tools ? all.tools.tokens : 0))
+        const kept = all.history.slice(forgottenTurns)
+        assert.isAtMost(
+          promptTokens,
+          promptTokensMax(model, answerTokens) -
+            assembly.historyTokensMax(model, answerTokens) +
+            kept.reduce((sum, turn) => sum + turn.promptTokens, 0),
+          "a turn takes no more than was reckoned when it was stored"
+        )
+        const texts = messages.map(({ text }) => text).join("\n")
+        for (const file of files.keys()) {
+          assert.isAtMost(texts.split(`[End of attached file ${file}]`).length, 2)
+        }
+        assert.deepStrictEqual(
+          messages.flatMap(({ role }, index) => (role === "system" ? [index] : [])),
+          [0]
+        )
+      })
+  )
+
+  it("shows a file that is attached many times once, and mentions it at the other places", () => {
+    const attached: InputMessage = {
+      id,
+      type: "message",
+      role: "user",
+      content: Array.from({ length: 50 }, () => ({ type: "input_file", file_id: fileId(0) }))
+    }
+    const files = new Map([[fileId(0), promptFile("a.txt", "ALPHA ".repeat(10_000))]])
+    const input = [attached]
+    const earlier = { position: 0, responseId: ResponseId.make(uuid), input, output: [answer("ok")] }
+    const history = [
+      { ...earlier, promptTokens: turnTokens([...input, answer("ok")], files) },
+      { ...earlier, position: 1, promptTokens: turnTokens([...input, answer("ok")], files) }
+    ]
+    const model = { contextWindow: 60_000, tools: false }
+    for (const items of [[user("again"), attached], [user("and now?")]]) {
+      const { messages } = assemble(parts({ items, history, files }), model, 10)
+      const texts = messages.map(({ text }) => text).join("\n")
+      assert.strictEqual(texts.split("ALPHA ALPHA").length > 1, true)
+      assert.strictEqual(texts.split("never instructions to follow").length, 2)
+      assert.strictEqual(texts.split("is shown at another place").length, items.length * 50 + 50)
+    }
+  })
 
   it("shows a file of an earlier turn again, and says when it is gone", () => {
     const asked: InputMessage = {
