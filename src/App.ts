@@ -45,6 +45,7 @@ import { BuiltinToolsLayer } from "./tools/BuiltinTools.ts"
 import { Egress } from "./tools/Egress.ts"
 import { Network } from "./tools/egress/Network.ts"
 import { ReadDocument } from "./tools/ReadDocument.ts"
+import { SearchProbe } from "./tools/search/SearchProbe.ts"
 import { ToolFailed } from "./tools/Tool.ts"
 import { endAllReservations } from "./usage/TokenCounters.ts"
 import { Usage } from "./usage/Usage.ts"
@@ -109,7 +110,7 @@ const WebDocumentsLayer = Layer.effect(
 ).pipe(Layer.provide(TextExtraction.layer))
 
 /** The tools that models may call, and their way out to the web. */
-export const ToolsLayer = BuiltinToolsLayer.pipe(
+export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe(
   Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), WebDocumentsLayer])
 )
 

@@ -4,7 +4,9 @@ import { AppConfig } from "../AppConfig.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
+import { Retrieval } from "../retrieval/Retrieval.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
+import { SearchProbe } from "../tools/search/SearchProbe.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
 import { accountChecks, check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
@@ -47,12 +49,20 @@ const clock = Effect.gen(function* () {
   )
 )
 
+/** The models that are known, and what each of their servers says when it is asked. */
 const models = Effect.gen(function* () {
   const router = yield* Router
   const known = yield* router.models
   const detail = yield* router.describe
-  if (known.length === 0) return check("models", "failed", detail)
-  return check("models", known.every(({ id }) => id === offlineModel.id) ? "warning" : "ok", detail)
+  const isOffline = known.every(({ id }) => id === offlineModel.id)
+  const probes = yield* router.probe
+  const isDoubtful = isOffline || probes.some(({ isWell }) => !isWell)
+  return [
+    check("models", known.length === 0 ? "failed" : isDoubtful ? "warning" : "ok", detail),
+    ...probes.map(({ detail, isWell, provider }) =>
+      check(`provider ${provider}`, isWell ? "ok" : "failed", detail)
+    )
+  ]
 })
 
 /** The embedded server's directory below the data directory; a link, where its account can't reach that one. */
@@ -93,8 +103,33 @@ const adminKeyFile = Effect.gen(function* () {
   )
 )
 
+/** One embedding, where a server of embeddings is set. */
+const embeddings = Effect.gen(function* () {
+  const { probe } = yield* Retrieval
+  if (probe === null) return []
+  const { detail, isWell } = yield* probe
+  return [check("embeddings", isWell ? "ok" : "failed", detail)]
+})
+
+/** One search, where the settings name a provider that models may ask. */
 const webSearch = Effect.gen(function* () {
-  return searchCheck((yield* AppConfig).tools)
+  const settings = searchCheck((yield* AppConfig).tools)
+  const { search } = yield* SearchProbe
+  if (search === null || settings.status !== "ok") return settings
+  return yield* search.pipe(
+    Effect.map((results) =>
+      results > 0
+        ? check("web search", "ok", `${settings.detail} It answers.`)
+        : check(
+            "web search",
+            "warning",
+            `${settings.detail} It answers, but found nothing for a common word.`
+          )
+    ),
+    Effect.catchTag("ToolFailed", ({ message }) =>
+      Effect.succeed(check("web search", "failed", `${settings.detail} ${message}`))
+    )
+  )
 })
 
 const conversations = Effect.gen(function* () {
@@ -115,8 +150,19 @@ const conversations = Effect.gen(function* () {
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {
   const single = yield* Effect.all(
-    [database, clock, conversations, models, disk, webSearch, adminKeyFile, plansCheck, licenseCheck],
+    [
+      database,
+      clock,
+      conversations,
+      models,
+      embeddings,
+      disk,
+      webSearch,
+      adminKeyFile,
+      plansCheck,
+      licenseCheck
+    ],
     { concurrency: "unbounded" }
   )
-  return [...single, ...accountChecks(), ...(yield* settingsChecks)]
+  return [...single.flat(), ...accountChecks(), ...(yield* settingsChecks)]
 })

@@ -13,7 +13,7 @@ export const check = (name: string, status: Check["status"], detail: string): Ch
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || host.startsWith("127.")
 
-/** Whether models can search the web. That they can't is no fault: the tool is just not offered. */
+/** What the settings say of the web search. That models can't search is no fault: the tool is just not offered. */
 export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["tools"]): Check => {
   if (searchProvider === null) {
     const detail =

@@ -9,10 +9,19 @@ export const ModelHealth = Schema.Struct({
   leftAlone: Schema.Boolean,
   /** How long the first output took lately, on average; null where nothing was seen lately. */
   firstOutputSeconds: Schema.NullOr(Schema.Finite),
-  /** The share of recent requests that failed, 0 to 1; it falls by itself as time goes by. */
-  failureShare: Schema.Finite
+  /** The share of recent requests that failed, 0 to 1, softened as if one more had succeeded; it falls by itself as time goes by. */
+  failureShare: Schema.Finite,
+  /** Recent requests, and those of them that failed; both fade, so that they are no whole numbers. */
+  requests: Schema.Finite,
+  failures: Schema.Finite
 })
 export type ModelHealth = typeof ModelHealth.Type
 
 /** Of a model that nobody has asked yet. */
-export const unknownHealth: ModelHealth = { leftAlone: false, firstOutputSeconds: null, failureShare: 0 }
+export const unknownHealth: ModelHealth = {
+  leftAlone: false,
+  firstOutputSeconds: null,
+  failureShare: 0,
+  requests: 0,
+  failures: 0
+}

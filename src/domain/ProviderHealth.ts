@@ -1,10 +1,12 @@
 import { Schema } from "effect"
 
+export const providerStates = ["ok", "unknown", "failing", "open"] as const
+
 /** How a model server fared lately, as far as requests have shown; it is never asked just to find out. */
 export const ProviderHealth = Schema.Struct({
   provider: Schema.String,
-  /** `failing`: the last request failed. `open`: its circuit is open, so that other models are asked first. */
-  state: Schema.Literals(["ok", "failing", "open"]),
+  /** `unknown`: it has answered no request of late. `failing`: the last request failed, or its models can't be read. `open`: its circuit is open, so that other models are asked first. */
+  state: Schema.Literals(providerStates),
   /** Requests that it works at now, and those that wait for their turn. */
   running: Schema.Int,
   waiting: Schema.Int,

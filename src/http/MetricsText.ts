@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Metric } from "effect"
 import { AppConfig } from "../AppConfig.ts"
-import type { ProviderHealth } from "../domain/ProviderHealth.ts"
+import { type ProviderHealth, providerStates } from "../domain/ProviderHealth.ts"
 import { Router } from "../models/Router.ts"
 import * as Instruments from "../observability/Instruments.ts"
 import { prometheusText } from "../observability/Prometheus.ts"
@@ -8,11 +8,9 @@ import { prometheusText } from "../observability/Prometheus.ts"
 /** How often the health of the providers is read for a collector, which doesn't ask for it. */
 const refreshSeconds = 10
 
-const states = ["ok", "failing", "open"] as const
-
 const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Effect<void> =>
   Effect.gen(function* () {
-    for (const one of states) {
+    for (const one of providerStates) {
       yield* Metric.update(Instruments.providerState.of(provider, one), one === state ? 1 : 0)
     }
     yield* Metric.update(Instruments.providerRunning.of(provider), running)

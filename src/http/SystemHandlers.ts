@@ -3,6 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { openApiDocument } from "../api/OpenApiDocument.ts"
+import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { Router } from "../models/Router.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
@@ -19,6 +20,19 @@ const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })
 /** The process answers. */
 const Healthz = HttpRouter.add("GET", "/healthz", alive)
 
+/**
+ * Whether models answer, as far as is known without asking. It doesn't make the process unready: no other process would
+ * fare better, and files and conversations are served all the same.
+ */
+const modelsState = (
+  known: number,
+  providers: ReadonlyArray<Pick<ProviderHealth, "state">>
+): "ok" | "unknown" | "failing" => {
+  if (known === 0) return "failing"
+  if (providers.length === 0 || providers.some(({ state }) => state === "ok")) return "ok"
+  return providers.some(({ state }) => state === "unknown") ? "unknown" : "failing"
+}
+
 /** The process can serve: it has a migrated database that answers, and it isn't going down. */
 const Readyz = HttpRouter.use((router) =>
   Effect.gen(function* () {
@@ -30,8 +44,15 @@ const Readyz = HttpRouter.use((router) =>
       const databaseUp = yield* Effect.isSuccess(database.ping)
       // For people who look: one provider less doesn't make the service unready, and nobody outside learns more.
       const providers = (yield* models.health).map(({ provider, state }) => ({ provider, state }))
+      const known = yield* models.models
       const status = !draining && databaseUp ? "ready" : "not_ready"
-      const body = { status, draining, database: databaseUp, providers }
+      const body = {
+        status,
+        draining,
+        database: databaseUp,
+        models: modelsState(known.length, providers),
+        providers
+      }
       return HttpServerResponse.jsonUnsafe(body, { status: body.status === "ready" ? 200 : 503 })
     })
     yield* router.add("GET", "/readyz", check)

@@ -8,11 +8,12 @@ import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { namesIn } from "../Setting.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { type Circuits, makeCircuits } from "./Circuits.ts"
-import { keepModelServerList, placeOf } from "./ModelServerList.ts"
+import { keepModelServerList, type ListState, placeOf } from "./ModelServerList.ts"
 import { callOfflineModel, offlineModel } from "./OfflineModel.ts"
 import { makeModelCall, type ModelServer } from "./ModelServer.ts"
 import { openAiChat } from "./OpenAiChat.ts"
 import { ProviderGate } from "./ProviderGate.ts"
+import { probeServer, type ServerProbe } from "./ServerProbe.ts"
 import { makeUpstream, type Upstream } from "./Upstream.ts"
 
 /** A model, and the way to call it. */
@@ -41,6 +42,8 @@ export class ModelCatalog extends Context.Service<
     readonly healthOf: Effect.Effect<HealthOf>
     /** How the model servers fared lately; asks none of them. */
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
+    /** Asks each model server now, within bounds. */
+    readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
     /** A sentence for people: what answers, or why nothing does. */
     readonly describe: Effect.Effect<string>
   }
@@ -64,11 +67,13 @@ type Catalog = ModelCatalog["Service"]
 const fixed = (
   entries: ReadonlyArray<CatalogEntry>,
   description: string,
-  gates: ReadonlyArray<ProviderGate>
+  gates: ReadonlyArray<ProviderGate> = [],
+  probe: Catalog["probe"] = Effect.succeed([])
 ): Catalog => ({
   entries: Effect.succeed(entries),
   known: Effect.succeed(entries),
   ...healthAt(gates),
+  probe,
   describe: Effect.succeed(description)
 })
 
@@ -88,8 +93,7 @@ const healthAt = (gates: ReadonlyArray<ProviderGate>): Pick<Catalog, "health" | 
 const offlineOnly: Catalog = fixed(
   [{ model: offlineModel, call: callOfflineModel }],
   `Only the built-in model ${offlineModel.id} answers: a small program that is no language model. ` +
-    "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one.",
-  []
+    "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
 )
 
 const gateOf = (settings: Settings["models"], server: ModelServer, circuits: Circuits): ProviderGate =>
@@ -102,30 +106,50 @@ const gateOf = (settings: Settings["models"], server: ModelServer, circuits: Cir
     circuits
   )
 
-/** Makes the entries of one server's models. */
-const entriesAt = (
+/** So many servers are asked at once how they are. */
+const probedAtOnce = 8
+
+/** One server with all that is needed to call its models. */
+const lineOf = (
   upstream: Upstream,
   server: ModelServer,
   gate: ProviderGate,
   { retrySeconds }: Settings["models"]
 ) => {
   const call = makeModelCall(upstream, server, { gate, retrySeconds })
-  return (model: ModelSpec): CatalogEntry => ({ model, call: call(model) })
+  return {
+    gate,
+    entry: (model: ModelSpec): CatalogEntry => ({ model, call: call(model) }),
+    probe: (models: ReadonlyArray<ModelSpec>) =>
+      probeServer(upstream, server, makeModelCall(upstream, server, { gate, retrySeconds: 0 }), models)
+  }
 }
 
 const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file: string) {
   const { models, servers } = yield* readCatalogFile(file)
   const upstream = yield* makeUpstream(settings)
   const circuits = yield* makeCircuits
-  const gates = new Map(servers.map((server) => [server, gateOf(settings, server, circuits)]))
-  const makers = new Map(
-    Array.from(gates, ([server, gate]) => [server.provider, entriesAt(upstream, server, gate, settings)])
+  const lines = new Map(
+    servers.map((server) => [
+      server.provider,
+      lineOf(upstream, server, gateOf(settings, server, circuits), settings)
+    ])
   )
   const entries = models.flatMap((model): ReadonlyArray<CatalogEntry> => {
-    const make = makers.get(model.provider)
-    return make === undefined ? [] : [make(model)]
+    const line = lines.get(model.provider)
+    return line === undefined ? [] : [line.entry(model)]
   })
-  return fixed(entries, `${file} has ${nameModels(models)}.`, [...gates.values()])
+  const description = `${file} names ${nameModels(models)}. \`parley doctor\` asks whether they answer.`
+  return fixed(
+    entries,
+    description,
+    Array.from(lines.values(), ({ gate }) => gate),
+    Effect.forEach(
+      lines,
+      ([provider, line]) => line.probe(models.filter((model) => model.provider === provider)),
+      { concurrency: probedAtOnce }
+    )
+  )
 })
 
 const fromServer = Effect.fnUntraced(function* (
@@ -133,22 +157,47 @@ const fromServer = Effect.fnUntraced(function* (
   server: ModelServer
 ): Effect.fn.Return<Catalog, never, Scope.Scope> {
   const upstream: Upstream = yield* makeUpstream(settings)
-  const list = yield* keepModelServerList(upstream, server, namesIn(settings.openaiModel ?? ""))
-  const gate = gateOf(settings, server, yield* makeCircuits)
-  const toEntries = Arr.map(entriesAt(upstream, server, gate, settings))
+  const names = namesIn(settings.openaiModel ?? "")
+  const list = yield* keepModelServerList(upstream, server, names)
+  const line = lineOf(upstream, server, gateOf(settings, server, yield* makeCircuits), settings)
+  const toEntries = Arr.map(line.entry)
   return {
     entries: Effect.map(list.models, toEntries),
     known: Effect.map(list.known, toEntries),
-    ...healthAt([gate]),
-    describe: Effect.gen(function* () {
-      const problem = yield* list.problem
-      const models = yield* list.known
-      if (models.length > 0) return `${placeOf(server)} has ${nameModels(models)}.`
-      const reason = problem === null ? "it is still being read" : problem
-      return `No model answers yet, because the list of models at ${placeOf(server)} is not known: ${reason}.`
-    })
+    ...healthAt([line.gate]),
+    health: Effect.zipWith(line.gate.health, list.state, (health, state) => [withList(health, state)]),
+    probe: Effect.map(
+      Effect.flatMap(list.known, (known) => line.probe(names.length > 0 ? known : [])),
+      Arr.of
+    ),
+    describe: Effect.zipWith(list.firstState, list.known, (state, known) =>
+      describeServer(placeOf(server), state, known)
+    )
   }
 })
+
+/** What the list of models shows, as long as no request has shown more. */
+const withList = (health: ProviderHealth, { isRead, problem }: ListState): ProviderHealth => {
+  if (health.state !== "unknown") return health
+  if (problem !== null) return { ...health, state: "failing", failure: `list of models: ${problem}` }
+  return isRead ? { ...health, state: "ok" } : health
+}
+
+const describeServer = (
+  place: string,
+  { isRead, problem, unlisted }: ListState,
+  models: ReadonlyArray<ModelSpec>
+): string => {
+  if (models.length === 0) {
+    return `No model answers yet, because the list of models at ${place} is not known: ${problem ?? "it is still being read"}.`
+  }
+  if (problem !== null)
+    return `${place} should have ${nameModels(models)}, but its list of models can't be read: ${problem}.`
+  if (!isRead) return `${place} should have ${nameModels(models)}, but has not answered yet.`
+  return unlisted.length === 0
+    ? `${place} has ${nameModels(models)}.`
+    : `${place} answers, but doesn't list ${unlisted.slice(0, namedModelsMax).join(", ")}.`
+}
 
 const nameModels = (models: ReadonlyArray<ModelSpec>): string => {
   const names = models.slice(0, namedModelsMax).map((model) => model.id)

@@ -38,15 +38,26 @@ export interface ListedSpec {
   readonly maxOutputTokens: number | null
 }
 
-/** The chat models of a `GET /models` answer; entries that can't be understood are left out. */
-export const decodeModelList = (body: string): Effect.Effect<ReadonlyArray<ListedSpec>, Fault> =>
+const entriesOf = (body: string): Effect.Effect<ReadonlyArray<unknown>, Fault> =>
   Schema.decodeUnknownEffect(ModelListBody)(body).pipe(
     Effect.mapError((): Fault => ({ reason: "malformed", detail: "the answer is no list of models" })),
-    Effect.map((list) => ("data" in list ? list.data : list)),
+    Effect.map((list) => ("data" in list ? list.data : list))
+  )
+
+/** The chat models of a `GET /models` answer; entries that can't be understood are left out. */
+export const decodeModelList = (body: string): Effect.Effect<ReadonlyArray<ListedSpec>, Fault> =>
+  entriesOf(body).pipe(
     Effect.map((entries) => entries.flatMap((entry) => Option.toArray(decodeEntry(entry)))),
     Effect.map((entries) => entries.filter((entry) => isChatModel(entry.id)).map(listed)),
     Effect.map((models) => Arr.dedupeWith(models, (one, other) => one.id === other.id)),
     Effect.map((models) => Arr.take(Arr.sort(models, newestFirst), modelsMax))
+  )
+
+/** The ids of all models of a `GET /models` answer, chat models or not. */
+export const idsOfList = (body: string): Effect.Effect<ReadonlySet<string>, Fault> =>
+  Effect.map(
+    entriesOf(body),
+    (entries) => new Set(entries.flatMap((entry) => Option.toArray(decodeEntry(entry))).map(({ id }) => id))
   )
 
 const newestFirst = Order.combine(

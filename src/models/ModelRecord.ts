@@ -74,12 +74,14 @@ export class ModelRecord {
     return now < this.limitedUntil || (this.awaited > 0 && this.seen(now).failureShare > trialShare)
   }
 
-  seen(now: number): Pick<ModelHealth, "firstOutputSeconds" | "failureShare"> {
+  seen(now: number): Omit<ModelHealth, "leftAlone"> {
     const faded = fading(now - this.outcomesSeconds, failureHalfLifeSeconds)
     const known = this.samples * fading(now - this.samplesSeconds, latencyHalfLifeSeconds)
     return {
       firstOutputSeconds: known < latencySamplesMin ? null : this.waitedSeconds / this.samples,
-      failureShare: (this.failures * faded) / ((this.failures + this.answers) * faded + assumedAnswers)
+      failureShare: (this.failures * faded) / ((this.failures + this.answers) * faded + assumedAnswers),
+      requests: (this.failures + this.answers) * faded,
+      failures: this.failures * faded
     }
   }
 

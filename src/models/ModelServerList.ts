@@ -21,8 +21,19 @@ export interface ModelServerList {
   readonly known: Effect.Effect<ReadonlyArray<ModelSpec>>
   /** The same, but where none are known yet the server is asked once more, within bounds. */
   readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
-  /** Why the list can't be read; null while it can. Waits shortly for the first try. */
-  readonly problem: Effect.Effect<string | null>
+  /** What became of the last try; waits for nothing. */
+  readonly state: Effect.Effect<ListState>
+  /** The same, but waits shortly for the first try. */
+  readonly firstState: Effect.Effect<ListState>
+}
+
+export interface ListState {
+  /** Whether the server has told its models. */
+  readonly isRead: boolean
+  /** Why the list can't be read; null while it can, and before the first try. */
+  readonly problem: string | null
+  /** Models that were named but aren't in the list. */
+  readonly unlisted: ReadonlyArray<string>
 }
 
 /**
@@ -36,7 +47,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   names: ReadonlyArray<string>
 ): Effect.fn.Return<ModelServerList, never, Scope.Scope> {
   let known: ReadonlyArray<ModelSpec> = specsOfNames(server.provider, names, [])
-  let problem: string | null = null
+  let state: ListState = { isRead: false, problem: null, unlisted: [] }
   let failures = 0
   let attempt = Deferred.makeUnsafe<void>()
   const asked = Latch.makeUnsafe(false)
@@ -53,13 +64,18 @@ export const keepModelServerList = Effect.fnUntraced(function* (
       yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
     }
     known = specs
-    problem = null
+    state = {
+      isRead: true,
+      problem: null,
+      unlisted: names.filter((id) => !list.some((one) => one.id === id))
+    }
     failures = 0
   })
 
   const failed = (fault: Fault) =>
     Effect.suspend(() => {
-      problem = fault.detail + hintOf(server, fault)
+      const problem = fault.detail + hintOf(server, fault)
+      state = { ...state, problem }
       failures++
       const message = `The list of models at ${place} can't be read: ${problem}`
       // Named models answer all the same; and the first complaint is enough.
@@ -90,7 +106,8 @@ export const keepModelServerList = Effect.fnUntraced(function* (
       asked.openUnsafe()
       return Effect.map(awaitAttempt(next, requestWaitSeconds), () => known)
     }),
-    problem: Effect.map(awaitAttempt(first, introductionWaitSeconds), () => problem)
+    state: Effect.sync(() => state),
+    firstState: Effect.map(awaitAttempt(first, introductionWaitSeconds), () => state)
   }
 })
 
@@ -99,7 +116,7 @@ export const placeOf = (server: ModelServer): string =>
   server.baseUrl.origin + server.baseUrl.pathname.replace(/\/+$/, "")
 
 /** The usual mistake is to leave out the version. */
-const hintOf = (server: ModelServer, fault: Fault): string =>
+export const hintOf = (server: ModelServer, fault: Fault): string =>
   fault.status === 404 && !/\/v\d+\/*$/.test(server.baseUrl.pathname)
     ? ` (most servers have their models under ${placeOf(server)}/v1)`
     : ""

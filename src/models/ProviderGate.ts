@@ -11,8 +11,8 @@ import type { Fault } from "./Fault.ts"
 import { ModelRecord } from "./ModelRecord.ts"
 import { TurnQueue, type Waiter } from "./TurnQueue.ts"
 
-/** Nothing is known any more of a server that failed so long ago and wasn't asked since. */
-const failureSeconds = 600
+/** Nothing is known any more of a server that answered or failed so long ago and wasn't asked since. */
+const knownSeconds = 600
 
 /** More than this don't wait for one server: the next model answers sooner. */
 const waitersMax = 10_000
@@ -29,10 +29,12 @@ export interface GateLimits {
   readonly queueSeconds: number
 }
 
-/** A server that answers like this works: what is wrong with a request says nothing of it, and neither does a limit. */
+/** What is wrong with a request says nothing of the server. */
+const requestFaults: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "content_refused"])
+
+/** A server that answers like this works, and neither does a limit say that it doesn't. */
 const refusals: ReadonlySet<ModelFailureReason> = new Set([
-  "bad_request",
-  "content_refused",
+  ...requestFaults,
   "unauthorized",
   "misconfigured",
   "rate_limited"
@@ -53,6 +55,7 @@ export class ProviderGate {
   private readonly circuits: Circuits
   readonly provider: string
   private lastFailure: { readonly text: string; readonly atSeconds: number } | null = null
+  private answeredSeconds = Number.NEGATIVE_INFINITY
   private readonly records = new Map<string, ModelRecord>()
 
   constructor(provider: string, limits: GateLimits, circuits: Circuits) {
@@ -146,19 +149,21 @@ export class ProviderGate {
 
   /** The last request failed. */
   failed({ reason, status }: Fault, now: number): void {
+    if (requestFaults.has(reason)) return
     this.lastFailure = { text: status === undefined ? reason : `${reason} (HTTP ${status})`, atSeconds: now }
   }
 
   /** A user's request was answered to its end. */
   answered(user: string, now: number): void {
     this.lastFailure = null
+    this.answeredSeconds = now
     this.blame.seen(user, now)
   }
 
   /** Why the last request failed; null where none did of late. */
   private failure(now: number): string | null {
     const { atSeconds, text } = this.lastFailure ?? unfailed
-    return now - atSeconds < failureSeconds ? text : null
+    return now - atSeconds < knownSeconds ? text : null
   }
 
   readonly health: Effect.Effect<ProviderHealth> = Effect.suspend(() =>
@@ -166,7 +171,14 @@ export class ProviderGate {
       const failure = this.failure(now)
       return {
         provider: this.provider,
-        state: openSeconds > 0 ? "open" : failure === null ? "ok" : "failing",
+        state:
+          openSeconds > 0
+            ? "open"
+            : failure !== null
+              ? "failing"
+              : now - this.answeredSeconds < knownSeconds
+                ? "ok"
+                : "unknown",
         running: this.queue.takenPlaces,
         waiting: this.queue.waiting,
         concurrentMax: this.limits.concurrentMax,

@@ -6,6 +6,7 @@ import type { ModelHealth } from "../domain/ModelHealth.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
+import type { ServerProbe } from "./ServerProbe.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Ranking.ts"
 
 /** More candidates than this are not prepared for. */
@@ -44,6 +45,8 @@ export class Router extends Context.Service<
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** How the models fared lately, in the order of `models`. */
     readonly modelHealth: Effect.Effect<ReadonlyArray<ModelHealth>>
+    /** Asks each model server now, within bounds. */
+    readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
     /** A sentence for the start-up output and `parley doctor`: what answers. */
     readonly describe: Effect.Effect<string>
   }
@@ -104,6 +107,7 @@ export class Router extends Context.Service<
           entries.map(({ model }) => healthOf(model))
         ),
         health: catalog.health,
+        probe: catalog.probe,
         describe: catalog.describe
       })
     })

@@ -12,6 +12,7 @@ import { makeTidying } from "./index/Tidying.ts"
 import { makeSearching } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { startEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
+import { type EmbeddingsProbe, probeEmbeddings } from "./vectors/EmbeddingsProbe.ts"
 import { makeEmbeddings } from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
@@ -100,6 +101,8 @@ export class Retrieval extends Context.Service<
       membership: ProjectMembership,
       query: Query
     ) => Effect.Effect<Explained, DatabaseUnavailable>
+    /** Asks the server of embeddings now, within bounds; null where none is set. */
+    readonly probe: Effect.Effect<EmbeddingsProbe> | null
     /** Changes whenever the chunks or the terms of some text would be other ones. */
     readonly version: string
   }
@@ -149,7 +152,8 @@ export class Retrieval extends Context.Service<
         orUnavailable
       )
 
-      return { index, forget, search, explain, version: indexVersion }
+      const probe = embeddings === null ? null : probeEmbeddings(embeddings)
+      return { index, forget, search, explain, probe, version: indexVersion }
     })
   )
 }

@@ -25,6 +25,9 @@ import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { Policy } from "../../src/auth/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
+import { Egress } from "../../src/tools/Egress.ts"
+import { Network } from "../../src/tools/egress/Network.ts"
+import { SearchProbe } from "../../src/tools/search/SearchProbe.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { filesOver } from "../files/fixtures.ts"
@@ -53,6 +56,9 @@ const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer)),
     Layer.provideMerge(Files),
+    Layer.provideMerge(
+      SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
+    ),
     Layer.provideMerge(authLayer(testConfig(overrides))),
     Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
     Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),

@@ -122,7 +122,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
       const model = yield* ScriptedModel
       const bodyOf = (bytes: number) => {
         const frame = '{"input":"","stream":false}'
-        return frame.replace('""', `"${"a".repeat(bytes - frame.length)}"`)
+        return frame.replace('""', `"${"word ".repeat(bytes / 5).slice(0, bytes - frame.length)}"`)
       }
       yield* model.next(says("ok"), says("ok"))
       for (const bytes of [bodyBytesMax - 1, bodyBytesMax]) {
@@ -204,6 +204,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
         status: "ready",
         draining: false,
         database: true,
+        models: "failing",
         providers: [{ provider: "scripted", state: "open" }]
       })
     })

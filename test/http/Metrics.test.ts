@@ -108,7 +108,7 @@ const traffic = Effect.fnUntraced(function* (url: string) {
   yield* post(url, { input: "Hi", stream: true })
   yield* post(url, { input: 5 })
   const failed = yield* post(url, {
-    input: `Hi ${mockDirective({ status: 400, errorBody: "{}" })}`,
+    input: `Hi ${mockDirective({ status: 501, errorBody: "{}" })}`,
     stream: false
   })
   assert.isAtLeast(failed.status, 500)

@@ -9,7 +9,12 @@ import { AppConfig, type Settings } from "../../src/AppConfig.ts"
 import { ModelCatalog, unusedModelSettings } from "../../src/models/ModelCatalog.ts"
 import { protocolNames } from "../../src/models/Protocols.ts"
 import { Router } from "../../src/models/Router.ts"
-import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
+import {
+  makeMockModelServer,
+  type MockBehaviour,
+  mockDirective,
+  type MockModelList
+} from "../support/MockModelServer.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 
 type ModelSettings = Partial<Settings["models"]>
@@ -157,6 +162,26 @@ describe("ModelCatalog", () => {
     })
   )
 
+  it.effect.each<readonly [MockModelList | null, string, RegExp]>([
+    [{ data: [{ id: "a" }] }, "ok", /has the model a\./],
+    [{ data: [{ id: "b" }] }, "ok", /answers, but doesn't list a\./],
+    [{ status: 401 }, "failing", /should have the model a, but its list of models can't be read: HTTP 401/],
+    [null, "failing", /should have the model a, but .*ECONNREFUSED/]
+  ])("says of named models only what their server has told: %j", ([list, state, sentence]) =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      if (list !== null) yield* server.listModels(list)
+      const openaiBaseUrl = list === null ? "http://127.0.0.1:9/v1" : server.url
+      const catalog = yield* begin({ openaiBaseUrl, openaiModel: "a" })
+      assert.match(yield* catalog.describe, sentence)
+      assert.deepStrictEqual(
+        (yield* catalog.health).map((health) => health.state),
+        [state]
+      )
+      assert.strictEqual(server.requests.length, 0)
+    })
+  )
+
   it.effect("hints at the version that is missing in the address", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
@@ -180,7 +205,10 @@ describe("ModelCatalog", () => {
       yield* Effect.promise(() => writeFile(file, JSON.stringify({ providers: [provider], models })))
       const catalog = yield* begin({ file, openaiBaseUrl: "http://127.0.0.1:9/v1" })
       assert.deepStrictEqual(idsOf(yield* catalog.entries), ["from-file"])
-      assert.strictEqual(yield* catalog.describe, `${file} has the model from-file.`)
+      assert.strictEqual(
+        yield* catalog.describe,
+        `${file} names the model from-file. \`parley doctor\` asks whether they answer.`
+      )
     })
   )
 
@@ -204,7 +232,7 @@ describe("ModelCatalog", () => {
       )
       assert.deepStrictEqual(
         yield* states,
-        protocolNames.map((name) => [name, "ok"])
+        protocolNames.map((name) => [name, "unknown"])
       )
       assert.strictEqual(server.requests.length, 0)
       const entries = yield* catalog.entries
@@ -222,6 +250,7 @@ describe("ModelCatalog", () => {
         )
       const answers = yield* ask({})
       assert.isTrue(answers.every(Exit.isSuccess))
+      assert.isTrue((yield* states).every(([, state]) => state === "ok"))
       assert.deepStrictEqual(
         server.requests.map(({ path }) => path),
         ["/v1/chat/completions", "/v1/responses", "/v1/messages"]

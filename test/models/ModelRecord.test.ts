@@ -49,8 +49,10 @@ describe("ModelRecord", () => {
 
   it("counts half of a failure after a minute, and little of one alone", () => {
     const record = new ModelRecord()
-    assert.deepStrictEqual(record.seen(0), { firstOutputSeconds: null, failureShare: 0 })
+    const nothing = { firstOutputSeconds: null, failureShare: 0, requests: 0, failures: 0 }
+    assert.deepStrictEqual(record.seen(0), nothing)
     record.failed(0)
+    assert.deepInclude(record.seen(0), { requests: 1, failures: 1 })
     assert.strictEqual(record.seen(0).failureShare, 1 / 2)
     assert.strictEqual(record.seen(60).failureShare, 1 / 3)
     for (let index = 0; index < 9; index++) record.failed(60)

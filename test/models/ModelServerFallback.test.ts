@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import { failuresMax } from "../../src/models/Circuits.ts"
 import { makeModelCall } from "../../src/models/ModelServer.ts"
 import { type ProtocolName, protocolNames } from "../../src/models/Protocols.ts"
@@ -183,9 +184,9 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
   it.effect("is unknown until somebody asks, and then known by its first output and its failures", () =>
     Effect.gen(function* () {
       const { call, health, server } = yield* setUp(protocol, 0)
-      assert.deepStrictEqual(yield* health, { leftAlone: false, firstOutputSeconds: null, failureShare: 0 })
+      assert.deepStrictEqual(yield* health, unknownHealth)
       yield* Stream.runDrain(call(request("hi")))
-      assert.deepStrictEqual(yield* health, { leftAlone: false, firstOutputSeconds: 0, failureShare: 0 })
+      assert.deepStrictEqual(yield* health, { ...unknownHealth, firstOutputSeconds: 0, requests: 1 })
       for (const behaviour of [{ status: 400 }, { status: 403 }, { status: 429 }]) {
         yield* Effect.flip(Stream.runDrain(call(request(mockDirective(behaviour)))))
       }

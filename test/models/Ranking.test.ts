@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type ModelHealth, unknownHealth } from "../../src/domain/ModelHealth.ts"
+import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import { type Need, rank } from "../../src/models/Ranking.ts"
 
@@ -14,7 +14,9 @@ const Steps = Schema.Literals([0, 0.25, 0.5, 0.75, 1])
 const Health = Schema.Struct({
   leftAlone: Schema.Boolean,
   firstOutputSeconds: Schema.NullOr(Seconds),
-  failureShare: Schema.Union([Steps, Share])
+  failureShare: Schema.Union([Steps, Share]),
+  requests: Schema.Literal(0),
+  failures: Schema.Literal(0)
 })
 
 const Model = Schema.Struct({
@@ -203,7 +205,8 @@ describe("the candidates", () => {
       const [model, ...others] = models
       if (model === undefined) return
       const { health } = model
-      const failing: ModelHealth = {
+      const failing: Model["health"] = {
+        ...health,
         leftAlone: health.leftAlone || leftAlone,
         firstOutputSeconds: health.firstOutputSeconds === null ? null : health.firstOutputSeconds + more,
         failureShare: health.failureShare + (1 - health.failureShare) * more
@@ -223,7 +226,7 @@ const spec = (id: string, more: Partial<Model> = {}): Model => ({
   tools: true,
   quality: 0.5,
   cost: 0.5,
-  health: unknownHealth,
+  health: untried,
   permitted: true,
   ...more
 })
@@ -241,7 +244,9 @@ const order = (need: Need, balance: number, ...models: ReadonlyArray<Model>) =>
 
 const best = (need: Need, ...models: ReadonlyArray<Model>) => order(need, 50, ...models)[0]
 
-const sick = (more: Partial<ModelHealth>): Partial<Model> => ({ health: { ...unknownHealth, ...more } })
+const untried: Model["health"] = { ...unknownHealth, requests: 0, failures: 0 }
+
+const sick = (more: Partial<Model["health"]>): Partial<Model> => ({ health: { ...untried, ...more } })
 
 describe("rank", () => {
   const poor = spec("poor", { quality: 0.3, cost: 0 })

@@ -40,6 +40,7 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50, healthOf =
         known: Effect.succeed(entries),
         healthOf,
         health: Effect.succeed([]),
+        probe: Effect.succeed([]),
         describe: Effect.succeed("what there is")
       })
     )

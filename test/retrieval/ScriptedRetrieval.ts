@@ -90,6 +90,7 @@ export class ScriptedRetrieval extends Context.Service<
 
         const retrieval = Retrieval.of({
           version,
+          probe: null,
           index: (projectId, file) => index(projectId, file).pipe(sql.withTransaction, orUnavailable),
           forget: (projectId, fileId) =>
             orUnavailable(

@@ -66,7 +66,13 @@ const scriptedHealth: ProviderHealth = {
   openSeconds: 4
 }
 
-const scriptedModelHealth: ModelHealth = { leftAlone: false, firstOutputSeconds: 0.5, failureShare: 0.25 }
+const scriptedModelHealth: ModelHealth = {
+  leftAlone: false,
+  firstOutputSeconds: 0.5,
+  failureShare: 0.25,
+  requests: 3,
+  failures: 1
+}
 
 /**
  * Models that say what a test wrote down for them, call by call, in the order of the calls. A call beyond the script is
@@ -128,6 +134,7 @@ export class ScriptedModel extends Context.Service<
           modelHealth: Effect.sync(() => models.map(() => scriptedModelHealth)),
           models: Effect.sync(() => models),
           health: Effect.succeed([scriptedHealth]),
+          probe: Effect.succeed([{ provider: "scripted", isWell: true, detail: "It answers." }]),
           describe: Effect.succeed("Scripted models answer.")
         })
         return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))

@@ -22,8 +22,11 @@ const providersTable = (providers: ReadonlyArray<ProviderHealth>): string =>
 const latency = (seen: ModelHealth | null): string =>
   seen === null || seen.firstOutputSeconds === null ? "-" : `${seen.firstOutputSeconds.toFixed(2)} s`
 
+/** "1 of 1": a share says too much of a single request. */
 const failures = (seen: ModelHealth | null): string =>
-  seen === null ? "-" : `${Math.round(seen.failureShare * 100)} %`
+  seen === null || Math.round(seen.requests) === 0
+    ? "-"
+    : `${Math.round(seen.failures)} of ${Math.round(seen.requests)}`
 
 const listModels = Command.make(
   "list",

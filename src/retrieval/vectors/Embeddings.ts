@@ -28,8 +28,12 @@ export interface EmbeddingFault {
 /** The server of embeddings, and the model that is asked for. */
 export interface Embeddings {
   readonly model: string
+  /** The server's address. */
+  readonly place: string
   /** The vectors of some passages, in their order and of one dimension. */
   readonly passages: (texts: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Vector>, EmbeddingFault>
+  /** The vector of one text, now or not at all. */
+  readonly ask: (text: string) => Effect.Effect<Vector, EmbeddingFault>
   /** The vector of a question; null when it doesn't come soon enough, which is logged. */
   readonly question: (text: string) => Effect.Effect<Vector | null>
 }
@@ -89,16 +93,24 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
       })
     )
 
-  const question: Embeddings["question"] = (text) =>
+  const askOne: Embeddings["ask"] = (text) =>
     ask([text.slice(0, questionCharactersMax).toWellFormed()]).pipe(
       within(Math.min(questionSeconds, embeddingsSeconds)),
-      Effect.map(([vector]) => vector ?? null),
+      Effect.flatMap(([vector]) =>
+        vector === undefined
+          ? Effect.fail(malformed("the answer holds no embeddings"))
+          : Effect.succeed(vector)
+      )
+    )
+
+  const question: Embeddings["question"] = (text) =>
+    askOne(text).pipe(
       Effect.catch(({ detail }) =>
         Effect.as(Effect.logWarning(`A question is searched by its words alone: ${detail}`), null)
       )
     )
 
-  return { model, passages, question }
+  return { model, place: embeddingsUrl, ask: askOne, passages, question }
 })
 
 /** The vectors of an answer, in the order of what was asked. */

@@ -7,7 +7,7 @@ import { policyLayer } from "../../auth/AccountsFixture.ts"
 import { testConfig } from "../../support/TestConfig.ts"
 import { TestDatabase } from "../../support/TestDatabase.ts"
 import { addFile, type Corpus, indexFile, search, someProject } from "../SearchFixture.ts"
-import { type EmbeddingServer, makeEmbeddingServer } from "./EmbeddingServer.ts"
+import { type EmbeddingServer, makeEmbeddingServer, type Misbehaviour } from "./EmbeddingServer.ts"
 
 /** One process with embeddings, which ends when the effect does; the database stays. */
 const withProcess =
@@ -73,6 +73,23 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
         assert.deepStrictEqual(namesOf(yield* search(corpus, "vehicle")), ["garage.md"])
         assert.strictEqual((yield* search(corpus, "quetzalcoatl")).nothing, "no_match")
         assert.isTrue(server.asked.every(({ authorization }) => authorization === "Bearer sesame"))
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect.each<readonly [Misbehaviour, boolean, RegExp]>([
+    [null, true, /answers: vectors of hashes have 512 numbers/],
+    [{ status: 401 }, false, /no embedding of hashes: HTTP 401/],
+    ["silent", false, /no answer in 1.5 seconds/]
+  ])("is told of a server that answers like this when it is asked: %j", ([how, isWell, detail]) =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      server.behave(() => how)
+      yield* Effect.gen(function* () {
+        const { probe } = yield* Retrieval
+        const told = probe === null ? null : yield* probe
+        assert.strictEqual(told?.isWell, isWell)
+        assert.match(told?.detail ?? "", detail)
       }).pipe(withProcess(server))
     }).pipe(Effect.scoped)
   )
