@@ -10,6 +10,12 @@ export interface Settings {
     readonly host: string
     readonly port: number
     readonly bodyBytesMax: number
+    /** Of all requests under way together. */
+    readonly bodiesBytesMax: number
+    readonly userBodyBytesMax: number
+    readonly userRequestsMax: number
+    readonly userRequestsPerMinute: number
+    readonly userWaitSeconds: number
     readonly requestSeconds: number
     readonly headersSeconds: number
     readonly writeStallSeconds: number

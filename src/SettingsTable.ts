@@ -39,6 +39,33 @@ export const settingsTable = {
       default: "4194304",
       description: "Longest JSON body of a request, in bytes"
     }),
+    bodiesBytesMax: Setting.withDefault(Setting.wholeNumber(1, Number.MAX_SAFE_INTEGER), {
+      name: "PARLEY_BODIES_BYTES_MAX",
+      default: "268435456",
+      description:
+        "Most bytes that the JSON bodies of all requests under way may have together, in each process"
+    }),
+    userBodyBytesMax: Setting.withDefault(Setting.wholeNumber(1, Number.MAX_SAFE_INTEGER), {
+      name: "PARLEY_USER_BODY_BYTES_MAX",
+      default: "67108864",
+      description: "The same for the requests of one user"
+    }),
+    userRequestsMax: Setting.withDefault(Setting.wholeNumber(1, 1_000_000), {
+      name: "PARLEY_USER_REQUESTS_MAX",
+      default: "64",
+      description: "Most requests of one user that are answered at once, streams included, in each process"
+    }),
+    userRequestsPerMinute: Setting.withDefault(Setting.wholeNumber(1, 10_000_000), {
+      name: "PARLEY_USER_REQUESTS_PER_MINUTE",
+      default: "1200",
+      description: "Most requests of one user that are answered in a minute, in each process"
+    }),
+    userWaitSeconds: Setting.withDefault(Setting.wholeNumber(0, 60), {
+      name: "PARLEY_USER_WAIT_SECONDS",
+      default: "5",
+      description:
+        "How long a request or an upload waits where its user has as many as allowed, before it gets 429"
+    }),
     requestSeconds: Setting.withDefault(Setting.wholeNumber(1, 3_600), {
       name: "PARLEY_REQUEST_SECONDS",
       default: "60",

@@ -45,7 +45,15 @@ describe("settings that are left out", () => {
         ...testConfig(),
         dataDir: resolve(".data"),
         logLevel: "info",
-        http: { ...testConfig().http, port: 3000, shutdownGraceSeconds: 20 }
+        http: {
+          ...testConfig().http,
+          port: 3000,
+          shutdownGraceSeconds: 20,
+          bodiesBytesMax: 268_435_456,
+          userBodyBytesMax: 67_108_864,
+          userRequestsMax: 64,
+          userRequestsPerMinute: 1_200
+        }
       })
     })
   )
@@ -101,6 +109,7 @@ describe("settings that are given", () => {
         PARLEY_FETCH_BYTES_MAX: "2048",
         PARLEY_WEB_ALLOW_HOSTS: "example.com,example.org",
         PARLEY_WEB_DENY_HOSTS: "example.net",
+        PARLEY_WEB_FETCH_ADDRESSES: "any",
         PARLEY_EGRESS_ALLOW: "127.0.0.2",
         PARLEY_EMBEDDINGS_URL: "http://127.0.0.1:8001/v1",
         PARLEY_EMBEDDINGS_API_KEY: "shh",
@@ -431,7 +440,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_TOKENS|_SECONDS|_DAYS|_BALANCE)$/
+        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_DAYS|_BALANCE)$/
       )
   })
 

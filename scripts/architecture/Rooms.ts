@@ -14,6 +14,7 @@ const ground = [
   "src/Settings.ts",
   "src/SettingsTable.ts",
   "src/SettingsDescription.ts",
+  "src/UserShares.ts",
   "src/UserTurns.ts",
   "src/Variable.ts",
   "src/Observability.ts"

@@ -40,6 +40,9 @@ export const parleyRecipe = ({ directory, entry, profile, upstreamPort }: Parley
       PARLEY_DATA_DIR: mkdtempSync(join(directory, "data-")),
       PARLEY_INIT_API_KEY: key,
       PARLEY_SHUTDOWN_GRACE_SECONDS: String(graceSeconds),
+      // One user makes the whole load.
+      PARLEY_USER_REQUESTS_MAX: "100000",
+      PARLEY_USER_REQUESTS_PER_MINUTE: "10000000",
       OPENAI_BASE_URL: `http://127.0.0.1:${upstreamPort}/v1`,
       OPENAI_API_KEY: "bench",
       OPENAI_MODEL: "bench-model-1"

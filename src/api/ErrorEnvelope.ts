@@ -71,7 +71,8 @@ export class TooManyRequests extends Schema.Error<TooManyRequests>("TooManyReque
   httpApiStatus: 429,
   description:
     "The daily or monthly token usage limit is exceeded; `Retry-After` says when it resets. What is left of it may also " +
-    "be held by requests that are still running; then the wait is short."
+    "be held by requests that are still running; then the wait is short. So it is where the user has as many requests, bytes " +
+    "of bodies or uploads under way, or has sent as many requests, as one user may."
 }) {}
 
 export class InternalError extends Schema.Error<InternalError>("InternalError")(envelope, {

@@ -40,6 +40,8 @@ export type Expected =
   | Errors.ApiKeyNotFound
   | Errors.AdminKeyRejected
   | Errors.MetricsTokenRejected
+  | Errors.UserLimitReached
+  | Errors.ServerBusy
   | Errors.DatabaseUnavailable
   | Errors.ServerShuttingDown
 
@@ -102,6 +104,21 @@ const someOf = (names: ReadonlyArray<string>): string =>
   (names.length > namesMax ? ` and ${names.length - namesMax} more` : "")
 
 const retryShortly = { "retry-after": "1" }
+
+const userLimits = {
+  requests: ["too_many_requests_at_once", "requests under way at once. Try again when one has ended."],
+  rate: ["request_rate_exceeded", "requests a minute. Try again later."],
+  bodies: [
+    "too_many_body_bytes",
+    "bytes for the bodies of all your requests under way. Try again when one has ended."
+  ]
+} as const
+
+/** Code, message and options for a limit that a user reached. It is over soon, and clients try again. */
+const userLimit = ({ limit, max, retryAfterSeconds }: Errors.UserLimitReached) => {
+  const [code, what] = userLimits[limit]
+  return [code, `You may have ${max} ${what}`, retryAfter(retryAfterSeconds)] as const
+}
 
 /**
  * The one table from error to status, type, code and message. It is total by its type. Codes are stable: a client may
@@ -195,11 +212,10 @@ const table: {
           "file_bytes_quota_exceeded",
           `Your files may have ${error.max} bytes together, and this one is too much. Delete some.`
         ),
-  // 429 is kept for token allowances, whose numbers it carries. This one is over in a moment, and clients try again.
   TooManyUploads: (error) =>
     failure(
-      503,
-      "server_error",
+      429,
+      "rate_limit_error",
       "too_many_uploads",
       `${error.uploadsMax} of your uploads are under way, which is as many as may be. Try again.`,
       { headers: retryShortly }
@@ -319,6 +335,15 @@ const table: {
       {
         headers: { "www-authenticate": "Bearer" }
       }
+    ),
+  UserLimitReached: (error) => failure(429, "rate_limit_error", ...userLimit(error)),
+  ServerBusy: (error) =>
+    failure(
+      503,
+      "server_error",
+      "server_busy",
+      "The service is busy. Try again.",
+      retryAfter(error.retryAfterSeconds)
     ),
   DatabaseUnavailable: () =>
     failure(503, "server_error", "database_unavailable", "The service can't reach its database. Try again.", {

@@ -252,6 +252,19 @@ export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejecte
 
 // ---- the service itself
 
+/** The user has as many requests under way, or sent as many, as one user may. */
+export class UserLimitReached extends Schema.TaggedError<UserLimitReached>()("UserLimitReached", {
+  /** Requests at once, requests a minute, or bytes of bodies at once. */
+  limit: Schema.Literals(["requests", "rate", "bodies"]),
+  max: Schema.Int,
+  retryAfterSeconds: Schema.Int
+}) {}
+
+/** All users together have as much under way as the process can hold. */
+export class ServerBusy extends Schema.TaggedError<ServerBusy>()("ServerBusy", {
+  retryAfterSeconds: Schema.Finite
+}) {}
+
 /** PostgreSQL is away, too slow, or out of connections. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   cause: Schema.Defect()

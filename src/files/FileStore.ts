@@ -111,13 +111,13 @@ export class FileStore extends Context.Service<
   > = Layer.effect(
     FileStore,
     Effect.gen(function* () {
-      const { files: settings } = yield* AppConfig
+      const { files: settings, http } = yield* AppConfig
       const sql = yield* SqlClient.SqlClient
       const blobs = yield* BlobStore
       const random = yield* SecureRandom.SecureRandom
       const table = yield* makeFileTable
       const jobs = yield* makeTextJobs(table)
-      const takeSlot = makeUploadSlots(settings.uploadsPerUserMax)
+      const takeSlot = makeUploadSlots(settings.uploadsPerUserMax, http.userWaitSeconds)
       const usualQuota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
       yield* sweepFiles
 

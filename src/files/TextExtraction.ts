@@ -78,7 +78,7 @@ export class TextExtraction extends Context.Service<
       const { dataDir, files } = yield* AppConfig
       const limits = limitsOf(files)
       const confined = yield* Effect.cached(Effect.uninterruptible(confine(readerProgram(), limits, dataDir)))
-      const inTurn = yield* makeUserTurns({
+      const inTurn = makeUserTurns({
         atOnceMax: files.extractionsMax,
         perUserMax: readingsPerUserMax(files.extractionsMax)
       })

@@ -1,27 +1,21 @@
-import { Effect, type Scope, Stream } from "effect"
+import { Duration, Effect, Option, type Scope, Stream } from "effect"
 import { FileQuotaExceeded, FileTooLarge, PlanForbids, TooManyUploads } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
+import { UserShares } from "../UserShares.ts"
+import { takeShare } from "../UserTurns.ts"
 import type { Quota } from "./FileTable.ts"
 
-/** Counts the uploads that this process has under way, for each user. */
-export const makeUploadSlots = (uploadsMax: number) => {
-  const underWay = new Map<UserId, number>()
+/** Lets so many uploads of each user be under way in this process; one more waits so long for its turn. */
+export const makeUploadSlots = (uploadsMax: number, waitSeconds: number) => {
+  const shares = new UserShares({ totalMax: Number.POSITIVE_INFINITY, perUserMax: uploadsMax })
   /** One of the user's places, until the scope closes. */
-  const take = (userId: UserId): Effect.Effect<void, TooManyUploads, Scope.Scope> =>
-    Effect.suspend(() => {
-      const taken = underWay.get(userId) ?? 0
-      if (taken >= uploadsMax) return Effect.fail(new TooManyUploads({ uploadsMax }))
-      underWay.set(userId, taken + 1)
-      return Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          const left = (underWay.get(userId) ?? 1) - 1
-          if (left === 0) underWay.delete(userId)
-          else underWay.set(userId, left)
-        })
+  return (userId: UserId): Effect.Effect<void, TooManyUploads, Scope.Scope> =>
+    takeShare(shares, userId, 1, Duration.seconds(waitSeconds)).pipe(
+      Effect.flatMap((place) =>
+        Option.isSome(place) ? Effect.void : Effect.fail(new TooManyUploads({ uploadsMax }))
       )
-    }).pipe(Effect.uninterruptible)
-  return take
+    )
 }
 
 /** The quota of a user, where a plan has the say in some of it. */

@@ -8,6 +8,7 @@ import { type Caller, CurrentUser } from "../domain/CurrentUser.ts"
 import { ApiKeyMissing, ApiKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "./AuthorizationHeader.ts"
 import { respondTo } from "./ErrorBoundary.ts"
+import { UserBounds } from "./UserBounds.ts"
 
 /** Who sends the request, by the one header that may say so. */
 const authenticate = Effect.fnUntraced(function* (credential: Redacted.Redacted) {
@@ -31,24 +32,26 @@ export const AuthenticationLayer = Layer.effect(
   Authentication,
   Effect.gen(function* () {
     const keys = yield* ApiKeys
+    const bounds = yield* UserBounds
     return Authentication.of({
       bearer: (httpEffect, { credential }) =>
         authenticate(credential).pipe(
           Effect.provideService(ApiKeys, keys),
+          Effect.tap((caller) => Effect.andThen(known(caller), bounds.admit(caller.userId))),
           Effect.matchEffect({
             onFailure: (error) => Effect.succeed(respondTo(error)),
-            onSuccess: (caller) =>
-              Effect.andThen(known(caller), Effect.provideService(httpEffect, CurrentUser, caller))
+            onSuccess: (caller) => Effect.provideService(httpEffect, CurrentUser, caller)
           })
         )
     })
   })
-)
+).pipe(Layer.provide(UserBounds.layer))
 
 export const DocumentAccessLayer = Layer.effect(
   DocumentAccess,
   Effect.gen(function* () {
     const keys = yield* ApiKeys
+    const bounds = yield* UserBounds
     const { http } = yield* AppConfig
     return DocumentAccess.of({
       bearer: (httpEffect, { credential }) =>
@@ -56,11 +59,12 @@ export const DocumentAccessLayer = Layer.effect(
           ? httpEffect
           : authenticate(credential).pipe(
               Effect.provideService(ApiKeys, keys),
+              Effect.tap((caller) => Effect.andThen(known(caller), bounds.admit(caller.userId))),
               Effect.matchEffect({
                 onFailure: (error) => Effect.succeed(respondTo(error)),
-                onSuccess: (caller) => Effect.andThen(known(caller), httpEffect)
+                onSuccess: () => httpEffect
               })
             )
     })
   })
-)
+).pipe(Layer.provide(UserBounds.layer))

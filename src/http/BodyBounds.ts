@@ -1,10 +1,12 @@
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig, type Settings } from "../AppConfig.ts"
 import { BoundedBody } from "../api/BoundedBody.ts"
 import * as Failure from "../api/Failure.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
+import { UserBounds } from "./UserBounds.ts"
 
 /** Objects and lists inside each other. */
 const nestingMax = 64
@@ -41,10 +43,32 @@ const isForeign = (contentType: string | undefined): boolean => {
   return charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset)
 }
 
-const checkBody = Effect.fnUntraced(function* (requestSeconds: number) {
+/** The bytes that the body may have by what the headers announce. */
+const announcedBytes = ({ headers }: HttpServerRequest.HttpServerRequest, bodyBytesMax: number): number => {
+  const length = headers["content-length"]
+  if (length !== undefined) return Math.min(Number(length), bodyBytesMax)
+  return headers["transfer-encoding"] === undefined ? 0 : bodyBytesMax
+}
+
+/** Waits until there is room for the body of a user's request; the operator's need none. */
+const makeRoom = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  bodyBytesMax: number
+) {
+  const caller = (yield* CurrentAccess)?.caller ?? null
+  if (caller === null) return () => {}
+  const reduce = yield* (yield* UserBounds).admitBody(caller.userId, announcedBytes(request, bodyBytesMax))
+  // Only a body without an announced length can be shorter than what it was given room for.
+  return (text: string) => {
+    if (request.headers["content-length"] === undefined) reduce(Buffer.byteLength(text))
+  }
+})
+
+const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }: Settings["http"]) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (isEncoded(request)) return respond(Failure.encodedBody)
   if (isForeign(request.headers["content-type"])) return respond(Failure.foreignCharset)
+  const noteLength = yield* makeRoom(request, bodyBytesMax)
   // The text is read once and kept by the request; what decodes the body later gets the same one.
   // Nor is the reading broken off, which would take the connection away before the answer.
   const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
@@ -52,6 +76,7 @@ const checkBody = Effect.fnUntraced(function* (requestSeconds: number) {
     Effect.timeoutOrElse({ duration: Duration.seconds(requestSeconds), orElse: () => Effect.succeed(null) })
   )
   if (text === null) return respond(Failure.requestTimeout)
+  noteLength(text)
   return nestsDeeperThan(text, nestingMax)
     ? respondTo(
         new InvalidRequest({ param: "", message: `The request body nests deeper than ${nestingMax} levels.` })
@@ -60,18 +85,21 @@ const checkBody = Effect.fnUntraced(function* (requestSeconds: number) {
 })
 
 /**
- * Refuses bodies that are encoded, too deep or too slow. Too large or cut ones fail at reading, and ErrorBoundary tells
+ * Refuses bodies that are encoded, too deep, too slow, or too much for what the user has under way. Too large or cut ones fail at reading, and ErrorBoundary tells
  * them.
  */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,
   Effect.gen(function* () {
-    const { requestSeconds } = (yield* AppConfig).http
+    const { http } = yield* AppConfig
+    const bounds = yield* UserBounds
     return BoundedBody.of((httpEffect) =>
-      checkBody(requestSeconds).pipe(
+      checkBody(http).pipe(
+        Effect.provideService(UserBounds, bounds),
         Effect.catchIf(HttpServerError.isHttpServerError, (error) => Effect.die(error)),
+        Effect.catch((error) => Effect.succeed(respondTo(error))),
         Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))
       )
     )
   })
-)
+).pipe(Layer.provide(UserBounds.layer))

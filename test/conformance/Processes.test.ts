@@ -51,6 +51,9 @@ const startProcesses = Effect.fnUntraced(function* (
         PARLEY_FILES_STORE: "postgres",
         PARLEY_MODELS_FILE: catalog,
         PARLEY_INIT_API_KEY: key,
+        // One user makes the whole load.
+        PARLEY_USER_REQUESTS_MAX: "10000",
+        PARLEY_USER_REQUESTS_PER_MINUTE: "1000000",
         ...more
       }),
     { concurrency: "unbounded" }

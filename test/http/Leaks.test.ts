@@ -29,6 +29,9 @@ const start = Effect.fnUntraced(function* (upstream: MockModelServer) {
     OPENAI_BASE_URL: upstream.url,
     OPENAI_MODEL: "mock-model",
     PARLEY_INIT_API_KEY: key,
+    // One user makes the whole load.
+    PARLEY_USER_REQUESTS_MAX: "10000",
+    PARLEY_USER_REQUESTS_PER_MINUTE: "1000000",
     NODE_OPTIONS: `--expose-gc --import ${fileURLToPath(probe)}`
   })
 })
