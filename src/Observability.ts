@@ -1,5 +1,6 @@
 import { Effect, Layer, Logger, Metric, References } from "effect"
 import { AppConfig, type Settings } from "./AppConfig.ts"
+import { makeLogLines } from "./observability/LogLines.ts"
 import * as Instruments from "./observability/Instruments.ts"
 import { otlpLayer } from "./observability/Otlp.ts"
 import { processMetricsLayer } from "./observability/ProcessMetrics.ts"
@@ -7,10 +8,7 @@ import { processMetricsLayer } from "./observability/ProcessMetrics.ts"
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
 const logLayer = (level: Settings["logLevel"]) =>
-  Layer.mergeAll(
-    Logger.layer([Logger.withConsoleError(Logger.formatJson)]),
-    Layer.succeed(References.MinimumLogLevel, levels[level])
-  )
+  Layer.mergeAll(Logger.layer([makeLogLines()]), Layer.succeed(References.MinimumLogLevel, levels[level]))
 
 /** Where nobody takes the spans, making them would cost every request a part of its time. */
 const untracedLayer = Layer.succeed(References.TracerEnabled, false)

@@ -5,6 +5,7 @@ import { Conversations } from "../conversations/Conversations.ts"
 import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
+import { reasonOf } from "../sql/Database.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { SearchProbe } from "../tools/search/SearchProbe.ts"
 import { AdminKey } from "./AdminKey.ts"
@@ -25,8 +26,8 @@ const database = Effect.gen(function* () {
   const which = database.url === null ? "the embedded one" : "the one of DATABASE_URL"
   return check("database", "ok", `PostgreSQL ${version}, ${which}, with tables of version ${schemaVersion}.`)
 }).pipe(
-  Effect.catchTag("DatabaseUnavailable", () =>
-    Effect.succeed(check("database", "failed", "The database doesn't answer."))
+  Effect.catchTag("DatabaseUnavailable", (error) =>
+    Effect.succeed(check("database", "failed", `The database does not answer: ${reasonOf(error)}`))
   )
 )
 

@@ -1,7 +1,6 @@
-import { Context, Effect, Fiber, identity, Layer, Redacted, Schedule, Schema, Scope, Semaphore } from "effect"
+import { Context, Effect, Fiber, identity, Layer, Schedule, Scope, Semaphore } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
@@ -11,18 +10,21 @@ import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostg
 import { inRealTime } from "./inRealTime.ts"
 import { isPassing, orUnavailable } from "./orUnavailable.ts"
 import { showPool } from "./PoolGauges.ts"
+import {
+  type DatabaseUnsuitable,
+  type DatabaseUnreachable,
+  meetsRequirements,
+  unreachable
+} from "./ServerRequirements.ts"
 
 export { orUnavailable } from "./orUnavailable.ts"
-
-/** No connection to the database could be made at start. `message` is for the operator and holds no secret. */
-export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {
-  message: Schema.String
-}) {}
 
 /** Seconds that a start waits for a database that is still coming up. */
 const startWaitSeconds = 30
 /** Seconds after which a ping counts as failed, however slow statements may be. */
 const pingSeconds = 2
+/** How often this process looks whether the database still answers, to log when that changes. */
+const watchSeconds = 5
 
 /** The PostgreSQL server that the service works with: the one of `DATABASE_URL`, or else the embedded one. */
 export class Database extends Context.Service<
@@ -84,7 +86,7 @@ export class Database extends Context.Service<
 
   static readonly layer: Layer.Layer<
     Database | SqlClient.SqlClient,
-    DatabaseUnreachable | DataDirectoryInUse | EmbeddedPostgresFailed,
+    DatabaseUnreachable | DatabaseUnsuitable | DataDirectoryInUse | EmbeddedPostgresFailed,
     AppConfig
   > = Layer.unwrap(
     Effect.gen(function* () {
@@ -93,21 +95,35 @@ export class Database extends Context.Service<
         database.url === null
           ? yield* startEmbeddedPostgres({ dataDir, connectionsMax: database.connectionsMax, durable: true })
           : { url: database.url }
-      return Database.layerAddress(address, database)
+      const started = Database.layerAddress(address, database)
+      const required =
+        "url" in address ? Layer.effectDiscard(meetsRequirements(address, database)) : Layer.empty
+      return watchLayer.pipe(Layer.provideMerge(required), Layer.provideMerge(started))
     })
   )
 }
 
-const unreachable =
-  (address: DatabaseAddress) =>
-  (error: SqlError.SqlError): DatabaseUnreachable => {
-    const cause = error.reason.cause
-    const detail = cause instanceof Error ? `${error.message}: ${cause.message}` : error.message
-    return new DatabaseUnreachable({ message: `Can't reach PostgreSQL at ${shown(address)}. ${detail}` })
-  }
+/** What the server, the system or the driver said. For the operator only. */
+export const reasonOf = ({ cause }: DatabaseUnavailable): string =>
+  cause instanceof Error ? cause.message : String(cause)
 
-const shown = (address: DatabaseAddress): string => {
-  if (!("url" in address)) return address.path
-  const url = URL.parse(Redacted.value(address.url))
-  return url === null ? "the address in DATABASE_URL" : `${url.host}${url.pathname}`
-}
+/** Logs once when the database stops answering, and once when it answers again. */
+const watchLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { ping } = yield* Database
+    let answers = true
+    yield* Effect.gen(function* () {
+      const failure = yield* Effect.match(ping, { onFailure: reasonOf, onSuccess: () => null })
+      if ((failure === null) === answers) return
+      answers = failure === null
+      yield* answers
+        ? Effect.logInfo("The database answers again.")
+        : Effect.logError(`The database does not answer: ${failure}`)
+    }).pipe(
+      Effect.andThen(Effect.sleep(`${watchSeconds} seconds`)),
+      Effect.forever,
+      inRealTime,
+      Effect.forkScoped
+    )
+  })
+)

@@ -6,6 +6,7 @@ import type { SqlConnection } from "effect/sql"
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
 import { inRealTime } from "./inRealTime.ts"
+import { withServerSentence } from "./serverSentence.ts"
 
 /** Where a PostgreSQL server is. */
 export type DatabaseAddress =
@@ -118,18 +119,20 @@ const makeLeases = (
         inRealTime
       )
     )
-  const get = bounded(pool.get)
+  const get = Effect.mapError(bounded(pool.get), withServerSentence)
   return {
     takers: () => takers,
     get,
-    reserve: bounded(pool.reserve),
+    reserve: Effect.mapError(bounded(pool.reserve), withServerSentence),
     // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one; opening a
     // connection has its own.
     use: (statement) =>
       Effect.suspend(() => {
         if (takers >= limits.connectionsMax) return Effect.scoped(Effect.flatMap(get, statement))
         takers++
-        return Effect.ensuring(pool.use(statement), leave)
+        return Effect.mapError(Effect.ensuring(pool.use(statement), leave), (error) =>
+          SqlError.isSqlError(error) ? withServerSentence(error) : error
+        )
       })
   }
 }
@@ -157,6 +160,7 @@ class BoundedConnection implements SqlConnection.Connection {
         duration: this.statementMillis,
         orElse: () => Effect.fail(connectionError("The database did not answer in time"))
       }),
+      Effect.mapError(withServerSentence),
       inRealTime
     )
   }
@@ -194,7 +198,7 @@ class BoundedConnection implements SqlConnection.Connection {
 
   /** A stream takes as long as its reader; the server ends a statement of its that hangs. */
   executeStream(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
-    const rows = this.connection.stream(sql, params)
+    const rows = Stream.mapError(this.connection.stream(sql, params), withServerSentence)
     return transform === undefined ? rows : Stream.map(rows, (row) => transform([row])[0])
   }
 }

@@ -1,7 +1,6 @@
 import { Effect, Layer, Schedule, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { Migrator, SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
 import files from "../../migrations/0002_files.ts"
 import projects from "../../migrations/0003_projects.ts"
@@ -81,6 +80,10 @@ const migrateOnce = Effect.gen(function* () {
 const isWorthAnother = (error: SqlError.SqlError): boolean =>
   error.reason.operation === "connect" ? isPassing(error) : isUnavailable(error)
 
+/** The migrator names the migration, and keeps what its statement failed with as the cause. */
+const reasonOf = (error: Error): string =>
+  SqlError.isSqlError(error.cause) ? `${error.message}: ${error.cause.message}` : error.message
+
 class MigratorBusy extends Schema.TaggedError<MigratorBusy>()("MigratorBusy", {}) {}
 
 /**
@@ -109,7 +112,7 @@ export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaToo
       (error) => error._tag !== "SchemaTooNew",
       (cause) =>
         Effect.fail(
-          new MigrationFailed({ message: `The database can't be migrated: ${cause.message}`, cause })
+          new MigrationFailed({ message: `The database can't be migrated: ${reasonOf(cause)}`, cause })
         )
     ),
     Effect.withSpan("Migrations.migrate"),

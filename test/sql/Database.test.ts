@@ -120,6 +120,20 @@ layer(TestDatabase.clone)("A client", (it) => {
     }).pipe(Effect.provide(TestDatabase.client({ connectionsMax: 1 })))
   )
 
+  it.effect("says what the server said with its SQLSTATE, but not the value that it quotes", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      assert.strictEqual(
+        (yield* Effect.flip(sql`SELECT * FROM missing`)).message,
+        'relation "missing" does not exist (SQLSTATE 42P01)'
+      )
+      assert.strictEqual(
+        (yield* Effect.flip(sql`SELECT ${"what a user wrote"}::text::uuid`)).message,
+        "invalid input syntax for type uuid: … (SQLSTATE 22P02)"
+      )
+    }).pipe(Effect.provide(TestDatabase.client(limits)))
+  )
+
   it.effect("does not turn a mistake of ours into an outage", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -110,6 +110,7 @@ describe("The migrations", () => {
       yield* Effect.provide(sql, client)
       const error = yield* Effect.flip(migrate(address))
       assert.strictEqual(error._tag, "MigrationFailed")
+      assert.match(error.message, /relation "turns" already exists \(SQLSTATE 42P07\)/)
       const tables = yield* Effect.flatMap(
         SqlClient.SqlClient,
         (found) =>

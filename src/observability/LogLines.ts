@@ -1,0 +1,58 @@
+import { Cause, Formatter, Logger, Predicate } from "effect"
+
+/** Seconds in which a warning about the database that says the same again is left out. */
+const repeatSeconds = 60
+/** Different warnings that are remembered for it. */
+const remembered = 100
+
+/** What went wrong with the database, where that is why something is logged: the sentence of an SqlError, else null. */
+const databaseReason = (error: unknown): string | null => {
+  if (Predicate.isTagged(error, "DatabaseUnavailable") && Predicate.hasProperty(error, "cause")) {
+    return databaseReason(error.cause)
+  }
+  return Predicate.isTagged(error, "SqlError") && error instanceof Error ? error.message : null
+}
+
+const errorOf = (reason: Cause.Reason<unknown>): unknown => {
+  if (Cause.isFailReason(reason)) return reason.error
+  return Cause.isDieReason(reason) ? reason.defect : undefined
+}
+
+const partText = (part: unknown): string => {
+  if (Predicate.isString(part)) return part
+  return databaseReason(part) ?? (part instanceof Error ? part.message : Formatter.format(part))
+}
+
+/** What a line says in one string, and whether the database is why it is logged. */
+const describe = ({ cause, message }: Logger.Options<unknown>) => {
+  const parts = Array.isArray(message) ? message : [message]
+  const reasons = cause.reasons.map((reason) => databaseReason(errorOf(reason)))
+  const database = [...parts, ...cause.reasons.map(errorOf)].some((part) => databaseReason(part) !== null)
+  const texts = [...parts.map(partText), ...reasons.filter(Predicate.isNotNull)]
+  if (texts.length === 0 && cause.reasons.length > 0) texts.push(partText(Cause.squash(cause)))
+  return { text: [...new Set(texts)].join(": "), isDatabase: database }
+}
+
+const write = Logger.withConsoleError(Logger.make<string, string>(({ message }) => message))
+
+/**
+ * Lines of JSON on the standard error, in which `message` is one string. A failure of the database is its sentence and has no stack: while the
+ * database is away much fails for the same reason, and a warning that says the same within a minute is left out.
+ */
+export const makeLogLines = (): Logger.Logger<unknown, void> => {
+  const lately = new Map<string, number>()
+  const isRepeated = (text: string, now: number) => {
+    const last = lately.get(text)
+    if (last !== undefined && now - last < repeatSeconds * 1000) return true
+    if (lately.size >= remembered) lately.clear()
+    lately.set(text, now)
+    return false
+  }
+  return Logger.make((options) => {
+    const { isDatabase, text } = describe(options)
+    if (isDatabase && options.logLevel === "Warn" && isRepeated(text, options.date.getTime())) return
+    const { cause, ...line } = Logger.formatStructured.log(options)
+    const shown = isDatabase || cause === undefined ? {} : { cause }
+    write.log({ ...options, message: Formatter.formatJson({ ...line, message: text, ...shown }) })
+  })
+}
