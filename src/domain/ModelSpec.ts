@@ -8,8 +8,11 @@ const Amount = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000
 /** What a million tokens cost, in whatever currency, as long as it is the same for all models. */
 export const ModelPrice = Schema.Struct({ input: Amount, output: Amount })
 
-/** One model as the catalog knows it. */
-export const ModelSpec = Schema.Struct({
+/** What a catalog file must say, and a server may tell. */
+export const limitNames = ["contextWindow", "maxOutputTokens"] as const
+
+/** One model as a catalog file declares it. */
+export const DeclaredModel = Schema.Struct({
   /** The id that the provider knows and that a response reports in `model`. */
   id: Schema.NonEmptyString,
   provider: Schema.NonEmptyString,
@@ -25,5 +28,12 @@ export const ModelSpec = Schema.Struct({
   cost: Share,
   /** Counts in the place of `cost` where every model that fits a request has it. */
   price: Schema.optionalKey(ModelPrice)
+})
+
+/** One model as the catalog knows it. */
+export const ModelSpec = Schema.Struct({
+  ...DeclaredModel.fields,
+  /** Limits that nobody told, so that they are guesses. */
+  assumed: Schema.optionalKey(Schema.Array(Schema.Literals(limitNames)))
 })
 export type ModelSpec = typeof ModelSpec.Type

@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
-import { ModelSpec } from "../domain/ModelSpec.ts"
+import { DeclaredModel, type ModelSpec } from "../domain/ModelSpec.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../JsonFile.ts"
 import { webUrl } from "../Setting.ts"
 import { secretVariable } from "../Variable.ts"
@@ -40,7 +40,7 @@ type ProviderEntry = typeof ProviderEntry.Type
 
 const CatalogFile = Schema.Struct({
   providers: Schema.NonEmptyArray(ProviderEntry),
-  models: Schema.NonEmptyArray(ModelSpec)
+  models: Schema.NonEmptyArray(DeclaredModel)
 })
 
 /** What a catalog file says, with the keys. */
@@ -103,7 +103,7 @@ const Lists = Schema.Struct({ providers: Schema.Unknown, models: Schema.Unknown 
 const decodeLists = Schema.decodeUnknownOption(Lists)
 const decodeList = Schema.decodeUnknownOption(Schema.Array(Schema.Unknown))
 const decodeProvider = Schema.decodeUnknownOption(ProviderEntry)
-const decodeModel = Schema.decodeUnknownOption(ModelSpec)
+const decodeModel = Schema.decodeUnknownOption(DeclaredModel)
 const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
 
 const entriesOf = (given: unknown): Entries => {

@@ -36,6 +36,8 @@ export interface ListedSpec {
   readonly created: number
   readonly contextWindow: number | null
   readonly maxOutputTokens: number | null
+  /** Whether the window is only the one that the model was trained for: its server may have been started with less. */
+  readonly isTrained: boolean
 }
 
 const entriesOf = (body: string): Effect.Effect<ReadonlyArray<unknown>, Fault> =>
@@ -65,22 +67,26 @@ const newestFirst = Order.combine(
   Order.mapInput(Order.String, (model: ListedSpec) => model.id)
 )
 
-const listed = (entry: ListedModel): ListedSpec => ({
-  id: entry.id,
-  created: count(entry.created) ?? 0,
+const listed = (entry: ListedModel): ListedSpec => {
   // What the server was started with counts before what the model was trained for.
-  contextWindow:
+  const served =
     count(entry.max_model_len) ??
     count(entry.meta?.n_ctx) ??
     count(entry.context_length) ??
     count(entry.context_window) ??
-    count(entry.max_context_length) ??
-    count(entry.meta?.n_ctx_train),
-  maxOutputTokens:
-    count(entry.max_completion_tokens) ??
-    count(entry.max_output_tokens) ??
-    count(entry.top_provider?.max_completion_tokens)
-})
+    count(entry.max_context_length)
+  const trained = count(entry.meta?.n_ctx_train)
+  return {
+    id: entry.id,
+    created: count(entry.created) ?? 0,
+    contextWindow: served ?? trained,
+    isTrained: served === null && trained !== null,
+    maxOutputTokens:
+      count(entry.max_completion_tokens) ??
+      count(entry.max_output_tokens) ??
+      count(entry.top_provider?.max_completion_tokens)
+  }
+}
 
 const count = (told: unknown): number | null =>
   typeof told === "number" && Number.isSafeInteger(told) && told > 0 ? told : null

@@ -1,4 +1,4 @@
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { limitNames, type ModelSpec } from "../domain/ModelSpec.ts"
 
 /**
  * What can be guessed of a model from its name, where its server tells nothing but names. All of it is a default: a
@@ -34,12 +34,17 @@ const guessedOutputTokensMax = 16_384
 export const limitsOf = (
   id: string,
   told: { readonly contextWindow: number | null; readonly maxOutputTokens: number | null }
-): Pick<ModelSpec, "contextWindow" | "maxOutputTokens"> => {
+): Pick<ModelSpec, "contextWindow" | "maxOutputTokens" | "assumed"> => {
   const guessed = openAiFamilies.test(id) ? openAiLimits : unknownLimits
   const contextWindow = told.contextWindow ?? guessed.contextWindow
   const quarter = Math.max(1, Math.min(guessedOutputTokensMax, Math.floor(contextWindow / 4)))
   const usual = told.contextWindow === null ? guessed.maxOutputTokens : quarter
-  return { contextWindow, maxOutputTokens: Math.min(told.maxOutputTokens ?? usual, contextWindow) }
+  const assumed = limitNames.filter((name) => told[name] === null)
+  return {
+    contextWindow,
+    maxOutputTokens: Math.min(told.maxOutputTokens ?? usual, contextWindow),
+    ...(assumed.length === 0 ? {} : { assumed })
+  }
 }
 
 type Standing = Pick<ModelSpec, "quality" | "cost">

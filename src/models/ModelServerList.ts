@@ -1,8 +1,9 @@
 import { Deferred, Effect, Latch, type Scope } from "effect"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { type Fault } from "./Fault.ts"
-import { decodeModelList, specsOfList, specsOfNames } from "./ModelList.ts"
+import { decodeModelList, type ListedSpec, specsOfList, specsOfNames } from "./ModelList.ts"
 import { endpointOf, type ModelServer } from "./ModelServer.ts"
+import { completeLimits } from "./ServerLimits.ts"
 import type { Upstream } from "./Upstream.ts"
 
 const refreshSeconds = 600
@@ -53,14 +54,20 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   const asked = Latch.makeUnsafe(false)
   const place = placeOf(server)
 
+  const specsOf = (list: ReadonlyArray<ListedSpec>) =>
+    names.length > 0 ? specsOfNames(server.provider, names, list) : specsOfList(server.provider, list)
+
   const read = Effect.gen(function* () {
-    const body = yield* upstream.get(endpointOf(server, "/models"))
+    const body = yield* upstream.ask(endpointOf(server, "/models"))
     const list = yield* decodeModelList(body)
-    const specs =
-      names.length > 0 ? specsOfNames(server.provider, names, list) : specsOfList(server.provider, list)
+    const before = known.length
+    // The limits may take longer to be told; the next time they are known already.
+    if (before === 0) known = specsOf(list)
+    const wanted = names.length > 0 ? names.map((id) => list.find((one) => one.id === id) ?? named(id)) : list
+    const specs = specsOf(yield* completeLimits(upstream, server, wanted))
     if (specs.length === 0)
       return yield* Effect.fail<Fault>({ reason: "malformed", detail: "no chat model is listed" })
-    if (specs.length !== known.length) {
+    if (specs.length !== before) {
       yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
     }
     known = specs
@@ -109,6 +116,15 @@ export const keepModelServerList = Effect.fnUntraced(function* (
     state: Effect.sync(() => state),
     firstState: Effect.map(awaitAttempt(first, introductionWaitSeconds), () => state)
   }
+})
+
+/** A model of which nothing but its name is known. */
+const named = (id: string): ListedSpec => ({
+  id,
+  created: 0,
+  contextWindow: null,
+  isTrained: false,
+  maxOutputTokens: null
 })
 
 /** The server's address, without credentials or query. */

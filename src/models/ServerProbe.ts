@@ -65,7 +65,7 @@ export const probeServer = Effect.fnUntraced(function* (
     isWell,
     detail
   })
-  const list = yield* Effect.result(Effect.flatMap(upstream.get(endpointOf(server, "/models")), idsOfList))
+  const list = yield* Effect.result(Effect.flatMap(upstream.ask(endpointOf(server, "/models")), idsOfList))
   if (Result.isFailure(list)) {
     const fault = list.failure
     const isAway = fault.status === undefined && fault.reason !== "malformed"

@@ -33,8 +33,8 @@ export interface Upstream {
   readonly fallbackSeconds: number
   /** Sends the body; the exchange gets the answer. */
   readonly post: <E>(to: Endpoint, body: string, exchange: Exchange<E>) => void
-  /** A small JSON document, whole. */
-  readonly get: (from: Endpoint) => Effect.Effect<string, Fault>
+  /** A small JSON document, whole: by GET, or by POST where there is a body. */
+  readonly ask: (from: Endpoint, body?: string) => Effect.Effect<string, Fault>
 }
 
 /**
@@ -80,10 +80,15 @@ export const makeUpstream = Effect.fnUntraced(function* (
     }
   }).pipe(Effect.delay(`${sweepSeconds * 1000} millis`), Effect.forever, Effect.forkScoped)
 
-  const get: Upstream["get"] = (from) =>
+  const ask: Upstream["ask"] = (from, body) =>
     Effect.tryPromise({
       try: async (signal) => {
-        const answer = await agent.request({ ...from, method: "GET", signal, headers: from.headers })
+        const answer = await agent.request({
+          ...from,
+          ...(body === undefined ? { method: "GET" } : { method: "POST", body }),
+          signal,
+          headers: from.headers
+        })
         if (answer.statusCode !== 200) {
           await answer.body.dump()
           throw new Refused(answer.statusCode)
@@ -102,7 +107,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
       })
     )
 
-  return { patience: settings, fallbackSeconds: firstTokenSeconds, post, get }
+  return { patience: settings, fallbackSeconds: firstTokenSeconds, post, ask }
 })
 
 class Refused extends Error {

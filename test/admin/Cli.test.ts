@@ -170,6 +170,9 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
 
       assert.match(stdout, /scripted-1 .* 0\.50 s +1 of 3/)
 
+      assert.match(stdout, /scripted-2 +scripted +4000 +500\? /)
+      assert.match(stdout, /\?: assumed/)
+
       const printed = yield* run("config", "print", "--json")
       const { settings, source } = document(Settings)(printed)
       assert.strictEqual(source, "server")

@@ -141,13 +141,15 @@ const arrivalOf = (state: State, index: number): Deferred.Deferred<MockRequest> 
 }
 
 const handle = (state: State, request: IncomingMessage, response: ServerResponse): void => {
-  if (request.method === "GET") return answerModels(state, response)
+  const path = new URL(request.url ?? "/", "http://mock").pathname
+  if (request.method === "GET" && path.endsWith("/models")) return answerModels(state, response)
+  // What llama.cpp and Ollama have beside the interface of OpenAI.
+  if (request.method === "GET" || path === "/api/show") return void response.writeHead(404).end()
   const pieces: Array<Buffer> = []
   request.on("data", (piece: Buffer) => pieces.push(piece))
   request.on("end", () => {
     const text = Buffer.concat(pieces).toString("utf8")
     const body = JSON.parse(text) as Record<string, unknown>
-    const path = new URL(request.url ?? "/", "http://mock").pathname
     const behaviour = behaviourFor(state, wireAt(path, body, {}).texts(body))
     const answer = new Answer(response, behaviour, body, wireAt(path, body, behaviour))
     const received: MockRequest = {

@@ -42,7 +42,8 @@ const twoSpecs: ReadonlyArray<ModelSpec> = ["scripted-1", "scripted-2"].map((id,
   maxOutputTokens: 500,
   tools: false,
   quality: 1 - index / 2,
-  cost: 0
+  cost: 0,
+  ...(index === 1 ? { assumed: ["maxOutputTokens" as const] } : {})
 }))
 
 /** One that may write more than the buffers of any connection hold. */

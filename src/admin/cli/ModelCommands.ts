@@ -1,6 +1,7 @@
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import type { ModelHealth } from "../../domain/ModelHealth.ts"
+import type { limitNames, ModelSpec } from "../../domain/ModelSpec.ts"
 import type { ProviderHealth } from "../../domain/ProviderHealth.ts"
 import type { ExplainedBody } from "../ExplainedBody.ts"
 import { askServer } from "./AdminClient.ts"
@@ -27,6 +28,13 @@ const failures = (seen: ModelHealth | null): string =>
   seen === null || Math.round(seen.requests) === 0
     ? "-"
     : `${Math.round(seen.failures)} of ${Math.round(seen.requests)}`
+
+/** "32768?" is a guess. */
+const limit = (model: ModelSpec, name: (typeof limitNames)[number]): string =>
+  `${model[name]}${model.assumed?.includes(name) === true ? "?" : ""}`
+
+const assumedNote =
+  "?: assumed, because the server doesn't tell it; PARLEY_MODELS_FILE names a catalog that can say it."
 
 const listModels = Command.make(
   "list",
@@ -57,8 +65,8 @@ const listModels = Command.make(
           models.map((model) => [
             model.id,
             model.provider,
-            String(model.contextWindow),
-            String(model.maxOutputTokens),
+            limit(model, "contextWindow"),
+            limit(model, "maxOutputTokens"),
             model.tools ? "yes" : "no",
             String(model.quality),
             String(model.cost),
@@ -69,6 +77,7 @@ const listModels = Command.make(
         ),
         ...(providers.length === 0 ? [] : ["", providersTable(providers)]),
         "",
+        ...(models.some(({ assumed }) => assumed !== undefined) ? [assumedNote] : []),
         description
       ].join("\n")
     )
