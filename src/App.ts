@@ -76,7 +76,8 @@ export const RoomsLayer = Layer.mergeAll(
 
 /** The files of the users, in the store that the settings name. */
 export const FilesLayer = FileStore.layer.pipe(
-  Layer.provide([BlobStore.layer, TextExtraction.layer]),
+  Layer.provide(BlobStore.layer),
+  Layer.provideMerge(TextExtraction.layer),
   Layer.provide(NodeServices.layer)
 )
 

@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect, FileSystem, Path } from "effect"
 import { statfs } from "node:fs/promises"
 import { AppConfig } from "../AppConfig.ts"
 import { Conversations } from "../conversations/Conversations.ts"
+import { TextExtraction } from "../files/TextExtraction.ts"
 import { offlineModel } from "../models/OfflineModel.ts"
 import { Router } from "../models/Router.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
@@ -148,6 +149,14 @@ const conversations = Effect.gen(function* () {
   )
 )
 
+/** Whether the processes that read documents are kept from everything else. */
+const documentReaders = Effect.gen(function* () {
+  const missing = yield* (yield* TextExtraction).unconfined
+  return missing.length === 0
+    ? check("document readers", "ok", "They run without privileges and without a network.")
+    : check("document readers", "warning", missing.join(" "))
+})
+
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {
   const single = yield* Effect.all(
@@ -158,6 +167,7 @@ export const examine = Effect.gen(function* () {
       models,
       embeddings,
       disk,
+      documentReaders,
       webSearch,
       adminKeyFile,
       plansCheck,

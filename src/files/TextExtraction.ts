@@ -68,6 +68,8 @@ export class TextExtraction extends Context.Service<
      * UTF-8. Null for everything else, which `extract` reads.
      */
     readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
+    /** What the processes that read documents lack of being fully confined, each with the remedy. */
+    readonly unconfined: Effect.Effect<ReadonlyArray<string>>
     /** Changes whenever the extraction would give another text. */
     readonly version: string
   }
@@ -108,7 +110,8 @@ export class TextExtraction extends Context.Service<
         return yield* Effect.promise(() => readPlainText(bytes, extensionOf(file.filename), limits))
       })
 
-      return { extract, plainText, version: extractionVersion }
+      const unconfined = Effect.map(confined, ({ missing }) => missing)
+      return { extract, plainText, unconfined, version: extractionVersion }
     })
   )
 }

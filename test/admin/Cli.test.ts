@@ -184,7 +184,17 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       assert.isTrue(examined.ok)
       assert.includeMembers(
         examined.checks.map(({ name }) => name),
-        ["server", "database", "clock", "models", "disk", "web search", "admin key", "settings"]
+        [
+          "server",
+          "database",
+          "clock",
+          "models",
+          "disk",
+          "document readers",
+          "web search",
+          "admin key",
+          "settings"
+        ]
       )
       assert.strictEqual(
         examined.checks.some(({ detail, name }) => name === "account" && /runs as root/.test(detail)),

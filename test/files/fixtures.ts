@@ -30,6 +30,7 @@ export class ScriptedExtraction extends Context.Service<
       const released = yield* Deferred.make<void>()
       const extraction = TextExtraction.of({
         version: "scripted",
+        unconfined: Effect.succeed([]),
         plainText: ({ bytes, filename }) =>
           filename.endsWith(".plain")
             ? Effect.map(Stream.mkString(Stream.decodeText(bytes)), (text) => ({

@@ -67,6 +67,11 @@ const namespaces = (isRoot: boolean, hidden: ReadonlyArray<string>): ReadonlyArr
   ...hidden
 ]
 
+const unconfined: Launcher = {
+  confinement: { namespaces: false, ownAccount: false, noPrivileges: false },
+  words: []
+}
+
 /** The ways to confine a process, the strongest first. The last one does nothing. */
 export const launchersOf = (isRoot: boolean, hidden: ReadonlyArray<string>): ReadonlyArray<Launcher> => [
   ...[true, false].flatMap((isolated) =>
@@ -79,7 +84,7 @@ export const launchersOf = (isRoot: boolean, hidden: ReadonlyArray<string>): Rea
       ]
     }))
   ),
-  { confinement: { namespaces: false, ownAccount: false, noPrivileges: false }, words: [] }
+  unconfined
 ]
 
 /** The directories to hide: those of them that exist, and that the program itself does not need. */
@@ -93,6 +98,8 @@ const hiddenFrom = (program: ReaderProgram, directories: ReadonlyArray<string>):
 export interface ConfinedProgram {
   readonly program: ReaderProgram
   readonly confinement: Confinement
+  /** What the confinement lacks, each with what to do about it. */
+  readonly missing: ReadonlyArray<string>
 }
 
 /**
@@ -106,16 +113,17 @@ export const confine = Effect.fn("Confinement.confine")(function* (
 ): Effect.fn.Return<ConfinedProgram> {
   const isRoot = process.getuid?.() === 0
   const hidden = hiddenFrom(program, [dataDirectory, ...socketDirectories])
-  const launchers =
-    process.platform === "linux" ? launchersOf(isRoot, hidden) : launchersOf(false, []).slice(-1)
-  for (const { confinement, words } of launchers) {
-    const confined: ReaderProgram = { ...program, launcher: words }
-    if (words.length === 0 || (yield* works(confined, limits))) {
-      yield* logMissing(confinement, isRoot)
-      return { program: confined, confinement }
-    }
+  const launchers = process.platform === "linux" ? launchersOf(isRoot, hidden) : [unconfined]
+  let found: Launcher = unconfined
+  for (const launcher of launchers) {
+    found = launcher
+    if (launcher === unconfined || (yield* works({ ...program, launcher: launcher.words }, limits))) break
   }
-  return { program, confinement: { namespaces: false, ownAccount: false, noPrivileges: false } }
+  const missing = missingFrom(found.confinement, isRoot)
+  if (missing.length > 0) {
+    yield* Effect.logWarning(`Processes that read documents are not fully confined. ${missing.join(" ")}`)
+  }
+  return { program: { ...program, launcher: found.words }, confinement: found.confinement, missing }
 })
 
 const works = (program: ReaderProgram, limits: ReaderLimits) =>
@@ -148,10 +156,3 @@ export const missingFrom = (
     : []),
   ...(noPrivileges ? [] : ["They keep the privileges of the service: install setpriv (util-linux)."])
 ]
-
-const logMissing = (confinement: Confinement, isRoot: boolean) => {
-  const missing = missingFrom(confinement, isRoot)
-  return missing.length === 0
-    ? Effect.void
-    : Effect.logWarning(`Processes that read documents are not fully confined. ${missing.join(" ")}`)
-}

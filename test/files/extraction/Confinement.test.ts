@@ -106,7 +106,8 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
   it.live("is confined in the strongest way that works here, and keeps what that promises", () =>
     Effect.gen(function* () {
       const directory = yield* dataDirectory
-      const { confinement, program } = yield* confine(readerProgram(), limits, directory)
+      const { confinement, missing, program } = yield* confine(readerProgram(), limits, directory)
+      assert.deepStrictEqual(missing, missingFrom(confinement, isRoot))
       const [strongest] = yield* working(launchersOf(isRoot, ["DATA"]), [])
       assert.deepStrictEqual(confinement, strongest?.confinement)
       assert.isTrue(confinement.noPrivileges)
