@@ -4,6 +4,7 @@ import type { ErrorBody } from "./ErrorEnvelope.ts"
 /** Everything that a request may fail with, short of a defect. */
 export type Expected =
   | Errors.ApiKeyMissing
+  | Errors.AuthorizationMalformed
   | Errors.ApiKeyRejected
   | Errors.UserDisabled
   | Errors.PlanForbids
@@ -71,6 +72,12 @@ const invalid = (code: string, message: string, param: string) =>
 const notFound = (code: string, message: string, param: string) =>
   failure(404, "not_found_error", code, message, { param })
 
+const unauthorized = (code: string, message: string, challenge: string) =>
+  failure(401, "authentication_error", code, message, { headers: { "www-authenticate": challenge } })
+
+/** Source: RFC 6750, section 3.1. */
+const invalidToken = 'Bearer error="invalid_token"'
+
 const conflict = (code: string, message: string, param: string) =>
   failure(409, "invalid_request_error", code, message, { param })
 
@@ -129,25 +136,27 @@ const userLimit = ({ limit, max, retryAfterSeconds }: Errors.UserLimitReached) =
 const table: {
   readonly [Tag in Expected["_tag"]]: (error: Extract<Expected, { readonly _tag: Tag }>) => Failure
 } = {
-  ApiKeyMissing: () =>
-    failure(
-      401,
-      "authentication_error",
+  ApiKeyMissing: ({ found }) =>
+    unauthorized(
       "api_key_missing",
-      "Send an API key: `Authorization: Bearer <key>`.",
-      {
-        headers: { "www-authenticate": "Bearer" }
-      }
+      found === "other_header"
+        ? "Send the API key as `Authorization: Bearer <key>`; it is read from no other header."
+        : "Send an API key: `Authorization: Bearer <key>`.",
+      "Bearer"
     ),
+  AuthorizationMalformed: ({ found }) => {
+    const problem = {
+      no_scheme: "The `Authorization` header lacks the word `Bearer` before the key",
+      other_scheme: "The `Authorization` header has another scheme than `Bearer`",
+      no_key: "The `Authorization` header has no key"
+    }[found]
+    return unauthorized("invalid_api_key", `${problem}: send \`Authorization: Bearer <key>\`.`, invalidToken)
+  },
   ApiKeyRejected: () =>
-    failure(
-      401,
-      "authentication_error",
+    unauthorized(
       "invalid_api_key",
       "The API key is not valid. It may have expired or been revoked.",
-      {
-        headers: { "www-authenticate": 'Bearer error="invalid_token"' }
-      }
+      invalidToken
     ),
   UserDisabled: () =>
     failure(
@@ -317,24 +326,12 @@ const table: {
     conflict("project_owner_missing", "The project has no owner: say who is to own the file.", "email"),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
   AdminKeyRejected: () =>
-    failure(
-      401,
-      "authentication_error",
-      "invalid_admin_key",
-      "The admin key is missing or not the right one.",
-      {
-        headers: { "www-authenticate": "Bearer" }
-      }
-    ),
+    unauthorized("invalid_admin_key", "The admin key is missing or not the right one.", "Bearer"),
   MetricsTokenRejected: () =>
-    failure(
-      401,
-      "authentication_error",
+    unauthorized(
       "invalid_metrics_token",
       "The token for the metrics is missing or not the right one.",
-      {
-        headers: { "www-authenticate": "Bearer" }
-      }
+      "Bearer"
     ),
   UserLimitReached: (error) => failure(429, "rate_limit_error", ...userLimit(error)),
   ServerBusy: (error) =>
@@ -368,13 +365,6 @@ export const describe = (error: Expected): Failure =>
 
 // ---- what never becomes a typed error of ours: the platform's own refusals, and defects
 
-export const unknownRoute = notFound("route_not_found", "There is no such endpoint.", "")
-
-export const methodNotAllowed = (allow: ReadonlyArray<string>): Failure =>
-  failure(405, "invalid_request_error", "method_not_allowed", "The endpoint doesn't have this method.", {
-    headers: { allow: allow.join(", ") }
-  })
-
 export const bodyTooLarge = (bytesMax: number): Failure =>
   failure(413, "invalid_request_error", "body_too_large", `The body is larger than ${bytesMax} bytes.`, {
     headers: { connection: "close" }
@@ -403,6 +393,17 @@ export const unsupportedMediaType = (message: string): Failure =>
   failure(415, "invalid_request_error", "unsupported_media_type", message)
 
 export const encodedBody = unsupportedMediaType("A body with a content encoding is not supported.")
+
+/** A JSON body that says it is something else, or nothing. */
+export const notJson = (contentType: string | undefined): Failure => {
+  const must = "The body must be JSON, with the header `Content-Type: application/json`"
+  if (contentType === undefined) return unsupportedMediaType(`${must}; it has no Content-Type.`)
+  return unsupportedMediaType(
+    /^application\/x-www-form-urlencoded/i.test(contentType)
+      ? `${must}. curl sends form data unless it is given \`-H 'Content-Type: application/json'\`.`
+      : `${must}.`
+  )
+}
 
 /** A body in another encoding of characters than the one of JSON. */
 export const foreignCharset = unsupportedMediaType(

@@ -8,7 +8,16 @@ import { reasonOf } from "./reasonOf.ts"
 
 // ---- who
 
-export class ApiKeyMissing extends Schema.TaggedError<ApiKeyMissing>()("ApiKeyMissing", {}) {}
+export class ApiKeyMissing extends Schema.TaggedError<ApiKeyMissing>()("ApiKeyMissing", {
+  /** What was sent in place of a Bearer key. */
+  found: Schema.Literals(["nothing", "other_header"])
+}) {}
+
+/** The header that is to carry the key has another form than `Bearer <key>`. */
+export class AuthorizationMalformed extends Schema.TaggedError<AuthorizationMalformed>()(
+  "AuthorizationMalformed",
+  { found: Schema.Literals(["no_scheme", "other_scheme", "no_key"]) }
+) {}
 
 /** Malformed, unknown, expired or revoked: a client can't tell which. */
 export class ApiKeyRejected extends Schema.TaggedError<ApiKeyRejected>()("ApiKeyRejected", {

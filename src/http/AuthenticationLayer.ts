@@ -5,8 +5,8 @@ import { Authentication, DocumentAccess } from "../api/Authentication.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type Caller, CurrentUser } from "../domain/CurrentUser.ts"
-import { ApiKeyMissing, ApiKeyRejected } from "../domain/Errors.ts"
-import { authorizationHeader } from "./AuthorizationHeader.ts"
+import { ApiKeyMissing, ApiKeyRejected, AuthorizationMalformed } from "../domain/Errors.ts"
+import { authorizationHeader, bearerProblem, hasKeyElsewhere } from "./AuthorizationHeader.ts"
 import { respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
@@ -15,7 +15,11 @@ const authenticate = Effect.fnUntraced(function* (credential: Redacted.Redacted)
   const keys = yield* ApiKeys
   const request = yield* HttpServerRequest.HttpServerRequest
   const header = authorizationHeader(request)
-  if (header === "missing") return yield* new ApiKeyMissing()
+  if (header === "missing") {
+    return yield* new ApiKeyMissing({ found: hasKeyElsewhere(request) ? "other_header" : "nothing" })
+  }
+  const found = header === "readable" ? bearerProblem(request) : null
+  if (found !== null) return yield* new AuthorizationMalformed({ found })
   if (header === "unreadable" || Redacted.value(credential) === "") {
     return yield* new ApiKeyRejected({ reason: "malformed" })
   }

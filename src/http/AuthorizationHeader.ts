@@ -24,3 +24,19 @@ export const authorizationHeader = (
   if (header === undefined) return "missing"
   return header.length > lengthMax || isRepeated(request) ? "unreadable" : "readable"
 }
+
+/** Other headers and places in which clients send keys; none of them is read. */
+const otherHeaders = ["x-api-key", "api-key", "x-goog-api-key"]
+
+export const hasKeyElsewhere = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  otherHeaders.some((name) => headers[name] !== undefined)
+
+/** In which way the header is no `Bearer <key>`; null where it is one. */
+export const bearerProblem = ({
+  headers
+}: HttpServerRequest.HttpServerRequest): "no_scheme" | "other_scheme" | "no_key" | null => {
+  const [first = "", ...rest] = (headers["authorization"] ?? "").trim().split(/ +/)
+  if (first.toLowerCase() === "bearer") return rest.length === 0 ? "no_key" : null
+  if (first === "") return "no_key"
+  return rest.length === 0 ? "no_scheme" : "other_scheme"
+}

@@ -37,6 +37,12 @@ export const nestsDeeperThan = (json: string, depthMax: number): boolean => {
   return false
 }
 
+const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
+
+const isJson = (contentType: string | undefined): boolean =>
+  /^application\/json\s*(;|$)/i.test((contentType ?? "").trim())
+
 /** A body is read as UTF-8, whatever it claims to be; ASCII is a part of that. */
 const isForeign = (contentType: string | undefined): boolean => {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(contentType ?? "")?.[1]
@@ -64,10 +70,19 @@ const makeRoom = Effect.fnUntraced(function* (
   }
 })
 
+/** What the headers alone say against a body, so that nothing of it is waited for. */
+const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyBytesMax: number) => {
+  const contentType = request.headers["content-type"]
+  if (isEncoded(request)) return Failure.encodedBody
+  if (hasBody(request) && !isJson(contentType)) return Failure.notJson(contentType)
+  if (isForeign(contentType)) return Failure.foreignCharset
+  return Number(request.headers["content-length"]) > bodyBytesMax ? Failure.bodyTooLarge(bodyBytesMax) : null
+}
+
 const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }: Settings["http"]) {
   const request = yield* HttpServerRequest.HttpServerRequest
-  if (isEncoded(request)) return respond(Failure.encodedBody)
-  if (isForeign(request.headers["content-type"])) return respond(Failure.foreignCharset)
+  const announced = announcedFailure(request, bodyBytesMax)
+  if (announced !== null) return respond(announced)
   const noteLength = yield* makeRoom(request, bodyBytesMax)
   // The text is read once and kept by the request; what decodes the body later gets the same one.
   // Nor is the reading broken off, which would take the connection away before the answer.

@@ -8,6 +8,7 @@ import { adviceOn } from "../models/Fault.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
 import { requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
+import { methodNotAllowed, unknownRoute } from "../api/RouteRefusal.ts"
 import { hostMissing } from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { makeAccessLog } from "./AccessLog.ts"
@@ -132,9 +133,15 @@ const missingRoute = (request: HttpServerRequest.HttpServerRequest, known: Reado
   const path = pathOf(request.url)
   const methods = known.filter((route) => route.path.test(path)).map((route) => route.method)
   return methods.length === 0
-    ? Failure.unknownRoute
-    : Failure.methodNotAllowed([...new Set(methods)].toSorted())
+    ? unknownRoute(request.method, path)
+    : methodNotAllowed(request.method, path, [...new Set(methods)].toSorted())
 }
+
+/** A person who opens the address of the service in a browser. */
+const isVisit = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" && pathOf(url) === "/" && (headers["accept"] ?? "").includes("text/html")
+
+const toReference = HttpServerResponse.redirect("/docs", { status: 302 })
 
 /** The failure behind an error of the platform; none for what is not one of its refusals. */
 const platformFailure = (
@@ -156,27 +163,39 @@ const platformFailure = (
   }
 }
 
+const isRouteMissing = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
 /** The one endpoint whose body isn't JSON. */
-const uploadPath = "/v1/files"
+const uploadPath = /^\/v1\/files\/?$/i
 
 /** Responses of the platform that carry no envelope, by status. */
-const bareFailure = (status: number, path: string, bodyBytesMax: number): Failure.Failure => {
+const bareFailure = (
+  status: number,
+  { headers, method, url }: HttpServerRequest.HttpServerRequest,
+  bodyBytesMax: number
+): Failure.Failure => {
+  const path = pathOf(url)
   switch (status) {
     case 413:
       return Failure.bodyTooLarge(bodyBytesMax)
     case 415:
-      return Failure.unsupportedMediaType(
-        `The body must be \`${path === uploadPath ? "multipart/form-data" : "application/json"}\`.`
-      )
+      return uploadPath.test(path)
+        ? Failure.unsupportedMediaType("The body must be `multipart/form-data`.")
+        : Failure.notJson(headers["content-type"])
     case 404:
-      return Failure.unknownRoute
+      return unknownRoute(method, path)
     default:
       return Failure.defect
   }
 }
 
+/** What a JSON answer says is its caller's alone. */
+const isJson = (response: HttpServerResponse.HttpServerResponse): boolean =>
+  (response.headers["content-type"] ?? "").startsWith("application/json")
+
 const isBare = (response: HttpServerResponse.HttpServerResponse): boolean =>
-  response.status >= 400 && !(response.headers["content-type"] ?? "").startsWith("application/json")
+  response.status >= 400 && !isJson(response)
 
 /**
  * Around everything: each request gets an id, none is admitted while the process goes down, and whatever goes wrong
@@ -195,6 +214,7 @@ export const layer = (declared: ReadonlyArray<KnownRoute>) =>
       const recover = (cause: Cause.Cause<Types.unhandled>, request: HttpServerRequest.HttpServerRequest) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         const error = Cause.squash(cause)
+        if (isVisit(request) && isRouteMissing(error)) return Effect.succeed(toReference)
         const refusal = platformFailure(error, request, known, http.bodyBytesMax)
         if (Option.isSome(refusal)) return Effect.succeed(respond(refusal.value))
         return Effect.logError("A request died.", cause).pipe(Effect.as(respond(Failure.defect)))
@@ -220,11 +240,14 @@ export const layer = (declared: ReadonlyArray<KnownRoute>) =>
             access.within(entry)
           )
           const enveloped = isBare(response)
-            ? respond(bareFailure(response.status, path, http.bodyBytesMax))
+            ? respond(bareFailure(response.status, request, http.bodyBytesMax))
             : response
           access.responded(entry, enveloped)
-          const headers = { "x-request-id": requestId, ...(isUnread(request) ? { connection: "close" } : {}) }
-          return HttpServerResponse.setHeaders(enveloped, headers)
+          return HttpServerResponse.setHeaders(enveloped, {
+            "x-request-id": requestId,
+            ...(isJson(enveloped) ? { "cache-control": "no-store" } : {}),
+            ...(isUnread(request) ? { connection: "close" } : {})
+          })
         })
     }),
     { global: true }

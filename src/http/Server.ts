@@ -44,6 +44,7 @@ const contentOf = (failure: Failure.Failure, requestId: string) => {
     ...failure.headers,
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
+    "cache-control": "no-store",
     connection: "close",
     "x-request-id": requestId
   }

@@ -38,7 +38,6 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
       const app = yield* TestApp
       const error = errorOf(yield* call(app.url + path, { method, key: app.alice.key }), 404)
       assert.strictEqual(error.code, "route_not_found")
-      assert.notInclude(error.message, path.slice(1) || "///")
     })
   )
 
@@ -46,8 +45,8 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
     { method: "GET", path: "/v1/responses", allow: "POST" },
     { method: "PUT", path: "/v1/responses", allow: "POST" },
     { method: "DELETE", path: "/v1/responses?x=1", allow: "POST" },
-    { method: "POST", path: "/openapi.json", allow: "GET" },
-    { method: "PATCH", path: "/healthz", allow: "GET" }
+    { method: "POST", path: "/openapi.json", allow: "GET, HEAD" },
+    { method: "PATCH", path: "/healthz", allow: "GET, HEAD" }
   ])("405 with Allow for a wrong method: $method $path", ({ method, path, allow }) =>
     Effect.gen(function* () {
       const app = yield* TestApp
