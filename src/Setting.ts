@@ -1,7 +1,5 @@
 import { Option, Redacted, Schema } from "effect"
-import { accessSync, constants } from "node:fs"
 import { isIP } from "node:net"
-import { resolve } from "node:path"
 import { Email } from "./domain/Account.ts"
 
 /** What the text of a variable must be, in words and in code. */
@@ -120,20 +118,6 @@ export const trueOrFalse: Rule<boolean> = {
   }
 }
 
-/** A path may be relative to the current directory; its value never is. */
-export const path: Rule<string> = {
-  allowed: "a path",
-  read: (text) => (text.includes("\0") ? Option.none() : Option.some(resolve(text)))
-}
-
-export const readableFile: Rule<string> = {
-  allowed: "the path of a file that can be read",
-  read: Option.liftThrowable((text) => {
-    accessSync(resolve(text), constants.R_OK)
-    return resolve(text)
-  })
-}
-
 export const address: Rule<string> = texts(
   "an IP address or a host name, without a port",
   (text) => isIP(text) !== 0 || /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)
@@ -164,11 +148,24 @@ export const httpUrl: Rule<string> = {
     )
 }
 
+/**
+ * Whether no part of the URL can be the rest of a password that is not percent-encoded. The beginning of such a one is taken
+ * for a port, and an @ remains behind the host.
+ */
+const isWhollyEncoded = (url: URL): boolean => {
+  const behindHost = url.pathname + url.hash + (url.username === "" ? url.search : "")
+  if (behindHost.includes("@")) return false
+  return Option.isSome(Option.liftThrowable(decodeURIComponent)(url.username + url.password))
+}
+
 export const postgresUrl: Rule<string> = {
   ...texts(
-    "a URL that begins with postgres:// or postgresql://, its password percent-encoded (%2F for a slash)",
+    "a URL that begins with postgres:// or postgresql://, its user and password percent-encoded (%40 for @, %2F for /, %3A for :, %23 for #, %3F for ?, %25 for %)",
     (text) =>
-      Option.exists(parsedUrl(text), (url) => url.protocol === "postgres:" || url.protocol === "postgresql:")
+      Option.exists(
+        parsedUrl(text),
+        (url) => (url.protocol === "postgres:" || url.protocol === "postgresql:") && isWhollyEncoded(url)
+      )
   ),
   isUrl: true
 }
@@ -180,8 +177,13 @@ export const visibleText = (charactersMin: number, charactersMax: number): Rule<
     (text) => text.length >= charactersMin && text.length <= charactersMax && /^[\x21-\x7e]*$/.test(text)
   )
 
+const adminKeyText = visibleText(32, 180)
+
 /** The operator's key: a shorter one could be guessed, and a longer one doesn't fit into the header. */
-export const adminKey: Rule<string> = visibleText(16, 180)
+export const adminKey: Rule<string> = {
+  ...adminKeyText,
+  allowed: `${adminKeyText.allowed}, such as \`openssl rand -hex 32\` prints`
+}
 
 /** A file of a secret may hold as much. */
 const licenseCharactersMax = 65_536

@@ -2,6 +2,7 @@ import { tokensMax } from "./domain/Allowance.ts"
 import { toolNames } from "./domain/Tool.ts"
 import { otlpSignals } from "./domain/Telemetry.ts"
 import * as TelemetryRules from "./observability/TelemetryRules.ts"
+import * as PathRule from "./PathRule.ts"
 import * as Setting from "./Setting.ts"
 
 /**
@@ -10,7 +11,7 @@ import * as Setting from "./Setting.ts"
  */
 export const settingsTable = {
   service: {
-    dataDir: Setting.withDefault(Setting.path, {
+    dataDir: Setting.withDefault(PathRule.directory, {
       name: "PARLEY_DATA_DIR",
       default: ".data",
       example: "/var/lib/parley",
@@ -130,7 +131,7 @@ export const settingsTable = {
   auth: {
     adminKey: Setting.secret(Setting.adminKey, {
       name: "PARLEY_ADMIN_KEY",
-      example: "parley_admin_AT_LEAST_16_CHARACTERS",
+      example: "parley_admin_AT_LEAST_32_CHARACTERS",
       description: "The operator's key; without it the first start makes one and keeps it in PARLEY_DATA_DIR"
     }),
     initApiKey: Setting.secret(Setting.apiKey, {
@@ -152,7 +153,7 @@ export const settingsTable = {
     })
   },
   policy: {
-    plansFile: Setting.optional(Setting.readableFile, {
+    plansFile: Setting.optional(PathRule.readableFile, {
       name: "PARLEY_PLANS_FILE",
       example: "/etc/parley/plans.json",
       description: "Catalog of the plans that organizations may have; without it no plan bounds anything"
@@ -169,7 +170,7 @@ export const settingsTable = {
     })
   },
   models: {
-    file: Setting.optional(Setting.readableFile, {
+    file: Setting.optional(PathRule.readableFile, {
       name: "PARLEY_MODELS_FILE",
       example: "/etc/parley/models.json",
       description: "Catalog of providers and models"

@@ -10,6 +10,7 @@ import { AppConfig, unknownText, unknownVariables } from "./AppConfig.ts"
 import { Drain } from "./http/Drain.ts"
 import { observabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
+import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { isRoot, rootText } from "./sql/PostgresAccount.ts"
 import { settingsTable } from "./SettingsTable.ts"
 import { endAtSecondSignal } from "./SecondSignal.ts"
@@ -54,6 +55,9 @@ const announce = Effect.gen(function* () {
 const warn = Effect.gen(function* () {
   const unknown = yield* unknownVariables
   if (unknown.length > 0) yield* Effect.logWarning(unknownText(unknown))
+  const { url } = (yield* AppConfig).database
+  const ignored = url === null ? null : ignoredParameters(url)
+  if (ignored !== null) yield* Effect.logWarning(ignored)
   if (isRoot()) yield* Effect.logWarning(rootText)
 })
 

@@ -80,7 +80,7 @@ describe("settings that are given", () => {
         PARLEY_BODY_BYTES_MAX: "2048",
         PARLEY_REQUEST_SECONDS: "1000",
         DATABASE_URL: "postgres://one:two@three:4/five",
-        PARLEY_ADMIN_KEY: "0123456789abcdef",
+        PARLEY_ADMIN_KEY: "0123456789abcdef0123456789abcdef",
         PARLEY_INIT_API_KEY: `parley_${"a1".repeat(20)}`,
         PARLEY_INIT_USER_EMAIL: "ann@example.com",
         PARLEY_PLANS_FILE: models,
@@ -136,12 +136,12 @@ describe("settings that are given", () => {
 
   it.effect("keep their secrets redacted, and whole", () =>
     Effect.gen(function* () {
-      const { auth } = yield* settingsOf({ PARLEY_ADMIN_KEY: " sixteen-or-more-characters " })
+      const { auth } = yield* settingsOf({ PARLEY_ADMIN_KEY: " thirty-two-or-more-characters-in-all " })
       assert.strictEqual(
         auth.adminKey === null ? null : Redacted.value(auth.adminKey),
-        "sixteen-or-more-characters"
+        "thirty-two-or-more-characters-in-all"
       )
-      assert.notInclude(JSON.stringify(auth), "sixteen")
+      assert.notInclude(JSON.stringify(auth), "thirty")
     })
   )
 
@@ -163,6 +163,8 @@ describe("settings that are given", () => {
   )
 
   for (const [name, text] of [
+    ["PARLEY_DATA_DIR", "/etc/passwd"],
+    ["PARLEY_DATA_DIR", process.platform === "linux" ? "/proc/nope" : "/etc/passwd/nope"],
     ["PORT", "3000.5"],
     ["PORT", "1e3"],
     ["PORT", "0x10"],
@@ -202,7 +204,14 @@ describe("settings that are given", () => {
 
   for (const [name, text] of [
     ["DATABASE_URL", "mysql://user:hunter2@db/parley"],
+    ["DATABASE_URL", "postgres://user:12/hunter2@db/parley"],
+    ["DATABASE_URL", "postgres://user:12#hunter2@db/parley"],
+    ["DATABASE_URL", "postgres://user:12?hunter2@db/parley"],
+    ["DATABASE_URL", "postgres://user:hunter2/x@db/parley"],
+    ["DATABASE_URL", "postgres://user:x@hunter2/y@db/parley"],
+    ["DATABASE_URL", "postgres://user:50%hunter2@db/parley"],
     ["PARLEY_ADMIN_KEY", "hunter2"],
+    ["PARLEY_ADMIN_KEY", "hunter2-with-31-characters-here"],
     ["PARLEY_INIT_API_KEY", "hunter2"],
     ["PARLEY_METRICS_TOKEN", "hunter2"],
     ["OTEL_EXPORTER_OTLP_HEADERS", "authorization hunter2"],

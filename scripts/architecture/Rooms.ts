@@ -10,6 +10,7 @@ const ground = [
   "src/AppConfig.ts",
   "src/JsonFile.ts",
   "src/Monotonic.ts",
+  "src/PathRule.ts",
   "src/Setting.ts",
   "src/Settings.ts",
   "src/SettingsTable.ts",

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { AppConfig, type Settings, unknownText, unknownVariables } from "../AppConfig.ts"
 import { unusedModelSettings } from "../models/ModelCatalog.ts"
+import { ignoredParameters } from "../sql/DatabaseClient.ts"
 import { isRoot, rootText } from "../sql/PostgresAccount.ts"
 import type { Check } from "./ServerBody.ts"
 
@@ -35,11 +36,13 @@ export const accountChecks = (): ReadonlyArray<Check> =>
 
 /** What the settings allow but the operator may not have meant. */
 export const settingsChecks = Effect.gen(function* () {
-  const { http, models } = yield* AppConfig
+  const { database, http, models } = yield* AppConfig
   const unknown = yield* unknownVariables
+  const ignored = database.url === null ? null : ignoredParameters(database.url)
   const unused = unusedModelSettings(models)
   const checks: ReadonlyArray<Check> = [
     ...(unknown.length === 0 ? [] : [check("settings", "warning", unknownText(unknown))]),
+    ...(ignored === null ? [] : [check("settings", "warning", ignored)]),
     ...(unused === null ? [] : [check("settings", "warning", unused)]),
     ...(isLoopback(http.host)
       ? []

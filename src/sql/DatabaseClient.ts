@@ -59,6 +59,21 @@ const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
   return mode === "verify-full" ? authority : { ...authority, checkServerIdentity: () => undefined }
 }
 
+/** Parameters of DATABASE_URL that mean something here; `host` to `sslmode` are the driver's. */
+const urlParameters: ReadonlyArray<string> = [
+  ["host", "port", "user", "password", "dbname", "application_name", "options", "connect_timeout", "sslmode"],
+  ["sslrootcert"]
+].flat()
+
+/** A sentence about the parameters of DATABASE_URL that have no effect, such as a client certificate; else null. */
+export const ignoredParameters = (url: Redacted.Redacted): string | null => {
+  const names = [...new Set(new URL(Redacted.value(url)).searchParams.keys())]
+  const ignored = names.filter((name) => !urlParameters.includes(name))
+  if (ignored.length === 0) return null
+  const shown = ignored.map((name) => name.replace(/[^\w.-]/g, "?").slice(0, 40)).join(", ")
+  return `DATABASE_URL has parameters that are ignored: ${shown}. The service signs in with a password and shows no client certificate.`
+}
+
 /**
  * A pool of connections in which no one waits without end: for a connection at most `connectSeconds`, for a statement
  * at most `statementSeconds`, which the server enforces and which is enforced here when the server hangs. Names of

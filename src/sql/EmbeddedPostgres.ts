@@ -116,7 +116,7 @@ const initialize = Effect.fnUntraced(function* (
   durable: boolean
 ) {
   const fs = yield* FileSystem.FileSystem
-  if (yield* fs.exists(`${home.data}/PG_VERSION`)) return
+  if (yield* fs.exists(`${home.data}/PG_VERSION`)) return yield* checkVersion(home, binaries)
   const half = `${home.data}.half`
   yield* fs.remove(half, { recursive: true, force: true })
   yield* fs.makeDirectory(half, { mode: 0o700 })
@@ -142,6 +142,19 @@ const initialize = Effect.fnUntraced(function* (
   if (result.code !== 0) return yield* initFailed(half, result.output)
   if (home.account !== null) yield* chownTree(half, home.account)
   yield* fs.rename(half, home.data)
+})
+
+/** PostgreSQL reads the data of its own major version only, and its packages here bring no program that converts it. */
+const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: PostgresBinaries) {
+  const fs = yield* FileSystem.FileSystem
+  const written = (yield* fs.readFileString(`${home.data}/PG_VERSION`)).trim()
+  if (written === String(binaries.major)) return
+  return yield* new EmbeddedPostgresFailed({
+    message:
+      `PostgreSQL ${written} wrote the data in ${home.data}, and this version of the service brings PostgreSQL ${binaries.major}, which can't read it. ` +
+      `Start the version that brought PostgreSQL ${written}; or let a PostgreSQL ${written} of your own serve the directory, move the data with the ` +
+      `pg_dump and pg_restore of a newer one, and name that in DATABASE_URL.`
+  })
 })
 
 /**

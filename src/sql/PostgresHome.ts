@@ -22,6 +22,8 @@ export interface PostgresBinaries {
   /** The directory with bin, lib and share. */
   readonly native: string
   readonly env: Readonly<Record<string, string>>
+  /** The major version, such as 18. */
+  readonly major: number
 }
 
 /** The kernel takes 103 bytes for a Unix socket's path; PostgreSQL adds a name of up to 18 to the directory. */
@@ -37,7 +39,6 @@ export const homeMode = 0o710
 const fallbackParent = "/var/lib/parley"
 
 const copyPrefix = "server-"
-
 const SymlinkList = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
 )
@@ -138,8 +139,8 @@ const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: Postg
 })
 
 /**
- * Gives a home that belongs to the account "nobody", as earlier versions made it, an account of its own. To be called by the
- * directory's owner only, while no server runs. The home itself comes last, so that a run that was cut off is repeated.
+ * Gives a home of the account "nobody", as earlier versions made it, an account of its own. Only for the directory's owner,
+ * while no server runs. The home itself comes last, so that a run that was cut off is repeated.
  */
 export const leaveSharedAccount = Effect.fnUntraced(function* (home: PostgresHome) {
   if (home.account === null || !isShared(home.account)) return home
@@ -230,7 +231,8 @@ export const binariesFor = Effect.fnUntraced(function* (home: PostgresHome, nati
   const path = yield* Path.Path
   // The package would make its links in an install script, which npm may have blocked.
   yield* linkLibraries(native).pipe(Effect.ignoreCause)
-  if ((yield* tryBinaries(native, home.account)).code === 0) return binariesIn(native)
+  const found = yield* tryBinaries(native, home.account)
+  if (found.code === 0) return binariesIn(native, found.output)
 
   // Another version of the package is another copy.
   const version = yield* fs
@@ -244,7 +246,7 @@ export const binariesFor = Effect.fnUntraced(function* (home: PostgresHome, nati
     yield* copyBinaries(native, copy, home.account)
   }
   const result = yield* tryBinaries(copy, home.account)
-  if (result.code === 0) return binariesIn(copy)
+  if (result.code === 0) return binariesIn(copy, result.output)
   yield* fs.remove(copy, { recursive: true })
   return yield* fail(`The embedded PostgreSQL does not run here: ${result.output}. Set DATABASE_URL instead.`)
 })
@@ -263,7 +265,12 @@ const copyBinaries = Effect.fnUntraced(function* (
   yield* fs.rename(half, copy)
 })
 
-const binariesIn = (native: string): PostgresBinaries => ({ native, env: environment(native) })
+/** `version` is what the server says of itself, such as "postgres (PostgreSQL) 18.4". */
+const binariesIn = (native: string, version: string): PostgresBinaries => ({
+  native,
+  env: environment(native),
+  major: Number(/\d+/.exec(version)?.[0] ?? 0)
+})
 
 const tryBinaries = (native: string, account: PostgresAccount | null) =>
   runProgram({

@@ -315,7 +315,7 @@ const stranger = (status: number, body: string) =>
   )
 
 /** Nothing listens on the discard port of this machine. */
-const nobody = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: "parley_admin_of_nobody" }
+const nobody = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: "parley_admin_key_that_no_server_knows" }
 
 layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServices: true })(
   "parley without a server",

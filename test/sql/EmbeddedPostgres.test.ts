@@ -173,6 +173,17 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
     })
   )
 
+  it.effect("names both versions where another major version wrote the data", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const dataDir = yield* dataDirectory
+      yield* Effect.scoped(start(dataDir))
+      yield* fs.writeFileString(`${dataDir}/postgres/data/PG_VERSION`, "17\n")
+      const error = yield* Effect.flip(Effect.scoped(start(dataDir)))
+      assert.match(error.message, /^PostgreSQL 17 wrote the data .* brings PostgreSQL 18.* DATABASE_URL\.$/)
+    })
+  )
+
   it.effect("starts where an earlier attempt was cut off while creating the data", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
