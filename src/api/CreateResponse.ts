@@ -97,6 +97,7 @@ export const ItemReference = Schema.Struct({
 /** Items that clients replay along with messages. They may become context; they are never run again. */
 export const ReplayedItem = Schema.Struct({
   type: Schema.Literals(replayedTypes),
+  call_id: Replayed,
   name: Replayed,
   arguments: Replayed,
   output: Replayed,

@@ -61,6 +61,9 @@ export const McpCall = Schema.Struct({
 }).annotate({ identifier: "McpCall" })
 export type McpCall = typeof McpCall.Type
 
+/** The name of a call of which a client replays nothing but the result. */
+export const unknownCall = ""
+
 export const FileSearchResult = Schema.Struct({
   file_id: FileId,
   filename: Schema.String,

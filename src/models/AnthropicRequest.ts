@@ -14,7 +14,7 @@ interface Turn {
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   // Calls in the conversation are refused where no tools are named.
   const tools = dialect.tools ? request.tools : []
-  const messages = tools.length > 0 ? request.messages : request.messages.map(asText)
+  const messages = tools.length > 0 ? request.messages : request.messages.map(tellCalls)
   const system = messages.flatMap(({ role, text }) => (role === "system" && text !== "" ? [text] : []))
   return JSON.stringify({
     model,
@@ -24,13 +24,6 @@ export const encodeAnthropicRequest = (model: string, request: ModelRequest, dia
     stream: true,
     ...(tools.length === 0 ? {} : { tools: tools.map(encodeTool) })
   })
-}
-
-const asText = (message: ModelMessage): ModelMessage => {
-  const told = tellCalls(message)
-  return told.role === "assistant"
-    ? { role: "assistant", text: told.text, toolCalls: [] }
-    : { role: told.role, text: told.text }
 }
 
 /** In front of a conversation whose beginning was forgotten: the first word must be the user's. */

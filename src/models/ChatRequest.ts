@@ -1,12 +1,12 @@
 import type { ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { type Adapt, adaptTools, type Dialect, type TokenParameter } from "./Dialect.ts"
-import { tellCalls } from "./ToldCalls.ts"
+import { inTurns, tellCalls } from "./ToldCalls.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
   JSON.stringify({
     model,
-    messages: request.messages.map(dialect.tools ? encodeMessage : encodeMessageAsText),
+    messages: inTurns(dialect.tools ? request.messages : request.messages.map(tellCalls)).map(encodeMessage),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
@@ -33,11 +33,6 @@ const encodeMessage = (message: ModelMessage): object => {
     case "tool":
       return { role: "tool", tool_call_id: message.callId, content: message.text }
   }
-}
-
-const encodeMessageAsText = (message: ModelMessage): object => {
-  const { role, text } = tellCalls(message)
-  return { role, content: text }
 }
 
 const encodeTool = (tool: ToolSpec): object => ({

@@ -1,6 +1,6 @@
 import type { ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import type { Dialect } from "./Dialect.ts"
-import { tellCalls } from "./ToldCalls.ts"
+import { inTurns, tellCalls } from "./ToldCalls.ts"
 
 /** OpenAI refuses a smaller bound on the answer. What is written beyond the true bound is cut off afterwards. */
 const outputTokensMin = 16
@@ -15,7 +15,7 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
   return JSON.stringify({
     model,
     ...(instructions === "" ? {} : { instructions }),
-    input: rest.flatMap(dialect.tools ? encodeMessage : encodeMessageAsText),
+    input: inTurns(dialect.tools ? rest : rest.map(tellCalls)).flatMap(encodeMessage),
     stream: true,
     store: false,
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
@@ -44,11 +44,6 @@ const encodeMessage = (message: ModelMessage): ReadonlyArray<object> => {
     case "tool":
       return [{ type: "function_call_output", call_id: message.callId, output: message.text }]
   }
-}
-
-const encodeMessageAsText = (message: ModelMessage): ReadonlyArray<object> => {
-  const { role, text } = tellCalls(message)
-  return [{ role, content: text }]
 }
 
 /** Left to itself OpenAI takes a schema as strict, which most schemas of tools aren't. */

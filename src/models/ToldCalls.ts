@@ -1,22 +1,44 @@
 import type { ModelMessage } from "../domain/ModelCall.ts"
 
-/** A message in which nothing is called. */
-export interface PlainMessage {
-  readonly role: "system" | "user" | "assistant"
-  readonly text: string
-}
-
-/** For a model that knows no tools: earlier calls and their results are told, so that nothing is lost of them. */
-export const tellCalls = (message: ModelMessage): PlainMessage => {
+/**
+ * A message in which nothing is called, for a model that knows no tools: earlier calls and their results are told, so that
+ * nothing is lost of them.
+ */
+export const tellCalls = (message: ModelMessage): ModelMessage => {
   switch (message.role) {
     case "system":
     case "user":
       return message
     case "assistant": {
       const calls = message.toolCalls.map((call) => `[called ${call.name} with ${call.arguments}]`)
-      return { role: "assistant", text: [message.text, ...calls].filter((text) => text !== "").join("\n") }
+      const text = [message.text, ...calls].filter((part) => part !== "").join("\n")
+      return { role: "assistant", text, toolCalls: [] }
     }
     case "tool":
       return { role: "user", text: `[result of ${message.name}]\n${message.text}` }
   }
+}
+
+/** Two messages of one role as one; null where they must stay apart. */
+const merged = (first: ModelMessage, second: ModelMessage): ModelMessage | null => {
+  const text = [first.text, second.text].filter((part) => part !== "").join("\n\n")
+  if (first.role === "assistant") {
+    // Results belong behind the calls of the first one.
+    return second.role === "assistant" && first.toolCalls.length === 0 ? { ...second, text } : null
+  }
+  return first.role === second.role && (first.role === "user" || first.role === "system")
+    ? { role: first.role, text }
+    : null
+}
+
+/** Messages of which no two in a row have one role: the chat templates of some models refuse them. */
+export const inTurns = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const turns: Array<ModelMessage> = []
+  for (const message of messages) {
+    const last = turns.at(-1)
+    const both = last === undefined ? null : merged(last, message)
+    if (both === null) turns.push(message)
+    else turns[turns.length - 1] = both
+  }
+  return turns
 }

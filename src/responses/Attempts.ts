@@ -20,7 +20,7 @@ import {
   type PromptParts,
   promptTokensMax
 } from "./PromptAssembly.ts"
-import { filesOf } from "./PromptMessages.ts"
+import { filesOf, questionStart } from "./PromptMessages.ts"
 
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
@@ -140,11 +140,9 @@ const attemptsOf = Effect.fnUntraced(function* (
 
 const fewestForgotten = Order.mapInput(Order.Number, ({ forgottenTurns }: Attempt) => forgottenTurns)
 
-/** What the user says now: everything since the last thing that somebody else said. */
-const saidNow = (items: ReadonlyArray<InputItem>): string => {
-  const lastAnswer = items.findLastIndex((item) => item.type !== "message" || item.role !== "user")
-  return textOf(items.slice(lastAnswer + 1).flatMap((item) => (item.type === "message" ? item.content : [])))
-}
+/** What the user says now, without the texts of files. */
+const saidNow = (items: ReadonlyArray<InputItem>): string =>
+  textOf(items.slice(questionStart(items)).flatMap((item) => (item.type === "message" ? item.content : [])))
 
 const askedBy = (parts: PromptParts, promptTokens: number, search: Search | null): Asked => ({
   text: saidNow(parts.items),

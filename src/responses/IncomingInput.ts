@@ -8,7 +8,8 @@ import {
 } from "../api/CreateResponse.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
-import type { InputItem, InputMessage, McpCall } from "../domain/Item.ts"
+import { type InputItem, type InputMessage, type McpCall, unknownCall } from "../domain/Item.ts"
+import { firstOfRound } from "./SentCalls.ts"
 
 /** One entry of a request's input, in the service's own terms. */
 export type Incoming =
@@ -47,20 +48,73 @@ export const textOf = (parts: ReadonlyArray<Part>): string =>
 const storedPart = (part: Part): InputMessage["content"][number] =>
   part.type === "output_text" ? { ...part, annotations: [], logprobs: [] } : part
 
-/** A replayed tool call is kept as context where it says what was called and what came of it. */
-const replayedCall = (item: ReplayedItem, id: ItemId): McpCall | null => {
-  const { name, arguments: args, output, error } = item
-  if (item.type !== "mcp_call" || !Predicate.isString(name) || !Predicate.isString(args)) return null
-  return {
-    id,
-    type: "mcp_call",
-    status: Predicate.isString(output) ? "completed" : "failed",
-    server_label: "builtin",
-    name,
-    arguments: args,
-    output: Predicate.isString(output) ? output : null,
-    error: Predicate.isString(error) ? error : null,
-    approval_request_id: null
+/** What a tool gave to a client, which replays it: a text, or a list of parts; null where it is neither. */
+const resultOf = ({ output }: ReplayedItem): string | null => {
+  if (Predicate.isString(output)) return output
+  if (!Array.isArray(output)) return null
+  return output
+    .flatMap((part) =>
+      Predicate.hasProperty(part, "text") && Predicate.isString(part.text) ? [part.text] : []
+    )
+    .join("\n")
+}
+
+const callWith = (
+  id: ItemId,
+  called: { readonly name: string; readonly arguments: string },
+  output: string | null,
+  error: string | null
+): McpCall => ({
+  id,
+  type: "mcp_call",
+  status: output === null ? "failed" : "completed",
+  server_label: "builtin",
+  ...called,
+  output,
+  error,
+  approval_request_id: null
+})
+
+const isCall = (
+  item: ReplayedItem
+): item is ReplayedItem & { readonly name: string; readonly arguments: string } =>
+  Predicate.isString(item.name) && Predicate.isString(item.arguments)
+
+const resultUnknown = "The result of this call is not known."
+
+/**
+ * Reads the calls of tools that a request replays, which are kept as context where they say what was called and what came of
+ * it. A `function_call` gets its result from the `function_call_output` with the same `call_id`.
+ */
+const makeReplayedCalls = (given: ReadonlyArray<InputEntry>, nextId: () => ItemId) => {
+  const results = new Map<unknown, string | null>()
+  const calls = new Set<unknown>()
+  for (const entry of given) {
+    if (isMessage(entry) || entry.type === "item_reference" || !Predicate.isString(entry.call_id)) continue
+    if (entry.type === "function_call_output") results.set(entry.call_id, resultOf(entry))
+    if (entry.type === "function_call" && isCall(entry)) calls.add(entry.call_id)
+  }
+  // Calls in a row were one round, which ends where a result is heard.
+  let startsRound = true
+
+  return (item: ReplayedItem): McpCall | null => {
+    const { call_id: callId, error } = item
+    if (item.type === "function_call_output") {
+      startsRound = true
+      const output = resultOf(item)
+      if (output === null || calls.has(callId)) return null
+      return callWith(firstOfRound(nextId), { name: unknownCall, arguments: "{}" }, output, null)
+    }
+    if ((item.type !== "mcp_call" && item.type !== "function_call") || !isCall(item)) return null
+    const called = { name: item.name, arguments: item.arguments }
+    const id = startsRound ? firstOfRound(nextId) : nextId()
+    startsRound = false
+    if (item.type === "mcp_call") {
+      const output = resultOf(item)
+      return callWith(id, called, output, Predicate.isString(error) ? error : null)
+    }
+    const output = results.get(callId) ?? null
+    return callWith(id, called, output, output === null ? resultUnknown : null)
   }
 }
 
@@ -87,13 +141,14 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
   const directions: Array<string> = []
   const entries: Array<Incoming> = []
   const files: Array<IncomingInput["files"][number]> = []
+  const replayed = makeReplayedCalls(given, nextId)
   for (const [index, entry] of given.entries()) {
     if (!isMessage(entry)) {
       if (entry.type === "item_reference") {
         entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
         continue
       }
-      const call = replayedCall(entry, nextId())
+      const call = replayed(entry)
       if (call !== null) entries.push({ kind: "item", item: call })
       continue
     }

@@ -12,7 +12,14 @@ import {
   renderFile,
   seamTokens
 } from "./FileParts.ts"
-import { filesOf, messagesOf, messagesTokens, type ShowFile, showOnce } from "./PromptMessages.ts"
+import {
+  earlierMessages,
+  filesOf,
+  messagesOf,
+  messagesTokens,
+  type ShowFile,
+  showOnce
+} from "./PromptMessages.ts"
 
 /** What a prompt is made from. */
 export interface PromptParts {
@@ -28,7 +35,7 @@ export interface PromptParts {
   readonly files: PromptFiles
   /** What a model that can call tools is offered. */
   readonly tools: ToolOffer
-  /** The message with what was found in a project's files, in front of the turn; null where no project was named. */
+  /** The message with what was found in a project's files, in front of the question; null where no project was named. */
   readonly knowledge: ModelMessage | null
 }
 
@@ -64,26 +71,23 @@ const systemMessages = (parts: PromptParts): ReadonlyArray<ModelMessage> => {
 
 /** Everything but earlier turns. Of the files as much is shown as `show` gives. */
 const turnMessages = (parts: PromptParts, tools: boolean, show: ShowFile) => {
-  const mention: ShowFile = (id) => mentionFile(id, parts.files.get(id))
-  return {
-    system: systemMessages(parts),
-    turn: [
-      ...(parts.knowledge === null ? [] : [parts.knowledge]),
-      ...messagesOf(parts.items, tools, showOnce(new Set(), show, mention))
-    ]
-  }
+  const once = showOnce(new Set(), show, (id) => mentionFile(id, parts.files.get(id)))
+  return { system: systemMessages(parts), turn: messagesOf(parts.items, tools, once, parts.knowledge) }
 }
 
 /** What a stored turn adds to a later prompt in which none of its files is shown elsewhere, in estimated tokens. */
 export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number => {
-  const show = showOnce(
-    new Set(),
-    (id) => frameOf(id, files.get(id)),
-    (id) => mentionFile(id, files.get(id))
-  )
+  const skeleton = (tools: boolean) => {
+    const show = showOnce(
+      new Set(),
+      (id) => frameOf(id, files.get(id)),
+      (id) => mentionFile(id, files.get(id))
+    )
+    return messagesTokens(earlierMessages(items, tools, show))
+  }
   return filesOf(items).reduce(
     (sum, id) => sum + historyFileTokens(files.get(id)) + seamTokens,
-    messagesTokens(messagesOf(items, true, show))
+    Math.max(skeleton(true), skeleton(false))
   )
 }
 
@@ -101,7 +105,7 @@ const earlierTurns = (parts: PromptParts, tools: boolean): ReadonlyArray<Earlier
     (id) => mentionFile(id, parts.files.get(id))
   )
   return parts.history.toReversed().map((turn) => {
-    const messages = messagesOf([...turn.input, ...turn.output], tools, show)
+    const messages = earlierMessages([...turn.input, ...turn.output], tools, show)
     return { messages, tokens: messagesTokens(messages) }
   })
 }

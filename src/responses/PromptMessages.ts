@@ -1,8 +1,10 @@
 import type { FileId } from "../domain/Ids.ts"
-import type { McpCall, StoredItem } from "../domain/Item.ts"
-import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
+import { type McpCall, type StoredItem, unknownCall } from "../domain/Item.ts"
+import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
-import { callIdOf, resultText } from "./ToolRounds.ts"
+import { tellCalls } from "../models/ToldCalls.ts"
+import { callIdOf, isSameRound, sentCall, sentName } from "./SentCalls.ts"
+import { resultText } from "./ToolRounds.ts"
 
 /** How a file is shown in the place of a part that refers to it. */
 export type ShowFile = (id: FileId) => string
@@ -32,48 +34,22 @@ export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId>
   )
 ]
 
-const callOf = ({ arguments: args, id, name }: McpCall): ToolCall => ({
-  id: callIdOf(id),
-  name,
-  arguments: args
-})
+/** In the place of an answer that isn't there: some chat templates demand one behind each question, and behind results. */
+const noAnswer = "(No answer.)"
 
-/** A model without tools can't read a tool call as such, so that it goes without. */
-const isHeard = (item: StoredItem, tools: boolean): boolean =>
-  item.type === "message" || (tools && item.type === "mcp_call")
+/** In front of what begins with an answer: some chat templates demand that a conversation begins with the user. */
+const unknownBeginning = "[What was said before is left out.]"
 
-/** The messages of a turn's items. A text and the calls behind it are one message of the model's, as it once wrote them. */
-export const messagesOf = (
-  items: ReadonlyArray<StoredItem>,
-  tools: boolean,
-  show: ShowFile
-): ReadonlyArray<ModelMessage> => {
-  const messages: Array<ModelMessage> = []
-  let calling: { readonly text: string; readonly calls: Array<McpCall> } | null = null
-  const endCalls = () => {
-    if (calling === null) return
-    const { calls, text } = calling
-    calling = null
-    messages.push({ role: "assistant", text, toolCalls: calls.map(callOf) })
-    for (const { error, id, name, output } of calls) {
-      messages.push({ role: "tool", callId: callIdOf(id), name, text: resultText({ error, output }) })
-    }
-  }
-  for (const item of items.filter((one) => isHeard(one, tools))) {
-    if (item.type === "mcp_call") {
-      calling ??= { text: lastWords(messages), calls: [] }
-      calling.calls.push(item)
-    } else if (item.type === "message") {
-      endCalls()
-      const text = messageText(item.content, show)
-      messages.push(
-        item.role === "user" ? { role: "user", text } : { role: "assistant", text, toolCalls: [] }
-      )
-    }
-  }
-  endCalls()
-  return messages
-}
+/** Calls and their results as the model once wrote and heard them. The text in front of the calls belongs to them. */
+const roundMessages = (text: string, calls: ReadonlyArray<McpCall>): ReadonlyArray<ModelMessage> => [
+  { role: "assistant", text, toolCalls: calls.map((call) => sentCall(call.id, call)) },
+  ...calls.map(({ error, id, name, output }): ModelMessage => ({
+    role: "tool",
+    callId: callIdOf(id),
+    name: sentName(name),
+    text: resultText({ error, output })
+  }))
+]
 
 /** Takes back what the model said last, if nobody has said anything since. */
 const lastWords = (messages: Array<ModelMessage>): string => {
@@ -81,6 +57,87 @@ const lastWords = (messages: Array<ModelMessage>): string => {
   if (last?.role !== "assistant" || last.toolCalls.length > 0) return ""
   messages.pop()
   return last.text
+}
+
+/** The messages of items, with the calls of each round as the one message that they were. */
+const plainMessages = (items: ReadonlyArray<StoredItem>, show: ShowFile): Array<ModelMessage> => {
+  const messages: Array<ModelMessage> = []
+  let calls: Array<McpCall> = []
+  const endRound = () => {
+    if (calls.length > 0) messages.push(...roundMessages(lastWords(messages), calls))
+    calls = []
+  }
+  for (const item of items) {
+    if (item.type === "mcp_call" && item.name !== unknownCall) {
+      const before = calls.at(-1)
+      if (before !== undefined && !isSameRound(before.id, item.id)) endRound()
+      calls.push(item)
+    } else if (item.type === "mcp_call") {
+      endRound()
+      messages.push({ role: "user", text: `[result of an earlier call]\n${resultText(item)}` })
+    } else if (item.type === "message") {
+      endRound()
+      const text = messageText(item.content, show)
+      messages.push(
+        item.role === "user" ? { role: "user", text } : { role: "assistant", text, toolCalls: [] }
+      )
+    }
+  }
+  endRound()
+  return messages
+}
+
+/** Puts an answer where a template demands one and there is none. */
+const answered = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> =>
+  messages.flatMap((message, index): ReadonlyArray<ModelMessage> => {
+    const missing: ModelMessage = { role: "assistant", text: noAnswer, toolCalls: [] }
+    if (message.role === "user" && messages[index - 1]?.role === "tool") return [missing, message]
+    const isBlank =
+      message.role === "assistant" && message.toolCalls.length === 0 && message.text.trim() === ""
+    return isBlank ? [missing] : [message]
+  })
+
+/** Where the question begins: the last messages of the user that follow each other. */
+export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
+  const isUser = (item: StoredItem) => item.type === "message" && item.role === "user"
+  const last = items.findLastIndex(isUser)
+  return items.slice(0, last + 1).findLastIndex((item) => !isUser(item)) + 1
+}
+
+/**
+ * The messages of items, with `knowledge` in front of the question. They begin with the user, and behind the results of calls
+ * comes an answer before the user goes on; for a model without tools, calls and results are told.
+ */
+export const messagesOf = (
+  items: ReadonlyArray<StoredItem>,
+  tools: boolean,
+  show: ShowFile,
+  knowledge: ModelMessage | null = null
+): ReadonlyArray<ModelMessage> => {
+  const start = questionStart(items)
+  const messages = answered([
+    ...plainMessages(items.slice(0, start), show),
+    ...(knowledge === null ? [] : [knowledge]),
+    ...plainMessages(items.slice(start), show)
+  ])
+  const [first] = messages
+  const begun: ReadonlyArray<ModelMessage> =
+    first === undefined || first.role === "user"
+      ? messages
+      : [{ role: "user", text: unknownBeginning }, ...messages]
+  return tools ? begun : begun.map(tellCalls)
+}
+
+/** The messages of a turn that is over: it ends with an answer. */
+export const earlierMessages = (
+  items: ReadonlyArray<StoredItem>,
+  tools: boolean,
+  show: ShowFile
+): ReadonlyArray<ModelMessage> => {
+  const messages = messagesOf(items, tools, show)
+  return messages.at(-1)?.role === "assistant"
+    ? messages
+    : [...messages, { role: "assistant", text: noAnswer, toolCalls: [] }]
 }
 
 /** The estimate for messages, with what a template spends on each. */

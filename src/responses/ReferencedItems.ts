@@ -5,6 +5,7 @@ import { ItemNotFound } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, UserId } from "../domain/Ids.ts"
 import type { InputItem, StoredItem } from "../domain/Item.ts"
 import type { Incoming } from "./IncomingInput.ts"
+import { firstOfRound, isSameRound } from "./SentCalls.ts"
 
 /** An item of a request's input. */
 export interface GivenItem {
@@ -28,6 +29,7 @@ export const makeReferencedItems = Effect.fnUntraced(function* (nextItemId: () =
     }
     const stored = yield* conversations.items(userId, [...first.keys()])
     const given: Array<GivenItem> = []
+    let before: ItemId | null = null
     for (const entry of entries) {
       if (entry.kind === "item") {
         given.push({ item: entry.item, reference: null })
@@ -36,7 +38,11 @@ export const makeReferencedItems = Effect.fnUntraced(function* (nextItemId: () =
         const found = stored.get(entry.id)
         if (found === undefined) return yield* new ItemNotFound({ param })
         const { conversationId, item } = found
-        given.push({ item: asInput(item, nextItemId()), reference: { param, conversationId } })
+        // Calls that were one round stay one, and others stay apart.
+        const follows: boolean = before !== null && isSameRound(before, entry.id)
+        before = entry.id
+        const id = follows ? nextItemId() : firstOfRound(nextItemId)
+        given.push({ item: asInput(item, id), reference: { param, conversationId } })
       }
     }
     return given

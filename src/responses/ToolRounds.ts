@@ -3,6 +3,7 @@ import type { ItemId } from "../domain/Ids.ts"
 import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
+import { callIdOf, firstOfRound, sentCall, sentName } from "./SentCalls.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8
@@ -47,12 +48,6 @@ const within = (result: ToolResult, tokensMax: number): ToolResult => {
   return { output: beginningWithin(output, tokensMax - cutMarkTokens) + cutMark, error: null }
 }
 
-/** Some servers take no id that is longer, and none with a hyphen in it. */
-const callIdCharacters = 9
-
-/** The id of a call as models are told it; their own ids aren't always different from each other. */
-export const callIdOf = (id: ItemId): string => id.replaceAll("-", "").slice(-callIdCharacters)
-
 /** What a model hears of a result. */
 export const resultText = ({ error, output }: ToolResult): string => output ?? `Error: ${error ?? "unknown"}`
 
@@ -75,7 +70,10 @@ export const runCalls = Effect.fnUntraced(function* (
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
   const share = Math.floor(tokensMax / calls.length)
-  const started = Arr.map(calls, (call) => ({ call, id: belt.nextItemId() }))
+  const started = Arr.map(calls, (call, index) => ({
+    call,
+    id: index === 0 ? firstOfRound(belt.nextItemId) : belt.nextItemId()
+  }))
   const results = new Map<ItemId, ToolResult>()
   const ended = yield* Queue.unbounded<Ended>()
   yield* Effect.forEach(
@@ -103,10 +101,10 @@ export const runCalls = Effect.fnUntraced(function* (
     ),
     isOver: () => results.size === started.length,
     messages: () => [
-      { role: "assistant", text, toolCalls: started.map(({ call, id }) => ({ ...call, id: callIdOf(id) })) },
+      { role: "assistant", text, toolCalls: started.map(({ call, id }) => sentCall(id, call)) },
       ...started.map(({ call, id }): ModelMessage => {
         const result = results.get(id) ?? tooMany
-        return { role: "tool", callId: callIdOf(id), name: call.name, text: resultText(result) }
+        return { role: "tool", callId: callIdOf(id), name: sentName(call.name), text: resultText(result) }
       })
     ]
   }

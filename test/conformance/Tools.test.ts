@@ -128,6 +128,75 @@ layer(TestApp.layer(), { excludeTestServices: true })("tool calls", (it) => {
     })
   )
 
+  it.effect("of separate rounds are told again as separate rounds, also where they are referred to", () =>
+    Effect.gen(function* () {
+      yield* useTools
+      const model = yield* ScriptedModel
+      const round = (count: number) =>
+        Stream.fromIterable(
+          calling(...Array.from({ length: count }, () => ["calculator", '{"expression":"1+1"}'] as const))
+        )
+      yield* model.next(round(2), round(1), says("Two."), says("ok"), says("ok"))
+      const first = responseOf(yield* post({ input: "1+1?", stream: false }))
+      const roles = Effect.map(model.asked, (asked) =>
+        asked
+          .at(-1)!
+          .request.messages.map((message) =>
+            message.role === "assistant" ? message.toolCalls.length : message.role
+          )
+      )
+      const rounds = [2, "tool", "tool", 1, "tool", 0, "user"]
+      yield* post({ input: "Sure?", stream: false, conversation_id: first.conversation_id })
+      assert.deepStrictEqual(yield* roles, ["user", ...rounds])
+      const references = first.output.map(({ id }) => ({ type: "item_reference", id }))
+      const input = [{ role: "user", content: "1+1?" }, ...references, { role: "user", content: "Sure?" }]
+      yield* post({ input, stream: false })
+      assert.deepStrictEqual(yield* roles, ["user", ...rounds])
+    })
+  )
+
+  it.effect("that a client made itself and replays reach the model, with their results", () =>
+    Effect.gen(function* () {
+      yield* useTools
+      const model = yield* ScriptedModel
+      const called = (call_id: string, name: string) => ({
+        type: "function_call",
+        call_id,
+        name,
+        arguments: '{"city":"Oslo"}'
+      })
+      const input = [
+        { role: "user", content: "What is the weather?" },
+        called("a", "get_weather"),
+        called("b", "get_time"),
+        { type: "function_call_output", call_id: "b", output: [{ type: "input_text", text: "noon" }] },
+        { type: "function_call_output", call_id: "a", output: "sunny" },
+        called("c", "get_wind"),
+        { type: "function_call_output", call_id: "lost", output: "calm" }
+      ]
+      yield* model.next(says("Fine."))
+      responseOf(yield* post({ input, stream: false }))
+      const { messages } = (yield* model.asked).at(-1)!.request
+      assert.deepStrictEqual(
+        messages.map((message) => [
+          message.role,
+          message.text,
+          ...(message.role === "assistant" ? message.toolCalls.map(({ name }) => name) : [])
+        ]),
+        [
+          ["user", "What is the weather?"],
+          ["assistant", "", "get_weather", "get_time"],
+          ["tool", "sunny"],
+          ["tool", "noon"],
+          ["assistant", "", "get_wind"],
+          ["tool", "Error: The result of this call is not known."],
+          ["assistant", "(No answer.)"],
+          ["user", "[result of an earlier call]\ncalm"]
+        ]
+      )
+    })
+  )
+
   it.effect("are offered only to models that can call", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel

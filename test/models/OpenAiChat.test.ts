@@ -73,6 +73,27 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
+  it.effect.each([true, false])("puts messages of one role in a row into one (tools: %s)", (tools) =>
+    Effect.gen(function* () {
+      const { server, upstream } = yield* setUp
+      const call = (yield* callOnce(upstream, serverAt(server.url)))({ ...model, tools })
+      const messages: ReadonlyArray<ModelMessage> = [
+        { role: "user", text: "Passages" },
+        { role: "user", text: "1+1?" },
+        { role: "assistant", text: "Well.", toolCalls: [] },
+        { role: "assistant", text: "2", toolCalls: [] },
+        { role: "user", text: "And?" }
+      ]
+      yield* Stream.runDrain(call(request("", { messages })))
+      const { body } = yield* server.request(0)
+      assert.deepStrictEqual(body["messages"], [
+        { role: "user", content: "Passages\n\n1+1?" },
+        { role: "assistant", content: "Well.\n\n2" },
+        { role: "user", content: "And?" }
+      ])
+    })
+  )
+
   it.effect("sends nothing until the stream runs, and again for each run", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp

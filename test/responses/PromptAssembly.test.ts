@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { randomUUID } from "node:crypto"
 import type { StoredTurn } from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
+import { encodeChatRequest } from "../../src/models/ChatRequest.ts"
+import type { Dialect } from "../../src/models/Dialect.ts"
 import { promptFile, renderFile } from "../../src/responses/FileParts.ts"
-import { callIdOf } from "../../src/responses/ToolRounds.ts"
+import { callIdOf } from "../../src/responses/SentCalls.ts"
 import {
   makeAssembly,
   type PromptModel,
@@ -14,6 +17,7 @@ import {
   turnTokens
 } from "../../src/responses/PromptAssembly.ts"
 import { messagesTokens } from "../../src/responses/PromptMessages.ts"
+import { templateProblem } from "../support/ChatTemplate.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
 const id = ItemId.make(uuid)
@@ -88,27 +92,91 @@ describe("PromptAssembly", () => {
     assert.deepStrictEqual(assemble(parts(), small, 10).messages, [{ role: "user", text: "now" }])
   })
 
-  it("replays a tool call as such, and not at all to a model that has no tools", () => {
+  it("replays a tool call as such, and tells it to a model that has no tools", () => {
     const items = [user("what is 1+1?"), call, user("and now?")]
     const withTools = assemble(parts({ items }), { contextWindow: 1000, tools: true }, 10).messages
-    assert.deepStrictEqual(withTools.slice(1, 3), [
+    assert.deepStrictEqual(withTools.slice(1, 4), [
       {
         role: "assistant",
         text: "",
         toolCalls: [{ id: callIdOf(id), name: "calculator", arguments: '{"expression":"1+1"}' }]
       },
-      { role: "tool", callId: callIdOf(id), name: "calculator", text: "2" }
+      { role: "tool", callId: callIdOf(id), name: "calculator", text: "2" },
+      { role: "assistant", text: "(No answer.)", toolCalls: [] }
     ])
-    assert.strictEqual(
-      assemble(parts({ items }), { contextWindow: 1000, tools: false }, 10).messages.length,
-      2
+    const told = assemble(parts({ items }), { contextWindow: 1000, tools: false }, 10).messages
+    assert.deepStrictEqual(
+      told.map(({ role, text }) => [role, text]),
+      [
+        ["user", "what is 1+1?"],
+        ["assistant", '[called calculator with {"expression":"1+1"}]'],
+        ["user", "[result of calculator]\n2"],
+        ["assistant", "(No answer.)"],
+        ["user", "and now?"]
+      ]
+    )
+  })
+
+  it("replays the calls of separate rounds as the rounds that they were", () => {
+    // Ids of one round follow each other; the third one was made later.
+    const ids = ["019845e1-682f-4b02-a706-3b2422d13aec", "019845e1-682f-4b02-a706-3b2522d13aed"]
+    const calls = [...ids, "019845e1-6830-4b02-a706-3b2622d13aee"].map((one, index) => ({
+      ...call,
+      id: ItemId.make(one),
+      output: String(index)
+    }))
+    const { messages } = assemble(
+      parts({ items: [user("1+1?"), ...calls] }),
+      { contextWindow: 1000, tools: true },
+      10
+    )
+    assert.deepStrictEqual(
+      messages.map((message) => [message.role, message.role === "assistant" ? message.toolCalls.length : 0]),
+      [
+        ["user", 0],
+        ["assistant", 2],
+        ["tool", 0],
+        ["tool", 0],
+        ["assistant", 1],
+        ["tool", 0]
+      ]
+    )
+  })
+
+  it("sends no call back that a server can't parse, whatever the model wrote", () => {
+    const wrong = [
+      { ...call, name: "no such tool!", arguments: "{not json" },
+      { ...call, name: "x".repeat(100), arguments: "[1]" }
+    ]
+    const sent = wrong.map((one) => {
+      const { messages } = assemble(
+        parts({ items: [user("?"), one] }),
+        { contextWindow: 1000, tools: true },
+        10
+      )
+      const [, asking] = messages
+      return asking?.role === "assistant" ? asking.toolCalls[0] : undefined
+    })
+    assert.deepStrictEqual(sent, [
+      { id: callIdOf(id), name: "no_such_tool_", arguments: "{}" },
+      { id: callIdOf(id), name: "x".repeat(64), arguments: "{}" }
+    ])
+  })
+
+  it("puts what was found in front of the question, and not of what is replayed before it", () => {
+    const items = [user("first"), answer("one"), user("second"), user("and third?"), call]
+    const knowledge = { role: "user" as const, text: "PASSAGES" }
+    const { messages } = assemble(parts({ items, knowledge }), { contextWindow: 1000, tools: true }, 10)
+    assert.deepStrictEqual(
+      messages.map(({ text }) => text),
+      ["first", "one", "PASSAGES", "second", "and third?", "", "2"]
     )
   })
 
   it("replays a text and the calls behind it as the one message that the model wrote", () => {
     const other = {
       ...call,
-      id: ItemId.make("019845e1-682f-4b02-a706-3b2422d13aed"),
+      id: ItemId.make("019845e1-682f-4b02-a706-3b2522d13aed"),
       output: null,
       error: "no"
     }
@@ -205,7 +273,11 @@ describe("PromptAssembly", () => {
   })
   const Talk = Schema.Array(Said)
   const said = ({ kind, pieces }: typeof Said.Type): InputMessage | McpCall => {
-    if (kind === "call") return { ...call, output: "result ".repeat(pieces.length) }
+    if (kind === "call") {
+      const id = ItemId.make(randomUUID())
+      const args = pieces.length % 2 === 0 ? call.arguments : "{broken"
+      return { ...call, id, arguments: args, output: "result ".repeat(pieces.length) }
+    }
     return {
       id,
       type: "message",
@@ -238,7 +310,8 @@ describe("PromptAssembly", () => {
         )
         const all = parts({
           systemMessage: "Stay.",
-          items: [user("now"), ...now.map(said)],
+          items: [...now.map(said), user("now")],
+          knowledge: before.length % 2 === 0 ? null : { role: "user", text: "PASSAGES" },
           history: before.map((talk, position) => {
             const input = talk.map(said)
             return {
@@ -271,10 +344,11 @@ describe("PromptAssembly", () => {
         for (const file of files.keys()) {
           assert.isAtMost(texts.split(`[End of attached file ${file}]`).length, 2)
         }
-        assert.deepStrictEqual(
-          messages.flatMap(({ role }, index) => (role === "system" ? [index] : [])),
-          [0]
-        )
+        const request = { messages, maxOutputTokens: 1, tools: [] }
+        for (const knowsTools of tools ? [true, false] : [false]) {
+          const dialect: Dialect = { tokenParameter: "max_tokens", streamOptions: true, tools: knowsTools }
+          assert.isNull(templateProblem(encodeChatRequest("m", request, dialect)))
+        }
       })
   )
 

@@ -1,0 +1,56 @@
+import { Option, Schema } from "effect"
+import type { ItemId } from "../domain/Ids.ts"
+import type { ToolCall } from "../domain/ModelCall.ts"
+
+/** Some servers take no id that is longer, and none with a hyphen in it. */
+const callIdCharacters = 9
+
+/** The id of a call as models are told it; their own ids aren't always different from each other. */
+export const callIdOf = (id: ItemId): string => id.replaceAll("-", "").slice(-callIdCharacters)
+
+/** Characters of a tool's name that every server takes. */
+const nameCharactersMax = 64
+
+/** The name of a call as every server takes it; the model may have written anything. */
+export const sentName = (name: string): string =>
+  name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameCharactersMax) || "unknown"
+
+const decodeArguments = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+
+/**
+ * A call as it goes back to a model. Servers parse the arguments of earlier calls and refuse what is no JSON object; the
+ * call's result tells the model what was wrong with them.
+ */
+export const sentCall = (
+  id: ItemId,
+  call: { readonly name: string; readonly arguments: string }
+): ToolCall => ({
+  id: callIdOf(id),
+  name: sentName(call.name),
+  arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
+})
+
+/** The time of an id in milliseconds, as hexadecimal digits, and its place among the ids of that millisecond. */
+const placeOf = (id: ItemId) => {
+  const digits = id.replaceAll("-", "")
+  const high = Number.parseInt(digits.slice(13, 16), 16)
+  const low = Number.parseInt(digits.slice(16, 24), 16) & 0x3fff_ffff
+  return { millisecond: digits.slice(0, 12), position: high * 2 ** 30 + low }
+}
+
+/**
+ * Whether two calls, one stored behind the other, were made in one round. The ids of a round are made in one go, and those of
+ * one millisecond count up, so that they follow each other directly.
+ */
+export const isSameRound = (before: ItemId, id: ItemId): boolean => {
+  const [one, other] = [placeOf(before), placeOf(id)]
+  return one.millisecond === other.millisecond && one.position + 1 === other.position
+}
+
+/** The first id of a new round: it doesn't follow any other directly. */
+export const firstOfRound = (nextId: () => ItemId): ItemId => {
+  nextId()
+  return nextId()
+}
