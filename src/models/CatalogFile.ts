@@ -3,6 +3,7 @@ import { DeclaredModel, type ModelSpec } from "../domain/ModelSpec.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../JsonFile.ts"
 import { webUrl } from "../Setting.ts"
 import { secretVariable } from "../Variable.ts"
+import { ExtraHeaders, readExtraHeaders, VariableName } from "./ExtraHeaders.ts"
 import type { ModelServer } from "./ModelServer.ts"
 import { protocolNames, protocols } from "./Protocols.ts"
 
@@ -15,21 +16,13 @@ const BaseUrl = Schema.String.check(
   )
 )
 
-/** A name that is no name may be the key itself, and must not be shown. */
-const VariableName = Schema.String.check(
-  Schema.makeFilter((text) =>
-    /^[A-Z_][A-Z0-9_]*$/.test(text)
-      ? undefined
-      : "Expected the name of an environment variable, in capitals; the key itself doesn't belong here"
-  )
-)
-
 const ProviderEntry = Schema.Struct({
   id: Schema.NonEmptyString,
   protocol: Schema.Literals(protocolNames),
   baseUrl: BaseUrl,
   /** The environment variable that holds the key; the file itself holds none. */
   keyVariable: Schema.optionalKey(VariableName),
+  headers: Schema.optionalKey(ExtraHeaders),
   /** Only Chat Completions has two names for the bound on an answer. */
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
   /** Requests that it works at, at once. */
@@ -173,13 +166,15 @@ const lineOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEnt
     }
     return { server: Option.none<ModelServer>(), problems: [problem] }
   }
+  const { headers, problems } = yield* readExtraHeaders(entry.headers ?? {}, `providers[${index}].headers`)
   const server = Option.map(webUrl(entry.baseUrl), (baseUrl): ModelServer => ({
     provider: entry.id,
     protocol: protocols[entry.protocol],
     baseUrl,
     key: found?.text === undefined ? null : Redacted.make(found.text),
+    headers,
     tokenParameter: entry.tokenParameter ?? null,
     concurrentMax: entry.concurrentMax ?? null
   }))
-  return { server, problems: [] }
+  return { server, problems }
 })

@@ -1,3 +1,6 @@
+import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelServer } from "./ModelServer.ts"
+
 /** The two names under which servers know the bound on the answer. */
 export type TokenParameter = "max_tokens" | "max_completion_tokens"
 
@@ -23,3 +26,12 @@ export const adaptTools: Adapt = (dialect, complaint) =>
 /** Tells "this model has no tools" from a complaint about one of them, which must be heard. */
 const refusesTools =
   /tool.*(not support|n't support|unsupported|requires)|(not support|n't support|unsupported).*tool/s
+
+/** How a server is asked first. */
+export const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
+  tokenParameter:
+    server.tokenParameter ??
+    (server.baseUrl.hostname === "api.openai.com" ? "max_completion_tokens" : "max_tokens"),
+  streamOptions: true,
+  tools: model.tools
+})

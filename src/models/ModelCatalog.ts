@@ -224,6 +224,7 @@ const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): Mode
         protocol: openAiChat,
         baseUrl: new URL(openaiBaseUrl ?? openAiBaseUrl),
         key: openaiApiKey,
+        headers: {},
         tokenParameter: null,
         concurrentMax: null
       }

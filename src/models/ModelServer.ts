@@ -1,4 +1,16 @@
-import { Channel, Clock, Context, Effect, Option, Random, Redacted, Scope, Stream, Tracer } from "effect"
+import {
+  Channel,
+  Clock,
+  Context,
+  Effect,
+  Option,
+  Random,
+  Record,
+  Redacted,
+  Scope,
+  Stream,
+  Tracer
+} from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import {
   alone,
@@ -10,7 +22,7 @@ import {
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { monotonicSeconds } from "../Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
-import type { Dialect, TokenParameter } from "./Dialect.ts"
+import { type Dialect, firstGuess, type TokenParameter } from "./Dialect.ts"
 import { Exchange, type Parts, type Patience, type Pull } from "./Exchange.ts"
 import { askedWait, type Fault, toModelFailure } from "./Fault.ts"
 import type { Protocol } from "./Protocol.ts"
@@ -27,6 +39,8 @@ export interface ModelServer {
   readonly protocol: Protocol
   readonly baseUrl: URL
   readonly key: Redacted.Redacted | null
+  /** Sent with every request, beside those of the protocol. */
+  readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** null leaves it to the server's name: OpenAI's own knows the newer parameter, most others the older. */
   readonly tokenParameter: TokenParameter | null
   /** Requests at once; null leaves it to the setting. */
@@ -58,6 +72,7 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   origin: server.baseUrl.origin,
   path: server.baseUrl.pathname.replace(/\/+$/, "") + path + server.baseUrl.search,
   headers: {
+    ...Record.map(server.headers, (value) => Redacted.value(value)),
     "content-type": "application/json",
     ...server.protocol.headers(server.key === null ? null : Redacted.value(server.key))
   }
@@ -90,14 +105,6 @@ export const makeModelCall = (
         )
       )
 }
-
-const firstGuess = (server: ModelServer, model: ModelSpec): Dialect => ({
-  tokenParameter:
-    server.tokenParameter ??
-    (server.baseUrl.hostname === "api.openai.com" ? "max_completion_tokens" : "max_tokens"),
-  streamOptions: true,
-  tools: model.tools
-})
 
 /** Tells a server of the trace that a request belongs to. Source: W3C Trace Context, traceparent header. */
 const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.contextWith(

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { readCatalogFile } from "../../src/models/CatalogFile.ts"
+import { endpointOf } from "../../src/models/ModelServer.ts"
 import { protocolNames, protocols } from "../../src/models/Protocols.ts"
 
 const directory = Effect.acquireRelease(
@@ -50,6 +51,36 @@ describe("readCatalogFile", () => {
     Effect.gen(function* () {
       const priced = { ...model, id: "n", price: { input: 0.15, output: 2.5 } }
       assert.deepStrictEqual((yield* read({ ...catalog, models: [model, priced] })).models, [model, priced])
+    })
+  )
+
+  it.effect("takes headers for a provider, secrets among them from variables", () =>
+    Effect.gen(function* () {
+      const headers = { "x-portkey-provider": "openai", "x-portkey-api-key": { variable: "PORTKEY_KEY" } }
+      const { servers } = yield* read(
+        { ...catalog, providers: [{ ...provider, headers }] },
+        { PORTKEY_KEY: "sesame" }
+      )
+      assert.notInclude(JSON.stringify(servers), "sesame")
+      assert.deepInclude(endpointOf(servers[0]!, "/models").headers, {
+        "x-portkey-provider": "openai",
+        "x-portkey-api-key": "sesame"
+      })
+    })
+  )
+
+  it.effect.each<readonly [object, string, RegExp]>([
+    [{ "x-a": { variable: "PORTKEY_KEY" } }, "providers[0].headers.x-a.variable", /PORTKEY_KEY is not set/],
+    [{ "x-a": { variable: "sesame-7" } }, "providers[0].headers.x-a", /variable/],
+    [{ "x-a": "sesame-7\r\nx-b: c" }, "providers[0].headers.x-a", /printable ASCII/],
+    [{ authorization: "Bearer sesame-7" }, "providers[0].headers", /keyVariable/],
+    [{ "X-A": "b" }, "providers[0].headers", /small letters/]
+  ])("refuses headers that can't be sent: %j", ([headers, path, message]) =>
+    Effect.gen(function* () {
+      const invalid = yield* Effect.flip(read({ ...catalog, providers: [{ ...provider, headers }] }))
+      assert.include(invalid.problems[0].path, path)
+      assert.match(invalid.message, message)
+      assert.notInclude(invalid.message, "sesame")
     })
   )
 

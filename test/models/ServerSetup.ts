@@ -40,6 +40,7 @@ export const serverAt = (
   protocol: protocols[protocol],
   baseUrl: new URL(url),
   key: Redacted.make(secretKey),
+  headers: {},
   tokenParameter: null,
   concurrentMax: null,
   ...more
