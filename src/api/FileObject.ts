@@ -9,6 +9,8 @@ export const FileObject = Schema.Struct({
   bytes: Schema.Int,
   /** Unix epoch in seconds. */
   created_at: Schema.Int,
+  /** Unix epoch in seconds, when the file ends by itself; only with `expires_after`. */
+  expires_at: Schema.optionalKey(Schema.Int),
   filename: Schema.String,
   purpose: Schema.String,
   /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
@@ -35,12 +37,15 @@ export const FileDeleted = Schema.Struct({
 }).annotate({ identifier: "FileDeleted", description: "The file is gone for good." })
 export type FileDeleted = typeof FileDeleted.Type
 
+const epochSeconds = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
+
 /** How a file looks to its owner. */
 export const fileObject = (file: StoredFile): FileObject => ({
   id: file.id,
   object: "file",
   bytes: file.bytes,
-  created_at: Math.floor(DateTime.toEpochMillis(file.createdAt) / 1000),
+  created_at: epochSeconds(file.createdAt),
+  ...(file.expiresAt === null ? {} : { expires_at: epochSeconds(file.expiresAt) }),
   filename: file.filename,
   purpose: file.purpose,
   status: file.status,

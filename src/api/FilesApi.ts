@@ -2,7 +2,13 @@ import { Schema, SchemaTransformation } from "effect"
 import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileId } from "../domain/Ids.ts"
-import { defaultPurpose, isPurpose, purposeCharactersMax } from "../domain/StoredFile.ts"
+import {
+  defaultPurpose,
+  expirySecondsMax,
+  expirySecondsMin,
+  isPurpose,
+  purposeCharactersMax
+} from "../domain/StoredFile.ts"
 import { Authentication } from "./Authentication.ts"
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
 import { describeQuery, describeResponses } from "./OpenApiDetails.ts"
@@ -32,6 +38,14 @@ const UploadForm = Schema.Struct({
   file: Multipart.SingleFileSchema,
   purpose: Schema.optionalKey(
     Purpose.annotate({ description: `What the file is for; \`${defaultPurpose}\` when left out.` })
+  ),
+  "expires_after[anchor]": Schema.optionalKey(
+    Schema.Literal("created_at").annotate({ description: "Goes with `expires_after[seconds]`." })
+  ),
+  "expires_after[seconds]": Schema.optionalKey(
+    Schema.String.annotate({
+      description: `Seconds after which the file ends by itself, from ${expirySecondsMin} to ${expirySecondsMax}.`
+    })
   )
 }).pipe(HttpApiSchema.asMultipartStream())
 
@@ -51,7 +65,8 @@ const upload = HttpApiEndpoint.post("upload", "/files", {
 
 const list = HttpApiEndpoint.get("list", "/files", {
   query: {
-    purpose: Schema.optionalKey(Purpose),
+    // An empty one is like none: forms and templates of addresses send it.
+    purpose: Schema.optionalKey(Schema.Union([Schema.Literal(""), Purpose])),
     after: Schema.optionalKey(FileId),
     limit: Schema.optionalKey(PageLimit),
     order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))

@@ -17,6 +17,20 @@ export interface StoredFile {
   /** Why the text can't be read, in words for the owner; null unless `status` is `error`. */
   readonly statusDetails: string | null
   readonly createdAt: DateTime.Utc
+  /** When the file ends by itself; null for one that stays until it is deleted. */
+  readonly expiresAt: DateTime.Utc | null
+}
+
+/** Seconds after its upload when a file may end by itself: from an hour to thirty days. */
+export const expirySecondsMin = 3_600
+export const expirySecondsMax = 2_592_000
+
+/** What an upload says of its file, besides the bytes. */
+export interface AboutFile {
+  readonly filename: string
+  readonly purpose: string
+  /** Seconds after the upload when the file ends by itself; null or absent for one that stays. */
+  readonly expiresAfterSeconds?: number | null
 }
 
 /** What files are for when nobody says so. */

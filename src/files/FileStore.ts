@@ -11,10 +11,11 @@ import {
 } from "../domain/Errors.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
-import type { StoredFile } from "../domain/StoredFile.ts"
+import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
 import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
+import { sweepExpired } from "./FileExpiry.ts"
 import { sweepFiles } from "./FileSweep.ts"
 import {
   type ListFiles,
@@ -45,7 +46,7 @@ const insertSeconds = 5
 export interface IncomingFile<E, R> {
   readonly bytes: Stream.Stream<Uint8Array, E, R>
   /** Asked for once the bytes are stored, and before anybody can see the file: what fails here leaves nothing behind. */
-  readonly about: Effect.Effect<{ readonly filename: string; readonly purpose: string }, E, R>
+  readonly about: Effect.Effect<AboutFile, E, R>
 }
 
 /**
@@ -120,6 +121,7 @@ export class FileStore extends Context.Service<
       const takeSlot = makeUploadSlots(settings.uploadsPerUserMax, http.userWaitSeconds)
       const usualQuota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
       yield* sweepFiles
+      yield* sweepExpired
 
       /** What stays behind here is found by the sweep. */
       const discard = (key: string) =>
@@ -149,11 +151,14 @@ export class FileStore extends Context.Service<
       const publish = Effect.fnUntraced(function* (
         userId: UserId,
         blob: StoredBlob,
-        about: AboutFile,
+        { expiresAfterSeconds, ...about }: AboutFile,
         quota: UserQuota
       ) {
         const id = FileId.make(yield* random.uuidV7())
-        const file: NewFile = { id, userId, ...about, blob, createdAt: yield* DateTime.now }
+        const createdAt = yield* DateTime.now
+        const expiresAt =
+          expiresAfterSeconds == null ? null : DateTime.add(createdAt, { seconds: expiresAfterSeconds })
+        const file: NewFile = { id, userId, ...about, blob, createdAt, expiresAt }
         const text = yield* jobs.plainText({
           storageKey: blob.key,
           bytes: blob.bytes,
@@ -258,11 +263,6 @@ export class FileStore extends Context.Service<
       return FileStore.of({ upload, list, get, delete: remove, content, summaries, beginnings })
     })
   ).pipe(Layer.provide([layerJobQueue(jobsTable), SecureRandom.layerWebCrypto]))
-}
-
-interface AboutFile {
-  readonly filename: string
-  readonly purpose: string
 }
 
 /** Ids of files hold the time when they were made (version 7), and so mark a place in a list also when the file is gone. */

@@ -24,6 +24,7 @@ export interface NewFile {
   readonly purpose: string
   readonly blob: StoredBlob
   readonly createdAt: DateTime.Utc
+  readonly expiresAt: DateTime.Utc | null
 }
 
 /** What a list asks for. */
@@ -81,7 +82,8 @@ const Files = Schema.Array(
     storageKey: Schema.String,
     status: Schema.Literals(["uploaded", "processed", "error"]),
     statusDetails: Schema.NullOr(Schema.String),
-    createdAt: Schema.DateTimeUtcFromDate
+    createdAt: Schema.DateTimeUtcFromDate,
+    expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
   })
 )
 const Summaries = Schema.Array(
@@ -102,8 +104,10 @@ const Keys = Schema.Array(Schema.Struct({ storageKey: Schema.String }))
 export const makeFileTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(
-    "id, user_id, filename, purpose, bytes::float8 AS bytes, sha256, storage_key, status, status_details, created_at"
+    "id, user_id, filename, purpose, bytes::float8 AS bytes, sha256, storage_key, status, status_details, created_at, expires_at"
   )
+  /** A file whose time is over is like none, also before its row is deleted. */
+  const isKept = sql.literal("(expires_at IS NULL OR expires_at > now())")
   const decodeFiles = Effect.flatMap(Schema.decodeUnknownEffect(Files))
 
   /** What the user has; the row that counts it is made here, so that `insert` finds it. */
@@ -121,7 +125,7 @@ export const makeFileTable = Effect.gen(function* () {
    * lock on the user's count puts concurrent uploads in order. Gives the row also when it was stored before, so that it may
    * be repeated after an answer that got lost.
    */
-  const insert = ({ blob, createdAt, ...file }: NewFile, quota: Quota) =>
+  const insert = ({ blob, createdAt, expiresAt, ...file }: NewFile, quota: Quota) =>
     sql`WITH room AS (
         UPDATE file_usage SET files = files + 1, bytes = bytes + ${blob.bytes}::bigint
         WHERE user_id = ${file.userId}::uuid
@@ -129,9 +133,10 @@ export const makeFileTable = Effect.gen(function* () {
           AND NOT EXISTS (SELECT FROM files WHERE id = ${file.id}::uuid)
         RETURNING user_id
       ), made AS (
-        INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at)
+        INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at, expires_at)
         SELECT ${file.id}::uuid, user_id, ${file.filename}, ${file.purpose}, ${blob.bytes}::bigint, ${blob.sha256},
-          ${blob.key}, 'uploaded', ${DateTime.toDateUtc(createdAt)}
+          ${blob.key}, 'uploaded', ${DateTime.toDateUtc(createdAt)},
+          ${expiresAt === null ? null : DateTime.toDateUtc(expiresAt)}::timestamptz
         FROM room
         RETURNING *
       )
@@ -142,7 +147,8 @@ export const makeFileTable = Effect.gen(function* () {
     )
 
   const find = (userId: UserId, id: FileId) =>
-    sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
+    sql`SELECT ${columns} FROM files
+      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}`.pipe(
       decodeFiles,
       Effect.map(([row]): KeptFile | undefined => row)
     )
@@ -152,6 +158,7 @@ export const makeFileTable = Effect.gen(function* () {
     const isAfter = order === "asc" ? sql.literal(">") : sql.literal("<")
     const conditions = [
       sql`user_id = ${userId}::uuid`,
+      isKept,
       ...(purpose === undefined ? [] : [sql`purpose = ${purpose}`]),
       ...(after === undefined ? [] : [sql`id ${isAfter} ${after}::uuid`])
     ]
@@ -162,7 +169,8 @@ export const makeFileTable = Effect.gen(function* () {
   /** Deletes the row, its text and its share of the count; the answer is where the bytes are. */
   const remove = (userId: UserId, id: FileId) =>
     sql`WITH gone AS (
-        DELETE FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING bytes, storage_key
+        DELETE FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}
+        RETURNING bytes, storage_key
       ), freed AS (
         UPDATE file_usage SET files = file_usage.files - 1, bytes = file_usage.bytes - gone.bytes
         FROM gone WHERE file_usage.user_id = ${userId}::uuid
@@ -174,7 +182,7 @@ export const makeFileTable = Effect.gen(function* () {
 
   /** The file, if its text is still to be read. For whoever reads texts, on no user's behalf. */
   const unread = (id: FileId) =>
-    sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND status = 'uploaded'`.pipe(
+    sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND status = 'uploaded' AND ${isKept}`.pipe(
       decodeFiles,
       Effect.map(([row]): KeptFile | undefined => row)
     )
@@ -199,7 +207,7 @@ export const makeFileTable = Effect.gen(function* () {
   const summaries = (userId: UserId, ids: ReadonlyArray<FileId>) =>
     sql`SELECT id, filename, status, status_details, octet_length(text) AS text_bytes, truncated
       FROM files LEFT JOIN file_texts ON file_id = id
-      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[])`.pipe(
+      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[]) AND ${isKept}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Summaries))
     )
 
@@ -210,7 +218,7 @@ export const makeFileTable = Effect.gen(function* () {
         FROM unnest(
           ${wanted.map(({ id }) => id)}::uuid[], ${wanted.map(({ charactersMax }) => charactersMax)}::int[]
         ) AS wanted (id, characters)
-        JOIN files ON files.id = wanted.id AND user_id = ${userId}::uuid
+        JOIN files ON files.id = wanted.id AND user_id = ${userId}::uuid AND ${isKept}
         JOIN file_texts ON file_id = files.id
       ) AS begun`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Beginnings)))
 

@@ -78,8 +78,9 @@ export const FilesHandlers = HttpApiBuilder.group(
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
           const { userId } = yield* CurrentUser
-          const { limit = pageFilesDefault, order = "desc", ...others } = query
-          const { files, hasMore } = yield* store.list(userId, { ...others, limit, order })
+          const { limit = pageFilesDefault, order = "desc", purpose, ...after } = query
+          const wanted = { ...after, ...(purpose ? { purpose } : {}), limit, order }
+          const { files, hasMore } = yield* store.list(userId, wanted)
           return fileList(files, hasMore)
         }).pipe(enveloped)
       )

@@ -2,8 +2,11 @@ import type { Headers } from "effect/http"
 import { MultipartParser } from "effect/http"
 import { UploadInvalid } from "../domain/Errors.ts"
 import {
+  type AboutFile,
   cleanFilename,
   defaultPurpose,
+  expirySecondsMax,
+  expirySecondsMin,
   filenameCharactersMax,
   isPurpose,
   purposeCharactersMax
@@ -13,8 +16,12 @@ import {
 const partsMax = 20
 /** Bytes that may stand around the file: other parts, their headers, and what lies before and after them. */
 export const surroundingBytesMax = 1_048_576
-/** Bytes that the longest purpose may have in UTF-8. */
-const purposeBytesMax = purposeCharactersMax * 3
+/** Bytes that the longest purpose, and any other text of a form, may have in UTF-8. */
+const textBytesMax = purposeCharactersMax * 3
+
+/** The parts that say something of the file. */
+const textParts = ["purpose", "expires_after[anchor]", "expires_after[seconds]"] as const
+type TextPart = (typeof textParts)[number]
 
 /** An upload while it is read: the bytes of the file go through, everything else is kept or dropped here. */
 export interface UploadForm {
@@ -28,7 +35,7 @@ export interface UploadForm {
   /** The bytes of the file that were written since the last call. */
   readonly take: () => ReadonlyArray<Uint8Array>
   /** What the other parts say; to be asked at the end. */
-  readonly about: () => { readonly filename: string; readonly purpose: string }
+  readonly about: () => AboutFile
 }
 
 /** A name between quotes, as browsers and most libraries write it. Source: HTML, multipart form data, escaping. */
@@ -58,6 +65,32 @@ const messages: { readonly [Tag in MultipartParser.MultipartError["_tag"]]: stri
   EndNotReached: "The body ends before its last part does."
 }
 
+interface Expectation {
+  readonly isMet: (text: string) => boolean
+  readonly expected: string
+}
+
+const expectations: { readonly [Name in TextPart]: Expectation } = {
+  purpose: { isMet: isPurpose, expected: `1 to ${purposeCharactersMax} characters` },
+  "expires_after[anchor]": { isMet: (text) => text === "created_at", expected: "`created_at`" },
+  "expires_after[seconds]": {
+    isMet: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= expirySecondsMin && Number(text) <= expirySecondsMax,
+    expected: `a whole number from ${expirySecondsMin} to ${expirySecondsMax}`
+  }
+}
+
+const problemOf = (name: TextPart, text: string): string | null =>
+  expectations[name].isMet(text) ? null : expectations[name].expected
+
+/** Neither of them means anything without the other. */
+const expiryPairs = [
+  ["expires_after[anchor]", "expires_after[seconds]"],
+  ["expires_after[seconds]", "expires_after[anchor]"]
+] as const
+
+const ignored: PartSink = () => {}
+
 type PartSink = (chunk: Uint8Array | null) => void
 
 /** Reads a form whose parts may come in any order. Memory is bounded by what is written at a time. */
@@ -66,7 +99,7 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
   let file: "awaited" | "open" | "whole" = "awaited"
   let filename = ""
   let pieces: Array<Uint8Array> = []
-  let purpose: string | null = null
+  const texts = new Map<TextPart, string>()
   let done = false
   let written = 0
   let fileBytes = 0
@@ -76,6 +109,13 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
   }
 
   const readFile = (info: MultipartParser.PartInfo): PartSink => {
+    // curl's `-F file=report.pdf` sends the name as a text; a file has a name of its own.
+    if (info.filename === undefined) {
+      fail(
+        "file",
+        "`file` is a text and no file. With curl, put an @ before its path: `-F file=@report.pdf`."
+      )
+    }
     filename = nameOf(info)
     if (filename.length > filenameCharactersMax) {
       fail("file", `The name of \`file\` has more than ${filenameCharactersMax} characters.`)
@@ -91,28 +131,30 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
     }
   }
 
-  const readPurpose = (): PartSink => {
+  const readText = (name: TextPart): PartSink => {
     const kept: Array<Uint8Array> = []
     let bytes = 0
-    purpose = ""
+    texts.set(name, "")
     return (chunk) => {
       if (chunk !== null) {
         bytes += chunk.length
-        if (bytes <= purposeBytesMax) kept.push(chunk)
+        if (bytes <= textBytesMax) kept.push(chunk)
         return
       }
-      purpose = bytes > purposeBytesMax ? null : decoded(kept)
-      if (purpose === null || !isPurpose(purpose)) {
-        fail("purpose", `\`purpose\` must be 1 to ${purposeCharactersMax} characters.`)
-      }
+      const text = bytes > textBytesMax ? null : decoded(kept)
+      const expected = text === null ? expectations[name].expected : problemOf(name, text)
+      if (expected !== null) fail(name, `\`${name}\` must be ${expected}.`)
+      else texts.set(name, text ?? "")
     }
   }
 
   const sinkFor = (info: MultipartParser.PartInfo): PartSink => {
-    const isRepeated = info.name === "file" ? file !== "awaited" : info.name === "purpose" && purpose !== null
+    const text = textParts.find((name) => name === info.name)
+    const isRepeated = info.name === "file" ? file !== "awaited" : text !== undefined && texts.has(text)
     if (isRepeated) fail(info.name, `\`${info.name}\` is there more than once.`)
-    if (isRepeated || (info.name !== "file" && info.name !== "purpose")) return () => {}
-    return info.name === "file" ? readFile(info) : readPurpose()
+    if (isRepeated) return ignored
+    if (text !== undefined) return readText(text)
+    return info.name === "file" ? readFile(info) : ignored
   }
 
   const parser = MultipartParser.make({
@@ -124,6 +166,9 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
     onError: (error) => fail("", messages[error._tag]),
     onDone: () => {
       if (file === "awaited") fail("file", "`file` is missing.")
+      for (const [name, other] of expiryPairs) {
+        if (texts.has(name) && !texts.has(other)) fail(other, `\`${other}\` is missing beside \`${name}\`.`)
+      }
       done = true
     }
   })
@@ -147,6 +192,13 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
       pieces = []
       return taken
     },
-    about: () => ({ filename: cleanFilename(filename), purpose: purpose ?? defaultPurpose })
+    about: () => {
+      const seconds = texts.get("expires_after[seconds]")
+      return {
+        filename: cleanFilename(filename),
+        purpose: texts.get("purpose") ?? defaultPurpose,
+        expiresAfterSeconds: seconds === undefined ? null : Number(seconds)
+      }
+    }
   }
 }

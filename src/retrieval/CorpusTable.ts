@@ -37,9 +37,12 @@ export const makeCorpusTable = Effect.gen(function* () {
   const ofKey = ({ fileId, projectId }: CorpusKey) =>
     sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
 
+  /** A file whose time is over is like none, also before its row is deleted. */
+  const isKept = sql.literal("(f.expires_at IS NULL OR f.expires_at > now())")
+
   const selectRows = sql`
     SELECT p.file_id, f.filename, f.bytes::float8 AS bytes, u.email AS owner, p.status, p.status_details, p.chunks, p.added_at
-    FROM project_files p JOIN files f ON f.id = p.file_id JOIN users u ON u.id = f.user_id`
+    FROM project_files p JOIN files f ON f.id = p.file_id AND ${isKept} JOIN users u ON u.id = f.user_id`
 
   /** In the order of upload; one row more than a page has. */
   const page = (projectId: ProjectId, status: CorpusStatus | null, after?: FileId) =>
@@ -63,7 +66,7 @@ export const makeCorpusTable = Effect.gen(function* () {
     sql`INSERT INTO project_files (project_id, file_id, added_by, job)
       SELECT p.id, f.id, u.id, CASE WHEN f.status = 'uploaded' THEN NULL ELSE ${job}::uuid END
       FROM projects p, files f JOIN users u ON u.id = f.user_id
-      WHERE p.id = ${projectId}::uuid AND f.id = ${fileId}::uuid AND u.organization_id = p.organization_id
+      WHERE p.id = ${projectId}::uuid AND f.id = ${fileId}::uuid AND ${isKept} AND u.organization_id = p.organization_id
       ON CONFLICT (project_id, file_id) DO NOTHING
       RETURNING job`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Added))), Effect.map(first))
 
@@ -73,7 +76,7 @@ export const makeCorpusTable = Effect.gen(function* () {
         coalesce(u.organization_id = p.organization_id, false) AS same_organization
       FROM (SELECT ${projectId}::uuid AS project_id, ${fileId}::uuid AS file_id) AS named
       LEFT JOIN projects p ON p.id = named.project_id
-      LEFT JOIN files f ON f.id = named.file_id LEFT JOIN users u ON u.id = f.user_id`.pipe(
+      LEFT JOIN files f ON f.id = named.file_id AND ${isKept} LEFT JOIN users u ON u.id = f.user_id`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Place]))),
       Effect.map(([row]) => row)
     )

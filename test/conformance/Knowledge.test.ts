@@ -107,6 +107,21 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
     })
   )
 
+  it.effect("uses no file whose time is over", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const { files, id } = yield* projectWith("expired", { "pumps.md": pumps, "weights.txt": injection })
+      yield* sql`UPDATE files SET expires_at = now() - interval '1 second' WHERE id = ${files[0]!}::uuid`
+      yield* model.next(says("I don't know."))
+      const ask = { input: "How long is the warranty of the pump, and its weight?", project_id: id }
+      const response = responseOf(yield* post({ ...ask, stream: false }))
+      const found = searchOf(response.output[0]).results?.map((result) => result.file_id) ?? []
+      assert.notInclude(found, files[0])
+      assert.notInclude((yield* lastTexts).join(), "five years")
+    })
+  )
+
   it.effect("is made from passages that stand before the question, numbered and marked as data", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel

@@ -16,7 +16,8 @@ const file = (bytes: number): StoredFile => ({
   sha256: new Uint8Array(32).fill(7),
   status: "processed",
   statusDetails: null,
-  createdAt: DateTime.makeUnsafe(0)
+  createdAt: DateTime.makeUnsafe(0),
+  expiresAt: null
 })
 
 const etag = `"${"07".repeat(32)}"`

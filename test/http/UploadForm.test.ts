@@ -87,17 +87,48 @@ describe("a form", () => {
     }
   )
 
-  it("needs no purpose, no content type, no name, and ignores parts that it doesn't know", () => {
+  it("needs no purpose, no content type, only an empty name, and ignores parts that it doesn't know", () => {
     const plain = read(
-      bodyOf([part(`name=file`, "abc"), part(`name="more"; filename="m"`, "x".repeat(100_000))])
+      bodyOf([part(`name=file; filename=""`, "abc"), part(`name="more"; filename="m"`, "x".repeat(100_000))])
     )
     assert.deepStrictEqual(plain, {
       problem: null,
       file: "whole",
       bytes: Buffer.from("abc"),
       filename: "file",
-      purpose: "assistants"
+      purpose: "assistants",
+      expiresAfterSeconds: null
     })
+  })
+
+  it("tells a text from a file, and how curl sends a file", () => {
+    const { problem } = read(bodyOf([part(`name="file"`, "report.pdf")]))
+    assert.deepStrictEqual(problem, [
+      "file",
+      "`file` is a text and no file. With curl, put an @ before its path: `-F file=@report.pdf`."
+    ])
+  })
+
+  it("says when the file ends by itself, from an hour to thirty days after the upload", () => {
+    const seconds = (text: string) => part(`name="expires_after[seconds]"`, text)
+    const anchor = part(`name="expires_after[anchor]"`, "created_at")
+    for (const given of ["3600", "2592000"]) {
+      const found = read(bodyOf([file("x"), anchor, seconds(given)]))
+      assert.deepStrictEqual([found.problem, found.expiresAfterSeconds], [null, Number(given)])
+    }
+    for (const given of ["3599", "2592001", "", "1e4", "-3600", "3600.5", " 3600"]) {
+      assert.deepStrictEqual(read(bodyOf([anchor, seconds(given), file("x")])).problem, [
+        "expires_after[seconds]",
+        "`expires_after[seconds]` must be a whole number from 3600 to 2592000."
+      ])
+    }
+    assert.deepStrictEqual(read(bodyOf([file("x"), anchor])).problem?.[0], "expires_after[seconds]")
+    assert.deepStrictEqual(read(bodyOf([file("x"), seconds("3600")])).problem?.[0], "expires_after[anchor]")
+    const other = part(`name="expires_after[anchor]"`, "now")
+    assert.deepStrictEqual(
+      read(bodyOf([other, seconds("3600"), file("x")])).problem?.[0],
+      "expires_after[anchor]"
+    )
   })
 
   it("may hold an empty file, a preamble and an epilogue", () => {

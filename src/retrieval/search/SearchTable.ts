@@ -130,6 +130,7 @@ export const makeSearchTable = Effect.gen(function* () {
       CROSS JOIN LATERAL (SELECT asked.position - passage.base + 1 AS at) AS offsets
       JOIN retrieval_files AS files USING (project_id, file_id)
       WHERE at <= cardinality(passage.starts)
+        AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now())
       ORDER BY asked.rank`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Places)))
 
   /** The texts of some rows of chunks. */
