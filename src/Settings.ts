@@ -63,7 +63,12 @@ export interface Settings {
     readonly balance: number
   }
   /** Tokens per user, unless the user has limits of their own; null: no limit. */
-  readonly usage: { readonly dailyTokens: number | null; readonly monthlyTokens: number | null }
+  readonly usage: {
+    readonly dailyTokens: number | null
+    readonly monthlyTokens: number | null
+    /** How long a request waits for tokens that running requests hold. */
+    readonly waitSeconds: number
+  }
   readonly conversations: {
     readonly leaseSeconds: number
     readonly turnWaitSeconds: number

@@ -252,6 +252,12 @@ export const settingsTable = {
       example: "20000000",
       description:
         "Tokens that a user may spend in a month (UTC), unless `parley limits` says otherwise; without it there is no limit"
+    }),
+    waitSeconds: Setting.withDefault(Setting.wholeNumber(0, 300), {
+      name: "PARLEY_TOKEN_WAIT_SECONDS",
+      default: "5",
+      description:
+        "Seconds that a request waits while other requests of its user hold all that is left of a token limit; after them it gets 429"
     })
   },
   conversations: {

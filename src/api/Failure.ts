@@ -243,25 +243,28 @@ const table: {
     failure(503, "server_error", "storage_unavailable", "The service can't reach its files. Try again.", {
       headers: retryShortly
     }),
-  UsageLimitExceeded: (error) =>
-    failure(
+  UsageLimitExceeded: (error) => {
+    const isHeld = error.used < error.limit
+    return failure(
       429,
       "rate_limit_error",
-      `${error.window}_token_limit_exceeded`,
-      error.used < error.limit
+      isHeld ? "token_limit_held" : `${error.window}_token_limit_exceeded`,
+      isHeld
         ? `What is left of the ${error.window} token limit is held by requests that are still running: ${error.used} of ${error.limit} tokens are used, and ${error.held} are held. Try again when one of them has ended, or in ${error.retryAfterSeconds} seconds.`
         : `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets in ${error.retryAfterSeconds} seconds.`,
       {
         headers: {
           "retry-after": String(error.retryAfterSeconds),
-          "x-should-retry": "false",
+          // Running requests end soon, so that client libraries do well to try again; a window takes hours.
+          ...(isHeld ? {} : { "x-should-retry": "false" }),
           "x-token-limit-window": error.window,
           "x-token-limit-used": String(error.used),
           "x-token-limit-held": String(error.held),
           "x-token-limit": String(error.limit)
         }
       }
-    ),
+    )
+  },
   ConversationBusy: (error) =>
     failure(
       503,

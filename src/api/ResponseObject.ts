@@ -33,7 +33,7 @@ export const ResponseObject = Schema.Struct({
   completed_at: Schema.NullOr(Schema.Int),
   error: Schema.Null,
   incomplete_details: Schema.NullOr(
-    Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter"]) })
+    Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter", "token_limit"]) })
   ),
   instructions: Schema.NullOr(Schema.String),
   max_output_tokens: Schema.NullOr(Schema.Int),

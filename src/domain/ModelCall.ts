@@ -63,6 +63,9 @@ export const nothingSpent: ModelUsage = {
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
+/** Why an answer ends: as its model says, or because nothing is left of a token limit. */
+export type EndReason = FinishReason | "token_limit"
+
 /**
  * What a model's stream is made of. A whole stream is any number of `text` and `tool_call` parts, then exactly one
  * `finish`; a stream that ends without it has failed.

@@ -15,10 +15,12 @@ import type { Caller } from "../domain/CurrentUser.ts"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
 import { allowanceRefusals } from "../observability/Instruments.ts"
+import type { Ask, Grant } from "../usage/TokenCounters.ts"
 import { type Spending, Usage } from "../usage/Usage.ts"
+import { makeUsualOutput } from "../usage/UsualOutput.ts"
 import type { Attempt } from "./Generation.ts"
 import * as Meter from "./Meter.ts"
-import type { Budget } from "./Rounds.ts"
+import { type Budget, type RoundCosts, unlimited } from "./Rounds.ts"
 
 /** Times that a record of usage is tried again while the database is away, over about six seconds. */
 const settleRetriesMax = 7
@@ -28,10 +30,17 @@ const settleSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ ti
 const lateSchedule = Schedule.spaced("2 seconds").pipe(Schedule.upTo({ duration: "10 minutes" }))
 const lateRecordsMax = 10_000
 
-/** Room for an answer that seldom is too little, where the client didn't say how long it may be. */
-const answerTokensUsual = 4_096
 /** Who has any tokens left gets an answer of so many, though it may overspend. */
 const answerTokensLeast = 16
+
+/** An answer that goes on asks for at least so many more, or for as many as it has. */
+const moreTokensLeast = 512
+
+/** How long an answer pauses where other requests hold all that is left, and how often it asks again. */
+const pauseSeconds = 2
+const pauseSchedule = Schedule.spaced("250 millis").pipe(
+  Schedule.upTo({ duration: `${pauseSeconds} seconds` })
+)
 
 /** The account of one response. */
 export interface Account {
@@ -46,14 +55,17 @@ interface Costs {
   readonly outputTokens: number
 }
 
-/** What calls of these costs ask for. */
-const needsOf = (costs: ReadonlyArray<Costs>, isBounded: boolean) => {
+/** What calls of these costs ask for, where an answer usually has so many tokens. */
+const needsOf = (costs: ReadonlyArray<Costs>, usualTokens: number) => {
   const largest = (outputTokensMax: number) =>
     Math.max(
       ...costs.map(({ outputTokens, promptTokens }) => promptTokens + Math.min(outputTokens, outputTokensMax))
     )
-  const most = largest(Number.POSITIVE_INFINITY)
-  return { most, usual: isBounded ? most : largest(answerTokensUsual), least: largest(answerTokensLeast) }
+  return {
+    most: largest(Number.POSITIVE_INFINITY),
+    usual: largest(usualTokens),
+    least: largest(answerTokensLeast)
+  }
 }
 
 const costsOf = ({ promptTokens, request }: Attempt): Costs => ({
@@ -61,12 +73,14 @@ const costsOf = ({ promptTokens, request }: Attempt): Costs => ({
   outputTokens: request.maxOutputTokens
 })
 
+/** The attempt with no more room for its answer than a token limit leaves: what is held for it, and what nobody holds. */
 const bounded =
-  (granted: number) =>
+  ({ left, tokens }: Grant) =>
   (attempt: Attempt): Attempt => {
     const { promptTokens, request } = attempt
-    const maxOutputTokens = Math.max(1, Math.min(request.maxOutputTokens, granted - promptTokens))
-    return { ...attempt, request: { ...request, maxOutputTokens } }
+    const maxOutputTokens = Math.max(1, Math.min(request.maxOutputTokens, tokens + left - promptTokens))
+    const isLimited = maxOutputTokens < request.maxOutputTokens
+    return { ...attempt, isLimited, request: { ...request, maxOutputTokens } }
   }
 
 /** The attempt, which says on the meter what it asks whenever it asks. A call has no further cost by it. */
@@ -90,6 +104,8 @@ export const makeAccounting = Effect.gen(function* () {
   const usage = yield* Usage
   // When many clients go at once their prompts are counted one after the other, so that streams get on between them.
   const counting = yield* Semaphore.make(1)
+
+  const usual = makeUsualOutput()
 
   const scope = yield* Effect.scope
   let lateRecords = 0
@@ -123,6 +139,7 @@ export const makeAccounting = Effect.gen(function* () {
     const latencyMillis = Number(endedNanos - sinceNanos) / 1_000_000
     const cost = spent.usage ?? (yield* counting.withPermits(1)(Meter.usageOf(spent)))
     const { outcome, toolCalls } = spent
+    if (outcome === "completed") usual.note(caller.userId, cost.outputTokens)
     if (access !== null) {
       access.endedNanos = endedNanos
       access.response = { responseId, model: spent.model, usage: cost, toolCalls, outcome }
@@ -135,57 +152,67 @@ export const makeAccounting = Effect.gen(function* () {
     )
   })
 
-  /** The rounds after the first ask for more when what was granted so far may not do. */
-  const budgetOf = (caller: Caller, responseId: ResponseId, granted: number, isBounded: boolean): Budget => {
-    let held = granted
+  /** Holds more as the answer grows, and for the rounds after the first. */
+  const budgetOf = (caller: Caller, responseId: ResponseId, granted: Grant): Budget => {
+    let { left, tokens: held } = granted
     let part = 0
+    const roomAfter = ({ promptTokens, spent }: RoundCosts) =>
+      held - spent.inputTokens - spent.outputTokens - promptTokens
+    const hold = (needs: Pick<Ask, "most" | "usual" | "least">) =>
+      Effect.suspend(() => usage.reserve({ responseId, part: ++part, userId: caller.userId, ...needs })).pipe(
+        // The others end soon, and then there is more.
+        Effect.retry({
+          while: (error) => error._tag === "UsageLimitExceeded" && error.used < error.limit,
+          schedule: pauseSchedule
+        }),
+        // With the database away the answer goes on with what it has, and its end will tell.
+        Effect.catch(() => Effect.succeed<Grant>({ tokens: 0, left: 0 })),
+        Effect.map((more) => {
+          held += more.tokens
+          left = more.left
+        }),
+        Effect.uninterruptible
+      )
     return {
-      nextRound: Effect.fnUntraced(function* ({ outputTokens, promptTokens, spent }) {
-        const room = () => held - spent.inputTokens - spent.outputTokens - promptTokens
-        if (room() >= outputTokens) return outputTokens
-        const needs = needsOf([{ promptTokens, outputTokens }], isBounded)
-        const missing = (tokens: number) => Math.max(0, tokens - room() - promptTokens)
-        const more = yield* usage
-          .reserve({
-            responseId,
-            part: ++part,
-            userId: caller.userId,
+      room: roomAfter,
+      more: Effect.fnUntraced(function* (round, outputTokens) {
+        const usual = Math.max(moreTokensLeast, roomAfter(round))
+        yield* hold({ most: Math.min(usual, Math.max(1, outputTokens - roomAfter(round))), usual, least: 0 })
+      }),
+      nextRound: Effect.fnUntraced(function* (round, outputTokens) {
+        const needs = needsOf([{ promptTokens: round.promptTokens, outputTokens }], usual.of(caller.userId))
+        const missing = (tokens: number) => Math.max(0, tokens - roomAfter(round) - round.promptTokens)
+        if (missing(needs.usual) > 0) {
+          yield* hold({
             most: missing(needs.most),
             usual: missing(needs.usual),
             least: missing(needs.least)
           })
-          // With the database away the answer goes on with what it has, and its end will tell.
-          .pipe(Effect.catch(() => Effect.succeed(0)))
-        held += more
-        return Math.max(0, Math.min(outputTokens, room()))
-      }, Effect.uninterruptible)
+        }
+        return Math.max(0, Math.min(outputTokens, roomAfter(round) + left))
+      })
     }
   }
 
   const open = Effect.fnUntraced(function* (
     responseId: ResponseId,
     caller: Caller,
-    options: {
-      readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
-      /** Whether the client said how long the answer may be. */
-      readonly isBounded: boolean
-    }
+    tries: Arr.NonEmptyReadonlyArray<Attempt>
   ): Effect.fn.Return<Account, UsageLimitExceeded | DatabaseUnavailable, Scope.Scope> {
-    const { isBounded, tries } = options
     const meter = yield* Ref.make(Meter.started(tries[0].model))
     const sinceNanos = yield* Clock.monotonicTimeNanos
-    const needs = needsOf(tries.map(costsOf), isBounded)
+    const needs = needsOf(tries.map(costsOf), usual.of(caller.userId))
     const access = yield* CurrentAccess
     const granted = yield* Effect.acquireRelease(
-      usage.reserve({ responseId, part: 0, userId: caller.userId, ...needs }),
+      usage.admit({ responseId, part: 0, userId: caller.userId, ...needs }),
       () => settle(responseId, caller, meter, sinceNanos, access)
     ).pipe(
       Effect.tapErrorTag("UsageLimitExceeded", ({ window }) => Metric.update(allowanceRefusals.of(window), 1))
     )
     return {
       meter,
-      tries: Arr.map(granted >= needs.most ? tries : Arr.map(tries, bounded(granted)), metered(meter)),
-      budget: budgetOf(caller, responseId, granted, isBounded)
+      tries: Arr.map(tries, (attempt) => metered(meter)(bounded(granted)(attempt))),
+      budget: granted.tokens === Number.POSITIVE_INFINITY ? unlimited : budgetOf(caller, responseId, granted)
     }
   })
 

@@ -18,7 +18,19 @@ export interface AnswerBound {
   readonly text: () => string
   /** The model is writing beyond its bound, and the rest of its answer isn't needed. */
   readonly isCut: () => boolean
+  /** Nothing more could be held of a token limit, which so was the bound. */
+  readonly isOutOfTokens: () => boolean
 }
+
+/** What is held of a token limit for an answer. */
+export interface HeldTokens {
+  /** So many tokens it may have. */
+  readonly tokens: () => number
+  /** Holds more, if that can be. */
+  readonly more: Effect.Effect<void>
+}
+
+const unlimited: HeldTokens = { tokens: () => Number.POSITIVE_INFINITY, more: Effect.void }
 
 /** The counts of two tokenizers never differ by more than this: a factor, and a little for short answers. */
 const countsFactorMax = 2
@@ -64,6 +76,7 @@ const makeWritten = () => {
       rest = after
       return true
     },
+    estimateWith: (more: string): number => counted + tokensOf(tally(more, rest)) + callsEstimate,
     addCall: (call: string): void => {
       calls += call
       callsEstimate = estimateTokens(calls)
@@ -91,17 +104,29 @@ const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: n
 })
 
 /** The finish of an answer that was cut tells of the answer only: the server's count never arrives then. */
-export const makeAnswerBound = (tokensMax: number): AnswerBound => {
+export const makeAnswerBound = (tokensMax: number, held: HeldTokens = unlimited): AnswerBound => {
   const cutTokens = tokensMax * countsFactorMax + countsTokensMax
   const written = makeWritten()
   let shownTo = 0
   let cut = false
+  let isOutOfTokens = false
+
+  const limit = () => Math.min(tokensMax, held.tokens())
+
+  /** Holds enough for the text as well. By the estimate, which is cheap, and by which too much is held for a moment. */
+  const hold = Effect.fnUntraced(function* (text: string) {
+    while (!isOutOfTokens && limit() < tokensMax && written.estimateWith(text) > limit()) {
+      const before = limit()
+      yield* held.more
+      isOutOfTokens = limit() <= before
+    }
+  })
 
   const cutFinish = (): ModelFinish => {
     const usage: ModelUsage = {
       inputTokens: 0,
       cachedInputTokens: 0,
-      outputTokens: tokensMax,
+      outputTokens: limit(),
       reasoningTokens: 0,
       source: "tokenizer"
     }
@@ -117,11 +142,12 @@ export const makeAnswerBound = (tokensMax: number): AnswerBound => {
   }
 
   const admitText = Effect.fnUntraced(function* (text: string) {
-    if (!isWithheld() && written.addWithin(text, tokensMax)) return show(written.text().length)
-    const before = isWithheld() ? tokensMax : yield* written.count
+    yield* hold(text)
+    if (!isWithheld() && written.addWithin(text, limit())) return show(written.text().length)
+    const before = isWithheld() ? limit() : yield* written.count
     written.add(text)
-    if (!(yield* written.exceeds(tokensMax))) return show(written.text().length)
-    const beginning = yield* beginningCounted(text, tokensMax - before)
+    if (!(yield* written.exceeds(limit()))) return show(written.text().length)
+    const beginning = yield* beginningCounted(text, limit() - before)
     return show(shownTo + beginning.length)
   })
 
@@ -139,14 +165,14 @@ export const makeAnswerBound = (tokensMax: number): AnswerBound => {
         return Effect.succeed(admitFinish(part))
       case "tool_call":
         written.addCall(part.call.name + part.call.arguments)
-        return Effect.succeed([part])
+        return Effect.as(hold(""), [part])
     }
   }
 
   const passes = (parts: ReadonlyArray<ModelPart>): boolean => {
     const [only] = parts
     if (parts.length !== 1 || only?.type !== "text" || cut || isWithheld()) return false
-    if (!written.addWithin(only.text, tokensMax)) return false
+    if (!written.addWithin(only.text, limit())) return false
     shownTo += only.text.length
     return true
   }
@@ -158,7 +184,7 @@ export const makeAnswerBound = (tokensMax: number): AnswerBound => {
       for (const one of yield* admitPart(part)) admitted.push(one)
       // The finish may be among the same parts, where a server answers with one document.
       if (part.type === "finish" || parts.some(isFinish)) continue
-      if (yield* written.exceeds(cutTokens)) {
+      if (yield* written.exceeds(part.type === "text" && isOutOfTokens ? limit() : cutTokens)) {
         cut = true
         admitted.push(cutFinish())
       }
@@ -166,7 +192,13 @@ export const makeAnswerBound = (tokensMax: number): AnswerBound => {
     return admitted
   })
 
-  return { passes, admit, text: () => written.text().slice(0, shownTo), isCut: () => cut }
+  return {
+    passes,
+    admit,
+    text: () => written.text().slice(0, shownTo),
+    isCut: () => cut,
+    isOutOfTokens: () => isOutOfTokens
+  }
 }
 
 const isFinish = (part: ModelPart): part is ModelFinish => part.type === "finish"

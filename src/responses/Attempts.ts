@@ -168,6 +168,7 @@ const attempt = (candidate: Candidate, user: UserId, parts: PromptParts, prompt:
   return {
     model,
     promptTokens,
+    isLimited: false,
     forgottenTurns,
     leftAlone: candidate.reasons.leftAlone,
     request: { messages, maxOutputTokens, tools: model.tools ? parts.tools.specs : [] },

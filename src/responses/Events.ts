@@ -3,7 +3,7 @@ import { startedResponse } from "../api/ResponseObject.ts"
 import type { ResponseObject, ResponseStart, ResponseUsage } from "../api/ResponseObject.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { McpCall, OutputItem, OutputMessage } from "../domain/Item.ts"
-import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
+import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
 import { storable } from "../domain/storable.ts"
 import { citationsIn, type Knowledge, type Passage, searchCall } from "./Passages.ts"
 import { type Cleaned, cleanPiece, cleanRest } from "./StorableText.ts"
@@ -20,7 +20,7 @@ export type GenerationPart =
   | ToolPart
   /** What all rounds cost so far, when another one follows. */
   | { readonly type: "spent"; readonly usage: ModelUsage }
-  | { readonly type: "finish"; readonly reason: FinishReason; readonly usage: ModelUsage }
+  | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
 interface OpenMessage {
   readonly id: ItemId
@@ -272,12 +272,13 @@ const usageOf = (usage: ModelUsage): ResponseUsage => ({
   total_tokens: usage.inputTokens + usage.outputTokens
 })
 
-const incompleteDetails = (reason: FinishReason): ResponseObject["incomplete_details"] => {
+const incompleteDetails = (reason: EndReason): ResponseObject["incomplete_details"] => {
   switch (reason) {
     case "length":
       return { reason: "max_output_tokens" }
     case "content_filter":
-      return { reason: "content_filter" }
+    case "token_limit":
+      return { reason }
     case "stop":
     case "tool_calls":
       return null

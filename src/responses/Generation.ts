@@ -25,6 +25,8 @@ export interface Attempt {
   readonly request: ModelRequest
   /** Tokens of the request's messages, estimated. */
   readonly promptTokens: number
+  /** Whether a token limit leaves its answer less room than was asked for. */
+  readonly isLimited: boolean
   /** Turns of the conversation that the model's window has no room for. */
   readonly forgottenTurns: number
   /** Whether its provider is left alone for now, so that nobody can count on it. */

@@ -139,10 +139,7 @@ export class Responses extends Context.Service<
 
         const tools = withNamedAddresses(permitted.belt, { ...parts, history: attempted.history })
         const id = ResponseId.make(yield* random.uuidV7())
-        const { budget, meter, tries } = yield* accounting.open(id, caller, {
-          tries: attempted.tries,
-          isBounded: request.max_output_tokens != null
-        })
+        const { budget, meter, tries } = yield* accounting.open(id, caller, attempted.tries)
         const generation = yield* generate(tries, settings.stream.beginSeconds, tools, budget).pipe(
           Effect.tapError(() => Ref.update(meter, Meter.failed))
         )

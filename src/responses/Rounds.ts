@@ -1,6 +1,7 @@
 import { Array as Arr, Cause, Effect, type Pull, Scope } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
 import {
+  type EndReason,
   type FinishReason,
   type ModelFinish,
   type ModelMessage,
@@ -29,20 +30,27 @@ export interface Flow {
   readonly close: Effect.Effect<void>
 }
 
-/** What a generation may spend. */
-export interface Budget {
-  /**
-   * How many tokens the next round may write, when so many were spent in earlier ones, and its prompt and the answer may
-   * have so many; 0 where there is nothing left for it.
-   */
-  readonly nextRound: (round: {
-    readonly spent: ModelUsage
-    readonly promptTokens: number
-    readonly outputTokens: number
-  }) => Effect.Effect<number>
+/** What a round costs beside its answer: what earlier rounds have spent, and its prompt. */
+export interface RoundCosts {
+  readonly spent: ModelUsage
+  readonly promptTokens: number
 }
 
-export const unlimited: Budget = { nextRound: ({ outputTokens }) => Effect.succeed(outputTokens) }
+/** What a generation may spend. */
+export interface Budget {
+  /** How many tokens are held for the answer of a round. */
+  readonly room: (round: RoundCosts) => number
+  /** Holds more for the answer of a round, which may have so many tokens in all. */
+  readonly more: (round: RoundCosts, outputTokens: number) => Effect.Effect<void>
+  /** How many of so many tokens the answer of the next round may have; 0 where nothing is left for it. */
+  readonly nextRound: (round: RoundCosts, outputTokens: number) => Effect.Effect<number>
+}
+
+export const unlimited: Budget = {
+  room: () => Number.POSITIVE_INFINITY,
+  more: () => Effect.void,
+  nextRound: (_round, outputTokens) => Effect.succeed(outputTokens)
+}
 
 /** So much of a window at most is kept free for the answer when results of tools want room. */
 const answerShareMax = 0.25
@@ -81,15 +89,28 @@ interface Round {
   readonly calls: Array<ToolCall>
 }
 
-const begin = (attempt: Attempt, flow: Effect.Effect<Flow, ModelFailure>): Round => ({
+const begin = (
+  attempt: Attempt,
+  flow: Effect.Effect<Flow, ModelFailure>,
+  budget: Budget,
+  spent: ModelUsage
+): Round => ({
   attempt,
   flow,
-  bound: makeAnswerBound(attempt.request.maxOutputTokens),
+  bound: boundOf(attempt, budget, spent),
   pull: null,
   record: null,
   close: Effect.void,
   calls: []
 })
+
+const boundOf = ({ promptTokens, request }: Attempt, budget: Budget, spent: ModelUsage) => {
+  const costs = { spent, promptTokens }
+  return makeAnswerBound(request.maxOutputTokens, {
+    tokens: () => budget.room(costs),
+    more: Effect.suspend(() => budget.more(costs, request.maxOutputTokens))
+  })
+}
 
 /** The next parts of a round's stream; an upstream that ends without a finish fails. */
 const pullRound = (round: Round): Effect.Effect<Parts, ModelFailure> =>
@@ -131,6 +152,13 @@ const roomForResults = ({ attempt, bound, calls }: Round, left: number): number 
   return Math.max(0, contextWindow - attempt.promptTokens - said - answer)
 }
 
+/** Why an answer ends; `isLimited` where a token limit left it less room than was asked for. */
+const endOf = (reason: FinishReason, isLimited: boolean): EndReason => {
+  // The last round may want calls that it was not offered; what it said before is the answer then.
+  if (reason === "tool_calls") return "stop"
+  return reason === "length" && isLimited ? "token_limit" : reason
+}
+
 /**
  * Everything that a model says to a request, over as many rounds as its tool calls need: it speaks, its calls are run, and it
  * goes on with their results. Not to be pulled after the finish, whose usage is that of all rounds.
@@ -146,15 +174,15 @@ export const pullRounds = (options: {
 }): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
   const { belt, budget, open, scope } = options
   const tokensMax = options.attempt.request.maxOutputTokens
-  let round = begin(options.attempt, options.flow)
+  let round = begin(options.attempt, options.flow, budget, nothingSpent)
   let running: RunningCalls | null = null
   let rounds = 1
   let spent = nothingSpent
+  let { isLimited } = options.attempt
 
   const finish = (reason: FinishReason): GenerationPart => ({
     type: "finish",
-    // The last round may want calls that it was not offered; what it said before is the answer then.
-    reason: reason === "tool_calls" ? "stop" : reason,
+    reason: endOf(reason, isLimited || round.bound.isOutOfTokens()),
     usage: spent
   })
 
@@ -231,7 +259,7 @@ export const pullRounds = (options: {
     if (next.request.maxOutputTokens < 1) return Effect.succeed([finish("length")])
     running = null
     rounds++
-    round = begin(next, open(next))
+    round = begin(next, open(next), budget, spent)
     return Effect.flatMap(pullRound(round), heard)
   }
 
@@ -242,8 +270,11 @@ export const pullRounds = (options: {
     const next = following(round, running, left, rounds >= toolRoundsMax)
     const { promptTokens, request } = next
     return Effect.flatMap(
-      budget.nextRound({ spent, promptTokens, outputTokens: request.maxOutputTokens }),
-      (maxOutputTokens) => goOn({ ...next, request: { ...request, maxOutputTokens } })
+      budget.nextRound({ spent, promptTokens }, request.maxOutputTokens),
+      (maxOutputTokens) => {
+        isLimited ||= maxOutputTokens < request.maxOutputTokens
+        return goOn({ ...next, request: { ...request, maxOutputTokens } })
+      }
     )
   })
 }

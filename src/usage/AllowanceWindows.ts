@@ -11,7 +11,7 @@ const endOf = (span: Span, first: string): DateTime.Utc =>
   DateTime.add(DateTime.makeUnsafe(first), step[span])
 
 /** When to come again where only running requests stand in the way. They may end at any moment. */
-const heldRetrySeconds = 5
+const heldRetrySeconds = 2
 
 /** Of two windows that are spent, or of two that are held, the one that resets last. A spent one is waited for longer. */
 const windowInTheWay = (
@@ -25,6 +25,16 @@ const windowInTheWay = (
   if (isSpent("daily")) return "daily"
   return isHeld("monthly") ? "monthly" : "daily"
 }
+
+/** What is neither spent nor held, after a grant. */
+export const leftOf = (counted: Counted, { daily, monthly }: TokenLimits): number =>
+  Math.max(
+    0,
+    Math.min(
+      (daily ?? Number.POSITIVE_INFINITY) - counted.dayUsed - counted.dayReserved,
+      (monthly ?? Number.POSITIVE_INFINITY) - counted.monthUsed - counted.monthReserved
+    )
+  )
 
 /** Why nothing was granted. */
 export const exceeded = (counted: Counted, limits: TokenLimits, now: DateTime.Utc): UsageLimitExceeded => {

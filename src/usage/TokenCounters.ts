@@ -10,9 +10,6 @@ const reservationSeconds = 60
 const beatsPerReservation = 3
 export const beatSeconds = reservationSeconds / beatsPerReservation
 
-/** One request may hold at most this share of what is left, unless it usually needs more: others are to run beside it. */
-const shareOfLeft = 4
-
 /** What a request asks to hold. All are counts of tokens. */
 export interface Ask {
   readonly responseId: ResponseId
@@ -21,10 +18,16 @@ export interface Ask {
   readonly userId: UserId
   /** What it can spend at most. */
   readonly most: number
-  /** With this a request of its kind does well. */
+  /** What such a request usually spends: so much is held if it is left. */
   readonly usual: number
   /** What it spends at least. Who has anything left gets this much, and may so come to overspend. */
   readonly least: number
+}
+
+/** What a request holds, and what nobody holds beside it. Both are infinite where the user has no limit. */
+export interface Grant {
+  readonly tokens: number
+  readonly left: number
 }
 
 /** The windows of a user as they are after an ask. */
@@ -92,8 +95,7 @@ export const makeTokenCounters = Effect.gen(function* () {
               ${limits.monthly}::bigint - w.month_used - w.month_reserved) AS tokens) AS remaining,
             LATERAL (SELECT CASE WHEN remaining.tokens <= 0 THEN 0 ELSE least(
               ${ask.most}::bigint,
-              greatest(${ask.least}::bigint, least(
-                remaining.tokens, greatest(remaining.tokens / ${shareOfLeft}, ${ask.usual}::bigint)))
+              greatest(${ask.least}::bigint, least(remaining.tokens, ${ask.usual}::bigint))
             ) END AS granted) AS g
         )
         WHERE c.user_id = ${ask.userId}::uuid

@@ -1,5 +1,6 @@
 import { type Array as Arr, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { AppConfig } from "../AppConfig.ts"
 import type { Caller } from "../domain/CurrentUser.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
@@ -8,10 +9,11 @@ import type { ModelUsage } from "../domain/ModelCall.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { inRealTime } from "../sql/inRealTime.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { makeAdmission } from "./Admission.ts"
 import { makeLimitTable } from "./LimitTable.ts"
-import { allowanceState, exceeded, notCounted } from "./AllowanceWindows.ts"
+import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
 import { makeHoldings } from "./Holdings.ts"
-import { type Ask, beatSeconds, makeTokenCounters } from "./TokenCounters.ts"
+import { type Ask, beatSeconds, type Grant, makeTokenCounters } from "./TokenCounters.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
 /** What became of a response. */
@@ -54,6 +56,8 @@ const tokensMax = 2 ** 31 - 1
 const stored = (tokens: number): number =>
   Number.isFinite(tokens) ? Math.min(Math.max(Math.ceil(tokens), 0), tokensMax) : 0
 
+const unlimited: Grant = { tokens: Number.POSITIVE_INFINITY, left: Number.POSITIVE_INFINITY }
+
 const total = ({ inputTokens, outputTokens }: TokensSpent): number => inputTokens + outputTokens
 
 const Sums = Schema.Struct({
@@ -74,7 +78,12 @@ export class Usage extends Context.Service<
      * at least `least` while any are left. Infinite, at no cost, where the user has no limit. What a process that dies
      * holds lapses within a minute.
      */
-    readonly reserve: (ask: Ask) => Effect.Effect<number, UsageLimitExceeded | DatabaseUnavailable>
+    readonly reserve: (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
+    /**
+     * The same for a request that has yet to begin: where running requests hold all that is left, it waits its turn among the
+     * requests of its user for `PARLEY_TOKEN_WAIT_SECONDS` before it fails.
+     */
+    readonly admit: (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /** The user's limits, and what is spent of them. */
     readonly allowanceOf: (userId: UserId) => Effect.Effect<AllowanceState, DatabaseUnavailable>
     /** Changes one limit of a user or both. It holds at once here, and within seconds in other processes. */
@@ -96,6 +105,7 @@ export class Usage extends Context.Service<
     Usage,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const settings = yield* AppConfig
 
       const limitTable = yield* makeLimitTable
       const counters = yield* makeTokenCounters
@@ -125,7 +135,7 @@ export class Usage extends Context.Service<
           const { day, granted, month } = counted
           const { part, responseId, userId } = ask
           holdings.add({ responseId, part, userId, day, month, tokens: granted })
-          return granted
+          return { tokens: granted, left: leftOf(counted, limits) } satisfies Grant
         },
         orUnavailable,
         (effect, { part, responseId }) =>
@@ -138,7 +148,7 @@ export class Usage extends Context.Service<
       const reserve = (ask: Ask) =>
         Effect.flatMap(limitTable.of(ask.userId), (limits) =>
           limits.daily === null && limits.monthly === null
-            ? Effect.succeed(Number.POSITIVE_INFINITY)
+            ? Effect.succeed(unlimited)
             : reserveWithin(ask, limits)
         )
 
@@ -230,6 +240,7 @@ export class Usage extends Context.Service<
       return Usage.of({
         prepare: (userId) => Effect.asVoid(limitTable.prepare(userId)),
         reserve,
+        admit: makeAdmission(reserve, settings.usage.waitSeconds),
         record,
         ofUser,
         allowanceOf,

@@ -1,12 +1,12 @@
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Schedule, Stream } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import OpenAI, { RateLimitError } from "openai"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { estimateMessageTokens } from "../../src/domain/Tokens.ts"
 import { Usage } from "../../src/usage/Usage.ts"
-import { failure, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
+import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
 import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
@@ -91,33 +91,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
         const seconds = (DateTime.toEpochMillis(end) - DateTime.toEpochMillis(now)) / 1000
         assert.closeTo(Number(reply.headers.get("retry-after")), seconds, 5)
       }
-    })
-  )
-
-  it.effect("429 while a running request holds the rest: what is held, and a short wait", () =>
-    Effect.gen(function* () {
-      yield* limited({ daily: 40 })
-      const { alice, url } = yield* TestApp
-      const model = yield* ScriptedModel
-      const asked = (yield* model.asked).length
-      yield* model.next(hanging())
-      const running = yield* Effect.forkChild(
-        call(`${url}/v1/responses`, { key: alice.key, body: { input } })
-      )
-      yield* until(Effect.map(model.asked, (all) => all.length > asked))
-      const reply = yield* post()
-      const error = errorOf(reply, 429)
-      assert.strictEqual(error.code, "daily_token_limit_exceeded")
-      assert.match(error.message, /still running: 0 of 40 tokens are used, and 40 are held/)
-      assert.strictEqual(reply.headers.get("x-should-retry"), "false")
-      assert.strictEqual(reply.headers.get("x-token-limit-used"), "0")
-      assert.strictEqual(reply.headers.get("x-token-limit-held"), "40")
-      assert.isAtMost(Number(reply.headers.get("retry-after")), 5)
-      assert.isAtLeast(Number(reply.headers.get("retry-after")), 1)
-      yield* Fiber.interrupt(running)
-      yield* settled(1)
-      yield* model.next(says("Hello"))
-      responseOf(yield* post())
     })
   )
 
@@ -229,9 +202,124 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
         response.output.map(({ type }) => type),
         ["mcp_call", "message"]
       )
-      assert.deepStrictEqual(response.incomplete_details, { reason: "max_output_tokens" })
+      assert.deepStrictEqual(response.incomplete_details, { reason: "token_limit" })
       assert.strictEqual((yield* model.asked).length, asked + 1)
       assert.strictEqual(yield* settled(1), cost)
+    })
+  )
+
+  it.effect("an answer has as much room without max_output_tokens as with the model's own maximum", () =>
+    Effect.gen(function* () {
+      yield* limited({ daily: 40_000 })
+      const model = yield* ScriptedModel
+      yield* model.change({ contextWindow: 200_000, maxOutputTokens: 32_768 })
+      for (const body of [{}, { max_output_tokens: 32_768 }]) {
+        yield* model.next(says("Hello"))
+        responseOf(yield* post(body))
+        assert.strictEqual((yield* model.asked).at(-1)!.request.maxOutputTokens, 32_768)
+      }
+      yield* model.change({ contextWindow: 4_000, maxOutputTokens: 500 })
+    })
+  )
+
+  it.effect("an answer that the rest of the limit cuts says so, and costs no more than that", () =>
+    Effect.gen(function* () {
+      yield* limited({ daily: 200 })
+      const model = yield* ScriptedModel
+      const endless = Stream.forever(Stream.make(text("word ")))
+      yield* model.next(endless)
+      const response = responseOf(yield* post())
+      assert.deepStrictEqual(response.incomplete_details, { reason: "token_limit" })
+      assert.strictEqual(response.max_output_tokens, null)
+      const used = yield* settled(1)
+      assert.isAtMost(used, 200)
+      assert.isAtLeast(used, 150)
+      // The server may be the one that ends it, at the bound that it was told.
+      yield* limited({ daily: 200 })
+      yield* model.next(Stream.make(text("Hello"), finish("length")))
+      const ended = responseOf(yield* post())
+      assert.deepStrictEqual(ended.incomplete_details, { reason: "token_limit" })
+      yield* limited({ daily: 20_000 })
+      yield* model.next(Stream.make(text("Hello"), finish("length")))
+      const short = responseOf(yield* post())
+      assert.deepStrictEqual(short.incomplete_details, { reason: "max_output_tokens" })
+    })
+  )
+
+  it.effect("an answer that is longer than usual holds more as it grows, and comes whole", () =>
+    Effect.gen(function* () {
+      yield* limited({ daily: 100_000 })
+      const model = yield* ScriptedModel
+      yield* model.change({ contextWindow: 200_000, maxOutputTokens: 32_768 })
+      const words = Array.from({ length: 8_000 }, () => text(" word"))
+      const usage = { ...scriptedUsage, outputTokens: words.length }
+      yield* model.next(Stream.fromIterable<ModelPart>([...words, { type: "finish", reason: "stop", usage }]))
+      const response = responseOf(yield* post())
+      assert.strictEqual(response.output_text, " word".repeat(words.length))
+      assert.isNull(response.incomplete_details)
+      yield* settled(1)
+      yield* model.change({ contextWindow: 4_000, maxOutputTokens: 500 })
+    })
+  )
+
+  it.effect("twelve requests at once share a limit that is enough for what they really spend", () =>
+    Effect.gen(function* () {
+      const atOnce = 12
+      yield* limited({ daily: 20_000 })
+      const model = yield* ScriptedModel
+      yield* model.change({ contextWindow: 200_000, maxOutputTokens: 32_768 })
+      const before = (yield* model.asked).length
+      const all = yield* Deferred.make<void>()
+      const words = Array.from({ length: 700 }, () => text(" word"))
+      const usage = { ...scriptedUsage, inputTokens: 40, outputTokens: 700 }
+      const answer = Stream.unwrap(
+        Effect.as(
+          Deferred.await(all),
+          Stream.fromIterable<ModelPart>([...words, { type: "finish", reason: "stop", usage }])
+        )
+      )
+      yield* model.next(...Array.from({ length: atOnce }, () => answer))
+      const replies = yield* Effect.forkChild(
+        Effect.forEach(
+          Array.from({ length: atOnce }, (_, n) => n % 2 === 0),
+          (stream) => post({ stream }),
+          {
+            concurrency: "unbounded"
+          }
+        )
+      )
+      yield* until(Effect.map(model.asked, (asked) => asked.length === before + atOnce))
+      yield* Deferred.succeed(all, undefined)
+      for (const reply of yield* Fiber.join(replies)) {
+        assert.strictEqual(reply.status, 200)
+        assert.notInclude(reply.text, "token_limit")
+      }
+      assert.strictEqual(yield* settled(atOnce), atOnce * 740)
+      yield* model.change({ contextWindow: 4_000, maxOutputTokens: 500 })
+    })
+  )
+
+  it.effect("a request waits for tokens that a running one holds, and is answered when they come back", () =>
+    Effect.gen(function* () {
+      yield* limited({ daily: 45 })
+      const model = yield* ScriptedModel
+      const before = (yield* model.asked).length
+      const go = yield* Deferred.make<void>()
+      yield* model.next(Stream.unwrap(Effect.as(Deferred.await(go), says("Hello"))), says("Hello"))
+      const first = yield* Effect.forkChild(post())
+      yield* until(Effect.map(model.asked, (asked) => asked.length === before + 1))
+      const second = yield* Effect.forkChild(post())
+      const sql = yield* SqlClient.SqlClient
+      // The second was refused at least once.
+      yield* until(
+        Effect.map(
+          sql`SELECT granted = 0 AS refused FROM token_counters`,
+          ([row]) => row?.["refused"] === true
+        )
+      )
+      yield* Deferred.succeed(go, undefined)
+      responseOf(yield* Fiber.join(first))
+      responseOf(yield* Fiber.join(second))
     })
   )
 
@@ -259,39 +347,74 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
   )
 })
 
-layer(TestApp.layer(), { excludeTestServices: true })("Allowances under load", (it) => {
-  it.effect("fifty requests at once overspend by no more than one of them may cost", () =>
-    Effect.gen(function* () {
-      const limit = 10 * cost
-      const most = 40
-      yield* limited({ daily: limit })
-      const model = yield* ScriptedModel
-      const atOnce = 50
-      let answered = 0
-      yield* model.next(...Array.from({ length: atOnce }, () => says("Hello")))
-      const round = Effect.gen(function* () {
-        const before = (yield* model.asked).length
-        const replies = yield* Effect.forEach(
-          Array.from({ length: atOnce }, (_, n) => n % 2 === 0),
-          (stream) => post({ stream, max_output_tokens: 7 }),
-          { concurrency: "unbounded" }
+layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true })(
+  "Allowances without a wait",
+  (it) => {
+    it.effect("429 with a code of its own says what is held, and lets client libraries try again soon", () =>
+      Effect.gen(function* () {
+        yield* limited({ daily: 40 })
+        const { alice, url } = yield* TestApp
+        const model = yield* ScriptedModel
+        const asked = (yield* model.asked).length
+        yield* model.next(hanging())
+        const running = yield* Effect.forkChild(
+          call(`${url}/v1/responses`, { key: alice.key, body: { input } })
         )
-        const refused = replies.filter(({ status }) => status === 429)
-        for (const reply of refused) errorOf(reply, 429)
-        const ok = replies.length - refused.length
-        assert.strictEqual(replies.filter(({ status }) => status === 200).length, ok)
-        assert.strictEqual((yield* model.asked).length - before, ok, "nobody else costs a model call")
-        yield* model.next(...Array.from({ length: ok }, () => says("Hello")))
-        answered += ok
-        return { ok, used: yield* settled(answered) }
+        yield* until(Effect.map(model.asked, (all) => all.length > asked))
+        const reply = yield* post()
+        const error = errorOf(reply, 429)
+        assert.strictEqual(error.code, "token_limit_held")
+        assert.match(error.message, /still running: 0 of 40 tokens are used, and 40 are held/)
+        assert.isNull(reply.headers.get("x-should-retry"))
+        assert.strictEqual(reply.headers.get("x-token-limit-used"), "0")
+        assert.strictEqual(reply.headers.get("x-token-limit-held"), "40")
+        assert.isAtMost(Number(reply.headers.get("retry-after")), 2)
+        assert.isAtLeast(Number(reply.headers.get("retry-after")), 1)
+        yield* Fiber.interrupt(running)
+        yield* settled(1)
+        yield* model.next(says("Hello"))
+        responseOf(yield* post())
       })
-      const first = yield* round
-      assert.isAbove(first.ok, 0)
-      // What was held and not spent is there for the next ones, until all is spent.
-      let last = first
-      while (last.ok > 0) last = yield* round
-      assert.isAtLeast(last.used, limit)
-      assert.isBelow(last.used, limit + most)
-    })
-  )
-})
+    )
+  }
+)
+
+layer(TestApp.layer({ usage: { waitSeconds: 0 } }), { excludeTestServices: true })(
+  "Allowances under load",
+  (it) => {
+    it.effect("fifty requests at once overspend by no more than one of them may cost", () =>
+      Effect.gen(function* () {
+        const limit = 10 * cost
+        const most = 40
+        yield* limited({ daily: limit })
+        const model = yield* ScriptedModel
+        const atOnce = 50
+        let answered = 0
+        yield* model.next(...Array.from({ length: atOnce }, () => says("Hello")))
+        const round = Effect.gen(function* () {
+          const before = (yield* model.asked).length
+          const replies = yield* Effect.forEach(
+            Array.from({ length: atOnce }, (_, n) => n % 2 === 0),
+            (stream) => post({ stream, max_output_tokens: 7 }),
+            { concurrency: "unbounded" }
+          )
+          const refused = replies.filter(({ status }) => status === 429)
+          for (const reply of refused) errorOf(reply, 429)
+          const ok = replies.length - refused.length
+          assert.strictEqual(replies.filter(({ status }) => status === 200).length, ok)
+          assert.strictEqual((yield* model.asked).length - before, ok, "nobody else costs a model call")
+          yield* model.next(...Array.from({ length: ok }, () => says("Hello")))
+          answered += ok
+          return { ok, used: yield* settled(answered) }
+        })
+        const first = yield* round
+        assert.isAbove(first.ok, 0)
+        // What was held and not spent is there for the next ones, until all is spent.
+        let last = first
+        while (last.ok > 0) last = yield* round
+        assert.isAtLeast(last.used, limit)
+        assert.isBelow(last.used, limit + most)
+      })
+    )
+  }
+)

@@ -24,7 +24,8 @@ const setUp = Effect.gen(function* () {
   const state = { isAway: true, attempts: 0 }
   const usage = Usage.of({
     prepare: () => Effect.void,
-    reserve: () => Effect.succeed(Number.POSITIVE_INFINITY),
+    reserve: () => unused,
+    admit: () => Effect.succeed({ tokens: Number.POSITIVE_INFINITY, left: Number.POSITIVE_INFINITY }),
     record: (spending) =>
       Effect.suspend(() => {
         state.attempts++
@@ -39,9 +40,7 @@ const setUp = Effect.gen(function* () {
   })
   const accounting = yield* Effect.provideService(makeAccounting, Usage, usage)
   const id = ResponseId.make(randomUUID())
-  const response = Effect.scoped(
-    accounting.open(id, caller, { tries: [attempt("a", Stream.empty)], isBounded: false })
-  )
+  const response = Effect.scoped(accounting.open(id, caller, [attempt("a", Stream.empty)]))
   return { id, records, response, state }
 })
 

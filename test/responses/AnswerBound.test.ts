@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
-import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
+import type { ModelFinish, ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { countTokens } from "../../src/models/Tokenizer.ts"
 import type { GenerationPart } from "../../src/responses/Events.ts"
 import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
@@ -16,7 +16,7 @@ const counted = (outputTokens: number): ModelUsage => ({
   source: "provider"
 })
 const text = (value: string): ModelPart => ({ type: "text", text: value })
-const finish = (outputTokens: number): ModelPart => ({
+const finish = (outputTokens: number): ModelFinish => ({
   type: "finish",
   reason: "stop",
   usage: counted(outputTokens)
@@ -119,6 +119,30 @@ describe("AnswerBound", () => {
         reason: "length",
         usage: { ...counted(10), inputTokens: 0, source: "tokenizer" }
       })
+    })
+  )
+
+  it.effect("holds more of a token limit as it grows, and ends where nothing more can be held", () =>
+    Effect.gen(function* () {
+      let tokens = 20
+      let asked = 0
+      const bound = makeAnswerBound(1_000, {
+        tokens: () => tokens,
+        more: Effect.sync(() => {
+          asked++
+          if (asked <= 2) tokens += 20
+        })
+      })
+      const out: Array<ModelPart> = []
+      while (!bound.isCut()) {
+        const part = text(" word")
+        out.push(...(bound.passes([part]) ? [part] : yield* bound.admit([part])))
+        assert.isBelow(out.length, 100)
+      }
+      assert.strictEqual(yield* countTokens(textOf(out)), 60)
+      assert.strictEqual(asked, 3)
+      assert.isTrue(bound.isOutOfTokens())
+      assert.deepInclude(finishOf(out)?.usage, { outputTokens: 60 })
     })
   )
 

@@ -22,6 +22,7 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
   return {
     model,
     promptTokens: 1,
+    isLimited: false,
     forgottenTurns: 0,
     leftAlone: false,
     request: { messages: [], maxOutputTokens: 100, tools: [] },

@@ -59,7 +59,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     balance: 50,
     ...overrides.models
   },
-  usage: { dailyTokens: null, monthlyTokens: null, ...overrides.usage },
+  usage: { dailyTokens: null, monthlyTokens: null, waitSeconds: 5, ...overrides.usage },
   conversations: { leaseSeconds: 30, turnWaitSeconds: 120, retentionDays: 30, ...overrides.conversations },
   files: {
     store: "directory",

@@ -36,7 +36,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         (ask, position) => Effect.option((position % 2 === 0 ? usage : other).reserve(ask)),
         { concurrency: "unbounded" }
       )
-      const granted = grants.flatMap((grant) => (Option.isSome(grant) ? [grant.value] : []))
+      const granted = grants.flatMap((grant) => (Option.isSome(grant) ? [grant.value.tokens] : []))
       assert.strictEqual(
         granted.reduce((sum, tokens) => sum + tokens, 0),
         100
@@ -81,7 +81,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       const refused = yield* Effect.flip(usage.reserve(asking(caller, 10)))
       assert.strictEqual(refused._tag, "UsageLimitExceeded")
       yield* expire(lost.responseId)
-      assert.strictEqual(yield* usage.reserve(asking(caller, 10)), 10)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 10))).tokens, 10)
       // It was alive after all: what it spent counts, and what it held is not given back twice.
       yield* usage.record(spending(caller, lost.responseId, 5))
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 5, reserved: 10 })
@@ -94,7 +94,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       const counters = yield* makeTokenCounters
       const { keepUp, add, forget } = makeHoldings(counters)
       const ask = asking(caller, 30)
-      assert.strictEqual(yield* usage.reserve(ask), 30)
+      assert.strictEqual((yield* usage.reserve(ask)).tokens, 30)
       const { day, month } = Option.getOrThrow(yield* counters.read(caller.userId))
       const { part, responseId, userId } = ask
       add({ responseId, part, userId, day, month, tokens: 30 })
@@ -104,7 +104,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 30)
       yield* expire(responseId)
       yield* counters.lapse(caller.userId, [])
-      assert.strictEqual(yield* usage.reserve(asking(caller, 45)), 45)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 45))).tokens, 45)
       yield* keepUp
       // More than the limit: one was granted it while the other slept, and nobody else is.
       assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 75)
@@ -133,7 +133,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         used: 60,
         held: 40,
         limit: 100,
-        retryAfterSeconds: 5
+        retryAfterSeconds: 2
       })
       yield* at("2024-05-30T23:59:58Z")
       assert.deepInclude(yield* refusal, { window: "daily", retryAfterSeconds: 2 })
@@ -145,7 +145,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         used: 60,
         held: 90,
         limit: 150,
-        retryAfterSeconds: 5
+        retryAfterSeconds: 2
       })
       // Of a window that is spent and another one that is held, the spent one is what has to be waited for.
       yield* usage.setLimits(caller.userId, { daily: 0 })
@@ -204,7 +204,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         return [written, reserved] as const
       }).pipe(sql.withTransaction, inRealTime)
       yield* Fiber.join(written)
-      assert.strictEqual(yield* Fiber.join(reserved), 30)
+      assert.strictEqual((yield* Fiber.join(reserved)).tokens, 30)
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 70, reserved: 30 })
     })
   )
@@ -219,7 +219,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       assert.strictEqual(error._tag, "DatabaseUnavailable")
       yield* faults.off
       assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 50)
-      assert.strictEqual(yield* usage.reserve(asking(caller, 40)), 40)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 40))).tokens, 40)
     })
   )
 
@@ -315,7 +315,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       const usage = yield* Usage
       const caller = yield* makeCaller
       yield* at("2024-07-02T10:00:00Z")
-      assert.strictEqual(yield* usage.reserve(asking(caller, 1)), Number.POSITIVE_INFINITY)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 1))).tokens, Number.POSITIVE_INFINITY)
       yield* usage.record(spending(caller, newResponse(), 30))
       yield* usage.setLimits(caller.userId, { daily: 30 })
       assert.deepInclude(yield* Effect.flip(usage.reserve(asking(caller, 1))), { used: 30 })
@@ -323,19 +323,22 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       yield* usage.setLimits(caller.userId, { daily: null })
       yield* usage.record(spending(caller, newResponse(), 5))
       yield* usage.setLimits(caller.userId, { daily: 40 })
-      assert.strictEqual(yield* usage.reserve(asking(caller, 20)), 5)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 20))).tokens, 5)
       yield* usage.setLimits(caller.userId, { daily: "default" })
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { limit: null, source: "settings" })
     })
   )
 
-  it.effect("one request leaves room for others, unless it needs what is left", () =>
+  it.effect("one request leaves room for others, and is told how much that is", () =>
     Effect.gen(function* () {
-      const { caller, usage } = yield* limited({ daily: 1_000 })
-      assert.strictEqual(yield* usage.reserve(asking(caller, 5_000, { usual: 100 })), 250)
-      assert.strictEqual(yield* usage.reserve(asking(caller, 5_000, { usual: 700 })), 700)
-      assert.strictEqual(yield* usage.reserve(asking(caller, 5_000, { usual: 700, least: 60 })), 60)
-      assert.strictEqual((yield* Effect.flip(usage.reserve(asking(caller, 1))))._tag, "UsageLimitExceeded")
+      const { caller, usage } = yield* limited({ daily: 1_000, monthly: 1_500 })
+      const ask = (usual: number, least = 1) => usage.reserve(asking(caller, 5_000, { usual, least }))
+      assert.deepStrictEqual(yield* ask(100), { tokens: 100, left: 900 })
+      assert.deepStrictEqual(yield* ask(700), { tokens: 700, left: 200 })
+      assert.deepStrictEqual(yield* ask(700), { tokens: 200, left: 0 })
+      assert.strictEqual((yield* Effect.flip(ask(1)))._tag, "UsageLimitExceeded")
+      yield* usage.setLimits(caller.userId, { daily: 1_010 })
+      assert.deepStrictEqual(yield* ask(700, 60), { tokens: 60, left: 0 })
     })
   )
 
@@ -369,9 +372,9 @@ layer(
   it.effect("hold for users who have none of their own", () =>
     Effect.gen(function* () {
       const { caller, usage } = yield* limited({})
-      assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 7)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 50))).tokens, 7)
       yield* usage.setLimits(caller.userId, { daily: null })
-      assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 13)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 50))).tokens, 13)
       assert.deepInclude(yield* usage.allowanceOf(caller.userId).pipe(Effect.map(({ monthly }) => monthly)), {
         limit: 20,
         source: "settings",
@@ -440,10 +443,10 @@ layer(planned)("Allowances by plans", (it) => {
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { caller, usage } = yield* limited({})
-      assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 7)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 50))).tokens, 7)
       yield* sql`UPDATE organizations SET plan = 'pro' WHERE id = ${caller.organizationId}::uuid`
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual(yield* usage.reserve(asking(caller, 50)), 23)
+      assert.strictEqual((yield* usage.reserve(asking(caller, 50))).tokens, 23)
     })
   )
 })

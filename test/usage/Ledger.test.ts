@@ -119,9 +119,7 @@ class Ledger {
       (this.daily ?? Number.POSITIVE_INFINITY) - this.day.used - this.day.reserved,
       (this.monthly ?? Number.POSITIVE_INFINITY) - this.month.used - this.month.reserved
     )
-    return left <= 0
-      ? 0
-      : Math.min(most, Math.max(least, Math.min(left, Math.max(Math.floor(left / 4), usual))))
+    return left <= 0 ? 0 : Math.min(most, Math.max(least, Math.min(left, usual)))
   }
 
   lapse() {
@@ -160,7 +158,10 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
     const { least, most, usual } = ask
     const granted = yield* usageOf(which)
       .reserve(asking(caller, most, { responseId: response.id, part, usual, least }))
-      .pipe(Effect.catchTag("UsageLimitExceeded", () => Effect.succeed(0)))
+      .pipe(
+        Effect.map(({ tokens }) => tokens),
+        Effect.catchTag("UsageLimitExceeded", () => Effect.succeed(0))
+      )
     if (ledger.daily === null && ledger.monthly === null) {
       return assert.strictEqual(granted, Number.POSITIVE_INFINITY)
     }

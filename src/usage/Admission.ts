@@ -1,0 +1,65 @@
+import { Clock, Effect, Semaphore } from "effect"
+import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
+import type { UserId } from "../domain/Ids.ts"
+import type { Ask, Grant } from "./TokenCounters.ts"
+
+/** How often the first in a queue asks again. Tokens come back in other processes, too. */
+const retryMillis = 100
+/** Requests of one user that may wait. */
+const waitingMax = 100
+
+interface Queue {
+  readonly turn: Semaphore.Semaphore
+  waiting: number
+}
+
+type Reserve = (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
+
+/** Whether running requests alone stand in the way, so that a little later there may be enough. */
+const isHeld = (error: UsageLimitExceeded | DatabaseUnavailable): boolean =>
+  error._tag === "UsageLimitExceeded" && error.used < error.limit
+
+/**
+ * Reserves, and waits up to `waitSeconds` where what is left of a limit is only held by running requests. The requests of a
+ * user wait in their order, and only the first of them asks again. Interruption ends the wait, and never loses a reservation.
+ */
+export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve => {
+  const queues = new Map<UserId, Queue>()
+
+  const untilGranted = (ask: Ask, endMillis: number): ReturnType<Reserve> =>
+    Effect.catchIf(reserve(ask), isHeld, (error) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        now >= endMillis
+          ? Effect.fail(error)
+          : Effect.andThen(
+              Effect.interruptible(Effect.sleep(`${Math.min(retryMillis, endMillis - now)} millis`)),
+              untilGranted(ask, endMillis)
+            )
+      )
+    )
+
+  const enqueue = Effect.fnUntraced(function* (ask: Ask, queue: Queue) {
+    const endMillis = (yield* Clock.currentTimeMillis) + waitSeconds * 1000
+    queue.waiting++
+    queues.set(ask.userId, queue)
+    return yield* Effect.interruptible(queue.turn.take(1)).pipe(
+      Effect.andThen(untilGranted(ask, endMillis).pipe(Effect.ensuring(queue.turn.release(1)))),
+      Effect.ensuring(
+        Effect.sync(() => {
+          queue.waiting--
+          if (queue.waiting === 0) queues.delete(ask.userId)
+        })
+      )
+    )
+  })
+
+  return (ask) =>
+    Effect.suspend(() => {
+      const queue = queues.get(ask.userId)
+      if (queue !== undefined && queue.waiting < waitingMax) return enqueue(ask, queue)
+      return Effect.catchIf(reserve(ask), isHeld, (error) => {
+        const others = queues.get(ask.userId) ?? { turn: Semaphore.makeUnsafe(1), waiting: 0 }
+        return others.waiting < waitingMax ? enqueue(ask, others) : Effect.fail(error)
+      })
+    }).pipe(Effect.uninterruptible)
+}
