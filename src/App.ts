@@ -17,6 +17,7 @@ import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/LeaseTable.ts"
 import { CurrentAccess } from "./domain/AccessEntry.ts"
 import { BlobStore } from "./files/BlobStore.ts"
+import { StoreHealth } from "./files/StoreHealth.ts"
 import { leaveAllStores } from "./files/StoreReplicas.ts"
 import { FileStore } from "./files/FileStore.ts"
 import { TextExtraction } from "./files/TextExtraction.ts"
@@ -75,7 +76,7 @@ export const RoomsLayer = Layer.mergeAll(
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 
 /** The files of the users, in the store that the settings name. */
-export const FilesLayer = FileStore.layer.pipe(
+export const FilesLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
   Layer.provide(BlobStore.layer),
   Layer.provideMerge(TextExtraction.layer),
   Layer.provide(NodeServices.layer)

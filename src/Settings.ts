@@ -105,6 +105,8 @@ export interface Settings {
       readonly prefix: string
       readonly accessKeyId: string
       readonly secretAccessKey: Redacted.Redacted
+      /** How long a request that fails is repeated. */
+      readonly retrySeconds: number
     } | null
   }
   readonly tools: {

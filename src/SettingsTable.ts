@@ -380,6 +380,12 @@ export const settingsTable = {
       name: "PARLEY_S3_SECRET_ACCESS_KEY",
       example: "YOUR_SECRET",
       description: "The secret that goes with PARLEY_S3_ACCESS_KEY_ID"
+    }),
+    retrySeconds: Setting.withDefault(Setting.wholeNumber(0, 600), {
+      name: "PARLEY_S3_RETRY_SECONDS",
+      default: "30",
+      description:
+        "How long a request to the object storage is repeated that fails for a reason which may pass, such as a restart"
     })
   },
   tools: {

@@ -12,6 +12,7 @@ import { SearchProbe } from "../tools/search/SearchProbe.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
 import { accountChecks, check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
+import { storeCheck } from "./StoreCheck.ts"
 
 /** Less free space than this is worth a warning, or stops the embedded database soon. */
 const spaceMebibytesLow = 2_048
@@ -169,6 +170,7 @@ export const examine = Effect.gen(function* () {
       disk,
       documentReaders,
       webSearch,
+      storeCheck,
       adminKeyFile,
       plansCheck,
       licenseCheck

@@ -7,13 +7,13 @@ import type { Blobs } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"
 import { makePostgresBlobs } from "./blobs/PostgresBlobs.ts"
 import { makeS3Blobs } from "./blobs/S3Blobs.ts"
-import { makeStoreBinding, type StoreMismatch } from "./StoreBinding.ts"
+import { type BoundDatabase, makeStoreBinding, type StoreMismatch } from "./StoreBinding.ts"
 import type { StoreNotShared } from "./StoreReplicas.ts"
 
 export type { StoredBlob } from "./blobs/Blobs.ts"
 
 /** How often a start that found the store away looks for it again. */
-const bindAgainSeconds = 10
+const bindAgainSeconds = 5
 
 /** The store that the settings name, not bound to anything. */
 export const makeBlobs = Effect.gen(function* () {
@@ -35,8 +35,8 @@ export const makeBlobs = Effect.gen(function* () {
 export class BlobStore extends Context.Service<
   BlobStore,
   Omit<Blobs, "mark"> & {
-    /** Fails unless the store is bound to this database now. */
-    readonly verify: Effect.Effect<void, StorageFailed | StoreMismatch>
+    /** The place and the id of the database; fails unless the store is bound to it now. */
+    readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
   }
 >()("parley/files/BlobStore") {
   static readonly layer: Layer.Layer<
@@ -57,6 +57,7 @@ export class BlobStore extends Context.Service<
         olderThan: (age) => Stream.withSpan(blobs.olderThan(age), "BlobStore.olderThan"),
         sweepLeftovers: (age) => Effect.withSpan(blobs.sweepLeftovers(age), "BlobStore.sweepLeftovers"),
         trash: blobs.trash,
+        check: Effect.withSpan(Effect.andThen(blobs.check, bound.check), "BlobStore.check"),
         verify: Effect.andThen(bound.check, bound.verify)
       }
     })

@@ -128,7 +128,9 @@ export class FileStore extends Context.Service<
         blobs
           .remove(key)
           .pipe(
-            Effect.catch((error) => Effect.logWarning("The bytes of a file could not be removed yet", error))
+            Effect.catch((error) =>
+              Effect.logWarning(`The bytes of a file could not be removed yet: ${error.message}`)
+            )
           )
 
       const insert = Effect.fnUntraced(

@@ -16,6 +16,12 @@ export class StoreMismatch extends Schema.TaggedError<StoreMismatch>()("StoreMis
   message: Schema.String
 }) {}
 
+/** The database that a store is bound to. */
+export interface BoundDatabase {
+  readonly database: string
+  readonly databaseId: string
+}
+
 const Bindings = Schema.Tuple([
   Schema.Struct({
     databaseId: Schema.String,
@@ -131,11 +137,13 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     )
   })
 
-  /** Fails unless the ids still say that the two belong together. */
+  /** Gives the database's place and id; fails unless the ids still say that the two belong together. */
   const verify = Effect.gen(function* () {
     const known = yield* binding
     const found = yield* readMark(known)
-    if (found.database === known.databaseId && (found.store === known.storeId || isShared)) return
+    if (found.database === known.databaseId && (found.store === known.storeId || isShared)) {
+      return { database, databaseId: known.databaseId }
+    }
     return yield* new StoreMismatch({
       message:
         `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to the database of id ${found.database}. ` +

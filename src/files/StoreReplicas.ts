@@ -3,6 +3,7 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { StorageFailed } from "../domain/Errors.ts"
+import { reasonOf } from "../domain/reasonOf.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
 /** How often a process says that it is there, and after how long a silence it isn't any more. */
@@ -78,7 +79,11 @@ export const joinStore = Effect.fnUntraced(function* (store: string, place: stri
     yield* beat
     const [other] = isShared ? [] : yield* others
     if (other !== undefined) yield* Effect.logError(notShared(place, other.location).message)
-  }).pipe(Effect.catch((error) => Effect.logWarning("The file store could not say that it is in use", error)))
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.logWarning(`The file store could not say that it is in use: ${reasonOf(error)}`)
+    )
+  )
 
   yield* Effect.sleep(`${beatSeconds} seconds`).pipe(
     Effect.andThen(stay),

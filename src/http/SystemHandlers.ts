@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { openApiDocument } from "../api/OpenApiDocument.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
+import { StoreHealth } from "../files/StoreHealth.ts"
 import { Router } from "../models/Router.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
@@ -33,23 +34,28 @@ const modelsState = (
   return providers.some(({ state }) => state === "unknown") ? "unknown" : "failing"
 }
 
-/** The process can serve: it has a migrated database that answers, and it isn't going down. */
+/** The process can serve: its database answers, its store of files works, and it isn't going down. */
 const Readyz = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const drain = yield* Drain
     const database = yield* Database
     const models = yield* Router
+    const store = yield* StoreHealth
     const check = Effect.gen(function* () {
       const draining = yield* drain.isDraining
-      const databaseUp = yield* Effect.isSuccess(database.ping)
+      const [databaseUp, filesUp] = yield* Effect.all(
+        [Effect.isSuccess(database.ping), Effect.isSuccess(store.check)],
+        { concurrency: 2 }
+      )
       // For people who look: one provider less doesn't make the service unready, and nobody outside learns more.
       const providers = (yield* models.health).map(({ provider, state }) => ({ provider, state }))
       const known = yield* models.models
-      const status = !draining && databaseUp ? "ready" : "not_ready"
+      const status = !draining && databaseUp && filesUp ? "ready" : "not_ready"
       const body = {
         status,
         draining,
         database: databaseUp,
+        files: filesUp,
         models: modelsState(known.length, providers),
         providers
       }

@@ -203,6 +203,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
         status: "ready",
         draining: false,
         database: true,
+        files: true,
         models: "failing",
         providers: [{ provider: "scripted", state: "open" }]
       })

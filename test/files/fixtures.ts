@@ -10,6 +10,7 @@ import { ExtractionFailed, StorageFailed } from "../../src/domain/Errors.ts"
 import { FileId, UserId } from "../../src/domain/Ids.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
+import { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { TextExtraction } from "../../src/files/TextExtraction.ts"
 import { testConfig } from "../support/TestConfig.ts"
 export { until } from "../support/until.ts"
@@ -126,7 +127,7 @@ export const filesConfig = (files: Partial<Settings["files"]> = {}) =>
   )
 
 /** Files with a scripted extraction and a store that can be broken, over whatever database is below. */
-export const filesOver = Layer.fresh(FileStore.layer).pipe(
+export const filesOver = Layer.merge(Layer.fresh(FileStore.layer), Layer.fresh(StoreHealth.layer)).pipe(
   Layer.provideMerge(Layer.fresh(ScriptedExtraction.layer)),
   Layer.provideMerge(Layer.provide(BlobFaults.layer, Layer.fresh(BlobStore.layer))),
   Layer.provide([NodeServices.layer, NodeCrypto.layer]),

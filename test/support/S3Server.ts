@@ -341,7 +341,8 @@ export class S3Server extends Context.Service<
             prefix: "parley files/a+b=c&é/",
             region: credentials.region,
             accessKeyId: credentials.accessKeyId,
-            secretAccessKey: Redacted.make(credentials.secretAccessKey)
+            secretAccessKey: Redacted.make(credentials.secretAccessKey),
+            retrySeconds: 30
           },
           objects: contents.objects,
           uploads: contents.uploads,

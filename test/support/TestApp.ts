@@ -10,6 +10,7 @@ import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import type { FileStore } from "../../src/files/FileStore.ts"
+import type { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { ScriptedModel } from "./ScriptedModel.ts"
 import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
 import { TestDatabase } from "./TestDatabase.ts"
@@ -78,7 +79,7 @@ export class TestApp extends Context.Service<
   /** The same, and with another store of files. */
   static readonly layerWith = <A, E, B, E2>(
     database: Layer.Layer<A | Layer.Success<typeof TestDatabase.layer>, E>,
-    files: Layer.Layer<B | FileStore, E2, Layer.Services<typeof FilesLayer>>,
+    files: Layer.Layer<B | FileStore | StoreHealth, E2, Layer.Services<typeof FilesLayer>>,
     overrides: SettingsOverrides = {},
     models: typeof ScriptedModel.layer = ScriptedModel.layer,
     // The tests provoke what would be logged; a test that is about the log gives its own.

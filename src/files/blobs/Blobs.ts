@@ -49,6 +49,8 @@ export interface Blobs {
     readonly take: (key: string) => Effect.Effect<void, StorageFailed>
     readonly list: Stream.Stream<TrashedBlob, StorageFailed>
   }
+  /** Stores some bytes, reads them back and removes them, without repeating what fails. */
+  readonly check: Effect.Effect<void, StorageFailed>
   /** Null for a store that is a part of its database. */
   readonly mark: {
     readonly read: Effect.Effect<StoreMark, StorageFailed>

@@ -17,6 +17,7 @@ import { StorageFailed } from "../../domain/Errors.ts"
 import type { Blobs } from "./Blobs.ts"
 import { makeDirectoryMark } from "./DirectoryMark.ts"
 import { ofLength, writeInPieces } from "./Pieces.ts"
+import { roundTrip } from "./roundTrip.ts"
 import { makeTally } from "./Tally.ts"
 
 /** Nobody but the owner may look. */
@@ -236,6 +237,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
     olderThan,
     sweepLeftovers,
     trash,
+    check: roundTrip({ put, get, remove }),
     mark
   } satisfies Blobs
 })

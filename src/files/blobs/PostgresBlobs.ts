@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { Blobs } from "./Blobs.ts"
 import { ofLength, writeInPieces } from "./Pieces.ts"
+import { roundTrip } from "./roundTrip.ts"
 import { makeTally } from "./Tally.ts"
 
 export const pieceBytes = 256 * 1024
@@ -192,6 +193,7 @@ export const makePostgresBlobs = Effect.gen(function* () {
     olderThan,
     sweepLeftovers,
     trash,
+    check: roundTrip({ put, get, remove }),
     mark: null
   } satisfies Blobs
 })

@@ -1,118 +1,31 @@
 import { Clock, Duration, Effect, Option, Stream } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../../AppConfig.ts"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { Blobs } from "./Blobs.ts"
 import { markText, noMark, parseMark } from "./Mark.ts"
-import { inPieces, ofLength } from "./Pieces.ts"
-import { bucketLimits, type BucketFailure, makeBucket } from "./S3Bucket.ts"
-import { makeTally } from "./Tally.ts"
+import { roundTrip } from "./roundTrip.ts"
+import { bucketLimits, type BucketLimits, makeBucket } from "./S3Bucket.ts"
+import { failed, failing, isKey, makeS3Objects } from "./S3Objects.ts"
 
-/** Parts of one upload that are under way at once; each is in memory, and so are two more that are being read. */
-const partsAtOnceMax = 2
-/** What a failed put has left is cleaned up for so long; then it is left to the sweep. */
-const cleanupSeconds = 30
+/** For a request whose failure somebody waits to hear of. */
+const onceSeconds = 5
 
-const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-const failed =
-  (operation: StorageFailed["operation"]) =>
-  (cause: BucketFailure): StorageFailed =>
-    new StorageFailed({ operation, cause })
-
-const failing = (operation: StorageFailed["operation"]) => Effect.mapError(failed(operation))
-
-/** Bytes as objects of a bucket, each under a new name; what is longer than one part is uploaded in parts. */
-export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
-  const random = yield* SecureRandom.SecureRandom
+/** Bytes as objects of a bucket. */
+export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
   const { files } = yield* AppConfig
   if (files.s3 === null) return yield* noBucket("start")
-  const { prefix } = files.s3
+  const { prefix, retrySeconds } = files.s3
+  const limits: BucketLimits = given ?? { ...bucketLimits, retrySeconds }
   const bucket = makeBucket(files.s3, limits)
-
-  const abortUploads = (name: string) =>
-    bucket.uploads(name).pipe(
-      Stream.filter(({ Key }) => Key === name),
-      Stream.runForEach(bucket.abortUpload)
-    )
-
-  /** `begun` is given the id of the upload, should there be one. */
-  const write = Effect.fnUntraced(function* <E, R>(
-    name: string,
-    bytes: Stream.Stream<Uint8Array, E, R>,
-    begun: Array<string>
-  ) {
-    const tally = makeTally()
-    const upload = yield* bucket.createUpload(name).pipe(
-      Effect.tap(({ id }) => Effect.sync(() => begun.push(id))),
-      failing("put"),
-      Effect.cached
-    )
-    const parts = yield* bytes.pipe(
-      inPieces(limits.partBytes),
-      Stream.map((part) => {
-        tally.add(part)
-        return part
-      }),
-      Stream.zipWithNext,
-      Stream.zipWithIndex,
-      Stream.mapEffect(
-        ([[part, next], index]) =>
-          index === 0 && Option.isNone(next)
-            ? Effect.as(failing("put")(bucket.put(name, part)), null)
-            : Effect.flatMap(upload, ({ id }) =>
-                failing("put")(bucket.uploadPart(name, id, index + 1, part))
-              ),
-        { concurrency: partsAtOnceMax }
-      ),
-      Stream.runCollect
-    )
-    const total = tally.total()
-    const uploaded = parts.filter((part) => part !== null)
-    if (parts.length === 0) yield* failing("put")(bucket.put(name, new Uint8Array(0)))
-    if (uploaded.length > 0) {
-      const { id, strays } = yield* upload
-      yield* failing("put")(bucket.completeUpload(name, id, uploaded, total.bytes))
-      if (strays) yield* Effect.ignore(abortUploads(name))
-    }
-    return total
+  const objects = yield* makeS3Objects(bucket, prefix, limits.partBytes)
+  const once = makeBucket(files.s3, {
+    ...limits,
+    requestSeconds: onceSeconds,
+    uploadSeconds: onceSeconds,
+    idleSeconds: onceSeconds,
+    retriesMax: 0
   })
-
-  // The list also has what an attempt began whose answer was lost; not every store lets everyone see it.
-  const cleanUp = (name: string, begun: ReadonlyArray<string>) =>
-    Effect.all(
-      [
-        Effect.ignore(Effect.forEach(begun, (UploadId) => bucket.abortUpload({ Key: name, UploadId }))),
-        Effect.ignore(abortUploads(name)),
-        Effect.ignore(bucket.remove(name))
-      ],
-      { discard: true }
-    ).pipe(Effect.timeoutOption(`${cleanupSeconds} seconds`))
-
-  const put: Blobs["put"] = (bytes) =>
-    Effect.gen(function* () {
-      const key = yield* random.uuidV7()
-      const name = prefix + key
-      const begun: Array<string> = []
-      const total = yield* Effect.onError(write(name, bytes, begun), () => cleanUp(name, begun))
-      return { key, ...total }
-    })
-
-  const get: Blobs["get"] = (key, range) => {
-    if (!keyPattern.test(key)) return Stream.fail(unknownKey())
-    const name = prefix + key
-    if (range !== undefined && range.end <= range.start) return Stream.empty
-    const bytes = Stream.mapError(bucket.read(name, range?.start ?? 0, range?.end), failed("get"))
-    return range === undefined ? bytes : ofLength(range.end - range.start)(bytes)
-  }
-
-  const has = (key: string) =>
-    keyPattern.test(key)
-      ? failing("get")(bucket.lengthOf(prefix + key)).pipe(Effect.map(Option.isSome))
-      : Effect.succeed(false)
-
-  const remove = (key: string) =>
-    keyPattern.test(key) ? failing("remove")(bucket.remove(prefix + key)) : Effect.void
+  const check = roundTrip(yield* makeS3Objects(once, prefix, limits.partBytes))
 
   const olderThan = (age: Duration.Input) =>
     Stream.unwrap(
@@ -121,7 +34,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
           Stream.filter(({ LastModified }) => LastModified.getTime() <= now - Duration.toMillis(age)),
           Stream.map(({ Key }) => Key.slice(prefix.length)),
           // What others keep under the same prefix is none of ours.
-          Stream.filter((key) => keyPattern.test(key)),
+          Stream.filter((key) => isKey(key)),
           Stream.mapError(failed("list"))
         )
       )
@@ -131,7 +44,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
     const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(age)
     yield* bucket.uploads(prefix).pipe(
       Stream.filter(({ Initiated, Key }) => {
-        const isOurs = keyPattern.test(Key.slice(prefix.length))
+        const isOurs = isKey(Key.slice(prefix.length))
         return isOurs && new Date(Initiated).getTime() <= before
       }),
       Stream.runForEach(bucket.abortUpload)
@@ -142,43 +55,44 @@ export const makeS3Blobs = Effect.fnUntraced(function* (limits = bucketLimits) {
   const trashPrefix = `${prefix}trash/`
   const trash: Blobs["trash"] = {
     add: (key) =>
-      keyPattern.test(key) ? failing("trash")(bucket.put(trashPrefix + key, new Uint8Array(0))) : Effect.void,
-    take: (key) => (keyPattern.test(key) ? failing("trash")(bucket.remove(trashPrefix + key)) : Effect.void),
+      isKey(key) ? failing("trash")(bucket.put(trashPrefix + key, new Uint8Array(0))) : Effect.void,
+    take: (key) => (isKey(key) ? failing("trash")(bucket.remove(trashPrefix + key)) : Effect.void),
     list: bucket.objects(trashPrefix).pipe(
       Stream.map(({ Key, LastModified }) => ({
         key: Key.slice(trashPrefix.length),
         since: LastModified.getTime()
       })),
-      Stream.filter(({ key }) => keyPattern.test(key)),
+      Stream.filter(({ key }) => isKey(key)),
       Stream.mapError(failed("trash"))
     )
   }
 
   const markName = `${prefix}identity`
   const mark: Blobs["mark"] = {
-    read: Effect.gen(function* () {
-      if (Option.isNone(yield* failing("start")(bucket.lengthOf(markName)))) return noMark
-      const text = bucket.read(markName, 0, undefined).pipe(Stream.decodeText, Stream.mkString)
-      return yield* parseMark(yield* failing("start")(text))
-    }),
-    write: (ids) => failing("start")(bucket.put(markName, new TextEncoder().encode(markText(ids))))
+    read: once.read(markName, 0, undefined).pipe(
+      Stream.decodeText,
+      Stream.mkString,
+      Effect.map(Option.some),
+      Effect.catchIf(
+        (error) => error.status === 404,
+        () => Effect.succeed(Option.none<string>())
+      ),
+      failing("start"),
+      Effect.flatMap(Option.match({ onNone: () => Effect.succeed(noMark), onSome: parseMark }))
+    ),
+    write: (ids) => failing("start")(once.put(markName, new TextEncoder().encode(markText(ids))))
   }
 
   return {
+    ...objects,
     place: `the bucket ${files.s3.bucket} at ${bucket.host}, under ${prefix === "" ? "no prefix" : prefix}`,
-    put,
-    get,
-    has,
-    remove,
     olderThan,
     sweepLeftovers,
     trash,
-    mark
+    mark,
+    check
   } satisfies Blobs
 })
 
 const noBucket = (operation: StorageFailed["operation"]) =>
   new StorageFailed({ operation, cause: new Error("The settings name no bucket") })
-
-const unknownKey = () =>
-  new StorageFailed({ operation: "get", cause: new Error("The key is none of the bucket's") })

@@ -1,6 +1,8 @@
 import { Effect, Option, Redacted, Schedule, Schema, Stream } from "effect"
-import { S3mini, S3ServiceError } from "s3mini"
+import { S3mini } from "s3mini"
 import type { Settings } from "../../AppConfig.ts"
+import { monotonicSeconds } from "../../Monotonic.ts"
+import { BucketFailure, failureAt } from "./BucketFailure.ts"
 
 export interface BucketLimits {
   /** For a request without bytes, and until an answer begins. */
@@ -9,61 +11,36 @@ export interface BucketLimits {
   readonly uploadSeconds: number
   /** For the next bytes of an answer. */
   readonly idleSeconds: number
-  /** Attempts after the first; each waits twice as long as the one before it. */
+  /** From the first failure of a request on, how long it is repeated. A download counts anew with each byte that comes. */
+  readonly retrySeconds: number
+  /** Attempts after the first; each waits twice as long as the one before it, up to `backoffMillisMax`. */
   readonly retriesMax: number
   readonly backoffMillis: number
+  readonly backoffMillisMax: number
   /** What is longer is uploaded in parts of this size. */
   readonly partBytes: number
 }
 
-export const bucketLimits: BucketLimits = {
+export const bucketLimits: Omit<BucketLimits, "retrySeconds"> = {
   requestSeconds: 30,
   uploadSeconds: 180,
   idleSeconds: 60,
-  retriesMax: 4,
+  retriesMax: 1_000,
   backoffMillis: 200,
+  backoffMillisMax: 2_000,
   partBytes: 8 * 1024 * 1024
 }
 
 /** Objects that one request lists. */
 const objectsPerPage = 1000
 
-/** A request to the bucket came to nothing. */
-export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
-  /** Null when there was no answer, or none that can be understood. */
-  status: Schema.NullOr(Schema.Int),
-  message: Schema.String
-}) {
-  /** Whether the same request may succeed a little later. */
-  get isPassing(): boolean {
-    const { status } = this
-    return status === null || (status >= 500 && status !== 501) || status === 408 || status === 429
-  }
-}
-
-/** Codes of S3 that mean "later", whatever status a server gives them. */
-const passingCodes = ["SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable"]
-
-const failureOf = (error: unknown): BucketFailure => {
-  const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (reason instanceof S3ServiceError) {
-    // The text of the answer repeats the request and its signature, which no log needs.
-    const status = passingCodes.includes(reason.serviceCode ?? "") ? 503 : reason.status
-    return new BucketFailure({ status, message: reason.message })
-  }
-  return new BucketFailure({
-    status: null,
-    message: reason instanceof Error ? reason.message : String(reason)
-  })
-}
-
 const refused = (message: string, status: number | null = null) =>
   Effect.fail(new BucketFailure({ status, message }))
 
-const within = (seconds: number) =>
+const within = (host: string, seconds: number) =>
   Effect.timeoutOrElse({
     duration: `${seconds} seconds`,
-    orElse: () => refused(`No answer within ${seconds} seconds`)
+    orElse: () => refused(`No answer from ${host} within ${seconds} seconds`)
   })
 
 export interface UploadedPart {
@@ -93,8 +70,11 @@ type Endpoint = NonNullable<Settings["files"]["s3"]>
  */
 const whole = Effect.uninterruptible
 
+const hostOf = (endpoint: string): string => URL.parse(endpoint)?.host ?? ""
+
 /** Runs one request: with a client of its own, so that it can be cut off, and not for longer than so many seconds. */
 const makeRequest = ({ accessKeyId, bucket, endpoint, region, secretAccessKey }: Endpoint) => {
+  const host = hostOf(endpoint)
   const client = (signal: AbortSignal) =>
     new S3mini({
       endpoint: `${endpoint.replace(/\/+$/, "")}/${bucket}`,
@@ -107,14 +87,15 @@ const makeRequest = ({ accessKeyId, bucket, endpoint, region, secretAccessKey }:
   return <A>(seconds: number, run: (s3: S3mini) => Promise<A>, life?: AbortSignal) =>
     Effect.tryPromise({
       try: (signal) => run(client(life === undefined ? signal : AbortSignal.any([signal, life]))),
-      catch: failureOf
-    }).pipe(within(seconds))
+      catch: failureAt(host)
+    }).pipe(within(host, seconds))
 }
 
 type Request = ReturnType<typeof makeRequest>
 
 /** The answer to a GET, checked to be what was asked for. Its body lives as long as the scope. */
 const openObject = (
+  host: string,
   request: Request,
   seconds: number,
   name: string,
@@ -134,17 +115,21 @@ const openObject = (
     }
     const { body } = response
     if (body === null) return Stream.empty
-    return Stream.fromReadableStream({ evaluate: (): ReadableStream<Uint8Array> => body, onError: failureOf })
+    return Stream.fromReadableStream({
+      evaluate: (): ReadableStream<Uint8Array> => body,
+      onError: failureAt(host)
+    })
   })
 
 /** A bucket of an S3-compatible store. Requests are signed, end in time, can be interrupted, and are repeated. */
 export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
-  const { backoffMillis, idleSeconds, requestSeconds, retriesMax, uploadSeconds } = limits
+  const { backoffMillis, backoffMillisMax, idleSeconds, requestSeconds, retriesMax, uploadSeconds } = limits
+  const host = hostOf(endpoint.endpoint)
   const request = makeRequest(endpoint)
-  const backoff = Schedule.exponential(`${backoffMillis} millis`).pipe(
-    Schedule.jittered,
-    Schedule.upTo({ times: retriesMax })
-  )
+  const backoff = Schedule.min([
+    Schedule.exponential(`${backoffMillis} millis`),
+    Schedule.spaced(`${backoffMillisMax} millis`)
+  ]).pipe(Schedule.jittered, Schedule.upTo({ times: retriesMax, duration: `${limits.retrySeconds} seconds` }))
   const repeated = <A>(effect: Effect.Effect<A, BucketFailure>) =>
     Effect.retry(effect, { while: (error) => error.isPassing, schedule: backoff })
 
@@ -246,16 +231,29 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
       )
     )
 
-  /** An object from `start` on, to `end` if it is given. Where the connection breaks, reading goes on from there. */
+  /**
+   * An object from `start` on, to `end` if it is given. Where the connection breaks, reading goes on from there, unless
+   * nothing came since `failedSince`, in monotonic seconds, for too long.
+   */
   const read = (
     name: string,
     start: number,
     end: number | undefined,
-    retriesLeft = retriesMax
+    retriesLeft = retriesMax,
+    failedSince: number | null = null
   ): Stream.Stream<Uint8Array, BucketFailure> =>
     Stream.suspend(() => {
       let position = start
-      return Stream.unwrap(openObject(request, requestSeconds, name, start, end)).pipe(
+      const goOn = Effect.fnUntraced(function* (error: BucketFailure) {
+        if (position === end) return Stream.empty
+        const now = yield* monotonicSeconds
+        const since = position > start || failedSince === null ? now : failedSince
+        if (retriesLeft <= 0 || now - since > limits.retrySeconds) return Stream.fail(error)
+        const times = position > start ? 0 : retriesMax - retriesLeft
+        yield* Effect.sleep(`${Math.min(backoffMillis * 2 ** times, backoffMillisMax)} millis`)
+        return read(name, position, end, retriesLeft - 1, since)
+      })
+      return Stream.unwrap(openObject(host, request, requestSeconds, name, start, end)).pipe(
         Stream.timeoutOrElse({
           duration: `${Math.max(idleSeconds, requestSeconds)} seconds`,
           orElse: () => Stream.fromEffect(refused("The answer stopped in the middle"))
@@ -265,18 +263,14 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
           return bytes
         }),
         Stream.catchIf(
-          (error) => error.isPassing && retriesLeft > 0,
-          () => {
-            if (position === end) return Stream.empty
-            const wait = Effect.sleep(`${backoffMillis * 2 ** (retriesMax - retriesLeft)} millis`)
-            return Stream.unwrap(Effect.as(wait, read(name, position, end, retriesLeft - 1)))
-          }
+          (error) => error.isPassing,
+          (error) => Stream.unwrap(goOn(error))
         )
       )
     })
 
   return {
-    host: URL.parse(endpoint.endpoint)?.host ?? "",
+    host,
     put,
     createUpload,
     uploadPart,
@@ -289,3 +283,5 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
     read
   }
 }
+
+export type Bucket = ReturnType<typeof makeBucket>

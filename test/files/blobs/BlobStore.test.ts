@@ -292,6 +292,22 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
+    it.effect("checks itself by storing bytes, and leaves none", () =>
+      Effect.gen(function* () {
+        const store = yield* BlobStore
+        const ground = yield* Ground
+        const before = yield* ground.look
+        yield* store.check
+        for (const { failStep, name } of ground.faults) {
+          yield* failStep(1)
+          const exit = yield* Effect.exit(store.check)
+          yield* ground.off
+          if (Exit.isFailure(exit)) assert.include(String(exit.cause), "StorageFailed", name)
+          assert.deepStrictEqual(yield* ground.look, before, name)
+        }
+      })
+    )
+
     it.effect("sweeps what broken puts have left, once it is old", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore

@@ -1,6 +1,7 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, describe, it as test, layer } from "@effect/vitest"
-import { Effect, Exit, Layer, Redacted, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { randomBytes } from "node:crypto"
 import { AppConfig } from "../../../src/AppConfig.ts"
 import { BlobStore } from "../../../src/files/BlobStore.ts"
@@ -8,6 +9,7 @@ import { signatureOf } from "../../support/S3Signature.ts"
 import { S3Server } from "../../support/S3Server.ts"
 import { testConfig } from "../../support/TestConfig.ts"
 import { TestDatabase } from "../../support/TestDatabase.ts"
+import { makeS3Blobs } from "../../../src/files/blobs/S3Blobs.ts"
 import { Ground, quickLimits, quickS3, read, s3Store, streamOf } from "./Stores.ts"
 
 const { partBytes, retriesMax } = quickLimits
@@ -104,9 +106,50 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
       assert.strictEqual((yield* server.seen).requests.length, retriesMax + 1)
       yield* server.failRequest(1, "stall", Infinity)
       const error = yield* Effect.flip(store.sweepLeftovers(0))
-      assert.match(String(error.cause), /No answer within/)
+      assert.match(String(error.cause), /No answer from 127\.0\.0\.1:\d+ within/)
       assert.strictEqual((yield* server.seen).requests.length, retriesMax + 1)
       yield* server.off
+    })
+  )
+
+  it.effect("outlasts a store that is away for many attempts, within its retry seconds", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const limits = { ...quickLimits, retriesMax: 1_000 }
+      const persistent = yield* makeS3Blobs(limits)
+      const bytes = randomBytes(3 * partBytes)
+      yield* server.failRequest(2, "cut before", 40)
+      const { key } = yield* persistent.put(streamOf(bytes))
+      assert.isTrue((yield* server.seen).failed)
+      yield* server.failRequest(2, "cut before", 40)
+      yield* server.failRequest(1, "cut within", 1)
+      assert.isTrue((yield* read(persistent.get(key))).equals(bytes))
+      yield* server.failRequest(1, "500", 40)
+      assert.isTrue((yield* read(persistent.get(key))).equals(bytes))
+      assert.strictEqual((yield* server.seen).requests.length, 41)
+      yield* persistent.remove(key)
+      const impatient = yield* makeS3Blobs({ ...limits, retrySeconds: 0, backoffMillis: 20 })
+      yield* server.failRequest(1, "500", 10)
+      assert.strictEqual((yield* Effect.flip(impatient.put(streamOf(bytes))))._tag, "StorageFailed")
+      yield* server.off
+    })
+  )
+
+  it.effect("names the host and the reason when nobody is there", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const { dataDir } = yield* AppConfig
+      const closed = yield* Effect.scoped(Layer.build(Layer.fresh(S3Server.layer())))
+      const { endpoint } = Context.get(closed, S3Server).bucket
+      const nobody = { ...server.bucket, endpoint }
+      const store = yield* Effect.provideService(
+        makeS3Blobs(quickLimits),
+        AppConfig,
+        testConfig({ dataDir, files: { store: "s3", s3: nobody } })
+      )
+      const { message } = yield* Effect.flip(store.check)
+      assert.include(message, new URL(endpoint).host)
+      assert.include(message, "ECONNREFUSED")
     })
   )
 
@@ -208,6 +251,37 @@ layer(inProduction, { excludeTestServices: true })("S3Blobs with the service's o
         ["POST", "PUT", "PUT", "PUT", "POST"]
       )
       assert.isTrue((yield* read(store.get(key))).equals(bytes))
+    })
+  )
+})
+
+layer(Layer.mergeAll(S3Server.layer(), NodeCrypto.layer))("S3Blobs with the service's own retries", (it) => {
+  /** Lets the time pass until `effect` is done, and says how many seconds that were. */
+  const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      const running = yield* Effect.forkChild(Effect.exit(effect))
+      let millis = 0
+      while (running.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("20 millis")
+        millis += 20
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      }
+      return { exit: yield* Fiber.join(running), seconds: millis / 1_000 }
+    })
+
+  it.effect("repeats a request for as long as the settings say, and no longer", () =>
+    Effect.gen(function* () {
+      const server = yield* S3Server
+      const { bucket } = server
+      const config = testConfig({ files: { store: "s3", s3: bucket } })
+      const store = yield* Effect.provideService(makeS3Blobs(), AppConfig, config)
+      yield* server.failRequest(1, "500", 14)
+      const { exit } = yield* timed(store.put(streamOf(randomBytes(10))))
+      assert.isTrue(Exit.isSuccess(exit), String(exit))
+      yield* server.failRequest(1, "500", Infinity)
+      const failed = yield* timed(store.put(streamOf(randomBytes(10))))
+      assert.isTrue(Exit.isFailure(failed.exit))
+      assert.isAbove(failed.seconds, bucket.retrySeconds)
     })
   )
 })

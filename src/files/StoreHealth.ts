@@ -1,0 +1,103 @@
+import { Context, Effect, Fiber, Layer, Schema, Scope, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { type DatabaseUnavailable, StorageFailed } from "../domain/Errors.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { BlobStore } from "./BlobStore.ts"
+import type { BoundDatabase, StoreMismatch } from "./StoreBinding.ts"
+
+/** A check that takes longer has failed. */
+const checkSeconds = 6
+/** For so long, the outcome of a check is that of the next one too. */
+const keptSeconds = 5
+/** Files whose bytes a report looks for: the newest ones. */
+const samplesMax = 100
+const lookupsAtOnceMax = 8
+/** Blobs in the trash that a report counts. */
+const countedMax = 10_000
+
+const Keys = Schema.Array(Schema.Struct({ id: Schema.String, key: Schema.String }))
+
+/** What an operator wants to know of the store. */
+export interface StoreReport extends BoundDatabase {
+  readonly place: string
+  /** Blobs in the trash, up to `countedMax`. */
+  readonly trashed: number
+  /** How many of the newest files were looked for, and the ids of those whose bytes are missing. */
+  readonly looked: number
+  readonly missing: ReadonlyArray<string>
+}
+
+/** Whether the store of files works. */
+export class StoreHealth extends Context.Service<
+  StoreHealth,
+  {
+    readonly place: string
+    /**
+     * Fails when bytes can't be stored, read back and removed, as found out some seconds ago at most. It takes a few seconds
+     * at the longest, whatever the store does.
+     */
+    readonly check: Effect.Effect<void, StorageFailed>
+    readonly report: Effect.Effect<StoreReport, StorageFailed | StoreMismatch | DatabaseUnavailable>
+  }
+>()("parley/files/StoreHealth") {
+  static readonly layer = Layer.effect(
+    StoreHealth,
+    Effect.gen(function* () {
+      const blobs = yield* BlobStore
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Scope.Scope
+      let hasFailed = false
+
+      const tooLong = new StorageFailed({
+        operation: "put",
+        cause: new Error(`The check took longer than ${checkSeconds} seconds`)
+      })
+      // A store that hangs can't always be interrupted, and nobody who asks for readiness waits for that.
+      const bounded = Effect.acquireUseRelease(
+        Effect.forkIn(blobs.check, scope),
+        (running) =>
+          Fiber.join(running).pipe(
+            Effect.timeoutOrElse({ duration: `${checkSeconds} seconds`, orElse: () => Effect.fail(tooLong) })
+          ),
+        (running) => Effect.sync(() => running.interruptUnsafe())
+      )
+      /** One line when it begins to fail, and one when it works again. */
+      const logged = bounded.pipe(
+        Effect.tapError((error) =>
+          hasFailed
+            ? Effect.void
+            : Effect.logError(`The files can't be stored in ${blobs.place}: ${error.message}`)
+        ),
+        Effect.tap(() =>
+          hasFailed ? Effect.logInfo(`The files can be stored in ${blobs.place} again.`) : Effect.void
+        ),
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            hasFailed = exit._tag === "Failure"
+          })
+        )
+      )
+      const kept = yield* Effect.cachedWithTTL(logged, `${keptSeconds} seconds`)
+      // Somebody who goes away interrupts no check that others wait for.
+      const check = Effect.flatMap(Effect.forkIn(kept, scope), Fiber.join)
+
+      const report = Effect.gen(function* () {
+        const bound = yield* blobs.verify
+        const trashed = yield* Stream.runCount(Stream.take(blobs.trash.list, countedMax))
+        const files = yield* orUnavailable(
+          Effect.flatMap(
+            sql`SELECT id, storage_key AS key FROM files ORDER BY id DESC LIMIT ${samplesMax}`,
+            Schema.decodeUnknownEffect(Keys)
+          )
+        )
+        const missing = yield* Effect.filter(files, ({ key }) => Effect.map(blobs.has(key), (has) => !has), {
+          concurrency: lookupsAtOnceMax
+        })
+        const { place } = blobs
+        return { ...bound, place, trashed, looked: files.length, missing: missing.map(({ id }) => id) }
+      }).pipe(Effect.withSpan("StoreHealth.report"))
+
+      return StoreHealth.of({ place: blobs.place, check, report })
+    })
+  )
+}
