@@ -293,6 +293,12 @@ const table: {
             ? "The input is too large for the model's provider. Shorten it."
             : "The model's provider doesn't accept this request as it is. Change the input or the instructions."
         )
+      case "context_length":
+        return invalid(
+          "context_length_exceeded",
+          "The input is too long for the model, even without earlier messages and with no more than the beginnings of files. Shorten it, or name fewer files.",
+          "input"
+        )
       case "content_refused":
         return modelRefused(
           "The model's provider refuses this content by its policy. Change the input or the instructions."

@@ -193,6 +193,8 @@ export const ModelFailureReason = Schema.Literals([
   "rate_limited",
   // What the request asks for.
   "bad_request",
+  // The prompt, or the answer beside it, has no room in the model's context.
+  "context_length",
   "content_refused",
   "server_error",
   "first_token_timeout",
@@ -212,6 +214,8 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   status: Schema.optionalKey(Schema.Int),
   /** How long the provider asked to be left alone. */
   retryAfterSeconds: Schema.optionalKey(Schema.Finite),
+  /** The tokens of the model's context, where a provider that finds a request too long says how many they are. */
+  contextTokens: Schema.optionalKey(Schema.Int),
   /** For the log only; bounded, without the prompt. */
   detail: Schema.String
 }) {}

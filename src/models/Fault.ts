@@ -31,15 +31,22 @@ export const toModelFailure = Effect.fnUntraced(function* (
   from: { readonly provider: string; readonly model: string }
 ) {
   const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
+  const contextTokensMax = contextTokensOf(fault)
   return new ModelFailure({
     reason: fault.reason,
     provider: from.provider,
     model: from.model,
     detail: bounded(fault.detail),
     ...(fault.status === undefined ? {} : { status: fault.status }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax })
   })
 })
+
+const contextTokensOf = ({ message, reason }: Fault): number | undefined => {
+  const tokens = reason === "context_length" ? contextTokens.exec(message ?? "")?.[1] : undefined
+  return tokens === undefined ? undefined : Number(tokens)
+}
 
 /** The seconds that a server asked to be left alone; undefined where it asked for nothing. */
 export const askedWait = (fault: Fault, nowMillis: number): number | undefined =>
@@ -79,6 +86,27 @@ const contentRefusal = /content[_ ]?(filter|policy)|moderation|flagged|safety|re
 /** How servers name a model that they don't have, in place of a 404. */
 const unknownModel = /model_not_found|invalid_model|invalid model:|not a valid model|unknown model/i
 
+/** How servers name a request that has no room in the model's context. */
+const contextLength = new RegExp(
+  [
+    // OpenAI, and vLLM, which words it in three ways.
+    "context_length_exceeded|maximum context length|exceeds the context window|maximum model length",
+    // llama.cpp.
+    "exceed_context_size|context size",
+    // Ollama.
+    "exceeds? (the |max )?context length|prompt too long",
+    // Anthropic.
+    "prompt is too long|exceed context limit",
+    // Groq, and Gemini by its OpenAI interface.
+    "reduce the length of the|input token count"
+  ].join("|"),
+  "i"
+)
+
+/** Where some of them say how many tokens there is room for. */
+const contextTokens =
+  /(?:maximum context length (?:is|of)|maximum model length of|context size \(|context (?:length|window) of|context limit: [\d +]+>|tokens >)\D{0,12}(\d{3,8})/i
+
 /** How servers name an account without credit; their refusals look like those of a rate else. */
 const noCredit = /insufficient_quota|billing|credit/i
 
@@ -89,10 +117,15 @@ export const refined = (fault: Fault): Fault => {
   switch (fault.reason) {
     case "unauthorized":
       return fault.status === 403 && contentRefusal.test(said) ? is("content_refused") : fault
+    case "server_error":
+      // Some servers fail on what they should refuse.
+      return fault.status !== undefined && contextLength.test(said) ? is("context_length") : fault
     case "bad_request":
+      if (contextLength.test(said)) return is("context_length")
       if (contentRefusal.test(said)) return is("content_refused")
       return unknownModel.test(said) ? is("misconfigured") : fault
     case "in_stream":
+      if (contextLength.test(said)) return is("context_length")
       if (contentRefusal.test(fault.detail)) return is("content_refused")
       return noCredit.test(fault.detail) ? is("misconfigured") : fault
     case "rate_limited":

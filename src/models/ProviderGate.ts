@@ -30,7 +30,11 @@ export interface GateLimits {
 }
 
 /** What is wrong with a request says nothing of the server. */
-const requestFaults: ReadonlySet<ModelFailureReason> = new Set(["bad_request", "content_refused"])
+const requestFaults: ReadonlySet<ModelFailureReason> = new Set([
+  "bad_request",
+  "context_length",
+  "content_refused"
+])
 
 /** A server that answers like this works, and neither does a limit say that it doesn't. */
 const refusals: ReadonlySet<ModelFailureReason> = new Set([

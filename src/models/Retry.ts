@@ -31,7 +31,7 @@ const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 5
 
 /** Whether the same request may well succeed a little later. Nothing of the answer may have been shown. */
 export const isPassing = (fault: Fault): boolean => {
-  if (fault.reason === "misconfigured") return false
+  if (fault.reason === "misconfigured" || fault.reason === "context_length") return false
   if (fault.status !== undefined) return retriedStatuses.has(fault.status)
   if (fault.reason === "in_stream") return passing.test(fault.detail)
   return fault.reason === "refused" || fault.reason === "cut"

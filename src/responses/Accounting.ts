@@ -209,9 +209,16 @@ export const makeAccounting = Effect.gen(function* () {
     ).pipe(
       Effect.tapErrorTag("UsageLimitExceeded", ({ window }) => Metric.update(allowanceRefusals.of(window), 1))
     )
+    const prepared = (attempt: Attempt): Attempt => ({
+      ...metered(meter)(bounded(granted)(attempt)),
+      shorter: (contextTokens) => {
+        const shorter = attempt.shorter(contextTokens)
+        return shorter === null ? null : prepared(shorter)
+      }
+    })
     return {
       meter,
-      tries: Arr.map(tries, (attempt) => metered(meter)(bounded(granted)(attempt))),
+      tries: Arr.map(tries, prepared),
       budget: granted.tokens === Number.POSITIVE_INFINITY ? unlimited : budgetOf(caller, responseId, granted)
     }
   })

@@ -25,6 +25,10 @@ import { filesOf, questionStart } from "./PromptMessages.ts"
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
 
+/** Of what was too long for a server so much is sent, and of a context that the server states: it counts otherwise. */
+const tooLongShare = 0.5
+const statedShare = 0.75
+
 /** A search of a project's files, and the item that shows it. */
 export interface Search {
   readonly id: ItemId
@@ -99,7 +103,7 @@ export const makeAttempts = Effect.gen(function* () {
     const earlier = filesOf(history.flatMap(({ input }) => input)).filter((file) => !files.has(file))
     const remembered = yield* attached.remembered(userId, earlier, tokensMax)
     const all = { ...read, history, files: new Map([...files, ...remembered]) }
-    const tries = yield* attemptsOf(candidates, userId, all)
+    const tries = yield* attemptsOf(candidates, userId, all, search)
     // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
     return { tries: Arr.sort(tries, fewestForgotten), search, history, files }
   })
@@ -115,7 +119,8 @@ const most = (
 const attemptsOf = Effect.fnUntraced(function* (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   userId: UserId,
-  parts: PromptParts
+  parts: PromptParts,
+  search: Search | null
 ) {
   const assembly = makeAssembly(parts)
   const tries: Array<Attempt> = []
@@ -123,7 +128,7 @@ const attemptsOf = Effect.fnUntraced(function* (
     if (index > 0) yield* Effect.yieldNow
     const prompt = assembly.assemble(candidate.model, candidate.maxOutputTokens)
     const tokensMax = promptTokensMax(candidate.model, candidate.maxOutputTokens)
-    if (prompt.promptTokens <= tokensMax) tries.push(attempt(candidate, userId, parts, prompt))
+    if (prompt.promptTokens <= tokensMax) tries.push(attempt(candidate, userId, parts, search, prompt))
     else {
       yield* Effect.logError("A prompt was assembled that is too long, and is not sent.").pipe(
         Effect.annotateLogs({ model: candidate.model.id, promptTokens: prompt.promptTokens, tokensMax })
@@ -154,17 +159,25 @@ const askedBy = (parts: PromptParts, promptTokens: number, search: Search | null
 
 const messageOf = ({ id, knowledge }: Search) => passagesMessage(knowledge, id)
 
-const within = (search: Search, { model }: Candidate): Search => ({
+const within = (search: Search, { model }: Candidate): Search => withinWindow(search, model.contextWindow)
+
+const withinWindow = (search: Search, contextWindow: number): Search => ({
   ...search,
-  knowledge: passagesWithin(search.knowledge, Math.floor(model.contextWindow * passagesShareMax))
+  knowledge: passagesWithin(search.knowledge, Math.floor(contextWindow * passagesShareMax))
 })
 
 /** What to send to a candidate: the prompt for its window, and the room that is left for the answer. */
-const attempt = (candidate: Candidate, user: UserId, parts: PromptParts, prompt: Prompt): Attempt => {
+const attempt = (
+  candidate: Candidate,
+  user: UserId,
+  parts: PromptParts,
+  search: Search | null,
+  { forgottenTurns, messages, promptTokens }: Prompt,
+  contextWindow = candidate.model.contextWindow
+): Attempt => {
   const { model } = candidate
-  const { forgottenTurns, messages, promptTokens } = prompt
   // The estimate may be a little over; a model refuses a bound below 1.
-  const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, model.contextWindow - promptTokens))
+  const maxOutputTokens = Math.max(1, Math.min(candidate.maxOutputTokens, contextWindow - promptTokens))
   return {
     model,
     promptTokens,
@@ -172,6 +185,17 @@ const attempt = (candidate: Candidate, user: UserId, parts: PromptParts, prompt:
     forgottenTurns,
     leftAlone: candidate.reasons.leftAlone,
     request: { messages, maxOutputTokens, tools: model.tools ? parts.tools.specs : [] },
-    stream: (request, options) => candidate.stream(request, { ...options, user })
+    stream: (request, options) => candidate.stream(request, { ...options, user }),
+    shorter: (contextTokens) => {
+      const stated = (contextTokens ?? contextWindow) * statedShare
+      const window = Math.floor(Math.min(stated, (promptTokens + maxOutputTokens) * tooLongShare))
+      const knowledge = search === null ? null : messageOf(withinWindow(search, window))
+      const shortened = { ...parts, knowledge }
+      const smaller = { ...model, contextWindow: window }
+      const prompt = makeAssembly(shortened).assemble(smaller, candidate.maxOutputTokens)
+      return prompt.promptTokens > promptTokensMax(smaller, candidate.maxOutputTokens)
+        ? null
+        : attempt(candidate, user, shortened, search, prompt, window)
+    }
   }
 }

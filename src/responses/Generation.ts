@@ -32,7 +32,14 @@ export interface Attempt {
   /** Whether its provider is left alone for now, so that nobody can count on it. */
   readonly leftAlone: boolean
   readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
+  /**
+   * The same with a shorter prompt, for a server that finds it too long, and may have said how many tokens its context has;
+   * null where nothing more can be left out.
+   */
+  readonly shorter: (contextTokens: number | null) => Attempt | null
 }
+
+const never = () => null
 
 /** A generation whose model is fixed: it has put something out, or it was waited for long enough. */
 export interface Generation {
@@ -76,6 +83,17 @@ const firstFlow = (
     scope
   ).pipe(
     Effect.catch((failure) => {
+      if (failure.reason === "context_length") {
+        const shorter = progress.attempt.shorter(failure.contextTokens ?? null)
+        if (shorter !== null) {
+          // Once for each model: what is too long again has to be shortened by the client.
+          progress.attempt = { ...shorter, shorter: never }
+          return Effect.logInfo("A model found a prompt too long; sending it a shorter one.").pipe(
+            Effect.annotateLogs({ model: failure.model, promptTokens: shorter.promptTokens }),
+            Effect.andThen(firstFlow(attempts, scope, progress))
+          )
+        }
+      }
       const [next, ...rest] = attempts
       if (next === undefined || progress.fixed) return Effect.fail(failure)
       const failed = progress.attempt
@@ -114,7 +132,8 @@ export const generate = Effect.fn("Generation.generate")(function* (
   const flow = yield* Fiber.join(fiber).pipe(Effect.timeoutOption(Duration.seconds(beginSeconds)))
   progress.fixed = true
   const pull = pullRounds({
-    attempt: progress.attempt,
+    // What a shorter prompt would be made from is needed no longer.
+    attempt: { ...progress.attempt, shorter: never },
     flow: Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber),
     open: (attempt) => openFlow(attempt, alone, scope),
     belt,

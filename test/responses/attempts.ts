@@ -26,7 +26,8 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
     forgottenTurns: 0,
     leftAlone: false,
     request: { messages: [], maxOutputTokens: 100, tools: [] },
-    stream: () => stream
+    stream: () => stream,
+    shorter: () => null
   }
 }
 
