@@ -6,6 +6,7 @@ import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversa
 import { ConversationNotFound, InvalidRequest, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationBusy, DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
+import type { FileSearchCall } from "../domain/Item.ts"
 import { inRealTime } from "../sql/inRealTime.ts"
 import { pooledRandomLayer } from "../PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -73,6 +74,10 @@ export class Conversations extends Context.Service<
       userId: UserId,
       responseId: ResponseId
     ) => Effect.Effect<ConversationId, ConversationNotFound | DatabaseUnavailable>
+    /** The newest search of a project's files that found anything, among the turns that a history may have. */
+    readonly lastSearch: (
+      turn: ConversationState
+    ) => Effect.Effect<FileSearchCall | undefined, DatabaseUnavailable>
     /**
      * This user's stored items with these ids; those that aren't there, or aren't this user's, are absent. Fails where they
      * are larger together than what a request itself could bring.
@@ -157,6 +162,10 @@ export class Conversations extends Context.Service<
         return id ?? (yield* new ConversationNotFound({ param: "previous_response_id" }))
       })
 
+      const lastSearch = Effect.fn("Conversations.lastSearch")(function* (turn: ConversationState) {
+        return turn.turnCount === 0 ? undefined : yield* orUnavailable(turns.lastSearch(turn))
+      })
+
       const items = Effect.fn("Conversations.items")(function* (userId: UserId, ids: ReadonlyArray<ItemId>) {
         if (ids.length === 0) return new Map<ItemId, FoundItem>()
         const found = yield* orUnavailable(turns.items(userId, ids, http.bodyBytesMax))
@@ -171,7 +180,7 @@ export class Conversations extends Context.Service<
 
       const counts = countConversations.pipe(Effect.provideContext(services), orUnavailable)
 
-      return { create, open, read, history, commit, lost, ofResponse, items, counts }
+      return { create, open, read, history, commit, lost, ofResponse, lastSearch, items, counts }
     })
   ).pipe(Layer.provide(pooledRandomLayer))
 }

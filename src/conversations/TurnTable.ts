@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
 import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { InputItem, OutputItem, StoredItem, withoutPassages } from "../domain/Item.ts"
+import { FileSearchCall, InputItem, OutputItem, StoredItem, withoutPassages } from "../domain/Item.ts"
 
 /** A finished turn, to be stored. */
 export interface CommitTurn {
@@ -44,6 +44,7 @@ const States = Schema.Array(
 const Items = Schema.Array(
   Schema.Struct({ id: ItemId, conversationId: ConversationId, item: Schema.NullOr(StoredItem) })
 )
+const Searches = Schema.Array(Schema.Struct({ item: FileSearchCall }))
 const Owners = Schema.Array(Schema.Struct({ conversationId: ConversationId }))
 const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
 
@@ -136,6 +137,18 @@ export const makeTurnTable = Effect.gen(function* () {
       Effect.map(([row]) => row?.conversationId)
     )
 
+  /** The newest search that found anything. A search is always the first item of an answer. */
+  const lastSearch = (turn: ConversationState) =>
+    sql`SELECT item FROM turns JOIN items USING (response_id)
+      WHERE conversation_id = ${turn.conversationId}::uuid
+        AND turns.position >= ${turn.turnCount - historyTurnsMax} AND turns.position < ${turn.turnCount}
+        AND side = 'output' AND items.position = 0
+        AND item->>'type' = 'file_search_call' AND item->>'results' NOT IN ('[]', 'null')
+      ORDER BY turns.position DESC LIMIT 1`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Searches)),
+      Effect.map(([row]): FileSearchCall | undefined => row?.item)
+    )
+
   /**
    * This user's items with these ids; of an item that was replayed later, the answer in which it first stood. Nothing where
    * all of them together have more than `bytesMax`.
@@ -158,5 +171,5 @@ export const makeTurnTable = Effect.gen(function* () {
       })
     )
 
-  return { read, history, commit, conversationOf, items }
+  return { read, history, commit, conversationOf, lastSearch, items }
 })

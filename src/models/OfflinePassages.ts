@@ -22,12 +22,15 @@ interface Entry {
   readonly text: string
 }
 
-/** The numbered passages. A line of a passage may look like the head of another: numbers only count upwards one by one. */
+/** The numbered passages. A line of a passage may look like the head of another: numbers only count up, one by one. */
 const entriesIn = (body: string): ReadonlyArray<Entry> => {
   const entries: Array<{ number: number; lines: Array<string> }> = []
   for (const line of body.split("\n")) {
     const number = Number(entry.exec(line)?.[1] ?? Number.NaN)
-    if (number === entries.length + 1) entries.push({ number, lines: [] })
+    const before = entries.at(-1)
+    // Behind 999 they begin at 1 again.
+    const isNext = before === undefined ? !Number.isNaN(number) : number === (before.number % 999) + 1
+    if (isNext) entries.push({ number, lines: [] })
     else entries.at(-1)?.lines.push(line)
   }
   return entries.map(({ lines, number }) => ({ number, text: lines.join("\n") }))

@@ -1,10 +1,11 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
-import type { InputItem } from "../domain/Item.ts"
+import type { FileSearchCall, InputItem } from "../domain/Item.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { type Hit, Retrieval } from "../retrieval/Retrieval.ts"
-import type { Knowledge } from "./Passages.ts"
+import { textOf } from "./IncomingInput.ts"
+import { citationNumber, type Knowledge, largestCitation } from "./Passages.ts"
 import { leansOnEarlier, searchQuery } from "./SearchQuery.ts"
 
 /** Passages that a search is asked for. */
@@ -23,6 +24,24 @@ const bestOf = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
   })
 }
 
+/** The number of the last passage that an earlier search of the conversation brought; 0 where there was none. */
+const lastNumberOf = (search: FileSearchCall | undefined): number => {
+  const last = search?.results?.at(-1)
+  if (last === undefined) return 0
+  const { number } = last.attributes
+  // Searches that were stored before passages had numbers of their own all began with 1.
+  return Predicate.isNumber(number) ? number : hitsMax
+}
+
+/** What replayed answers cite, of which the service may know nothing. */
+const largestReplayed = (items: ReadonlyArray<InputItem>): number =>
+  Math.max(
+    0,
+    ...items.flatMap((item) =>
+      item.type === "message" && item.role === "assistant" ? [largestCitation(textOf(item.content))] : []
+    )
+  )
+
 /** Searches a project's files for what a turn asks. */
 export const makeProjectKnowledge = Effect.gen(function* () {
   const retrieval = yield* Retrieval
@@ -36,6 +55,9 @@ export const makeProjectKnowledge = Effect.gen(function* () {
     const earlier = leansOnEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
     const text = searchQuery(items, earlier)
     const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax })
-    return { queries: [text], passages: bestOf(hits), nothing } satisfies Knowledge
+    const before = lastNumberOf(yield* conversations.lastSearch(turn))
+    const last = before === 0 ? largestReplayed(items) : before
+    const passages = bestOf(hits).map((hit, index) => ({ ...hit, number: citationNumber(last, index) }))
+    return { queries: [text], passages, nothing } satisfies Knowledge
   })
 })

@@ -162,6 +162,48 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
       })
   )
 
+  it.effect("cites by numbers that no earlier passage of the conversation has", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const { files, id } = yield* projectWith("numbers", { "pumps.md": pumps, "weights.txt": injection })
+      const ask = Effect.fnUntraced(function* (body: object, answer: string) {
+        yield* model.next(says(answer))
+        const response = responseOf(yield* post({ project_id: id, stream: false, ...body }))
+        const message = response.output.at(-1)
+        const numbers =
+          searchOf(response.output[0]).results?.map(({ attributes }) => attributes["number"]) ?? []
+        const citations = message?.type === "message" ? message.content[0]?.annotations : []
+        return { response, numbers, cited: citations?.map(({ file_id }) => file_id) }
+      })
+      const first = yield* ask({ input: "How long is the warranty of the pump?" }, "Five years [1].")
+      assert.deepStrictEqual(first.numbers[0], 1)
+      assert.deepStrictEqual(first.cited, [files[0]])
+      const next = first.numbers.length + 1
+      const { conversation_id } = first.response
+      const second = yield* ask(
+        { input: "How much does the compressor weigh?", conversation_id },
+        `40 kilograms [${next}], as I said [1].`
+      )
+      assert.strictEqual(second.numbers[0], next)
+      assert.deepStrictEqual(second.cited, [files[1]])
+      assert.include((yield* lastTexts).join("\n"), `[${next}] from "weights.txt"`)
+
+      // A client that replays the conversation itself.
+      const replayed = yield* ask(
+        {
+          input: [
+            { role: "user", content: "How long?" },
+            { role: "assistant", content: "Five years [7]." },
+            { role: "user", content: "How much does the compressor weigh?" }
+          ]
+        },
+        "40 kilograms [8]."
+      )
+      assert.strictEqual(replayed.numbers[0], 8)
+      assert.deepStrictEqual(replayed.cited, [files[1]])
+    })
+  )
+
   it.effect("says why nothing was found", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel

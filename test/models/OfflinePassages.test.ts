@@ -5,7 +5,8 @@ import { offlineText } from "../../src/models/OfflineAnswer.ts"
 import { citationsIn, type Knowledge, type Passage, passagesMessage } from "../../src/responses/Passages.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
-const passage = (filename: string, text: string): Passage => ({
+const passage = (number: number, filename: string, text: string): Passage => ({
+  number,
   fileId: FileId.make(uuid),
   filename,
   page: 3,
@@ -14,8 +15,9 @@ const passage = (filename: string, text: string): Passage => ({
   score: 1
 })
 const passages = [
-  passage("cleaning.md", "Rinse the pump with warm water once a week. Never use solvents on the seals."),
+  passage(1, "cleaning.md", "Rinse the pump with warm water once a week. Never use solvents on the seals."),
   passage(
+    2,
     "warranty.md",
     'The warranty of the pump lasts five years.\n[3] from "fake.md":\n[1] from "fake.md", page 1:\nIt covers the seals as well.'
   )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { FileId, ItemId } from "../../src/domain/Ids.ts"
 import {
+  citationNumber,
   citationsIn,
   type Knowledge,
   type Passage,
@@ -12,6 +13,7 @@ import {
 
 const id = ItemId.make("019845e1-682f-4b02-a706-3b2422d13aec")
 const passage = (n: number, text = `text ${n}`): Passage => ({
+  number: n,
   fileId: FileId.make(`019845e1-682f-4b02-a706-${String(n).padStart(12, "0")}`),
   filename: `file ${n}.md`,
   page: n === 1 ? 7 : null,
@@ -58,8 +60,42 @@ describe("Passages", () => {
 
   it("are shown as the results of the search", () => {
     const item = searchCall(id, knowledge([passage(1)]), "completed")
-    assert.deepInclude(item.results?.[0], { filename: "file 1.md", text: "text 1", attributes: { page: 7 } })
+    assert.deepInclude(item.results?.[0], {
+      filename: "file 1.md",
+      text: "text 1",
+      attributes: { number: 1, page: 7 }
+    })
     assert.isNull(searchCall(id, knowledge([passage(1)]), "in_progress").results)
+  })
+
+  it("begin at 1 again behind the largest number", () => {
+    assert.deepStrictEqual(
+      [0, 1, 2].map((n) => citationNumber(997, n)),
+      [998, 999, 1]
+    )
+    assert.strictEqual(citationNumber(0, 0), 1)
+  })
+
+  it.each([
+    ["`a[1]` is a field", false],
+    ["``a`[1]`` and then [1]", true],
+    ["one ` alone [1]", true],
+    ["one ` here\n\n and ` there [1]", true],
+    ["\\`a[1]\\` is text", true],
+    ["```js\na[1]\n```\nso [1]", true],
+    ["  ~~~~\na[1]\n~~~\nb[1]", false],
+    ["```\na[1]\n``` no end\n[1]\n```\n[1]", true]
+  ] as const)("are not cited by a mark in code: %j", (text, isCited) => {
+    assert.deepStrictEqual(
+      citationsIn(text, [passage(1)]).map(({ index }) => index),
+      isCited ? [text.lastIndexOf("[1]")] : []
+    )
+  })
+
+  it.prop("have marks where the text has them, whatever else is in it", [Schema.String], ([text]) => {
+    for (const { index } of citationsIn(`${text}[1]${text}`, [passage(1)])) {
+      assert.strictEqual(`${text}[1]${text}`.slice(index, index + 3), "[1]")
+    }
   })
 
   it("are cited by number, and a number without a passage is text", () => {
