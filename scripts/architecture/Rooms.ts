@@ -8,6 +8,7 @@ const serviceRooms = ["auth", "usage", "conversations", "files", "retrieval", "m
 const ground = [
   "src/PooledRandom.ts",
   "src/AppConfig.ts",
+  "src/CircuitStore.ts",
   "src/JsonFile.ts",
   "src/Monotonic.ts",
   "src/PathRule.ts",

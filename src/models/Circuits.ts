@@ -1,6 +1,6 @@
-import { Clock, Effect, Layer, Schedule, type Scope, Stream } from "effect"
+import { Effect, Schedule, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { monotonicMillis } from "../Monotonic.ts"
+import { circuitStore } from "../CircuitStore.ts"
 
 /** A circuit opens after so many requests in a row that failed and count (`Blame` says which do). */
 export const failuresMax = 5
@@ -16,31 +16,6 @@ const openDuration = Schedule.min([
   Schedule.exponential(`${openSecondsMin} seconds`),
   Schedule.spaced(`${openSecondsMax} seconds`)
 ])
-
-/** A clock whose time nobody sets: a circuit must not stay open longer because the machine's clock was put back. */
-const monotonicClock = (clock: Clock.Clock): Clock.Clock => ({
-  currentTimeMillisUnsafe: () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n),
-  currentTimeMillis: Effect.provideService(monotonicMillis, Clock.Clock, clock),
-  currentTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-  currentTimeNanos: clock.monotonicTimeNanos,
-  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-  monotonicTimeNanos: clock.monotonicTimeNanos,
-  sleep: (duration) => clock.sleep(duration)
-})
-
-const onMonotonicClock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Clock.clockWith((clock) => Effect.provideService(self, Clock.Clock, monotonicClock(clock)))
-
-const store = Layer.effect(
-  CircuitBreaker.CircuitBreakerStore,
-  Effect.map(CircuitBreaker.CircuitBreakerStore, (memory) =>
-    CircuitBreaker.CircuitBreakerStore.of({
-      admit: (key) => onMonotonicClock(memory.admit(key)),
-      record: (options) => onMonotonicClock(memory.record(options)),
-      state: (key) => onMonotonicClock(memory.state(key))
-    })
-  )
-).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
 
 /** Logs each circuit that opens or closes. */
 export const makeCircuits: Effect.Effect<Circuits, never, Scope.Scope> = Effect.gen(function* () {
@@ -61,4 +36,4 @@ export const makeCircuits: Effect.Effect<Circuits, never, Scope.Scope> = Effect.
     Effect.forkScoped({ startImmediately: true })
   )
   return circuits
-}).pipe(Effect.provide(store))
+}).pipe(Effect.provide(circuitStore))

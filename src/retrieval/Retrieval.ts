@@ -12,6 +12,7 @@ import { makeTidying } from "./index/Tidying.ts"
 import { makeSearching } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { startEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
+import { watchDimension } from "./vectors/DimensionWatch.ts"
 import { type EmbeddingsProbe, probeEmbeddings } from "./vectors/EmbeddingsProbe.ts"
 import { makeEmbeddings } from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
@@ -113,8 +114,9 @@ export class Retrieval extends Context.Service<
       const analysis = yield* makeAnalysis
       const table = yield* makeIndexTable
       yield* (yield* makeTidying).start
-      const embeddings = yield* makeEmbeddings((yield* AppConfig).retrieval)
       const vectors = yield* makeVectorTable
+      const plain = yield* makeEmbeddings((yield* AppConfig).retrieval)
+      const embeddings = plain === null ? null : yield* watchDimension(plain, vectors)
       const semantic = embeddings === null ? null : makeSemantic(embeddings, vectors)
       const jobs = embeddings === null ? null : yield* startEmbeddingJobs(embeddings, vectors)
       const searching = makeSearching(analysis, yield* makeSearchTable, semantic)
@@ -152,7 +154,7 @@ export class Retrieval extends Context.Service<
         orUnavailable
       )
 
-      const probe = embeddings === null ? null : probeEmbeddings(embeddings)
+      const probe = embeddings === null ? null : probeEmbeddings(embeddings, vectors)
       return { index, forget, search, explain, probe, version: indexVersion }
     })
   )

@@ -1,9 +1,16 @@
-import { Effect, Redacted, Schedule, Schema, type Scope } from "effect"
+import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { circuitStore } from "../../CircuitStore.ts"
 import type { Settings } from "../../AppConfig.ts"
 import { normalised, type Vector } from "./Vector.ts"
 
 /** The longest wait for the embedding of a question: somebody waits for the answer. */
 const questionSeconds = 1.5
+/** After so many questions in a row without an embedding, no question waits for one for so long, which doubles up to a bound. */
+export const failuresMax = 3
+export const openSecondsMin = 10
+const openSecondsMax = 60
+const circuit = "embeddings"
 /** What is embedded of a question. */
 const questionCharactersMax = 2_000
 /** A batch of passages is asked for that often, with a pause that doubles. */
@@ -103,11 +110,31 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
       )
     )
 
+  const circuits = yield* CircuitBreaker.make({
+    tripPolicy: CircuitBreaker.consecutive(failuresMax),
+    openDuration: Schedule.min([
+      Schedule.exponential(`${openSecondsMin} seconds`),
+      Schedule.spaced(`${openSecondsMax} seconds`)
+    ])
+  }).pipe(Effect.provide(circuitStore))
+
+  /** A text that the server doesn't take says nothing of the server. */
+  const outcomeOf = (exit: Exit.Exit<Vector, EmbeddingFault>): CircuitBreaker.Outcome => {
+    if (Exit.isSuccess(exit)) return CircuitBreaker.success
+    const fault = Exit.findErrorOption(exit)
+    return Option.exists(fault, ({ isRefusal }) => isRefusal)
+      ? CircuitBreaker.ignored
+      : CircuitBreaker.failure()
+  }
+
   const question: Embeddings["question"] = (text) =>
-    askOne(text).pipe(
-      Effect.catch(({ detail }) =>
-        Effect.as(Effect.logWarning(`A question is searched by its words alone: ${detail}`), null)
-      )
+    circuits.execute(askOne(text), { key: circuit, classify: outcomeOf }).pipe(
+      Effect.catchTags({
+        EmbeddingFault: ({ detail }) =>
+          Effect.as(Effect.logWarning(`A question is searched by its words alone: ${detail}`), null),
+        // It was logged why the circuit opened.
+        CircuitBreakerError: () => Effect.succeed(null)
+      })
     )
 
   return { model, place: embeddingsUrl, ask: askOne, passages, question }

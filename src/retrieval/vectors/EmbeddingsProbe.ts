@@ -1,5 +1,7 @@
 import { Effect } from "effect"
+import { changedDimension } from "./DimensionWatch.ts"
 import type { Embeddings } from "./Embeddings.ts"
+import type { VectorTable } from "./VectorTable.ts"
 
 /** What asking the server of embeddings showed just now. */
 export interface EmbeddingsProbe {
@@ -8,13 +10,19 @@ export interface EmbeddingsProbe {
   readonly detail: string
 }
 
-/** Embeds one word, as a question would be. */
-export const probeEmbeddings = ({ ask, model, place }: Embeddings): Effect.Effect<EmbeddingsProbe> =>
-  ask("word").pipe(
-    Effect.map(({ length }) => ({
-      isWell: true,
-      detail: `${place} answers: vectors of ${model} have ${length} numbers.`
-    })),
+/** Embeds one word, as a question would be, and compares its dimension with those of the files. */
+export const probeEmbeddings = (
+  { ask, model, place }: Embeddings,
+  table: VectorTable
+): Effect.Effect<EmbeddingsProbe> =>
+  Effect.gen(function* () {
+    const { length } = yield* ask("word")
+    // Without a database there is nothing to compare with; its own check says so.
+    const before = yield* Effect.orElseSucceed(table.otherDimension(model, length), () => undefined)
+    return before === undefined
+      ? { isWell: true, detail: `${place} answers: vectors of ${model} have ${length} numbers.` }
+      : { isWell: false, detail: changedDimension(model, before, length) }
+  }).pipe(
     Effect.catchTag("EmbeddingFault", ({ detail }) =>
       Effect.succeed({
         isWell: false,

@@ -43,6 +43,8 @@ const Packed = Schema.Array(
   Schema.Struct({ positions: Schema.Array(Schema.Int), vectors: Schema.Uint8Array })
 )
 
+const Dimensions = Schema.Array(Schema.Struct({ dimension: Schema.Int }))
+
 const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
 
 /** The table `retrieval_embeddings`, and which files still have to be embedded. */
@@ -151,7 +153,15 @@ export const makeVectorTable = Effect.gen(function* () {
       )
     )
 
-  return { claim, renew, release, postpone, missing, keep, finish, nearest, vectors }
+  /** A dimension other than this one that chunks were embedded in by the model; undefined where there is none. */
+  const otherDimension = (model: string, dimension: number) =>
+    sql`SELECT length(signs) AS dimension FROM retrieval_embeddings
+      WHERE model = ${model} AND length(signs) NOT IN (0, ${dimension}) LIMIT 1`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Dimensions)),
+      Effect.map(([row]) => row?.dimension)
+    )
+
+  return { otherDimension, claim, renew, release, postpone, missing, keep, finish, nearest, vectors }
 })
 
 export type VectorTable = Effect.Success<typeof makeVectorTable>

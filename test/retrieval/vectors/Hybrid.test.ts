@@ -1,11 +1,15 @@
+import { setImmediate } from "node:timers/promises"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted, References } from "effect"
+import { Effect, Fiber, Layer, Logger, Redacted, References } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { AppConfig } from "../../../src/AppConfig.ts"
 import { Retrieval } from "../../../src/retrieval/Retrieval.ts"
+import { failuresMax, makeEmbeddings, openSecondsMin } from "../../../src/retrieval/vectors/Embeddings.ts"
 import { policyLayer } from "../../auth/AccountsFixture.ts"
 import { testConfig } from "../../support/TestConfig.ts"
 import { TestDatabase } from "../../support/TestDatabase.ts"
+import { until } from "../../support/until.ts"
 import { addFile, type Corpus, indexFile, search, someProject } from "../SearchFixture.ts"
 import { type EmbeddingServer, makeEmbeddingServer, type Misbehaviour } from "./EmbeddingServer.ts"
 
@@ -94,6 +98,58 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
+  it.effect("doesn't make every question wait for a server that is silent, and asks it again later", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const settings = testConfig({
+        retrieval: { embeddingsUrl: server.url, embeddingsModel: "hashes", embeddingsSeconds: 2 }
+      }).retrieval
+      const made = yield* makeEmbeddings(settings)
+      const question = (made ?? assert.fail()).question("Where?")
+      const silent = Effect.gen(function* () {
+        const before = server.asked.length
+        const fiber = yield* Effect.forkChild(question, { startImmediately: true })
+        yield* Effect.promise(async () => {
+          while (server.asked.length === before) await setImmediate()
+        })
+        yield* TestClock.adjust("2 seconds")
+        assert.isNull(yield* Fiber.join(fiber))
+      })
+      server.behave(() => "silent")
+      for (let n = 0; n < failuresMax; n++) yield* silent
+      // The clock stands still: whoever waited would wait for ever.
+      for (let n = 0; n < 20; n++) assert.isNull(yield* question)
+      assert.lengthOf(server.asked, failuresMax)
+      server.behave(() => null)
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      assert.isNotNull(yield* question)
+    }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
+  )
+
+  it.effect("says in the log and to the operator that vectors have another dimension than before", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const logged: Array<string> = []
+      yield* Effect.gen(function* () {
+        const corpus = yield* someProject
+        yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+        yield* embedded(corpus)
+        assert.deepStrictEqual(logged, [])
+        server.behave(() => ({ dimension: 96 }))
+        for (let n = 0; n < 3; n++) yield* search(corpus, "vehicle")
+        assert.lengthOf(logged, 1)
+        assert.match(
+          logged.join(),
+          /Vectors of hashes had 512 numbers .* have 96 now.*PARLEY_EMBEDDINGS_MODEL/
+        )
+        const { probe } = yield* Retrieval
+        const told = probe === null ? null : yield* probe
+        assert.isFalse(told?.isWell)
+        assert.match(told?.detail ?? "", /had 512 numbers/)
+      }).pipe(withProcess(server, logged))
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("puts what means the same before what says a word of it more often", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
@@ -137,7 +193,9 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
           server.behave(() => how)
           assert.deepStrictEqual(namesOf(yield* search(corpus, "neighbour bicycle")), ["bicycle.md"])
           assert.strictEqual((yield* search(corpus, "vehicle")).nothing, "no_match")
-          assert.lengthOf(logged, typeof how === "object" && "dimension" in how ? 0 : 2)
+          const expected = typeof how === "object" && "dimension" in how ? 1 : 2
+          yield* until(Effect.sync(() => logged.length >= expected))
+          assert.lengthOf(logged, expected)
           assert.notMatch(logged.join(), /bicycle|vehicle|sesame/)
         }).pipe(withProcess(server, logged))
       }).pipe(Effect.scoped)
