@@ -16,10 +16,10 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "A migration is a list of statements, read from top to bottom."
   },
   {
-    path: "src/admin/Doctor.ts",
+    path: "src/http/PortProbe.ts",
     rule: "confined",
-    about: "node:fs/promises",
-    reason: "Effect's FileSystem doesn't tell how much space is free."
+    about: "node:http",
+    reason: "It listens for a moment to find out whether a port is free."
   },
   {
     path: "src/api/Failure.ts",

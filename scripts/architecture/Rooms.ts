@@ -11,6 +11,7 @@ const ground = [
   "src/CircuitStore.ts",
   "src/JsonFile.ts",
   "src/Monotonic.ts",
+  "src/DataDisk.ts",
   "src/PathRule.ts",
   "src/Setting.ts",
   "src/Settings.ts",

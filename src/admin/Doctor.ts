@@ -1,5 +1,4 @@
-import { DateTime, Duration, Effect, FileSystem, Path } from "effect"
-import { statfs } from "node:fs/promises"
+import { DateTime, Duration, Effect, FileSystem } from "effect"
 import { AppConfig } from "../AppConfig.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { TextExtraction } from "../files/TextExtraction.ts"
@@ -10,13 +9,10 @@ import { reasonOf } from "../sql/Database.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { SearchProbe } from "../tools/search/SearchProbe.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { diskCheck } from "./LocalChecks.ts"
 import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
 import { accountChecks, check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
 import { storeCheck } from "./StoreCheck.ts"
-
-/** Less free space than this is worth a warning, or stops the embedded database soon. */
-const spaceMebibytesLow = 2_048
-const spaceMebibytesMin = 256
 
 /** Clocks that differ by more are worth a warning: keys expire and days begin by them. */
 const clockSecondsMax = 5
@@ -67,28 +63,6 @@ const models = Effect.gen(function* () {
     )
   ]
 })
-
-/** The embedded server's directory below the data directory; a link, where its account can't reach that one. */
-const embeddedDirectoryName = "postgres"
-
-const disk = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const { dataDir } = yield* AppConfig
-  const directory = yield* Effect.orElseSucceed(
-    fs.realPath(path.join(dataDir, embeddedDirectoryName)),
-    () => dataDir
-  )
-  const { bavail, bsize } = yield* Effect.tryPromise(() => statfs(directory))
-  const mebibytes = Math.floor((bavail * bsize) / 2 ** 20)
-  const detail = `${mebibytes} MiB are free in ${directory}.`
-  if (mebibytes < spaceMebibytesMin) return check("disk", "failed", detail)
-  return check("disk", mebibytes < spaceMebibytesLow ? "warning" : "ok", detail)
-}).pipe(
-  Effect.catchTag("UnknownError", () =>
-    Effect.succeed(check("disk", "warning", "How much space is free in the data directory can't be told."))
-  )
-)
 
 const adminKeyFile = Effect.gen(function* () {
   const { file } = yield* AdminKey
@@ -167,7 +141,7 @@ export const examine = Effect.gen(function* () {
       conversations,
       models,
       embeddings,
-      disk,
+      diskCheck,
       documentReaders,
       webSearch,
       storeCheck,

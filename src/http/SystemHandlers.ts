@@ -5,6 +5,8 @@ import { Api } from "../api/Api.ts"
 import { openApiDocument } from "../api/OpenApiDocument.ts"
 import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { StoreHealth } from "../files/StoreHealth.ts"
+import { AppConfig } from "../AppConfig.ts"
+import { makeDiskProblem } from "../DataDisk.ts"
 import { Router } from "../models/Router.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
@@ -34,13 +36,14 @@ const modelsState = (
   return providers.some(({ state }) => state === "unknown") ? "unknown" : "failing"
 }
 
-/** The process can serve: its database answers, its store of files works, and it isn't going down. */
+/** The process can serve: its database answers, its store of files works, its disk takes data, and it isn't going down. */
 const Readyz = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const drain = yield* Drain
     const database = yield* Database
     const models = yield* Router
     const store = yield* StoreHealth
+    const disk = yield* makeDiskProblem((yield* AppConfig).dataDir)
     const check = Effect.gen(function* () {
       const draining = yield* drain.isDraining
       const [databaseUp, filesUp] = yield* Effect.all(
@@ -50,12 +53,14 @@ const Readyz = HttpRouter.use((router) =>
       // For people who look: one provider less doesn't make the service unready, and nobody outside learns more.
       const providers = (yield* models.health).map(({ provider, state }) => ({ provider, state }))
       const known = yield* models.models
-      const status = !draining && databaseUp && filesUp ? "ready" : "not_ready"
+      const diskUp = (yield* disk) === null
+      const status = !draining && databaseUp && filesUp && diskUp ? "ready" : "not_ready"
       const body = {
         status,
         draining,
         database: databaseUp,
         files: filesUp,
+        disk: diskUp,
         models: modelsState(known.length, providers),
         providers
       }

@@ -1,9 +1,9 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
-import { Effect, FileSystem, Layer, Schedule } from "effect"
+import { Effect, FileSystem, Layer, type PlatformError, Schedule } from "effect"
 import { rmdir } from "node:fs/promises"
-import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
 import { inRealTime } from "./inRealTime.ts"
-import { ownDirectory } from "./OwnerSocket.ts"
+import { answers, ownDirectory } from "./OwnerSocket.ts"
 import { initAccount, runProgram } from "./PostgresAccount.ts"
 import type { PostgresAccount } from "./PostgresAccount.ts"
 import {
@@ -49,6 +49,13 @@ const isMemoryStillHeld = (error: EmbeddedPostgresFailed): boolean =>
 /** Waits between attempts to bring back a server that died, from the first to the longest. */
 const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("30 seconds")])
 
+const unprepared = (error: PlatformError.PlatformError) =>
+  Effect.fail(
+    new EmbeddedPostgresFailed({
+      message: `Can't prepare PostgreSQL's directory in PARLEY_DATA_DIR: ${error.message}`
+    })
+  )
+
 /**
  * A PostgreSQL server of this process's own, until the scope closes. One process owns a data directory; a second one
  * fails with `DataDirectoryInUse`. A server that an earlier owner left behind is stopped first, and one that dies
@@ -93,16 +100,25 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
       database: "postgres"
     } satisfies EmbeddedPostgresAddress
   },
-  (effect) =>
-    Effect.catchTag(effect, "PlatformError", (error) =>
-      Effect.fail(
-        new EmbeddedPostgresFailed({
-          message: `Can't prepare PostgreSQL's directory in PARLEY_DATA_DIR: ${error.message}`
-        })
-      )
-    ),
+  (effect) => Effect.catchTag(effect, "PlatformError", unprepared),
   Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)),
   inRealTime
+)
+
+/** Fails where the embedded server could not start on the data directory now: another process runs it, or its data is newer. */
+export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
+  function* (dataDir: string) {
+    const fs = yield* FileSystem.FileSystem
+    const entry = `${dataDir}/postgres`
+    const directory = yield* Effect.orElseSucceed(fs.realPath(entry), () => entry)
+    const home = { directory, account: null, data: `${directory}/data`, sockets: `${directory}/run` }
+    if (yield* answers(`${home.sockets}/owner`)) return yield* new DataDirectoryInUse({ directory: dataDir })
+    if (yield* Effect.orElseSucceed(fs.exists(`${home.data}/PG_VERSION`), () => false)) {
+      yield* checkVersion(home, yield* preparePostgresBinaries(home))
+    }
+  },
+  Effect.catchTag("PlatformError", unprepared),
+  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))
 )
 
 /** Removes the socket directory from /tmp, unless the next owner uses it already. */

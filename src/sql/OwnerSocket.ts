@@ -63,7 +63,8 @@ const listen = (path: string): Effect.Effect<Server | null, EmbeddedPostgresFail
     server.listen(path, () => resume(Effect.succeed(server)))
   })
 
-const answers = (path: string): Effect.Effect<boolean> =>
+/** Whether a process listens there. */
+export const answers = (path: string): Effect.Effect<boolean> =>
   Effect.callback<boolean>((resume) => {
     const socket = connect(path)
     socket.once("connect", () => {

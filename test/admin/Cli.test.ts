@@ -11,6 +11,7 @@ import { table } from "../../src/admin/cli/Output.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { AdminServer, modelServerKey, type Ran, run, runWith } from "./AdminServer.ts"
+import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import manifest from "../../package.json" with { type: "json" }
 
 const Id = Schema.String.check(Schema.isUUID())
@@ -400,6 +401,35 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
         const warned = yield* runWith({ ...nobody, PARLEY_PROT: "1", HOST: "0.0.0.0" }, ["doctor"])
         assert.match(warned.stdout, /warning +This variable means nothing here.*PARLEY_PROT/)
         assert.match(warned.stdout, /warning +HOST is 0\.0\.0\.0/)
+      })
+    )
+
+    it.effect("examines without a server what keeps one from starting", () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const PARLEY_DATA_DIR = yield* fs.makeTempDirectoryScoped()
+        const taken = yield* serveOnLoopback(createServer())
+        const { stdout } = yield* runWith(
+          {
+            ...nobody,
+            PARLEY_DATA_DIR,
+            PORT: String(taken),
+            DATABASE_URL: "postgres://u:hunter2@127.0.0.1:9/none?sslcert=a.pem"
+          },
+          ["doctor", "--json"]
+        )
+        const { checks } = Schema.decodeUnknownSync(Schema.fromJsonString(Examination))(stdout)
+        const found = checks.map(({ detail, name, status }) => `${name} ${status}: ${detail}`).join("\n")
+        assert.match(found, /^database failed: Can't reach PostgreSQL at 127\.0\.0\.1:9\/none.*ECONNREFUSED/m)
+        assert.match(found, new RegExp(`^port failed: Port ${taken} of 127\\.0\\.0\\.1 is taken`, "m"))
+        assert.match(found, /^disk (ok|warning): \d+ MiB are free/m)
+        assert.match(found, /^settings warning: .*ignored: sslcert/m)
+        assert.notInclude(found, "hunter2")
+
+        yield* fs.makeDirectory(`${PARLEY_DATA_DIR}/postgres/data`, { recursive: true })
+        yield* fs.writeFileString(`${PARLEY_DATA_DIR}/postgres/data/PG_VERSION`, "9\n")
+        const older = yield* runWith({ ...nobody, PARLEY_DATA_DIR }, ["doctor"])
+        assert.match(older.stdout, /failed +PostgreSQL 9 wrote the data/)
       })
     )
 

@@ -204,6 +204,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
         draining: false,
         database: true,
         files: true,
+        disk: true,
         models: "failing",
         providers: [{ provider: "scripted", state: "open" }]
       })

@@ -1,13 +1,12 @@
-import { Console, Effect, Layer } from "effect"
+import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { AppConfig, unknownText } from "../../AppConfig.ts"
 import { describeSettings, type SettingDescription } from "../../SettingsDescription.ts"
 import type { Check } from "../ServerBody.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import { CliFailure } from "./CliFailure.ts"
 import { json } from "./CliParameters.ts"
 import { checkedSettings } from "../CheckedSettings.ts"
-import { check, settingsChecks } from "../SettingsChecks.ts"
+import { localChecks } from "../LocalChecks.ts"
 import { print, table } from "./Output.ts"
 
 const settingsText = (settings: ReadonlyArray<SettingDescription>): string =>
@@ -41,23 +40,6 @@ const printConfig = Command.make(
 export const configCommand = Command.make("config").pipe(
   Command.withDescription("Settings"),
   Command.withSubcommands([printConfig])
-)
-
-/** What can be said about the settings of this environment, without a server. */
-const localChecks = checkedSettings.pipe(
-  Effect.flatMap((settings) => Effect.provide(settingsChecks, Layer.succeed(AppConfig, settings))),
-  Effect.catchTag("SettingsInvalid", ({ problems, unknown }) =>
-    Effect.succeed([
-      ...problems.map(({ allowed, details = [], name, seen }) =>
-        check(
-          "settings",
-          "failed",
-          `${name} is ${[seen, details.join("; ")].join(" ").trimEnd()}, but must be ${allowed}.`
-        )
-      ),
-      ...(unknown.length === 0 ? [] : [check("settings", "warning", unknownText(unknown))])
-    ])
-  )
 )
 
 const serverChecks = askServer((client) => client.server.doctor()).pipe(

@@ -1,0 +1,59 @@
+import { Effect, Option, Result } from "effect"
+import { existsSync } from "node:fs"
+import { realpath, rm, statfs, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+
+/** Less free space than this stops the embedded database soon: a segment of its log takes 16 MiB. */
+export const freeMebibytesMin = 64
+/** What is written to find out whether anything can be. */
+const probeBytes = 4_096
+/** How long an answer about the disk holds. */
+const probeSeconds = 5
+
+/** The embedded server's directory below the data directory; a link, where its account can't reach that one. */
+const embeddedDirectoryName = "postgres"
+
+const nearest = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearest(dirname(path))
+
+/** How much is free where the data is, or where it would be: nothing if that can't be told. */
+export const freeSpace = (dataDir: string) =>
+  Effect.tryPromise(async () => {
+    const embedded = join(dataDir, embeddedDirectoryName)
+    const directory = existsSync(embedded) ? await realpath(embedded) : nearest(dataDir)
+    const { bavail, bsize } = await statfs(directory)
+    return { directory, mebibytes: Math.floor((bavail * bsize) / 2 ** 20) }
+  }).pipe(Effect.option)
+
+/** Why nothing can be written there, or null. */
+const writeProblem = (directory: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      const file = join(directory, `.write-probe-${process.pid}`)
+      try {
+        await writeFile(file, Buffer.alloc(probeBytes))
+      } finally {
+        await rm(file, { force: true })
+      }
+    },
+    catch: (error) => (error instanceof Error ? error.message : String(error))
+  }).pipe(
+    Effect.result,
+    Effect.map((result) => (Result.isFailure(result) ? result.failure : null))
+  )
+
+/** What is wrong with the disk of the data directory, in a sentence, or null. A directory that isn't there is not used. */
+export const diskProblem = Effect.fnUntraced(function* (dataDir: string) {
+  if (!existsSync(dataDir)) return null
+  const free = yield* freeSpace(dataDir)
+  if (Option.isSome(free) && free.value.mebibytes < freeMebibytesMin) {
+    const { directory, mebibytes } = free.value
+    return `Only ${mebibytes} MiB are free in ${directory}, and the service needs ${freeMebibytesMin}.`
+  }
+  const problem = yield* writeProblem(dataDir)
+  return problem === null ? null : `Nothing can be written in ${dataDir}: ${problem}.`
+})
+
+/** The same, looked at again after seconds: probes ask often. */
+export const makeDiskProblem = (dataDir: string) =>
+  Effect.cachedWithTTL(diskProblem(dataDir), `${probeSeconds} seconds`)
