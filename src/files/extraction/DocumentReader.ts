@@ -3,8 +3,8 @@ import { declaredCharset } from "../../text/declaredCharset.ts"
 import { readHtml } from "../../text/HtmlReader.ts"
 import { storableForm } from "../../text/storableForm.ts"
 import { headBytes, kindOf } from "./Kind.ts"
-import type { Reading, ReadingLimits } from "./Reading.ts"
-import { isHtml, textMediaType } from "./TextKinds.ts"
+import { type MailAllowance, type Reading, type ReadingLimits, wholeAllowance } from "./Reading.ts"
+import { isHtml, isMail, textMediaType } from "./TextKinds.ts"
 import { Unreadable } from "./Unreadable.ts"
 
 /** The bytes of a document, of which no more is taken than is needed. */
@@ -19,22 +19,60 @@ export interface DocumentBytes {
 const sourcePerText = 4
 
 /** Reads a document of any kind. `extension` is that of its name: it tells one kind of text from another. */
-export const readDocument = async (
+export const readDocument = (
   source: DocumentBytes,
   extension: string,
   limits: ReadingLimits
+): Promise<Reading> => readWithin(source, extension, limits, wholeAllowance())
+
+const readWithin = async (
+  source: DocumentBytes,
+  extension: string,
+  limits: ReadingLimits,
+  allowance: MailAllowance
 ): Promise<Reading> => {
   const head = await source.head(headBytes)
   if (head.length === 0) throw new Unreadable("no_text", "The file is empty.")
   const kind = await kindOf(head)
   const reading =
-    kind === "text" ? await readText(source, extension, limits) : await readBinary(source, kind, limits)
+    kind === "text"
+      ? await readTextKind(source, textTypeOf(head, extension), limits, allowance)
+      : await readBinary(source, kind, limits)
   return fitted(reading, limits.textBytesMax)
 }
 
+/** The media type of a text by its first bytes and the extension of its name. */
+export const textTypeOf = (head: Buffer, extension: string): string =>
+  textMediaType(extension, decodeText(head)?.text ?? "")
+
+const readTextKind = async (
+  source: DocumentBytes,
+  mediaType: string,
+  limits: ReadingLimits,
+  allowance: MailAllowance
+): Promise<Reading> => {
+  if (!isMail(mediaType)) return readText(source, mediaType, limits)
+  if (allowance.deep === 0) throw new Unreadable("too_large", "The message is attached too deep in others.")
+  const { readMail } = await import("./MailReader.ts")
+  const mail = { ...(await source.upTo(limits.documentBytesMax)), mediaType }
+  allowance.deep--
+  try {
+    return await readMail(mail, limits, allowance, (bytes, extension) =>
+      readWithin(attached(bytes), extension, limits, allowance)
+    )
+  } finally {
+    allowance.deep++
+  }
+}
+
+const attached = (bytes: Buffer): DocumentBytes => ({
+  head: async (bytesMax) => bytes.subarray(0, bytesMax),
+  upTo: async (bytesMax) => ({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
+})
+
 const readText = async (
   source: DocumentBytes,
-  extension: string,
+  mediaType: string,
   limits: ReadingLimits
 ): Promise<Reading> => {
   const { bytes, isWhole } = await source.upTo(
@@ -48,7 +86,6 @@ const readText = async (
     )
   }
   const text = decoded.text
-  const mediaType = textMediaType(extension, text)
   if (!isHtml(mediaType)) return { text: storableForm(text), mediaType, truncated: !isWhole, pages: null }
   const isXhtml = /^\s*<\?xml/.test(text.slice(0, 100))
   const page = readHtml(text, { charactersMax: limits.textBytesMax, base: null, isXhtml })

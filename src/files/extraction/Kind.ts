@@ -27,7 +27,7 @@ export const kindOf = async (head: Buffer): Promise<Kind> => {
 const unsupported = (what: string) =>
   new Unreadable(
     "unsupported",
-    `${what} can't be read as text. Supported are text, HTML, PDF, Office, OpenDocument and EPUB.`
+    `${what} can't be read as text. Supported are text, HTML, mail, PDF, Office, OpenDocument and EPUB.`
   )
 
 const families: ReadonlyArray<readonly [start: RegExp, name: string]> = [

@@ -11,8 +11,8 @@ const pageSeparator = "\n\n"
 
 /** Reads a PDF page by page. */
 export const readPdf = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
-  const document = await openDocument(bytes)
   const { normalizeUnicode } = await getResolvedPDFJS()
+  const document = await openDocument(bytes)
   const texts: Array<string> = []
   const pages: Array<number> = []
   let characters = 0

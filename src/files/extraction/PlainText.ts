@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer"
-import { readDocument } from "./DocumentReader.ts"
+import { readDocument, textTypeOf } from "./DocumentReader.ts"
 import { headBytes, kindOf } from "./Kind.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
-import { isHtml, textMediaType } from "./TextKinds.ts"
+import { isHtml, isMail } from "./TextKinds.ts"
 
 /**
  * Reads a plain text in UTF-8, as the process for any document would. Null for what takes more than decoding: other charsets,
- * HTML and documents; and for what can't be read.
+ * HTML, mails and documents; and for what can't be read.
  */
 export const readPlainText = async (
   bytes: Buffer,
@@ -15,8 +15,10 @@ export const readPlainText = async (
 ): Promise<Reading | null> => {
   if (!isUtf8(bytes)) return null
   try {
-    if ((await kindOf(bytes.subarray(0, headBytes))) !== "text") return null
-    if (isHtml(textMediaType(extension, bytes.toString()))) return null
+    const head = bytes.subarray(0, headBytes)
+    if ((await kindOf(head)) !== "text") return null
+    const mediaType = textTypeOf(head, extension)
+    if (isHtml(mediaType) || isMail(mediaType)) return null
     return await readDocument(sourceOf(bytes), extension, limits)
   } catch {
     // The process says why.

@@ -7,6 +7,19 @@ export interface ReadingLimits {
   readonly pagesMax: number
 }
 
+/** Attachments of a file that is a mail, those of attached mails included. */
+const attachmentsMax = 100
+/** Mails that are attached to mails that are attached. */
+const attachedDeepMax = 5
+
+/** What may still be read of a file's attachments. */
+export interface MailAllowance {
+  attachments: number
+  deep: number
+}
+
+export const wholeAllowance = (): MailAllowance => ({ attachments: attachmentsMax, deep: attachedDeepMax })
+
 /** What a document says. */
 export interface Reading {
   readonly text: string
