@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { reasonOf } from "../domain/reasonOf.ts"
+import { failureReason } from "../domain/failureReason.ts"
 import { StoreHealth, type StoreReport } from "../files/StoreHealth.ts"
 import { check } from "./SettingsChecks.ts"
 
@@ -28,7 +28,7 @@ export const storeCheck = Effect.gen(function* () {
     Effect.timeout(`${reportSeconds} seconds`),
     Effect.map(storeLine),
     Effect.catch((error) =>
-      Effect.succeed(check("files", "failed", `${place} can't be used: ${reasonOf(error)}`))
+      Effect.succeed(check("files", "failed", `${place} can't be used: ${failureReason(error)}`))
     )
   )
 })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { reasonOf } from "./reasonOf.ts"
+import { failureReason } from "./failureReason.ts"
 
 /**
  * The failures that are expected. Each is named for what happened and knows nothing of HTTP: api/Failure decides how a
@@ -147,7 +147,7 @@ export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageF
   cause: Schema.Defect()
 }) {
   override get message(): string {
-    return reasonOf(this.cause)
+    return failureReason(this.cause)
   }
 }
 

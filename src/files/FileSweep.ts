@@ -2,7 +2,7 @@ import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import type { StorageFailed } from "../domain/Errors.ts"
-import { reasonOf } from "../domain/reasonOf.ts"
+import { failureReason } from "../domain/failureReason.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
 import { jobsTable } from "./ReadingTurns.ts"
@@ -157,7 +157,7 @@ const logSwept = (swept: Swept) =>
 /** What goes wrong in one step is logged, and does not stop the others. */
 const step = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   Effect.catchCause(orUnavailable(effect), (cause) =>
-    Effect.logWarning(`${what} failed: ${reasonOf(Cause.squash(cause))}`)
+    Effect.logWarning(`${what} failed: ${failureReason(Cause.squash(cause))}`)
   )
 
 /** One sweep: half-written bytes, bytes without a file, and files whose job was lost. */

@@ -3,7 +3,7 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
 import { StorageFailed } from "../domain/Errors.ts"
-import { reasonOf } from "../domain/reasonOf.ts"
+import { failureReason } from "../domain/failureReason.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
 /** How often a process says that it is there, and after how long a silence it isn't any more. */
@@ -81,7 +81,7 @@ export const joinStore = Effect.fnUntraced(function* (store: string, place: stri
     if (other !== undefined) yield* Effect.logError(notShared(place, other.location).message)
   }).pipe(
     Effect.catch((error) =>
-      Effect.logWarning(`The file store could not say that it is in use: ${reasonOf(error)}`)
+      Effect.logWarning(`The file store could not say that it is in use: ${failureReason(error)}`)
     )
   )
 

@@ -1,6 +1,6 @@
 import { Predicate, Schema } from "effect"
 import { S3ServiceError } from "s3mini"
-import { reasonOf } from "../../domain/reasonOf.ts"
+import { failureReason } from "../../domain/failureReason.ts"
 
 /** A request to the bucket came to nothing. */
 export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
@@ -29,5 +29,5 @@ export const failureAt =
       const status = passingCodes.includes(reason.serviceCode ?? "") ? 503 : reason.status
       return new BucketFailure({ status, message: `${host} refuses: ${reason.message}` })
     }
-    return new BucketFailure({ status: null, message: `${host} can't be reached: ${reasonOf(error)}` })
+    return new BucketFailure({ status: null, message: `${host} can't be reached: ${failureReason(error)}` })
   }

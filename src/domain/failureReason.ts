@@ -7,7 +7,7 @@ const depthMax = 6
  * What went wrong, in words: the messages of an error and of what caused it, from the outside in. Codes of the system, such as
  * ECONNREFUSED, are named.
  */
-export const reasonOf = (error: unknown): string => {
+export const failureReason = (error: unknown): string => {
   const parts: Array<string> = []
   let current: unknown = error
   for (let depth = 0; depth < depthMax && Predicate.isObject(current); depth++) {
@@ -30,9 +30,9 @@ const partsOf = (error: object): ReadonlyArray<string> => [
   ...textOf(error, "code")
 ]
 
-/** Errors of SQL keep theirs in `reason`; a name with several addresses has one error for each. */
+/** What is below an error of SQL may quote values. A name with several addresses has one error for each. */
 const nextOf = (error: object): unknown => {
+  if (Predicate.isTagged(error, "SqlError")) return undefined
   if (Predicate.hasProperty(error, "cause") && error.cause !== undefined) return error.cause
-  if (Predicate.hasProperty(error, "reason") && Predicate.isObject(error.reason)) return error.reason
   return Predicate.hasProperty(error, "errors") && Array.isArray(error.errors) ? error.errors[0] : undefined
 }
