@@ -218,6 +218,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
         responseOf(yield* post(body))
         assert.strictEqual((yield* model.asked).at(-1)!.request.maxOutputTokens, 32_768)
       }
+      yield* settled(2)
       yield* model.change({ contextWindow: 4_000, maxOutputTokens: 500 })
     })
   )
@@ -239,10 +240,12 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
       yield* model.next(Stream.make(text("Hello"), finish("length")))
       const ended = responseOf(yield* post())
       assert.deepStrictEqual(ended.incomplete_details, { reason: "token_limit" })
+      yield* settled(1)
       yield* limited({ daily: 20_000 })
       yield* model.next(Stream.make(text("Hello"), finish("length")))
       const short = responseOf(yield* post())
       assert.deepStrictEqual(short.incomplete_details, { reason: "max_output_tokens" })
+      yield* settled(1)
     })
   )
 
@@ -320,6 +323,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
       yield* Deferred.succeed(go, undefined)
       responseOf(yield* Fiber.join(first))
       responseOf(yield* Fiber.join(second))
+      yield* settled(2)
     })
   )
 
