@@ -1,3 +1,4 @@
+import { DateTime } from "effect"
 import type * as Errors from "../domain/Errors.ts"
 import type { ErrorBody } from "./ErrorEnvelope.ts"
 
@@ -109,6 +110,9 @@ const namesMax = 20
 const someOf = (names: ReadonlyArray<string>): string =>
   names.slice(0, namesMax).join(", ") +
   (names.length > namesMax ? ` and ${names.length - namesMax} more` : "")
+
+/** Such as `2026-11-23T00:00:00Z`. */
+const utcTime = (time: DateTime.Utc): string => DateTime.formatIso(time).replace(".000Z", "Z")
 
 const retryShortly = { "retry-after": "1" }
 
@@ -251,7 +255,7 @@ const table: {
       isHeld ? "token_limit_held" : `${error.window}_token_limit_exceeded`,
       isHeld
         ? `What is left of the ${error.window} token limit is held by requests that are still running: ${error.used} of ${error.limit} tokens are used, and ${error.held} are held. Try again when one of them has ended, or in ${error.retryAfterSeconds} seconds.`
-        : `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets in ${error.retryAfterSeconds} seconds.`,
+        : `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets at ${utcTime(error.resetsAt)}, in ${error.retryAfterSeconds} seconds.`,
       {
         headers: {
           "retry-after": String(error.retryAfterSeconds),

@@ -161,6 +161,8 @@ export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()
   /** What requests that still run hold, beyond that. */
   held: Schema.Int,
   limit: Schema.Int,
+  /** When the window ends. */
+  resetsAt: Schema.DateTimeUtc,
   retryAfterSeconds: Schema.Int
 }) {}
 

@@ -50,6 +50,7 @@ export const exceeded = (counted: Counted, limits: TokenLimits, now: DateTime.Ut
     used: used[window],
     held: held[window],
     limit,
+    resetsAt: end,
     retryAfterSeconds: Math.max(1, wait)
   })
 }

@@ -88,6 +88,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
         assert.strictEqual(reply.headers.get("x-token-limit"), String(cost))
         const now = yield* DateTime.now
         const end = DateTime.endOf(now, window === "daily" ? "day" : "month")
+        const resetsAt = DateTime.formatIso(DateTime.add(end, { milliseconds: 1 })).replace(".000Z", "Z")
+        assert.include(error.message, `It resets at ${resetsAt}, in `)
         const seconds = (DateTime.toEpochMillis(end) - DateTime.toEpochMillis(now)) / 1000
         assert.closeTo(Number(reply.headers.get("retry-after")), seconds, 5)
       }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { DateTime, Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { UsageLimitExceeded } from "../../src/domain/Errors.ts"
 import { UserId } from "../../src/domain/Ids.ts"
@@ -27,7 +27,8 @@ const setUp = (used = 0) => {
       Effect.suspend(() => {
         state.asks++
         if (state.places === 0) {
-          const numbers = { used, held: 10 - used, limit: 10, retryAfterSeconds: 2 }
+          const resetsAt = DateTime.makeUnsafe(0)
+          const numbers = { used, held: 10 - used, limit: 10, resetsAt, retryAfterSeconds: 2 }
           return Effect.fail(new UsageLimitExceeded({ window: "daily", ...numbers }))
         }
         state.places--
