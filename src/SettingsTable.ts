@@ -53,7 +53,7 @@ export const settingsTable = {
     }),
     userRequestsMax: Setting.withDefault(Setting.wholeNumber(1, 1_000_000), {
       name: "PARLEY_USER_REQUESTS_MAX",
-      default: "64",
+      default: "32",
       description: "Most requests of one user that are answered at once, streams included, in each process"
     }),
     userRequestsPerMinute: Setting.withDefault(Setting.wholeNumber(1, 10_000_000), {

@@ -51,7 +51,7 @@ describe("settings that are left out", () => {
           shutdownGraceSeconds: 20,
           bodiesBytesMax: 268_435_456,
           userBodyBytesMax: 67_108_864,
-          userRequestsMax: 64,
+          userRequestsMax: 32,
           userRequestsPerMinute: 1_200
         }
       })
@@ -449,7 +449,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_DAYS|_BALANCE)$/
+        /^PARLEY_[A-Z0-9_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_DAYS|_BALANCE)$/
       )
   })
 

@@ -65,12 +65,12 @@ describe("UserShares", () => {
 })
 
 describe("A pace", () => {
-  it("lets the requests of ten seconds through at once, spaces the others, and refuses what would wait too long", () => {
+  it("lets the requests of five seconds through at once, spaces the others, and refuses what would wait too long", () => {
     const wait = makePace(60, 2)
-    const waits = Array.from({ length: 14 }, () => wait("alice", 1_000))
-    assert.deepStrictEqual(waits, [-9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 3])
+    const waits = Array.from({ length: 9 }, () => wait("alice", 1_000))
+    assert.deepStrictEqual(waits, [-4, -3, -2, -1, 0, 1, 2, 3, 3])
     assert.isAtMost(wait("bob", 1_000), 0)
     assert.strictEqual(wait("alice", 1_005), -2)
-    assert.strictEqual(wait("alice", 2_000), -9)
+    assert.strictEqual(wait("alice", 2_000), -4)
   })
 })

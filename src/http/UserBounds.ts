@@ -7,7 +7,7 @@ import { takeShare } from "../UserTurns.ts"
 /** Requests of one user that wait for the same thing; more are refused at once. */
 const waitingMax = 2_000
 /** A user who has rested may send the requests of so many seconds at once. */
-const burstSeconds = 10
+const burstSeconds = 5
 /** Users whose pace is remembered before those are forgotten who have rested. */
 const pacesMax = 10_000
 const nanosPerSecond = 1_000_000_000

@@ -16,6 +16,7 @@ import { watchDimension } from "./vectors/DimensionWatch.ts"
 import { type EmbeddingsProbe, probeEmbeddings } from "./vectors/EmbeddingsProbe.ts"
 import { makeEmbeddings } from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
+import { makeUserTurns } from "../UserTurns.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
 
 /** A file's text on its way into a project's index. */
@@ -82,6 +83,11 @@ export interface Explained extends Found {
   readonly contributions: ReadonlyArray<ReadonlyArray<TermScore>>
 }
 
+/** Searches of one user at once; the others wait. */
+const searchesPerUserMax = 2
+/** For the turns, the operator is a user like others. */
+const operator = "operator"
+
 /** The search in the texts of a project's files. */
 export class Retrieval extends Context.Service<
   Retrieval,
@@ -121,6 +127,11 @@ export class Retrieval extends Context.Service<
       const jobs = embeddings === null ? null : yield* startEmbeddingJobs(embeddings, vectors)
       const searching = makeSearching(analysis, yield* makeSearchTable, semantic)
 
+      const inTurn = makeUserTurns({
+        atOnceMax: Number.POSITIVE_INFINITY,
+        perUserMax: searchesPerUserMax
+      })
+
       const index = Effect.fn("Retrieval.index")(function* (projectId: ProjectId, file: IndexedFile) {
         const { fileId, filename, pages } = file
         const text = storable(file.text)
@@ -145,12 +156,14 @@ export class Retrieval extends Context.Service<
       )
 
       const search = Effect.fn("Retrieval.search")(
-        ({ projectId }: ProjectMembership, query: Query) => searching.search(projectId, query),
+        ({ projectId, userId }: ProjectMembership, query: Query) =>
+          inTurn(userId ?? operator)(searching.search(projectId, query)),
         orUnavailable
       )
 
       const explain = Effect.fn("Retrieval.explain")(
-        ({ projectId }: ProjectMembership, query: Query) => searching.explain(projectId, query),
+        ({ projectId, userId }: ProjectMembership, query: Query) =>
+          inTurn(userId ?? operator)(searching.explain(projectId, query)),
         orUnavailable
       )
 

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import { FileId } from "../../src/domain/Ids.ts"
 import {
   aboveFloor,
@@ -6,7 +7,7 @@ import {
   type Scored,
   withoutRepetitions
 } from "../../src/retrieval/search/Passages.ts"
-import { editsBetween, nearestOf } from "../../src/retrieval/search/Spelling.ts"
+import { editsBetween, editsMax, nearestOf } from "../../src/retrieval/search/Spelling.ts"
 
 const files = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"].map((id) =>
   FileId.make(id)
@@ -89,4 +90,29 @@ describe("Spelling", () => {
     })
     assert.isNull(nearestOf(["xylophone"], ["saxophone", "telephone"]))
   })
+
+  const letters = Schema.Array(Schema.Literals([..."abcdeé"])).check(Schema.isMaxLength(9))
+  it.prop(
+    "finds the same terms as a comparison of each with each form",
+    [Schema.Array(letters).check(Schema.isMaxLength(30)), Schema.Array(letters).check(Schema.isMinLength(1))],
+    ([terms, forms]) => {
+      const words = terms.map((term) => term.join(""))
+      const asked = forms.map((form) => form.join(""))
+      const measured = words.map((term) => ({
+        term,
+        edits: Math.min(
+          ...asked.map((form) => {
+            const edits = editsBetween(term, form, editsMax(form))
+            return edits > editsMax(form) ? Number.POSITIVE_INFINITY : edits
+          })
+        )
+      }))
+      const edits = Math.min(...measured.map((one) => one.edits))
+      const nearest = measured.filter((one) => one.edits === edits).map(({ term }) => term)
+      assert.deepStrictEqual(
+        nearestOf(asked, words),
+        edits === Number.POSITIVE_INFINITY ? null : { edits, terms: nearest }
+      )
+    }
+  )
 })

@@ -53,7 +53,7 @@ export type Place = (typeof Places.Type)[number]
 const Passages = Schema.Array(Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: Schema.String }))
 export type Passage = (typeof Passages.Type)[number]
 
-const Terms = Schema.Array(Schema.Struct({ term: Schema.String }))
+const Terms = Schema.Tuple([Schema.Struct({ terms: Schema.Array(Schema.String) })])
 const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
 
 const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
@@ -146,14 +146,15 @@ export const makeSearchTable = Effect.gen(function* () {
     like: { readonly prefix: string; readonly charactersMin: number; readonly charactersMax: number },
     limit: number
   ) =>
-    sql`SELECT DISTINCT term FROM (
+    sql`SELECT coalesce(array_agg(DISTINCT term), '{}') AS terms FROM (
         SELECT term FROM retrieval_postings
         WHERE index_id = ${indexId} AND term >= ${like.prefix} AND term < ${`${like.prefix}\u{10ffff}`}
         ORDER BY term LIMIT ${limit}
       ) AS near
       WHERE char_length(term) BETWEEN ${like.charactersMin} AND ${like.charactersMax}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Terms)),
-      Effect.map((rows) => rows.map(({ term }) => term))
+      // As one list: a row for each would cost more than all that is done with them.
+      Effect.map(([row]) => row.terms)
     )
 
   /** Whether the project has files, and whether some of them are still to be indexed. */

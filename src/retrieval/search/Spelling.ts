@@ -55,6 +55,19 @@ export const lengthsOf = (forms: ReadonlyArray<string>) => ({
   charactersMax: Math.max(...forms.map((form) => form.length)) + 2
 })
 
+/** A bit for each letter that a text has; letters may share one. */
+const lettersOf = (text: string): number => {
+  let letters = 0
+  for (let at = 0; at < text.length; at++) letters |= 1 << (text.charCodeAt(at) & 31)
+  return letters
+}
+
+const countBits = (bits: number): number => {
+  let count = 0
+  for (let left = bits; left !== 0; left &= left - 1) count++
+  return count
+}
+
 export const editsMax = (word: string): number => (word.length >= twoEditsCharactersMin ? 2 : 1)
 
 export interface Nearest {
@@ -64,13 +77,22 @@ export interface Nearest {
 
 /** The terms that are nearest to one of the forms of a word, all of them as near; null when none is near enough. */
 export const nearestOf = (forms: ReadonlyArray<string>, terms: ReadonlyArray<string>): Nearest | null => {
-  const distance = (term: string) =>
-    Math.min(
-      ...forms.map((form) => {
-        const edits = editsBetween(term, form, editsMax(form))
-        return edits > editsMax(form) ? Number.POSITIVE_INFINITY : edits
-      })
-    )
+  const targets = forms.map((form) => ({ form, max: editsMax(form), missing: ~lettersOf(form) }))
+  // Terms that are further away than the nearest so far need no exact measure.
+  let nearestEdits = Number.POSITIVE_INFINITY
+  const distance = (term: string) => {
+    const letters = lettersOf(term)
+    let least = Number.POSITIVE_INFINITY
+    for (const { form, max, missing } of targets) {
+      const enough = Math.min(max, nearestEdits)
+      // Each letter that the form hasn't takes an edit: for most terms this is answer enough.
+      if (countBits(letters & missing) > enough) continue
+      const edits = editsBetween(term, form, enough)
+      if (edits <= enough) least = Math.min(least, edits)
+    }
+    nearestEdits = Math.min(nearestEdits, least)
+    return least
+  }
   const measured = terms.map((term) => ({ term, edits: distance(term) }))
   const edits = measured.reduce((least, one) => Math.min(least, one.edits), Number.POSITIVE_INFINITY)
   if (edits === Number.POSITIVE_INFINITY) return null
