@@ -66,8 +66,11 @@ const bundle = async () => {
         main: "src/main.ts",
         parley: "src/admin/cli.ts",
         // The process that reads a document; src/files/extraction finds it beside itself.
-        extract: "src/files/extraction/child.ts"
+        extract: "src/files/extraction/child.ts",
+        // src/text/CharsetDetector.ts reads it when it is needed.
+        chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
       },
+      loader: { ".wasm": "copy" },
       outdir: directory,
       bundle: true,
       // What is imported late, such as the tokenizer's table, stays a part of its own.

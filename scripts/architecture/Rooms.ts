@@ -114,10 +114,12 @@ const confined: ReadonlyArray<{
       path === "src/http/Server.ts" ||
       path === "src/http/MetricsServer.ts" ||
       isEgress(path) ||
+      // Its program is a file beside the bundle.
+      path === "src/text/CharsetDetector.ts" ||
       // What runs in a process of its own, and what starts and watches that.
       path.startsWith("src/files/extraction/"),
     where:
-      "sql, observability, files/extraction, tools/egress, http/Server, http/MetricsServer, App, main and AppConfig"
+      "sql, observability, files/extraction, tools/egress, http/Server, http/MetricsServer, text/CharsetDetector, App, main and AppConfig"
   },
   {
     // The contract only declares who provides it.

@@ -1,4 +1,4 @@
-import { analyse } from "chardet"
+import { detectCharset } from "./CharsetDetector.ts"
 
 /** Bytes that were read as text, and the charset that they were in, as the Encoding Standard names it. */
 export interface DecodedText {
@@ -22,21 +22,15 @@ const soundPerBroken = 10
 /** Of one character in UTF-8. */
 const utf8BytesMax = 4
 
-/** A guess of no more than this, of a hundred, only says that a few bytes would be allowed in the charset. */
-const faintConfidence = 10
+/**
+ * What isn't ASCII in windows-1252 is only signs such as those of money and degrees, which stand for themselves: where such
+ * bytes are letters of other charsets, they touch others.
+ */
+const onlySigns =
+  /^(?!.*(?:\p{L}[\u00a3\u00a5\u00a9\u00ae\u00b1\u00b5]|[\u00a3\u00a5\u00a9\u00ae\u00b1]\p{L}))[\p{ASCII}\u00a0\u00a2\u00a3\u00a5\u00a7\u00a9\u00ab\u00ae\u00b0\u00b1\u00b5\u00b7\u00bb\u2010-\u20ac]*$/su
 
-/** A guess of no more than this gives way to a reading that is plainly Cyrillic, of which the statistics know little. */
-const weakConfidence = 25
-/** A guess of one of these does so, too, however sure: their texts have more letters of ASCII than others. */
-const latinCharset = /^(windows-125[0247]|iso-8859-[129])$/i
-/** Charsets of Cyrillic texts; the statistics have never heard of the third. */
-const cyrillicCharsets = ["windows-1251", "koi8-r", "ibm866", "iso-8859-5"]
-/** The letters that are more than half of what people write, and in a wrong reading far less. */
-const commonCyrillic = /[\u0430\u0435\u0438\u043d\u043e\u0440\u0441\u0442]/gi
-const commonPartMin = 0.3
-/** Of the letters of a wrong reading, many are capitals in the middle of a word. */
-const strangeCapitalsPartMax = 0.02
-const cyrillicLettersMin = 10
+/** What the detector makes of some short texts in Latin letters; else there are hardly any texts in it. */
+const unlikelyCharset = "ISO-8859-4"
 
 /** Without a better guess. Every byte means something in it. */
 const fallbackCharset = "windows-1252"
@@ -158,46 +152,8 @@ const guessCharset = (bytes: Uint8Array): string => {
   const first = bytes.findIndex((byte) => byte > 0x7f)
   const start = Math.max(0, first - sampleLeadBytes)
   const sample = bytes.subarray(start, start + sampleBytes)
-  const found = analyse(sample).find(
-    ({ confidence, name }) => isKnown(name) && (confidence > faintConfidence || isEastAsian(sample, name))
-  )
-  const isWeak =
-    found === undefined ||
-    (found.confidence > faintConfidence &&
-      (found.confidence <= weakConfidence || latinCharset.test(found.name)))
-  const cyrillic = isWeak ? guessCyrillic(sample) : null
-  return cyrillic ?? found?.name ?? fallbackCharset
-}
-
-/** The charset in which the sample is Cyrillic, and not a text in Latin letters with some odd characters among them. */
-const guessCyrillic = (sample: Uint8Array): string | null => {
-  const [best] = cyrillicCharsets
-    .map((charset) => ({ charset, part: cyrillicPart(decodeAs(charset, sample)?.text ?? "") }))
-    .toSorted((one, other) => other.part - one.part)
-  return best === undefined || best.part < commonPartMin ? null : best.charset
-}
-
-/** How many of the letters are the common ones; zero for what is no Cyrillic text. */
-const cyrillicPart = (text: string): number => {
-  const count = (pattern: RegExp): number => text.match(pattern)?.length ?? 0
-  const letters = count(/\p{Script=Cyrillic}/gu)
-  const isText =
-    letters >= cyrillicLettersMin && letters > count(/[A-Za-z]/g) + count(/[^\p{ASCII}\p{Script=Cyrillic}]/gu)
-  if (!isText || count(/\p{Ll}\p{Lu}/gu) > letters * strangeCapitalsPartMax) return 0
-  return count(commonCyrillic) / letters
-}
-
-/** Whether it would be a text of East Asia, and not one in Latin letters with some odd characters among them. */
-const isEastAsian = (sample: Uint8Array, charset: string): boolean => {
-  const text = decodeAs(charset, sample)?.text ?? ""
-  const characters = text.match(/[\p{Script=Han}\u3041-\u30ff\uac00-\ud7af]/gu)?.length ?? 0
-  return characters > 0 && characters >= (text.match(/[A-Za-z]/g)?.length ?? 0)
-}
-
-const isKnown = (label: string): boolean => {
-  try {
-    return new TextDecoder(label).encoding !== "utf-8"
-  } catch {
-    return false
-  }
+  if (onlySigns.test(decodeAs(fallbackCharset, sample)?.text ?? "")) return fallbackCharset
+  // A sample that is cut may end in the middle of a character.
+  const charset = detectCharset(sample, sample.length < sampleBytes)
+  return charset === unlikelyCharset ? fallbackCharset : charset
 }

@@ -103,11 +103,13 @@ describe("decodeText", () => {
       "£100 © 2020",
       "naïve",
       "Price: 5€ “quoted”",
+      "5 µm ± 0,1 °C",
+      "25 m² à 10 €",
       "Name;Ort\nJosé;Málaga\n"
     ]) {
       assert.strictEqual(decodeText(encode(text, "windows-1252"))?.text, text)
     }
-    assert.strictEqual(decodeText(encode("日本語", "shift_jis"))?.text, "日本語")
+    assert.strictEqual(decodeText(encode("日本語の文章", "shift_jis"))?.text, "日本語の文章")
   })
 
   it("guesses what Cyrillic texts are in, also where they are unusual or from DOS", () => {
@@ -120,6 +122,35 @@ describe("decodeText", () => {
       }
     }
   })
+
+  const places: Readonly<Record<string, ReadonlyArray<string>>> = {
+    "windows-1251": ["Москва", "Воронеж", "склад", "договор", "оплата", "счёт"],
+    ibm866: ["Москва", "Воронеж", "склад", "договор", "оплата", "счёт"],
+    "koi8-u": ["Київ", "Львів", "договір", "рахунок", "знижка", "склад"],
+    "windows-1255": ["ירושלים", "חיפה", "חוזה", "מחסן", "הנחה", "לקוח"],
+    "windows-1254": ["İstanbul", "Eskişehir", "sözleşme", "sipariş", "müşteri", "değişim"],
+    "windows-1256": ["القاهرة", "بغداد", "عقد", "فاتورة", "مخزن", "خصم"],
+    "windows-1253": ["Αθήνα", "Θεσσαλονίκη", "σύμβαση", "τιμολόγιο", "έκπτωση", "πελάτης"],
+    "windows-1250": ["Łódź", "Kraków", "dostawa", "zniżka", "żółć", "księgowy"],
+    "windows-1252": ["Málaga", "Coruña", "envío", "almacén", "devolución", "compañía"],
+    "windows-874": ["กรุงเทพ", "เชียงใหม่", "สัญญา", "ส่วนลด", "ลูกค้า", "บัญชี"],
+    shift_jis: ["東京", "大阪", "契約", "倉庫", "割引", "カタログ"],
+    "euc-jp": ["東京", "大阪", "契約", "倉庫", "割引", "カタログ"],
+    gb18030: ["北京", "上海", "合同", "发票", "仓库", "折扣"],
+    big5: ["台北", "高雄", "合約", "發票", "倉庫", "折扣"],
+    "euc-kr": ["서울", "부산", "계약", "송장", "창고", "할인"]
+  }
+  for (const [charset, words] of Object.entries(places)) {
+    it(`guesses ${charset} of a table of numbers and of a list of words`, () => {
+      const rows = Array.from(
+        { length: 60 },
+        (_, at) => `${at};${words[at % words.length]};Koln;${at * 37},${at % 10}0`
+      )
+      for (const text of [`${words.join("\n")}\n`, rows.join("\n")]) {
+        assert.strictEqual(decodeText(encode(text, charset))?.text, text)
+      }
+    })
+  }
 
   it("reads ISO-2022-JP by its escapes", () => {
     assert.strictEqual(decodeText(bytes("61 1b2442 467c 4b5c 1b2842 62"))?.text, "a日本b")

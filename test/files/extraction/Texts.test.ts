@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readHere } from "./Reading.ts"
+import { readHere, readThere } from "./Reading.ts"
 
 /** A text of each kind: the bytes are in code, and no charset is needed to write them. */
 describe("texts", () => {
@@ -50,6 +50,15 @@ describe("texts", () => {
         Buffer.from([0xd0, 0xd2, 0xc9])
       ])
       assert.strictEqual((yield* readHere(page, "html")).text, "\u043f\u0440\u0438")
+    })
+  )
+
+  it.live("are in the charset that they are guessed to be in, also in a process of their own", () =>
+    Effect.gen(function* () {
+      const moscow = Buffer.from("cceef1eae2e0", "hex")
+      const rows = Array.from({ length: 50 }, (_, at) => Buffer.concat([Buffer.from(`${at};`), moscow]))
+      const read = yield* readThere(Buffer.concat(rows.flatMap((row) => [row, Buffer.from("\n")])), "csv")
+      assert.include(read.text, "49;Москва\n")
     })
   )
 
