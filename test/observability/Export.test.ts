@@ -41,6 +41,8 @@ const start = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   return yield* startService({
     DATABASE_URL: Redacted.value((yield* TestDatabase).url),
+    // The processes of these tests share a database, but no directory.
+    PARLEY_FILES_STORE: "postgres",
     PARLEY_DATA_DIR: yield* fs.makeTempDirectoryScoped({ prefix: "parley-telemetry-" }),
     OPENAI_BASE_URL: upstream.url,
     OPENAI_MODEL: "mock-model",
