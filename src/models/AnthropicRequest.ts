@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import type { ModelMessage, ModelRequest, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import type { Dialect } from "./Dialect.ts"
-import { tellCalls } from "./ToldCalls.ts"
+import { asOffered } from "./ToldCalls.ts"
 
 type Block = Readonly<Record<string, unknown>>
 
@@ -12,9 +12,8 @@ interface Turn {
 
 /** The request body of a Messages call, as JSON. */
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
-  // Calls in the conversation are refused where no tools are named.
   const tools = dialect.tools ? request.tools : []
-  const messages = tools.length > 0 ? request.messages : request.messages.map(tellCalls)
+  const messages = asOffered(request, dialect)
   const system = messages.flatMap(({ role, text }) => (role === "system" && text !== "" ? [text] : []))
   return JSON.stringify({
     model,

@@ -1,12 +1,12 @@
 import type { ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import { type Adapt, adaptTools, type Dialect, type TokenParameter } from "./Dialect.ts"
-import { inTurns, tellCalls } from "./ToldCalls.ts"
+import { asOffered, inTurns } from "./ToldCalls.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
   JSON.stringify({
     model,
-    messages: inTurns(dialect.tools ? request.messages : request.messages.map(tellCalls)).map(encodeMessage),
+    messages: inTurns(asOffered(request, dialect)).map(encodeMessage),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,

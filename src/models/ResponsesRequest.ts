@@ -1,6 +1,6 @@
 import type { ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import type { Dialect } from "./Dialect.ts"
-import { inTurns, tellCalls } from "./ToldCalls.ts"
+import { asOffered, inTurns } from "./ToldCalls.ts"
 
 /** OpenAI refuses a smaller bound on the answer. What is written beyond the true bound is cut off afterwards. */
 const outputTokensMin = 16
@@ -8,14 +8,15 @@ const outputTokensMin = 16
 /** The request body of a Responses call, as JSON. */
 export const encodeResponsesRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   // System messages in front are the instructions; a later one keeps its place.
-  const begin = request.messages.findIndex((message) => message.role !== "system")
-  const head = begin < 0 ? request.messages : request.messages.slice(0, begin)
-  const rest = begin < 0 ? [] : request.messages.slice(begin)
+  const messages = asOffered(request, dialect)
+  const begin = messages.findIndex((message) => message.role !== "system")
+  const head = begin < 0 ? messages : messages.slice(0, begin)
+  const rest = begin < 0 ? [] : messages.slice(begin)
   const instructions = head.map((message) => message.text).join("\n\n")
   return JSON.stringify({
     model,
     ...(instructions === "" ? {} : { instructions }),
-    input: inTurns(dialect.tools ? rest : rest.map(tellCalls)).flatMap(encodeMessage),
+    input: inTurns(rest).flatMap(encodeMessage),
     stream: true,
     store: false,
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),

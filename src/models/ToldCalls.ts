@@ -1,4 +1,5 @@
-import type { ModelMessage } from "../domain/ModelCall.ts"
+import type { ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
+import type { Dialect } from "./Dialect.ts"
 
 /**
  * A message in which nothing is called, for a model that knows no tools: earlier calls and their results are told, so that
@@ -18,6 +19,15 @@ export const tellCalls = (message: ModelMessage): ModelMessage => {
       return { role: "user", text: `[result of ${message.name}]\n${message.text}` }
   }
 }
+
+/**
+ * The messages of a request, with calls told where no tools are offered: Anthropic refuses calls without the definitions of
+ * tools, and so do gateways that pass other protocols on to it.
+ */
+export const asOffered = (
+  { messages, tools }: Pick<ModelRequest, "messages" | "tools">,
+  dialect: Dialect
+): ReadonlyArray<ModelMessage> => (dialect.tools && tools.length > 0 ? messages : messages.map(tellCalls))
 
 /** Two messages of one role as one; null where they must stay apart. */
 const merged = (first: ModelMessage, second: ModelMessage): ModelMessage | null => {

@@ -6,6 +6,7 @@ import type { McpCall, OutputItem, OutputMessage } from "../domain/Item.ts"
 import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
 import { storable } from "../domain/storable.ts"
 import { citationsIn, type Knowledge, type Passage, searchCall } from "./Passages.ts"
+import { whyNoAnswer } from "./NoAnswer.ts"
 import { type Cleaned, cleanPiece, cleanRest } from "./StorableText.ts"
 import type { ToolPart } from "./ToolRounds.ts"
 
@@ -51,7 +52,6 @@ export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody
 
 /** How clients are told that a tool is one of the service's own. */
 const builtinTools = "builtin"
-
 const none: ReadonlyArray<never> = []
 
 /** The first events, and the state that they leave. A search of the project's files comes before everything else. */
@@ -181,12 +181,12 @@ const finish = (
   nextId: () => ItemId
 ): Step => {
   const [rested, added] = rest(state, nextId)
-  const finished = { ...rested, finish: part }
-  if (rested.output.some((item) => item.type === "message")) return [finished, added]
-  // spec: Events, rule 1: there is at least one delta, even when the whole text is empty.
-  const [open, opening] = openMessage(finished, nextId)
-  const [closed, closing] = closeMessage(finished, open)
-  return [closed, [...added, ...opening, delta(open, ""), ...closing]]
+  const last = rested.output.at(-1)?.type
+  if (last === "message") return [{ ...rested, finish: part }, added]
+  const text = whyNoAnswer(part.reason, last === "mcp_call")
+  const [opened, opening] = addText(rested, { text, carry: "" }, nextId)
+  const [closed, closing] = rest(opened, nextId)
+  return [{ ...closed, finish: part }, [...added, ...opening, ...closing]]
 }
 
 const beginTool = (

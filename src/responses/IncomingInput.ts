@@ -9,7 +9,7 @@ import {
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import { type InputItem, type InputMessage, type McpCall, unknownCall } from "../domain/Item.ts"
-import { firstOfRound } from "./SentCalls.ts"
+import { firstOfRound, nextOfRound } from "./SentCalls.ts"
 
 /** One entry of a request's input, in the service's own terms. */
 export type Incoming =
@@ -95,20 +95,20 @@ const makeReplayedCalls = (given: ReadonlyArray<InputEntry>, nextId: () => ItemI
     if (entry.type === "function_call" && isCall(entry)) calls.add(entry.call_id)
   }
   // Calls in a row were one round, which ends where a result is heard.
-  let startsRound = true
+  let before: ItemId | null = null
 
   return (item: ReplayedItem): McpCall | null => {
     const { call_id: callId, error } = item
     if (item.type === "function_call_output") {
-      startsRound = true
+      before = null
       const output = resultOf(item)
       if (output === null || calls.has(callId)) return null
       return callWith(firstOfRound(nextId), { name: unknownCall, arguments: "{}" }, output, null)
     }
     if ((item.type !== "mcp_call" && item.type !== "function_call") || !isCall(item)) return null
     const called = { name: item.name, arguments: item.arguments }
-    const id = startsRound ? firstOfRound(nextId) : nextId()
-    startsRound = false
+    const id = before === null ? firstOfRound(nextId) : nextOfRound(before, nextId)
+    before = id
     if (item.type === "mcp_call") {
       const output = resultOf(item)
       return callWith(id, called, output, Predicate.isString(error) ? error : null)

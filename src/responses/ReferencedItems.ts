@@ -5,7 +5,7 @@ import { ItemNotFound } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, UserId } from "../domain/Ids.ts"
 import type { InputItem, StoredItem } from "../domain/Item.ts"
 import type { Incoming } from "./IncomingInput.ts"
-import { firstOfRound, isSameRound } from "./SentCalls.ts"
+import { firstOfRound, isSameRound, nextOfRound } from "./SentCalls.ts"
 
 /** An item of a request's input. */
 export interface GivenItem {
@@ -29,7 +29,7 @@ export const makeReferencedItems = Effect.fnUntraced(function* (nextItemId: () =
     }
     const stored = yield* conversations.items(userId, [...first.keys()])
     const given: Array<GivenItem> = []
-    let before: ItemId | null = null
+    let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
     for (const entry of entries) {
       if (entry.kind === "item") {
         given.push({ item: entry.item, reference: null })
@@ -39,9 +39,11 @@ export const makeReferencedItems = Effect.fnUntraced(function* (nextItemId: () =
         if (found === undefined) return yield* new ItemNotFound({ param })
         const { conversationId, item } = found
         // Calls that were one round stay one, and others stay apart.
-        const follows: boolean = before !== null && isSameRound(before, entry.id)
-        before = entry.id
-        const id = follows ? nextItemId() : firstOfRound(nextItemId)
+        const id: ItemId =
+          before !== null && isSameRound(before.stored, entry.id)
+            ? nextOfRound(before.id, nextItemId)
+            : firstOfRound(nextItemId)
+        before = { stored: entry.id, id }
         given.push({ item: asInput(item, id), reference: { param, conversationId } })
       }
     }

@@ -128,17 +128,26 @@ const pullRound = (round: Round): Effect.Effect<Parts, ModelFailure> =>
     return Effect.succeed(flow.first)
   })
 
+/** What the model hears behind the results of the last round. */
+const lastRoundNote =
+  "\n\n[This was the last round of tool calls: no tool can be called any more. Answer the user now with what is known.]"
+const lastRoundTokens = estimateTokens(lastRoundNote)
+
+const withNote = (message: ModelMessage): ModelMessage =>
+  message.role === "tool" ? { ...message, text: message.text + lastRoundNote } : message
+
 /** The request after a round whose calls were answered; without tools when it was the last that may call any. */
 const following = (round: Round, running: RunningCalls, left: number, isLast: boolean): Attempt => {
   const { attempt } = round
-  const said = running.messages()
+  const heard = running.messages()
+  const said = isLast ? [...heard.slice(0, -1), ...heard.slice(-1).map(withNote)] : heard
   const promptTokens = said.reduce((sum, message) => sum + messageTokens(message), attempt.promptTokens)
   return {
     ...attempt,
     promptTokens,
     request: {
       messages: [...attempt.request.messages, ...said],
-      maxOutputTokens: Math.max(1, Math.min(left, attempt.model.contextWindow - promptTokens)),
+      maxOutputTokens: Math.min(left, attempt.model.contextWindow - promptTokens),
       tools: isLast ? [] : attempt.request.tools
     }
   }
@@ -149,7 +158,7 @@ const roomForResults = ({ attempt, bound, calls }: Round, left: number): number 
   const { contextWindow } = attempt.model
   const said = messageTokens({ role: "assistant", text: bound.text(), toolCalls: calls })
   const answer = Math.min(left, Math.floor(contextWindow * answerShareMax))
-  return Math.max(0, contextWindow - attempt.promptTokens - said - answer)
+  return Math.max(0, contextWindow - attempt.promptTokens - said - answer - lastRoundTokens)
 }
 
 /** Why an answer ends; `isLimited` where a token limit left it less room than was asked for. */
@@ -269,6 +278,8 @@ export const pullRounds = (options: {
     const left = tokensMax - spent.outputTokens
     const next = following(round, running, left, rounds >= toolRoundsMax)
     const { promptTokens, request } = next
+    // Results that have no room can't be heard.
+    if (request.maxOutputTokens < 1) return Effect.succeed([finish("length")])
     return Effect.flatMap(
       budget.nextRound({ spent, promptTokens }, request.maxOutputTokens),
       (maxOutputTokens) => {

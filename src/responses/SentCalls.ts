@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import type { ItemId } from "../domain/Ids.ts"
+import { ItemId } from "../domain/Ids.ts"
 import type { ToolCall } from "../domain/ModelCall.ts"
 
 /** Some servers take no id that is longer, and none with a hyphen in it. */
@@ -32,13 +32,18 @@ export const sentCall = (
   arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
 })
 
-/** The time of an id in milliseconds, as hexadecimal digits, and its place among the ids of that millisecond. */
+/** An id without the random digits at its end: the time in milliseconds, and the place among the ids of that time. */
 const placeOf = (id: ItemId) => {
   const digits = id.replaceAll("-", "")
   const high = Number.parseInt(digits.slice(13, 16), 16)
   const low = Number.parseInt(digits.slice(16, 24), 16) & 0x3fff_ffff
-  return { millisecond: digits.slice(0, 12), position: high * 2 ** 30 + low }
+  return { millisecond: digits.slice(0, 12), version: digits.slice(12, 13), position: high * 2 ** 30 + low }
 }
+
+/** Digits of an id that are random. */
+const randomDigits = 8
+
+const hexadecimal = (value: number, digits: number): string => value.toString(16).padStart(digits, "0")
 
 /**
  * Whether two calls, one stored behind the other, were made in one round. The ids of a round are made in one go, and those of
@@ -53,4 +58,15 @@ export const isSameRound = (before: ItemId, id: ItemId): boolean => {
 export const firstOfRound = (nextId: () => ItemId): ItemId => {
   nextId()
   return nextId()
+}
+
+/** The id of the next call of a round: it follows the one before it directly, also where the time went on meanwhile. */
+export const nextOfRound = (before: ItemId, nextId: () => ItemId): ItemId => {
+  const { millisecond, position, version } = placeOf(before)
+  const high = hexadecimal(Math.floor((position + 1) / 2 ** 30) & 0xfff, 3)
+  const low = hexadecimal(2 ** 31 + ((position + 1) % 2 ** 30), 8)
+  const time = `${millisecond.slice(0, 8)}-${millisecond.slice(8)}`
+  return ItemId.make(
+    `${time}-${version}${high}-${low.slice(0, 4)}-${low.slice(4)}${nextId().slice(-randomDigits)}`
+  )
 }

@@ -3,7 +3,7 @@ import type { ItemId } from "../domain/Ids.ts"
 import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
-import { callIdOf, firstOfRound, sentCall, sentName } from "./SentCalls.ts"
+import { callIdOf, firstOfRound, nextOfRound, sentCall, sentName } from "./SentCalls.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8
@@ -70,10 +70,12 @@ export const runCalls = Effect.fnUntraced(function* (
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
   const share = Math.floor(tokensMax / calls.length)
-  const started = Arr.map(calls, (call, index) => ({
-    call,
-    id: index === 0 ? firstOfRound(belt.nextItemId) : belt.nextItemId()
-  }))
+  let before: ItemId | null = null
+  const started = Arr.map(calls, (call) => {
+    const id: ItemId = before === null ? firstOfRound(belt.nextItemId) : nextOfRound(before, belt.nextItemId)
+    before = id
+    return { call, id }
+  })
   const results = new Map<ItemId, ToolResult>()
   const ended = yield* Queue.unbounded<Ended>()
   yield* Effect.forEach(

@@ -65,14 +65,14 @@ layer(TestApp.layer(), { excludeTestServices: true })("Events", (it) => {
     })
   )
 
-  it.effect("has at least one delta, even when the model says nothing", () =>
+  it.effect("has at least one delta, which says so when the model says nothing", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
       yield* model.next(Stream.make(finish()))
       const reply = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input: "Hi" } })
       const { outputText, items } = assertGrammar(eventsOf(reply.text))
-      assert.strictEqual(outputText, "")
+      assert.strictEqual(outputText, "(No answer: the model wrote nothing.)")
       assert.strictEqual(items.length, 1)
     })
   )

@@ -148,6 +148,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
         system("One.\n\nTwo.\n\nThree."),
         user("a\nb"),
         assistant("earlier answer"),
+        user("[result of an earlier call]\ny"),
         user("c"),
         user("d"),
         user("e")
@@ -293,9 +294,10 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /v1/responses", (it)
     Effect.gen(function* () {
       const first = yield* answered({ input: "one" })
       const { id } = first.response.output[0]!
-      const references = Array.from({ length: 9_999 }, () => ({ type: "item_reference", id }))
-      const next = yield* answered({ input: [...references, { role: "user", content: "two" }] })
-      assert.deepStrictEqual(next.messages, [assistant("ok"), user("two")])
+      const references = Array.from({ length: 9_998 }, () => ({ type: "item_reference", id }))
+      const [one, two] = ["one", "two"].map((content) => ({ role: "user", content }))
+      const next = yield* answered({ input: [one, ...references, two] })
+      assert.deepStrictEqual(next.messages, [user("one"), assistant("ok"), user("two")])
     })
   )
 

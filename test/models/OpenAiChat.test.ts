@@ -73,6 +73,18 @@ describe("OpenAiChat, the request", () => {
     })
   )
 
+  it.effect(
+    "tells of earlier calls where no tools are offered, for servers that refuse calls without tools",
+    () =>
+      Effect.gen(function* () {
+        const { call, server } = yield* setUp
+        yield* Stream.runDrain(call(request("", { messages: conversation })))
+        const { body } = yield* server.request(0)
+        assert.notProperty(body, "tools")
+        assert.deepInclude(body["messages"], { role: "user", content: "[result of calc]\n2" })
+      })
+  )
+
   it.effect.each([true, false])("puts messages of one role in a row into one (tools: %s)", (tools) =>
     Effect.gen(function* () {
       const { server, upstream } = yield* setUp

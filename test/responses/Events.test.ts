@@ -125,7 +125,13 @@ describe("Events", () => {
         }
         assert.isTrue(folded.outputText.isWellFormed())
         assert.notInclude(folded.outputText, "\0")
-        if (isWhole) assert.strictEqual(folded.outputText, expectedText(said))
+        if (isWhole) {
+          const expected = expectedText(said)
+          assert.isTrue(folded.outputText.startsWith(expected))
+          // Where the model said nothing at its end, the text says so.
+          assert.match(folded.outputText.slice(expected.length), /^(\(No answer: [^)]+\))?$/)
+          assert.isNotEmpty(folded.outputText)
+        }
         for (const item of folded.items) {
           assert.isTrue(JSON.stringify(item).isWellFormed())
           assert.notInclude(JSON.stringify(item), "\\u0000")
@@ -146,8 +152,14 @@ describe("Events", () => {
       })
   )
 
-  it("writes one message with one empty delta when a model says nothing", () => {
-    const types = play([], "stop", 1).map((event) => event.type)
+  it("says why in the text when a model says nothing", () => {
+    const events = play([], "stop", 1)
+    const types = events.map((event) => event.type)
+    const last = events.at(-1)
+    assert.strictEqual(
+      last?.type === "response.completed" && last.response.output_text,
+      "(No answer: the model wrote nothing.)"
+    )
     assert.deepStrictEqual(types, [
       "response.created",
       "response.output_item.added",
@@ -159,12 +171,17 @@ describe("Events", () => {
     ])
   })
 
-  it("puts a call between the text before it and the text behind it, and adds no empty message", () => {
+  it("puts a call between the text before it and the text behind it, and says so where nothing is behind it", () => {
     const call = { calls: 1, reversed: false, failing: false }
     const added = play(["before", call, "behind", call], "stop", 1).flatMap((event) =>
       event.type === "response.output_item.added" ? [event.item.type] : []
     )
-    assert.deepStrictEqual(added, ["message", "mcp_call", "message", "mcp_call"])
+    assert.deepStrictEqual(added, ["message", "mcp_call", "message", "mcp_call", "message"])
+    const last = play([call], "stop", 1).at(-1)
+    assert.include(
+      last?.type === "response.completed" && last.response.output_text,
+      "wrote nothing after them"
+    )
   })
 
   it("never writes an empty delta into a text that has others", () => {

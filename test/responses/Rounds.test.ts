@@ -125,6 +125,8 @@ describe("Rounds", () => {
       )
       assert.strictEqual(toolEnds(parts).length, toolRoundsMax)
       assert.deepInclude(parts.at(-1), { type: "finish", reason: "stop" })
+      const told = model.asked.map(({ messages }) => messages.at(-1)?.text.includes("Answer the user now"))
+      assert.deepStrictEqual(told, [...Array.from({ length: toolRoundsMax }, () => false), true])
     })
   )
 
