@@ -10,6 +10,7 @@ import type { Need } from "../models/Ranking.ts"
 import { type Candidate, Router } from "../models/Router.ts"
 import { makeAttachedFiles, type UnreadFiles } from "./AttachedFiles.ts"
 import type { PromptFiles } from "./FileParts.ts"
+import { longInput } from "./LongInput.ts"
 import type { Attempt } from "./Generation.ts"
 import { textOf } from "./IncomingInput.ts"
 import { type Knowledge, passagesMessage, passagesWithin } from "./Passages.ts"
@@ -67,6 +68,13 @@ export const makeAttempts = Effect.gen(function* () {
         )
       )
 
+  /** Before anything is counted whole. */
+  const refuseLongInput = Effect.fnUntraced(function* (parts: PromptParts, { model }: Permissions) {
+    const windows = (yield* router.models).flatMap((spec) => (model(spec.id) ? [spec.contextWindow] : []))
+    const problem = windows.length === 0 ? null : longInput(parts, Math.max(...windows))
+    if (problem !== null) return yield* problem
+  })
+
   return Effect.fnUntraced(function* (options: {
     readonly userId: UserId
     /** Everything but the history, the texts of files and the passages. */
@@ -79,6 +87,7 @@ export const makeAttempts = Effect.gen(function* () {
     readonly permissions: Permissions
   }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable> {
     const { maxOutputTokens, permissions, turn, userId } = options
+    yield* refuseLongInput(options.parts, permissions)
     const bare = makeAssembly(options.parts)
     const asked = askedBy(options.parts, bare.leastTokens, options.search)
     const need: Need = {

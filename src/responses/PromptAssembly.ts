@@ -184,7 +184,10 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
 
   return {
     get leastTokens() {
-      return Math.max(least(true), least(false))
+      // Without calls, both kinds of models are told the same.
+      return parts.items.some(({ type }) => type === "mcp_call")
+        ? Math.max(least(true), least(false))
+        : least(true)
     },
     fileTokensMax,
     historyTokensMax,

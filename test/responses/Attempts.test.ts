@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { call, responseOf } from "../support/Wire.ts"
+import { call, errorOf, responseOf } from "../support/Wire.ts"
 
 const proof = "Prove that the square root of 2 is irrational, and explain why 3 + 4 = 7."
 
@@ -35,6 +35,20 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a request needs of a
       assert.isBelow(after.difficulty, easy.difficulty + 0.05)
       const both = yield* routed({ input: [message("user", proof), message("user", "Good morning!")] })
       assert.isAtLeast(both.difficulty, hard.difficulty)
+    })
+  )
+
+  it.effect("isn't asked for where the texts alone exceed every window", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const model = yield* ScriptedModel
+      const before = (yield* model.needs).length
+      const input = [message("user", "word ".repeat(200_000)), message("user", "Hi")]
+      const reply = yield* call(`${app.url}/v1/responses`, { key: app.alice.key, body: { input } })
+      const error = errorOf(reply, 400)
+      assert.strictEqual(error.code, "context_length_exceeded")
+      assert.match(error.message, /about \d{6,} tokens, where at most 3999 fit/)
+      assert.strictEqual((yield* model.needs).length, before)
     })
   )
 
