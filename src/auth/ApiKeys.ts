@@ -9,6 +9,7 @@ import {
   ApiKeyNotFound,
   ApiKeyRejected,
   type DatabaseUnavailable,
+  type ServerBusy,
   UserDisabled,
   UserNotFound
 } from "../domain/Errors.ts"
@@ -17,6 +18,7 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
+import { makeStrangerLane } from "./StrangerLane.ts"
 
 /** Looked-up keys that are remembered, known and unknown ones together. */
 const cachedKeysMax = 10_000
@@ -89,11 +91,12 @@ export class ApiKeys extends Context.Service<
   {
     /**
      * Says who presents the key. What it rests on is at most `auth.cacheSeconds` old, here and in every other process;
-     * expiry holds to the millisecond. A key whose check is wrong costs no look-up.
+     * expiry holds to the millisecond. A key whose check is wrong costs no look-up, and unknown ones are looked up at a bounded
+     * pace, beside those that are known to exist.
      */
     readonly authenticate: (
       presented: Redacted.Redacted
-    ) => Effect.Effect<Caller, ApiKeyRejected | UserDisabled | DatabaseUnavailable>
+    ) => Effect.Effect<Caller, ApiKeyRejected | UserDisabled | DatabaseUnavailable | ServerBusy>
     readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, UserNotFound | DatabaseUnavailable>
     /**
      * Stores a key that was made elsewhere, unless it is there already: then nothing changes, and a revoked key stays
@@ -240,6 +243,7 @@ const knownKey = ({ disabled, expiresAt, lastUsedAt, revoked, ...caller }: typeo
 /** Remembers look-ups by the whole hash. Concurrent misses share one; a look-up that fails is not remembered. */
 const makeKeyCache = Effect.fnUntraced(function* (cacheSeconds: number) {
   const sql = yield* SqlClient.SqlClient
+  const inLane = yield* makeStrangerLane
   const ageNanosMax = BigInt(cacheSeconds) * 1_000_000_000n
 
   const select = SqlSchema.findOneOption({
@@ -255,10 +259,15 @@ const makeKeyCache = Effect.fnUntraced(function* (cacheSeconds: number) {
   })
 
   const cache = yield* Cache.makeWith(
-    Effect.fnUntraced(function* (hash: string): Effect.fn.Return<LookedUp, DatabaseUnavailable> {
-      const sinceNanos = yield* Clock.monotonicTimeNanos
-      const row = yield* orUnavailable(select(Buffer.from(hash, "hex")))
-      return { sinceNanos, key: Option.getOrNull(Option.map(row, knownKey)) }
+    Effect.fnUntraced(function* (hash: string): Effect.fn.Return<LookedUp, DatabaseUnavailable | ServerBusy> {
+      let sinceNanos = 0n
+      const lookUp = Effect.gen(function* () {
+        sinceNanos = yield* Clock.monotonicTimeNanos
+        const row = yield* orUnavailable(select(Buffer.from(hash, "hex")))
+        return Option.getOrNull(Option.map(row, knownKey))
+      })
+      const key = yield* inLane(hash, lookUp)
+      return { sinceNanos, key }
     }),
     {
       capacity: cachedKeysMax,

@@ -334,3 +334,30 @@ layer(authLayer(testConfig({ auth: { cacheSeconds: 0 } })).pipe(Layer.provideMer
     )
   }
 )
+
+// In a layer of its own, because its clock goes far ahead of those of other tests.
+layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Unknown keys", (it) => {
+  it.effect("are looked up at a bounded pace, and known ones beside them without delay", () =>
+    Effect.gen(function* () {
+      const apiKeys = yield* ApiKeys
+      const faults = yield* SqlFaults
+      const { key } = yield* makeUser
+      yield* apiKeys.authenticate(key.key)
+      yield* TestClock.adjust("6 seconds")
+      const unknown = yield* Effect.replicateEffect(KeyToken.makeKey, 200)
+      yield* faults.off
+      const reasons: Array<string> = []
+      yield* Effect.forEach(unknown, (one) =>
+        Effect.forkChild(Effect.map(reasonOf(one), (reason) => reasons.push(reason)))
+      )
+      yield* until(faults.seen, ({ statements }) => statements >= 50)
+      yield* apiKeys.authenticate(key.key)
+      assert.isBelow((yield* faults.seen).statements, 60)
+      while (reasons.length < unknown.length) {
+        yield* TestClock.adjust("1 second")
+        yield* TestClock.withLive(Effect.sleep("20 millis"))
+      }
+      assert.deepStrictEqual(new Set(reasons), new Set(["unknown"]))
+    })
+  )
+})
