@@ -29,26 +29,25 @@ export const asOffered = (
   dialect: Dialect
 ): ReadonlyArray<ModelMessage> => (dialect.tools && tools.length > 0 ? messages : messages.map(tellCalls))
 
-/** Two messages of one role as one; null where they must stay apart. */
-const merged = (first: ModelMessage, second: ModelMessage): ModelMessage | null => {
-  const text = [first.text, second.text].filter((part) => part !== "").join("\n\n")
-  if (first.role === "assistant") {
-    // Results belong behind the calls of the first one.
-    return second.role === "assistant" && first.toolCalls.length === 0 ? { ...second, text } : null
-  }
-  return first.role === second.role && (first.role === "user" || first.role === "system")
-    ? { role: first.role, text }
-    : null
-}
+/** Whether a message goes on with the one before it. Results belong behind the calls of a message. */
+const goesOn = (before: ModelMessage, message: ModelMessage): boolean =>
+  before.role === message.role &&
+  before.role !== "tool" &&
+  (before.role !== "assistant" || before.toolCalls.length === 0)
 
 /** Messages of which no two in a row have one role: the chat templates of some models refuse them. */
 export const inTurns = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
-  const turns: Array<ModelMessage> = []
+  const turns: Array<{ readonly texts: Array<string>; last: ModelMessage }> = []
   for (const message of messages) {
-    const last = turns.at(-1)
-    const both = last === undefined ? null : merged(last, message)
-    if (both === null) turns.push(message)
-    else turns[turns.length - 1] = both
+    const turn = turns.at(-1)
+    if (turn === undefined || !goesOn(turn.last, message))
+      turns.push({ texts: [message.text], last: message })
+    else {
+      turn.texts.push(message.text)
+      turn.last = message
+    }
   }
-  return turns
+  return turns.map(({ last, texts }) =>
+    texts.length === 1 ? last : { ...last, text: texts.filter((text) => text !== "").join("\n\n") }
+  )
 }
