@@ -23,7 +23,6 @@ const CorpusRow = Schema.Struct({
   addedAt: Schema.DateTimeUtcFromDate
 })
 
-const Added = Schema.Struct({ job: Schema.NullOr(Schema.String) })
 const Place = Schema.Struct({
   project: Schema.Boolean,
   file: Schema.Boolean,
@@ -58,17 +57,13 @@ export const makeCorpusTable = Effect.gen(function* () {
       Effect.map(first)
     )
 
-  /**
-   * Adds a file of the project's organization; nothing where there is none, or where it was added before. The answer tells
-   * whether the file's text can be indexed at once, by the job.
-   */
-  const insert = ({ fileId, job, projectId }: CorpusJob) =>
-    sql`INSERT INTO project_files (project_id, file_id, added_by, job)
-      SELECT p.id, f.id, u.id, CASE WHEN f.status = 'uploaded' THEN NULL ELSE ${job}::uuid END
+  /** Adds a file of the project's organization; nothing where there is none, or where it was added before. */
+  const insert = ({ fileId, projectId }: CorpusKey) =>
+    sql`INSERT INTO project_files (project_id, file_id, added_by)
+      SELECT p.id, f.id, u.id
       FROM projects p, files f JOIN users u ON u.id = f.user_id
       WHERE p.id = ${projectId}::uuid AND f.id = ${fileId}::uuid AND ${isKept} AND u.organization_id = p.organization_id
-      ON CONFLICT (project_id, file_id) DO NOTHING
-      RETURNING job`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Added))), Effect.map(first))
+      ON CONFLICT (project_id, file_id) DO NOTHING`
 
   /** What there is of what an `insert` named. */
   const place = ({ fileId, projectId }: CorpusKey) =>

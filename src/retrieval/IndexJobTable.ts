@@ -53,11 +53,31 @@ export const makeIndexJobTable = Effect.gen(function* () {
   const release = ({ job, ...key }: CorpusJob) =>
     sql`UPDATE project_files SET job = NULL WHERE ${ofKey(key)} AND job = ${job}::uuid`
 
-  /** Files whose text has been read since, or that are to be indexed again. Locked, so that one process asks for each. */
-  const due = (limit: number) =>
-    sql`SELECT p.project_id, p.file_id FROM project_files p JOIN files f ON f.id = p.file_id
-      WHERE p.status = 'pending' AND p.job IS NULL AND f.status <> 'uploaded'
-      ORDER BY p.added_at LIMIT ${limit} FOR UPDATE OF p SKIP LOCKED`.pipe(
+  /**
+   * Files that are to be indexed and have no job: of each project, or of one, as many as there may be jobs of it beside those
+   * that there are, in the order of upload. Locked, so that one process asks for each;
+   * what the rows must be is said of the locked ones, too, because they may have changed meanwhile.
+   */
+  const due = (limit: number, perProjectMax: number, projectId: ProjectId | null) =>
+    sql`SELECT p.project_id, p.file_id FROM project_files p
+      WHERE p.status = 'pending' AND p.job IS NULL AND (p.project_id, p.file_id) IN (
+        SELECT found.project_id, found.file_id
+        FROM (${
+          projectId === null
+            ? sql`SELECT DISTINCT project_id FROM project_files WHERE status = 'pending'`
+            : sql`SELECT ${projectId}::uuid AS project_id`
+        }) AS waiting
+        CROSS JOIN LATERAL (
+          SELECT w.project_id, w.file_id FROM project_files w JOIN files f ON f.id = w.file_id
+          WHERE w.project_id = waiting.project_id AND w.status = 'pending' AND w.job IS NULL AND f.status <> 'uploaded'
+          ORDER BY w.file_id
+          LIMIT greatest(0, ${perProjectMax}::bigint - (
+            SELECT count(*) FROM project_files busy
+            WHERE busy.project_id = waiting.project_id AND busy.status = 'pending' AND busy.job IS NOT NULL
+          ))
+        ) AS found
+      )
+      LIMIT ${limit} FOR UPDATE OF p SKIP LOCKED`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(CorpusKey)))
     )
 

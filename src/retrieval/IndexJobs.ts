@@ -1,6 +1,7 @@
 import { Duration, Effect, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import type { ProjectId } from "../domain/Ids.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { CorpusJob } from "./CorpusTable.ts"
@@ -8,7 +9,9 @@ import type { FoundText, IndexJobTable } from "./IndexJobTable.ts"
 import { Retrieval } from "./Retrieval.ts"
 
 /** Files that one process indexes at once. */
-const indexingsMax = 2
+const indexingsMax = 3
+/** Files of one project that are in the queue at a time: it is in the order of arrival, so that projects take turns. */
+const queuedPerProjectMax = 2
 /** How often a job may break off, because its process died or the database was away, before the file counts as failed. */
 export const attemptsMax = 5
 /** How often a process looks for files whose text has been read since they were added. */
@@ -48,30 +51,33 @@ export const makeIndexJobs = Effect.fnUntraced(function* (table: IndexJobTable) 
   })
 
   const work = Effect.fnUntraced(function* (job: CorpusJob, attempts: number) {
-    if (attempts > attemptsMax) return yield* table.keepFailure(job, gaveUp)
-    const found = yield* table.text(job)
-    return found === undefined ? undefined : yield* index(job, found)
+    if (attempts > attemptsMax) yield* table.keepFailure(job, gaveUp)
+    else {
+      const found = yield* table.text(job)
+      if (found !== undefined) yield* index(job, found)
+    }
+    yield* offerNext(job.projectId)
   })
 
   /** Asks for the files that are due, some at a time. */
-  const offerSome = Effect.gen(function* () {
-    const due = yield* table.due(batchFilesMax)
+  const offerSome = Effect.fnUntraced(function* (projectId: ProjectId | null) {
+    const due = yield* table.due(batchFilesMax, queuedPerProjectMax, projectId)
     yield* Effect.forEach(due, (key) =>
       Effect.gen(function* () {
         const job = { ...key, job: yield* random.uuidV7() }
         yield* table.assign(job)
-        yield* offer(job)
+        yield* queue.offer(job.job, job)
       })
     )
     return due.length
-  }).pipe(sql.withTransaction)
+  }, sql.withTransaction)
+
+  /** Asks for the project's next files to be indexed, together with whatever else the current transaction does. */
+  const offerNext = (projectId: ProjectId) => Effect.asVoid(offerSome(projectId))
 
   const offerDue = Effect.gen(function* () {
-    while ((yield* offerSome) === batchFilesMax) {}
+    while ((yield* offerSome(null)) === batchFilesMax) {}
   })
-
-  /** Asks for a file to be indexed, together with whatever else the current transaction does. */
-  const offer = (job: CorpusJob) => queue.offer(job.job, job)
 
   const review = Effect.gen(function* () {
     yield* table.releaseLost
@@ -86,9 +92,9 @@ export const makeIndexJobs = Effect.fnUntraced(function* (table: IndexJobTable) 
       Effect.forkScoped
     )
 
-  yield* queue.work(indexingsMax, (job, attempts) => Effect.asVoid(work(job, attempts)))
+  yield* queue.work(indexingsMax, work)
   yield* again(orUnavailable(review), Duration.hours(reviewHours))
   yield* again(orUnavailable(offerDue), Duration.seconds(lookSeconds))
 
-  return { offer, offerDue }
+  return { offerNext, offerDue }
 })

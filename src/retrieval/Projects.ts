@@ -171,12 +171,12 @@ export class Projects extends Context.Service<
 
       const addFile = Effect.fn("Projects.addFile")(
         function* (projectId: ProjectId, fileId: FileId) {
-          const job = { projectId, fileId, job: yield* random.uuidV7() }
-          const made = yield* corpus.insert(job)
-          if (made !== undefined && made.job !== null) yield* jobs.offer(job)
-          const found = yield* corpus.find(job)
+          const key = { projectId, fileId }
+          yield* corpus.insert(key)
+          yield* jobs.offerNext(projectId)
+          const found = yield* corpus.find(key)
           if (found !== undefined) return found
-          const { file, project, sameOrganization } = yield* corpus.place(job)
+          const { file, project, sameOrganization } = yield* corpus.place(key)
           if (!project) return yield* new ProjectNotFound()
           return yield* file && !sameOrganization
             ? new UserOfOtherOrganization()

@@ -82,6 +82,20 @@ layer(Layer.provideMerge(projectsOver(), TestDatabase.layer), { excludeTestServi
       })
     )
 
+    it.effect("keeps no file of another project waiting, however many there are before it", () =>
+      Effect.gen(function* () {
+        const scripted = yield* ScriptedRetrieval
+        const [large, small] = [yield* someProject, yield* someProject]
+        for (const n of [1, 2, 3, 4]) yield* large.add("hang", `large ${n}`)
+        yield* small.add("a zebra", "small")
+        yield* settled(small.id)
+        assert.deepStrictEqual(yield* statesOf(large.id), { pending: 4 })
+        yield* scripted.release
+        yield* settled(large.id)
+        assert.deepStrictEqual(yield* statesOf(large.id), { indexed: 4 })
+      })
+    )
+
     it.effect("keeps none of the others waiting when its indexing breaks off", () =>
       Effect.gen(function* () {
         const { add, id } = yield* someProject
