@@ -71,6 +71,8 @@ const bundle = async () => {
         chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
       },
       loader: { ".wasm": "copy" },
+      // Nothing uses it, but a late import is always made a part.
+      external: ["*/httpApiSwagger.js"],
       outdir: directory,
       bundle: true,
       // What is imported late, such as the tokenizer's table, stays a part of its own.

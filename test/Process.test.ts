@@ -1,6 +1,8 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Redacted, Schedule } from "effect"
+import { existsSync, readdirSync, rmSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
 import { buildBundle, bundle, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
@@ -167,6 +169,26 @@ layer(processLayer, { excludeTestServices: true })("the bundle", (it) => {
         assert.strictEqual(response.output_text, "Hello there")
         assert.strictEqual(response.model, "mock-model")
         assert.strictEqual(response.usage?.output_tokens, 2)
+      }),
+    slow
+  )
+
+  it.effect(
+    "serves the reference page's script from a part of its own, and has no part of Swagger",
+    () =>
+      Effect.gen(function* () {
+        const directory = dirname(bundle)
+        const swagger = () =>
+          existsSync(directory) ? readdirSync(directory).filter((name) => /swagger/i.test(name)) : []
+        // A build leaves the parts of earlier ones for a while.
+        for (const name of swagger()) rmSync(join(directory, name))
+        yield* buildBundle
+        assert.deepStrictEqual(swagger(), [])
+        const upstream = yield* makeMockModelServer
+        const service = yield* startService(yield* variables(upstream), bundle)
+        const script = yield* call(`${yield* service.url}/docs/reference.js`, {})
+        assert.strictEqual(script.status, 200)
+        assert.include(script.text, "window.Scalar={createApiReference:")
       }),
     slow
   )

@@ -38,14 +38,15 @@ const wantedByRange = (header: string, bytes: number): Wanted => {
 /** A file's bytes never change, so their digest names them. */
 export const etagOf = (file: StoredFile): string => `"${Hex.encode(file.sha256)}"`
 
-const names = (header: string, etag: string): boolean =>
+/** Whether an `If-None-Match` header names a tag. */
+export const matchesEtag = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
 
 /** What a request for a file's content wants. Source: RFC 9110, sections 13 and 14. */
 export const wantedOf = (headers: Headers.Headers, file: StoredFile): Wanted => {
   const etag = etagOf(file)
   const known = headers["if-none-match"]
-  if (known !== undefined && names(known, etag)) return { kind: "nothing" }
+  if (known !== undefined && matchesEtag(known, etag)) return { kind: "nothing" }
   const range = headers["range"]
   const condition = headers["if-range"]
   if (range === undefined || (condition !== undefined && condition.trim() !== etag)) return whole

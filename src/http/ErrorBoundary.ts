@@ -141,7 +141,8 @@ const missingRoute = (request: HttpServerRequest.HttpServerRequest, known: Reado
 const isVisit = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && pathOf(url) === "/" && (headers["accept"] ?? "").includes("text/html")
 
-const toReference = HttpServerResponse.redirect("/docs", { status: 302 })
+/** Relative, so that it works below any prefix of a proxy. */
+const toReference = HttpServerResponse.redirect("docs", { status: 302 })
 
 /** The failure behind an error of the platform; none for what is not one of its refusals. */
 const platformFailure = (

@@ -10,7 +10,7 @@ import { makeDiskProblem } from "../DataDisk.ts"
 import { Router } from "../models/Router.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
-import { referencePage } from "./ReferencePage.ts"
+import { ReferencePage } from "./ReferencePage.ts"
 
 const document = HttpServerResponse.jsonUnsafe(openApiDocument)
 
@@ -70,23 +70,10 @@ const Readyz = HttpRouter.use((router) =>
   })
 )
 
-const page = HttpServerResponse.text(referencePage, {
-  contentType: "text/html; charset=utf-8",
-  headers: {
-    // The page may talk to this service and to nobody else.
-    "content-security-policy":
-      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer"
-  }
-})
-
-const Docs = HttpRouter.add("GET", "/docs", page)
-
 /** What isn't part of the described interface: probes for the operator, and the reference page. */
-export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, Docs)
+export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, ReferencePage)
 
-export const systemRoutes = ["/healthz", "/readyz", "/docs"].map((path) => ({
+export const systemRoutes = ["/healthz", "/readyz", "/docs", "/docs/reference.js"].map((path) => ({
   template: path,
   path: new RegExp(`^${path}/?$`),
   method: "GET"

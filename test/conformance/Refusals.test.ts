@@ -72,7 +72,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
   it.effect("leads a browser from the base address to the reference page, and tells others where it is", () =>
     Effect.gen(function* () {
       const visit = yield* ask("GET", "/", { accept: "text/html,application/xhtml+xml" })
-      assert.deepStrictEqual([visit.status, visit.headers.get("location")], [302, "/docs"])
+      assert.deepStrictEqual([visit.status, visit.headers.get("location")], [302, "docs"])
       assert.match(errorOf(yield* ask("GET", "/", { accept: "*/*" }), 404).message, /\/docs describes it/)
     })
   )

@@ -1,279 +1,258 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Predicate } from "effect"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
 import { createContext, Script } from "node:vm"
-import { openApiDocument } from "../../src/api/OpenApiDocument.ts"
-import { referencePage } from "../../src/http/ReferencePage.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { call, type Reply } from "../support/Wire.ts"
 
-const [script = "", ...moreScripts] = [...referencePage.matchAll(/<script>([^]*?)<\/script>/g)].map(
-  ([, text]) => text!
-)
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Elements that the page's script asks for by their id, as the page's own markup holds them. */
-const idsInMarkup = [...referencePage.replace(script, "").matchAll(/ id="(\w+)"/g)].map(([, id]) => id!)
+/** What a browser sees of the address: the service below a prefix of a proxy. */
+const address = new URL("https://example.test/parley/docs")
+const prefix = new URL(".", address).href
 
-const attributesAllowed = ["aria-live", "class", "href", "id", "open", "scope", "tabindex", "type"]
-
-/** As much of an element as the script uses. It takes text and elements and has no way to take markup. */
+/** As much of an element as the page's script uses. */
 class FakeElement {
-  readonly tagName: string
-  readonly attributes = new Map<string, string>()
   readonly listeners = new Map<string, (event: unknown) => unknown>()
-  readonly parentElement = null
-  children: ReadonlyArray<FakeElement | string> = []
-  hidden = false
+  hidden = true
+  isRemoved = false
+  textContent = ""
   value = ""
 
-  constructor(tag: string) {
-    this.tagName = tag.toUpperCase()
-  }
-  setAttribute(name: string, value: string) {
-    assert.include(attributesAllowed, name)
-    if (name === "href") assert.match(value, /^#/)
-    this.attributes.set(name, value)
-  }
-  append(...nodes: ReadonlyArray<FakeElement | string>) {
-    for (const node of nodes)
-      assert.isTrue(node instanceof FakeElement || Predicate.isString(node), `appended ${node}`)
-    this.children = [...this.children, ...nodes]
-  }
-  replaceChildren(...nodes: ReadonlyArray<FakeElement | string>) {
-    this.children = []
-    this.append(...nodes)
-  }
   addEventListener(name: string, listener: (event: unknown) => unknown) {
     this.listeners.set(name, listener)
   }
   focus() {}
-  scrollIntoView() {}
-  get textContent(): string {
-    return this.children.map((child) => (Predicate.isString(child) ? child : child.textContent)).join("")
-  }
-  get descendants(): ReadonlyArray<FakeElement> {
-    return this.children.flatMap((child) => (Predicate.isString(child) ? [] : [child, ...child.descendants]))
+  remove() {
+    this.isRemoved = true
   }
 }
 
-interface Answer {
-  readonly status: number
-  readonly body: unknown
+interface Request {
+  readonly path: string
+  readonly authorization: string | undefined
 }
 
-const unauthorized: Answer = {
-  status: 401,
-  body: { detail: "no", error: { message: "It may have expired." } }
+interface FetchOptions {
+  readonly headers: { readonly authorization?: string }
 }
 
-/** Opens the page against a service that answers as `answer` says, and waits until it has come to rest. */
-const openPage = async (answer: (authorization: string | undefined) => Answer) => {
-  const byId = new Map(idsInMarkup.map((id) => [id, new FakeElement("div")]))
-  byId.get("ask")!.hidden = true
-  const requests: Array<{ readonly url: string; readonly authorization: string | undefined }> = []
+interface ScalarOptions {
+  readonly content: {
+    readonly servers: ReadonlyArray<unknown>
+    readonly paths: Record<string, Record<string, { readonly requestBody: { readonly content: unknown } }>>
+    readonly components: { readonly securitySchemes: Record<string, { readonly scheme: string }> }
+  }
+  readonly [option: string]: unknown
+}
+
+/** The page's own script, which follows the one of Scalar. */
+const ownScript = (served: string) => served.slice(served.lastIndexOf("\n;(() => {"))
+
+/** Opens the page; `answer` is the service, asked for paths below the prefix. It has no storage, cookies or history. */
+const openPage = Effect.fnUntraced(function* (
+  served: string,
+  answer: (path: string, options: FetchOptions) => Promise<Response>
+) {
+  const parts = new Map<string, FakeElement>()
+  const part = (id: string) => {
+    const found = parts.get(id) ?? new FakeElement()
+    parts.set(id, found)
+    return found
+  }
+  const requests: Array<Request> = []
+  const shown: Array<ScalarOptions> = []
+  const location = { href: address.href }
   const context = createContext({
     AbortSignal,
-    addEventListener: () => {},
-    document: {
-      addEventListener: () => {},
-      createElement: (tag: string) => new FakeElement(tag),
-      getElementById: (id: string) => byId.get(id) ?? null
+    URL,
+    Scalar: { createApiReference: (_: FakeElement, options: ScalarOptions) => shown.push(options) },
+    document: { title: "", getElementById: part },
+    fetch: async (url: string, options: FetchOptions) => {
+      const { href } = new URL(url, address)
+      assert.isTrue(href.startsWith(prefix), href)
+      const path = href.slice(prefix.length - 1)
+      requests.push({ path, authorization: options.headers.authorization })
+      return answer(path, options)
     },
-    fetch: async (url: string, options: { readonly headers: { readonly authorization?: string } }) => {
-      const { authorization } = options.headers
-      requests.push({ url, authorization })
-      const { body, status } = answer(authorization)
-      return { ok: status === 200, status, json: async () => structuredClone(body) }
-    },
-    location: { hash: "", origin: "http://parley.test" },
-    matchMedia: () => ({ matches: true }),
-    navigator: {}
+    location
   })
-  const part = (id: string) => byId.get(id)!
-  await new Script(script).runInContext(context)
-  return {
-    part,
-    requests,
-    submit: async (key: string) => {
+  yield* Effect.promise(async () => new Script(ownScript(served)).runInContext(context))
+  const submit = (key: string) =>
+    Effect.promise(async () => {
       part("key").value = key
       await part("ask").listeners.get("submit")!({ preventDefault: () => {} })
-    }
-  }
-}
+    })
+  return { location, part, requests, shown, submit }
+})
 
-const open = (answer: (authorization: string | undefined) => Answer) => Effect.promise(() => openPage(answer))
+const openOn = (served: string, url: string) =>
+  openPage(served, (path, { headers }) => fetch(`${url}${path}`, { headers }))
 
-const guarded = (authorization: string | undefined): Answer =>
-  authorization === "Bearer parley_good" ? { status: 200, body: openApiDocument } : unauthorized
+const scriptOf = (url: string) => call(`${url}/docs/reference.js`, {})
 
-const keysIn = (value: unknown): ReadonlyArray<string> =>
-  Predicate.isObject(value) ? Object.keys(value) : []
+const securityOf = ({ headers }: Reply) => [
+  headers.get("content-security-policy"),
+  headers.get("x-content-type-options"),
+  headers.get("referrer-policy")
+]
 
-describe("referencePage", () => {
-  it("refers to no other host, stores nothing and takes no markup", () => {
-    assert.notMatch(referencePage, /https?:|["'(]\/\/|@import|\burl\(|<link|<img|<iframe|\bsrc=/i)
-    assert.notMatch(
-      referencePage,
-      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|Function\(/
-    )
-    assert.notMatch(referencePage, /localStorage|sessionStorage|indexedDB|cookie|history\./)
-    assert.deepStrictEqual(
-      [...referencePage.matchAll(/fetch\(([^,]*),/g)].map(([, url]) => url),
-      ['"/openapi.json"']
-    )
-  })
-
-  it("parses: one script without syntax errors, and every element closed", () => {
-    assert.lengthOf(moreScripts, 0)
-    assert.notMatch(script, /<!--|<\/?script/i)
-    assert.doesNotThrow(() => new Script(script))
-    const voids = ["!doctype", "meta", "input"]
-    const standing: Array<string> = []
-    for (const [, closing, tag] of referencePage.replace(script, "").matchAll(/<(\/?)(!?[a-z]\w*)[^>]*>/g)) {
-      if (voids.includes(tag!)) continue
-      if (closing === "") standing.push(tag!)
-      else assert.strictEqual(standing.pop(), tag)
-    }
-    assert.lengthOf(standing, 0)
-  })
-
-  it.effect("shows an open document at once, whole, with every link leading somewhere", () =>
+layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it) => {
+  it.effect("is served with a policy that allows scripts and requests of its own origin only", () =>
     Effect.gen(function* () {
-      const page = yield* open(() => ({ status: 200, body: openApiDocument }))
-      assert.deepStrictEqual(page.requests, [{ url: "/openapi.json", authorization: undefined }])
-      assert.isTrue(page.part("ask").hidden)
-
-      const reference = page.part("reference")
-      const paths = openApiDocument["paths"]
-      const components = openApiDocument["components"]
-      const schemas = Predicate.hasProperty(components, "schemas") ? components.schemas : {}
-      const shown = reference.descendants.filter((one) => one.attributes.get("class") === "route")
-      const routes = shown.map((one) => one.textContent)
-      const routesDocumented = Object.entries(Predicate.isObject(paths) ? paths : {}).flatMap(
-        ([path, item]) => keysIn(item).map((method) => method.toUpperCase() + path)
-      )
-      assert.isAbove(routesDocumented.length, 0)
-      assert.sameMembers(routes, routesDocumented)
-
-      const ids = reference.descendants.flatMap((one) => one.attributes.get("id") ?? [])
-      assert.strictEqual(new Set(ids).size, ids.length)
-      assert.includeMembers(
-        ids,
-        keysIn(schemas).map((name) => `schema-${name}`)
-      )
-      const links = [...page.part("nav").descendants, ...reference.descendants].flatMap(
-        (one) => one.attributes.get("href") ?? []
-      )
-      assert.isAbove(links.length, 0)
-      assert.includeMembers(ids, [...new Set(links.map((link) => link.slice(1)))])
+      const { url } = yield* TestApp
+      for (const method of ["GET", "HEAD"]) {
+        const page = yield* call(`${url}/docs`, { method })
+        assert.strictEqual(page.status, 200)
+        assert.strictEqual(page.headers.get("content-type"), "text/html; charset=utf-8")
+        assert.deepStrictEqual(securityOf(page), [policy, "nosniff", "no-referrer"])
+        assert.strictEqual(page.text === "", method === "HEAD")
+      }
     })
   )
 
-  it.effect("lists each event of the stream, and gives a curl that sends a valid body", () =>
+  it.effect("loads one script, by a relative address, and nothing from another host", () =>
     Effect.gen(function* () {
-      const page = yield* open(() => ({ status: 200, body: openApiDocument }))
-      const endpoint = page
-        .part("reference")
-        .descendants.find((one) => one.attributes.get("id") === "endpoint-responses.create")
-      const summaries = endpoint!.descendants
-        .filter((one) => one.tagName === "SUMMARY")
-        .map((one) => one.textContent)
-      assert.includeMembers(summaries, [
-        "response.created",
-        "response.output_text.delta",
-        "response.completed",
-        "error"
+      const { url } = yield* TestApp
+      const { text } = yield* call(`${url}/docs`, {})
+      const loaded = [...text.matchAll(/\s(?:src|href|action|srcset|data)="([^"]*)"/g)].map(([, to]) => to!)
+      assert.deepStrictEqual(loaded, ["data:,", "docs/reference.js"])
+      assert.strictEqual(new URL(loaded[1]!, address).href, `${prefix}docs/reference.js`)
+      assert.notMatch(text, /https?:|["'(]\/\/|@import|\burl\(|<script>|\son\w+=/)
+    })
+  )
+
+  it.effect("leads from its address with a slash at the end to the one without, also below a prefix", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const reply = yield* Effect.promise(() => fetch(`${url}/docs/?x`, { redirect: "manual" }))
+      assert.strictEqual(reply.status, 302)
+      const target = new URL(reply.headers.get("location")!, `${prefix}docs/?x`)
+      assert.strictEqual(target.href, address.href)
+    })
+  )
+
+  it.effect("has a script that a browser keeps: 304 as long as it is the same", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const script = yield* scriptOf(url)
+      assert.deepStrictEqual(
+        [script.status, script.headers.get("content-type"), script.headers.get("cache-control")],
+        [200, "text/javascript; charset=utf-8", "no-cache"]
+      )
+      assert.deepStrictEqual(securityOf(script), [policy, "nosniff", "no-referrer"])
+      const etag = script.headers.get("etag")!
+      assert.match(etag, /^"[0-9a-f]{64}"$/)
+
+      const head = yield* call(`${url}/docs/reference.js`, { method: "HEAD" })
+      assert.deepStrictEqual(
+        [head.status, head.text, head.headers.get("etag"), Number(head.headers.get("content-length"))],
+        [200, "", etag, Buffer.byteLength(script.text)]
+      )
+      const again = yield* call(`${url}/docs/reference.js`, {
+        headers: { "if-none-match": `"x", W/${etag}`, "cache-control": "max-age=0" }
+      })
+      assert.deepStrictEqual([again.status, again.text, again.headers.get("etag")], [304, "", etag])
+      const changed = yield* call(`${url}/docs/reference.js`, {
+        headers: { "if-none-match": '"x"', "cache-control": "max-age=0" }
+      })
+      assert.strictEqual(changed.status, 200)
+    })
+  )
+
+  it.effect("has a script that is Scalar and the page's own, with every element that the latter uses", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const { text } = yield* scriptOf(url)
+      assert.doesNotThrow(() => new Script(text))
+      const own = ownScript(text)
+      assert.include(text.slice(0, -own.length), "window.Scalar={createApiReference:")
+      assert.notMatch(own, /innerHTML|localStorage|sessionStorage|indexedDB|cookie|history\.|https?:/)
+      const page = (yield* call(`${url}/docs`, {})).text
+      const ids = [...own.matchAll(/byId\("(\w+)"\)/g)].map(([, id]) => id!)
+      for (const id of ids) assert.include(page, `id="${id}"`)
+    })
+  )
+
+  it.effect("asks for a key, keeps it nowhere, and hands Scalar the document that the key opens", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const { location, part, requests, shown, submit } = yield* openOn((yield* scriptOf(url)).text, url)
+      assert.deepStrictEqual(requests, [{ path: "/openapi.json", authorization: undefined }])
+      assert.isFalse(part("fields").hidden)
+      assert.strictEqual(part("status").textContent, "The description of this interface needs an API key.")
+
+      yield* submit("parley_wrong")
+      assert.match(part("status").textContent, /^The API key is not valid\./)
+      yield* submit("not a kéy")
+      assert.match(part("status").textContent, /^This is not an API key/)
+      assert.lengthOf(shown, 0)
+
+      yield* submit(` ${alice.key}\n`)
+      assert.lengthOf(shown, 1)
+      assert.deepStrictEqual(requests.slice(1), [
+        { path: "/openapi.json", authorization: "Bearer parley_wrong" },
+        { path: "/openapi.json", authorization: `Bearer ${alice.key}` }
       ])
-      assert.strictEqual(
-        endpoint!.descendants.find((one) => one.tagName === "PRE")!.textContent,
-        [
-          "curl -N http://parley.test/v1/responses",
-          '-H "Authorization: Bearer $API_KEY"',
-          "-H 'Content-Type: application/json'",
-          `-d '{"input":"Hello"}'`
-        ].join(" \\\n  ")
+      assert.isTrue(part("ask").isRemoved)
+      assert.notInclude(JSON.stringify([shown, location]), alice.key)
+    })
+  )
+
+  it.effect("gives Scalar the address below the prefix, an example of its own, and no fonts", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const { shown, submit } = yield* openOn((yield* scriptOf(url)).text, url)
+      yield* submit(alice.key)
+      const { content, ...options } = shown[0]!
+      assert.deepInclude(options, {
+        withDefaultFonts: false,
+        showDeveloperTools: "never",
+        hideClientButton: true,
+        hideTestRequestButton: true,
+        persistAuth: false,
+        telemetry: false,
+        authentication: { preferredSecurityScheme: "bearer" }
+      })
+      assert.strictEqual(JSON.stringify(content.servers), '[{"url":"https://example.test/parley"}]')
+      assert.strictEqual(content.components.securitySchemes["bearer"]!.scheme, "bearer")
+      assert.include(
+        JSON.stringify(content.paths["/v1/responses"]!["post"]!.requestBody.content),
+        '"example":{"input":"Hello!"}'
       )
     })
   )
 
-  it.effect(
-    "asks for a key when there must be one, says when it is refused, and drops it when it was good",
-    () =>
-      Effect.gen(function* () {
-        const page = yield* open(guarded)
-        const submit = (key: string) => Effect.promise(() => page.submit(key))
-        assert.isFalse(page.part("ask").hidden)
-        assert.lengthOf(page.part("reference").children, 0)
-
-        yield* submit("parley_bad")
-        assert.strictEqual(
-          page.part("status").textContent,
-          "The service refused this key. It may have expired."
-        )
-        assert.isFalse(page.part("ask").hidden)
-
-        yield* submit("not a kéy")
-        assert.include(page.part("status").textContent, "not an API key")
-
-        yield* submit(" parley_good\n")
-        assert.isAbove(page.part("reference").descendants.length, 0)
-        assert.isTrue(page.part("ask").hidden)
-        assert.strictEqual(page.part("key").value, "")
-        assert.notInclude(page.part("reference").textContent, "parley_good")
-        assert.deepStrictEqual(page.requests, [
-          { url: "/openapi.json", authorization: undefined },
-          { url: "/openapi.json", authorization: "Bearer parley_bad" },
-          { url: "/openapi.json", authorization: "Bearer parley_good" }
-        ])
-      })
-  )
-
-  it.effect("shows what a document says as text, whatever it says", () =>
+  it.effect("says so when the service fails, is away, or answers with something else", () =>
     Effect.gen(function* () {
-      const markup = "<img src=x onerror=alert(1)>"
-      const deep = { content: { "application/json": { schema: { $ref: "#/components/schemas/Deep" } } } }
-      const page = yield* open(() => ({
-        status: 200,
-        body: {
-          info: { title: markup, version: markup, description: markup },
-          paths: {
-            [`/${markup}`]: {
-              get: { summary: markup, requestBody: deep, responses: { 200: { description: markup } } }
-            }
-          },
-          components: {
-            schemas: {
-              [markup]: { properties: { [markup]: { enum: [markup], default: markup } } },
-              Lost: { $ref: "#/nowhere" },
-              Loop: { $ref: "#/components/schemas/Loop" },
-              Deep: {
-                type: "object",
-                required: ["next"],
-                properties: { next: { $ref: "#/components/schemas/Deep" } }
-              }
-            }
-          }
-        }
-      }))
-      assert.include(page.part("reference").textContent, `GET/${markup}`)
-      assert.notInclude(
-        page.part("reference").descendants.map((one) => one.tagName),
-        "IMG"
-      )
-      assert.strictEqual(page.part("status").textContent, "")
-    })
-  )
-
-  it.effect("says so when the service fails, or answers with something else", () =>
-    Effect.gen(function* () {
-      const failing = yield* open(() => ({ status: 503, body: { error: { message: "Try again." } } }))
-      assert.strictEqual(
-        failing.part("status").textContent,
-        "The service answered with status 503. Try again."
-      )
-      const strange = yield* open(() => ({ status: 200, body: [] }))
-      assert.include(strange.part("status").textContent, "did not answer with an OpenAPI document")
-      const away = yield* open(() => {
-        throw new Error("connection refused")
-      })
-      assert.include(away.part("status").textContent, "could not be reached")
+      const { url } = yield* TestApp
+      const { text } = yield* scriptOf(url)
+      const statusOf = (answer: () => Promise<Response>) =>
+        Effect.map(openPage(text, answer), ({ part, shown }) => {
+          assert.lengthOf(shown, 0)
+          assert.isFalse(part("fields").hidden)
+          return part("status").textContent
+        })
+      const failing = async () => Response.json({ error: { message: "Try again." } }, { status: 503 })
+      assert.strictEqual(yield* statusOf(failing), "Try again.")
+      assert.match(yield* statusOf(async () => Response.json([])), /is no OpenAPI document/)
+      assert.match(yield* statusOf(() => Promise.reject(new Error("away"))), /could not be reached/)
     })
   )
 })
+
+layer(TestApp.layer({ http: { openapiPublic: true } }), { excludeTestServices: true })(
+  "The reference page of an open document",
+  (it) => {
+    it.effect("shows it without asking for a key", () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const { part, requests, shown } = yield* openOn((yield* scriptOf(url)).text, url)
+        assert.deepStrictEqual(requests, [{ path: "/openapi.json", authorization: undefined }])
+        assert.isTrue(part("ask").isRemoved)
+        assert.lengthOf(shown, 1)
+      })
+    )
+  }
+)
