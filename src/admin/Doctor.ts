@@ -2,7 +2,7 @@ import { DateTime, Duration, Effect, FileSystem } from "effect"
 import { AppConfig } from "../AppConfig.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { TextExtraction } from "../files/TextExtraction.ts"
-import { offlineModel } from "../models/OfflineModel.ts"
+import { demoModel } from "../models/DemoModel.ts"
 import { Router } from "../models/Router.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import { reasonOf } from "../sql/Database.ts"
@@ -53,9 +53,9 @@ const models = Effect.gen(function* () {
   const router = yield* Router
   const known = yield* router.models
   const detail = yield* router.describe
-  const isOffline = known.every(({ id }) => id === offlineModel.id)
+  const isDemo = known.every(({ id }) => id === demoModel.id)
   const probes = yield* router.probe
-  const isDoubtful = isOffline || probes.some(({ isWell }) => !isWell)
+  const isDoubtful = isDemo || probes.some(({ isWell }) => !isWell)
   return [
     check("models", known.length === 0 ? "failed" : isDoubtful ? "warning" : "ok", detail),
     ...probes.map(({ detail, isWell, provider }) =>

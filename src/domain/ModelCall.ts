@@ -23,11 +23,22 @@ export interface ToolSpec {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
+/** A passage of a project's files, and the number that an answer cites it by, as in "[1]". */
+export interface NumberedPassage {
+  readonly number: number
+  readonly text: string
+}
+
 export interface ModelRequest {
   readonly messages: ReadonlyArray<ModelMessage>
   /** Tokens that the answer may have; never more than the model's own maximum. */
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
+  /**
+   * The passages that one of the messages shows, best first, for a model that is part of this process. No protocol sends
+   * them; left out where no project was searched.
+   */
+  readonly passages?: ReadonlyArray<NumberedPassage>
 }
 
 /** What a call may count on besides itself. */

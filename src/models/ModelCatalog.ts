@@ -8,8 +8,8 @@ import type { ProviderHealth } from "../domain/ProviderHealth.ts"
 import { namesIn } from "../Setting.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { type Circuits, makeCircuits } from "./Circuits.ts"
+import { callDemoModel, demoModel } from "./DemoModel.ts"
 import { keepModelServerList, type ListState, placeOf } from "./ModelServerList.ts"
-import { callOfflineModel, offlineModel } from "./OfflineModel.ts"
 import { makeModelCall, type ModelServer } from "./ModelServer.ts"
 import { openAiChat } from "./OpenAiChat.ts"
 import { ProviderGate } from "./ProviderGate.ts"
@@ -56,7 +56,7 @@ export class ModelCatalog extends Context.Service<
       const unused = unusedModelSettings(settings)
       if (unused !== null) yield* Effect.logWarning(unused)
       if (settings.file !== null) return ModelCatalog.of(yield* fromFile(settings, settings.file))
-      return ModelCatalog.of(openAi === null ? offlineOnly : yield* fromServer(settings, openAi))
+      return ModelCatalog.of(openAi === null ? demoOnly : yield* fromServer(settings, openAi))
     })
   )
 }
@@ -90,9 +90,9 @@ const healthAt = (gates: ReadonlyArray<ProviderGate>): Pick<Catalog, "health" | 
   )
 })
 
-const offlineOnly: Catalog = fixed(
-  [{ model: offlineModel, call: callOfflineModel }],
-  `Only the built-in model ${offlineModel.id} answers: a small program that is no language model. ` +
+const demoOnly: Catalog = fixed(
+  [{ model: demoModel, call: callDemoModel }],
+  `Only the built-in demo model ${demoModel.id} answers: a small program that is no language model. ` +
     "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
 )
 

@@ -193,18 +193,23 @@ const attempt = (
     isLimited: false,
     forgottenTurns,
     leftAlone: candidate.reasons.leftAlone,
-    request: { messages, maxOutputTokens, tools: model.tools ? parts.tools.specs : [] },
+    request: {
+      messages,
+      maxOutputTokens,
+      tools: model.tools ? parts.tools.specs : [],
+      ...(search === null ? {} : { passages: search.knowledge.passages })
+    },
     stream: (request, options) => candidate.stream(request, { ...options, user }),
     shorter: (contextTokens) => {
       const stated = (contextTokens ?? contextWindow) * statedShare
       const window = Math.floor(Math.min(stated, (promptTokens + maxOutputTokens) * tooLongShare))
-      const knowledge = search === null ? null : messageOf(withinWindow(search, window))
-      const shortened = { ...parts, knowledge }
+      const fewer = search === null ? null : withinWindow(search, window)
+      const shortened = { ...parts, knowledge: fewer === null ? null : messageOf(fewer) }
       const smaller = { ...model, contextWindow: window }
       const prompt = makeAssembly(shortened).assemble(smaller, candidate.maxOutputTokens)
       return prompt.promptTokens > promptTokensMax(smaller, candidate.maxOutputTokens)
         ? null
-        : attempt(candidate, user, shortened, search, prompt, window)
+        : attempt(candidate, user, shortened, fewer, prompt, window)
     }
   }
 }

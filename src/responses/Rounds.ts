@@ -146,6 +146,7 @@ const following = (round: Round, running: RunningCalls, left: number, isLast: bo
     ...attempt,
     promptTokens,
     request: {
+      ...attempt.request,
       messages: [...attempt.request.messages, ...said],
       maxOutputTokens: Math.min(left, attempt.model.contextWindow - promptTokens),
       tools: isLast ? [] : attempt.request.tools

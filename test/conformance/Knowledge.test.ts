@@ -1,7 +1,8 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { FileSearchCall } from "../../src/domain/Item.ts"
+import { callDemoModel } from "../../src/models/DemoModel.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
@@ -88,6 +89,23 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
         events.slice(0, 3).map((event) => event.type),
         ["response.created", "response.output_item.added", "response.output_item.done"]
       )
+    })
+  )
+
+  it.effect("is cited by the demo model, which is given the passages as values", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const { files, id } = yield* projectWith("demo", { "weights.txt": injection, "pumps.md": pumps })
+      yield* model.next(
+        Stream.unwrap(Effect.map(model.asked, (asked) => callDemoModel(asked.at(-1)!.request)))
+      )
+      const ask = { input: "How long does the warranty of the pump last?", project_id: id, stream: false }
+      const { output, output_text: text } = responseOf(yield* post(ask))
+      assert.match(text, /\n- The warranty of the pump lasts five years, and covers the seals\. \[\d\]/)
+      assert.notInclude(text, "[Passages")
+      const [, message] = output
+      const part = message?.type === "message" ? message.content[0] : undefined
+      assert.deepInclude(part?.annotations?.[0], { file_id: files[1]!, filename: "pumps.md" })
     })
   )
 
