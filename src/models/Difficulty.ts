@@ -14,7 +14,7 @@ export interface Asked {
   readonly tools: boolean
 }
 
-export type FeatureName = "length" | "prompt" | "code" | "mathematics" | "documents" | "tools" | "demands"
+export type FeatureName = "length" | "prompt" | "code" | "mathematics" | "documents" | "tools"
 
 /** One thing that makes a request harder. */
 export interface Feature {
@@ -35,8 +35,8 @@ export interface Difficulty {
 
 /**
  * What each feature can add at most, and the value at which it adds half of that: the first line of code says more than the
- * hundredth. The numbers are set by hand, so that small talk stays below 0.1, a plain question below 0.2, and a proof or a
- * page of code comes near 0.6.
+ * hundredth. The numbers are set by hand, so that a plain question in any language stays below 0.1, and a page of code or
+ * of formulas comes near 0.6. That tools are offered says little, for they mostly are.
  */
 const weights: Readonly<Record<FeatureName, { readonly most: number; readonly half: number }>> = {
   length: { most: 0.25, half: 1_500 },
@@ -44,15 +44,11 @@ const weights: Readonly<Record<FeatureName, { readonly most: number; readonly ha
   code: { most: 0.5, half: 5 },
   mathematics: { most: 0.5, half: 2 },
   documents: { most: 0.25, half: 3 },
-  tools: { most: 0.1, half: 1 },
-  demands: { most: 0.35, half: 4 }
+  tools: { most: 0.04, half: 1 }
 }
 
 /** Passages are short and chosen: so many are as much as one file. */
 const passagesPerDocument = 4
-
-/** That tools are offered says little, for they mostly are; that the words ask for one says more. */
-const offeredTools = 0.2
 
 const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
@@ -63,31 +59,23 @@ const feature = (name: FeatureName, value: number, sentence: string): Feature =>
 }
 
 /**
- * An estimate of how hard a request is, by signs that can be named: no model is asked. More of any of them never makes it
- * easier. The cost is linear in the length of the text, of which no more than a bounded beginning is looked at.
+ * An estimate of how hard a request is, by signs of its structure that can be named: neither a model nor a list of words is
+ * asked. More of any of them never makes it easier. The cost is linear in the length of the text, of which no more than a
+ * bounded beginning is looked at.
  */
 export const difficultyOf = ({ files, passages, promptTokens, text, tools }: Asked): Difficulty => {
-  const { codeLines, demands, errands, mathematics } = signsOf(text)
+  const { codeLines, mathematics } = signsOf(text)
   const features = [
     feature("length", text.length, `The message has ${counted(text.length, "character")}.`),
     feature("prompt", promptTokens, `The least prompt has about ${counted(promptTokens, "token")}.`),
-    feature("code", codeLines, `Code, or words about it, worth ${counted(codeLines, "line")}.`),
+    feature("code", codeLines, `Code worth ${counted(codeLines, "line")}.`),
     feature("mathematics", mathematics, `${counted(mathematics, "sign")} of mathematics.`),
     feature(
       "documents",
       files + passages / passagesPerDocument,
       `${counted(files, "file")} and ${counted(passages, "passage")} of a project.`
     ),
-    feature(
-      "tools",
-      tools ? offeredTools + errands : 0,
-      tools ? `Tools are offered, and words that ask for one are worth ${errands}.` : "No tools are offered."
-    ),
-    feature(
-      "demands",
-      demands,
-      `Questions, points of a list and words that ask for thought are worth ${demands}.`
-    )
+    feature("tools", tools ? 1 : 0, tools ? "Tools are offered." : "No tools are offered.")
   ]
   let points = 0
   for (const one of features) points += one.points

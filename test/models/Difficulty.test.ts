@@ -89,27 +89,33 @@ describe("difficultyOf", () => {
     }
   )
 
-  it("tells small talk from a question, and a question from work", () => {
-    const easy = ["Hi", "Thank you very much!", "Good morning, how are you today?"]
+  it("stays below 0.1 for plain questions in any language, and rises with code and mathematics", () => {
     const plain = [
-      "What is the capital of France?",
+      "Hi",
+      "Good morning, how are you today?",
       "Wie heißt der höchste Berg der Alpen, und wie hoch ist er?",
-      "Translate to Spanish: I would like two tickets (one of them reduced), please."
+      "Translate to Spanish: I would like two tickets (one of them reduced), please.",
+      "Why? Compare, analyze and explain.",
+      "请证明这个方程没有整数解。"
     ]
     const work = [
-      "Prove that the square root of 2 is irrational.",
       "Löse die Gleichung 3x^2 - 5x + 2 = 0 und begründe jeden Schritt.",
       "Why does this fail?\n```python\ndef mean(xs):\n    return sum(xs) / len(xs)\n\nprint(mean([]))\n```",
-      "请证明这个方程没有整数解。",
-      "Compare these designs:\n1. one table\n2. one table for each tenant\n3. one database for each tenant\nWhy would you choose which?"
+      "∀x ∈ S: \\sum_{i=1}^n x_i ≤ 1"
     ]
-    for (const text of easy) assert.isBelow(scoreOf(text), 0.1, text)
-    for (const text of plain) assert.isBelow(scoreOf(text), 0.2, text)
-    for (const text of work) assert.isAbove(scoreOf(text), 0.25, text)
+    for (const text of plain) assert.isBelow(scoreOf(text), 0.1, text)
+    for (const text of work) assert.isAbove(scoreOf(text), 0.2, text)
     const trace = Array.from({ length: 20 }, (_, line) => `    at handle${line} (src/app.ts:${line}:13)`)
     const page = `My service fails, why?\n${trace.join("\n")}\n${"const value = await read(store, key);\n".repeat(30)}`
     assert.isAbove(scoreOf(page), 0.55)
     assert.isBelow(scoreOf(page), 1)
+  })
+
+  it("is the same for the same structure, whatever the words", () => {
+    assert.deepStrictEqual(
+      difficultyOf(asked("Prove it, debug it: why? Search for it.")),
+      difficultyOf(asked("Paint it, polish it: who? Dreams of it."))
+    )
   })
 
   it("says each feature in a sentence", () => {
@@ -119,11 +125,10 @@ describe("difficultyOf", () => {
       [
         "The message has 33 characters.",
         "The least prompt has about 109 tokens.",
-        "Code, or words about it, worth 0 lines.",
+        "Code worth 0 lines.",
         "0 signs of mathematics.",
         "1 file and 8 passages of a project.",
-        "Tools are offered, and words that ask for one are worth 1.",
-        "Questions, points of a list and words that ask for thought are worth 3."
+        "Tools are offered."
       ]
     )
   })
@@ -133,26 +138,23 @@ describe("difficultyOf", () => {
       pointsOf("documents", asked("", { files: 2 })),
       pointsOf("documents", asked("", { passages: 2 }))
     )
-    const errand = "Search the web for the latest news"
-    assert.isAbove(pointsOf("tools", asked(errand)), pointsOf("tools", asked("Write a poem")))
-    assert.strictEqual(pointsOf("tools", asked(errand, { tools: false })), 0)
+    assert.isAbove(pointsOf("tools", asked("")), 0)
+    assert.strictEqual(pointsOf("tools", asked("", { tools: false })), 0)
   })
 })
 
 describe("signsOf", () => {
   it.each<readonly [string, Partial<ReturnType<typeof signsOf>>]>([
-    ["I was at home (in bed) at 10:30 - or was it 2024-01-02?", { codeLines: 0, mathematics: 0, demands: 1 }],
+    ["I was at home (in bed) at 10:30 - or was it 2024-01-02?", { codeLines: 0, mathematics: 0 }],
     ["# A heading\n**bold** and _light_\n| a | b |", { codeLines: 0 }],
     ["```\nplain words\n\nand more\n```\nafter", { codeLines: 2 }],
     ["```\nnever closed", { codeLines: 1 }],
     ["const isOpen = gate.isOpen();", { codeLines: 1 }],
     ["x = 1;", { codeLines: 1 }],
     ["    at read (file.js:10:5)", { codeLines: 3 }],
-    ["What is 12 * 7 + 3?", { mathematics: 2, demands: 1 }],
+    ["What is 12 * 7 + 3?", { codeLines: 0, mathematics: 2 }],
     ["\\frac{a}{b} ≤ x^2", { mathematics: 4 }],
-    ["prove prove prove it", { mathematics: 2 }],
-    ["1. one\n2) two\n- three", { demands: 3 }],
-    ["Stimmt das？", { demands: 1 }]
+    ["```\n1 + 1 = 2\n```\n1 + 1 = 2", { codeLines: 1, mathematics: 2 }]
   ])("%j", (text, expected) => {
     assert.deepInclude(signsOf(text), expected)
   })
@@ -160,7 +162,7 @@ describe("signsOf", () => {
   it("looks at no more than the beginning", () => {
     const long = "a line of words\n".repeat(charactersMax / 16)
     assert.strictEqual(long.length, charactersMax)
-    assert.deepStrictEqual(signsOf(`${long}Prove it? 1 + 1\n\`\`\``), signsOf(long))
+    assert.deepStrictEqual(signsOf(`${long}Is it 1 + 1?\n\`\`\``), signsOf(long))
   })
 
   it("does no more work on a text that is made to be hard", () => {
