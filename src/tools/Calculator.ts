@@ -1,27 +1,25 @@
+import type { Decimal } from "decimal.js"
 import { Effect, Result, Schema } from "effect"
-import { ExpressionError, refuse } from "./calculator/ExpressionError.ts"
-import { evaluate } from "./calculator/Evaluator.ts"
-import { numberText } from "./calculator/NumberText.ts"
-import { parse } from "./calculator/Parser.ts"
+import { Evaluation, ExpressionError } from "./calculator/Expression.ts"
+import { isExact } from "./calculator/Functions.ts"
 import { defineTool, ToolFailed } from "./Tool.ts"
 
-const expressionCharactersMax = 4_000
+/** Significant digits that are shown, and decimal places that are shown of an exact number whose whole part is longer. */
+const [shownDigits, shownPlaces] = [34, 10]
 
-const resultOf = (expression: string): string => {
-  if (expression.length > expressionCharactersMax) {
-    return refuse(
-      expressionCharactersMax,
-      `the expression is longer than ${expressionCharactersMax} characters`
-    )
-  }
-  const value = evaluate(parse(expression))
-  return typeof value === "boolean" ? `${value}` : numberText(value)
+/** Plain digits; a power of ten (1.5e40) where they would end, or begin after the point, in a long row of zeros. */
+const numberText = (value: Decimal): string => {
+  const digits = isExact(value) ? Math.max(shownDigits, value.e + 1 + shownPlaces) : shownDigits
+  const shown = value.toSignificantDigits(digits)
+  const isLong = shown.e >= shownDigits && shown.sd() <= shownDigits
+  return isLong || shown.e < -20 ? shown.toExponential().replace("e+", "e") : shown.toFixed()
 }
 
-/** What an expression is worth, as text: a number, "true" or "false". Ends soon, whatever the expression is. */
+/** What an expression is worth: a number, "true" or "false". Ends soon, whatever the expression is. */
 export const calculate = (expression: string): Result.Result<string, ExpressionError> => {
   try {
-    return Result.succeed(resultOf(expression))
+    const value = new Evaluation(expression).result()
+    return Result.succeed(typeof value === "boolean" ? `${value}` : numberText(value))
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     return Result.fail(error)

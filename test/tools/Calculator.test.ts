@@ -96,6 +96,7 @@ describe("calculate", () => {
     ["median(3, 1, 2, 10)", "2.5"],
     ["sum(1)", "1"],
     ["tanh(1000)", "1"],
+    ["tanh(-1e900)", "-1"],
     ["average(1, 2) = avg(1, 2)", "true"],
     ["phi^2 - phi", "1"],
     // How numbers are written.
