@@ -52,23 +52,7 @@ const tokensOf = (expression: string): ReadonlyArray<Token> =>
     })
     .concat({ kind: "end", text: "the end", at: expression.length, meaning: "" })
 
-const ranks = new Map(
-  Object.entries({
-    "=": 0,
-    "!=": 0,
-    "<": 0,
-    "<=": 0,
-    ">": 0,
-    ">=": 0,
-    "+": 1,
-    "-": 1,
-    "*": 2,
-    "/": 2,
-    "%": 2,
-    mod: 2,
-    "^": 3
-  })
-)
+const ranks = new Map(Object.entries({ "+": 1, "-": 1, "*": 2, "/": 2, "%": 2, mod: 2, "^": 3 }))
 /** How the left side may be ordered to the right one: below, equal, above. */
 const comparisons = new Map(
   Object.entries({ "=": [0], "!=": [-1, 1], "<": [-1], "<=": [-1, 0], ">": [1], ">=": [0, 1] })
@@ -154,7 +138,7 @@ export class Evaluation {
     let left = this.prefix()
     for (;;) {
       const { at, meaning } = this.next
-      const rank = ranks.get(meaning) ?? -1
+      const rank = comparisons.has(meaning) ? 0 : (ranks.get(meaning) ?? -1)
       if (rank < rankMin) return left
       this.index++
       const orders = comparisons.get(meaning)
@@ -177,8 +161,8 @@ export class Evaluation {
     this.index++
     const inner = this.nested(at, () => this.binary(3))
     if (meaning === "√" || meaning === "∛") return this.apply(at, meaning, inner)
-    const zero = { at, value: new Exact(0) }
-    return { ...this.apply(at, meaning, zero, inner), isPercentage: inner.isPercentage === true }
+    const signed = this.apply(at, meaning, { at, value: new Exact(0) }, inner)
+    return { ...signed, isPercentage: inner.isPercentage === true }
   }
 
   private postfix(): Term {

@@ -14,8 +14,9 @@ const rounding = Decimal.ROUND_HALF_UP
 /** The class of exact numbers, which holds all digits of sums and products. Numbers of other classes are rounded. */
 export const Exact = Decimal.clone({ precision: 2 * digitsMax + 10, rounding, modulo: Decimal.ROUND_FLOOR })
 const Rounded = Decimal.clone({ precision: roundedDigits, rounding })
-/** Longer roots are rounded: finding the exact ones would take too long. */
+/** Longer roots and those of longer squares are rounded: finding the exact ones would take too long. */
 const Root = Decimal.clone({ precision: 200, rounding })
+const squareDigitsMax = 400
 
 const [zero, one, two, ten] = [new Exact(0), new Exact(1), new Exact(2), new Exact(10)]
 const [undefinedResult, beyondRange] = [new Rounded(NaN), new Exact(`1e${2 * digitsMax}`)]
@@ -40,8 +41,12 @@ const multiply = (x: Decimal, y: Decimal) => common(x, y).mul(x, y)
 const divide = (x: Decimal, y: Decimal) => common(x, y).div(x, y)
 const modulo = (x: Decimal, y: Decimal) => new (common(x, y))(Exact.mod(cleaned(x), cleaned(y)))
 
+/** More digits than the fraction of a turn can need only cost time: the library's series and roots take ever longer. */
+const shortened = (x: Decimal) => x.toSignificantDigits(angleExponentMax + roundedDigits + 10)
+
 const root = (x: Decimal, degree: 2 | 3): Decimal => {
-  const found = degree === 2 ? Root.sqrt(x) : Root.cbrt(x)
+  const found =
+    degree === 2 ? Root.sqrt(x.sd() > squareDigitsMax ? shortened(x) : x) : Root.cbrt(shortened(x))
   return isExact(x) && Exact.pow(found, degree).eq(x) ? new Exact(found) : found
 }
 
@@ -64,13 +69,12 @@ export const constants = new Map(Object.entries({ pi, π: pi, e, tau, τ: tau, p
 
 const circular = (name: "sin" | "cos", angle: Decimal): Decimal => {
   if (angle.e > angleExponentMax) return undefinedResult
-  // More digits than the fraction of a turn can need would only cost time, and the library refuses very many.
-  const found = Rounded[name](angle.toSignificantDigits(angleExponentMax + roundedDigits + 10))
+  const found = Rounded[name](shortened(angle))
   return isExact(angle) || found.abs().gte(noiseOf(angle)) ? found : zero
 }
 const tangent = (angle: Decimal) => circular("sin", angle).div(circular("cos", angle))
 /** Close to 1, angles and logarithms show what roundings have left of the number. */
-const atOne = (x: Decimal) => (cleaned(x).abs().eq(1) ? cleaned(x) : x)
+const atOne = (x: Decimal) => shortened(cleaned(x).abs().eq(1) ? cleaned(x) : x)
 const grown = (x: Decimal, found: () => Decimal) => (x.abs().gt(hyperbolicMax) ? beyondRange : found())
 const natural = (x: Decimal) => (x.gt(0) ? Rounded.ln(atOne(x)) : undefinedResult)
 const logarithm = (x: Decimal, base = ten) => natural(x).div(natural(base))
@@ -160,11 +164,11 @@ const rows: ReadonlyArray<Row> = [
   ["tan", 1, 1, 20, tangent, largeAngle],
   ["asin", 1, 1, 20, (x) => Rounded.asin(atOne(x)), noRatio],
   ["acos", 1, 1, 20, (x) => Rounded.acos(atOne(x)), noRatio],
-  ["atan", 1, 1, 20, (x) => Rounded.atan(x)],
-  ["atan2", 2, 2, 20, (y, x) => Rounded.atan2(y, x)],
-  ["sinh", 1, 1, 20, (x) => grown(x, () => Rounded.sinh(x))],
-  ["cosh", 1, 1, 20, (x) => grown(x, () => Rounded.cosh(x))],
-  ["tanh", 1, 1, 20, (x) => (x.abs().gt(tanhMax) ? new Exact(x.s) : Rounded.tanh(x))],
+  ["atan", 1, 1, 20, (x) => Rounded.atan(shortened(x))],
+  ["atan2", 2, 2, 20, (y, x) => Rounded.atan2(shortened(y), shortened(x))],
+  ["sinh", 1, 1, 20, (x) => grown(x, () => Rounded.sinh(shortened(x)))],
+  ["cosh", 1, 1, 20, (x) => grown(x, () => Rounded.cosh(shortened(x)))],
+  ["tanh", 1, 1, 20, (x) => (x.abs().gt(tanhMax) ? new Exact(x.s) : Rounded.tanh(shortened(x)))],
   ["hypot", 1, Infinity, 5, (...values) => root(sum(...values.map((x) => multiply(x, x))), 2)],
   ["degrees", 1, 1, 1, (x) => Rounded.mul(x, 180).div(pi)],
   ["radians °", 1, 1, 1, (x) => Rounded.mul(x, pi).div(180)]
