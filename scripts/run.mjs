@@ -65,6 +65,8 @@ const commands = {
       ? inProject([`scripts/bench/${first}.ts`, ...rest])
       : inProject(["scripts/bench/bench.ts", ...(first === undefined ? [] : [first, ...rest])]),
   format: (args) => inProject([oxfmt, ...args]),
+  // In the directory of the caller, to which the path of a key is relative.
+  license: (args) => runNode([join(root, "scripts/license.ts"), ...args]),
   settings: (args) => inProject(["scripts/settings.ts", ...args])
 }
 

@@ -213,7 +213,7 @@ export const apiKey: Rule<string> = texts(
 
 /** Whether it is signed, and by whom, is known to the room that verifies it. */
 export const license: Rule<string> = texts(
-  "a licence as `parley license sign` prints it",
+  "a license as `npm run license -- sign` prints it",
   (text) => text.length <= licenseCharactersMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)
 )
 

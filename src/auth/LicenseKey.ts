@@ -1,13 +1,5 @@
 import { Effect, Redacted, Schema } from "effect"
-import {
-  compactVerify,
-  CompactSign,
-  exportPKCS8,
-  exportSPKI,
-  generateKeyPair,
-  importPKCS8,
-  importSPKI
-} from "jose"
+import { compactVerify, importSPKI } from "jose"
 import { type License, LicenseBounds } from "../domain/License.ts"
 
 /**
@@ -15,10 +7,10 @@ import { type License, LicenseBounds } from "../domain/License.ts"
  * offline; what it says holds only with the public key that goes with it.
  */
 
-const algorithm = "EdDSA"
+export const licenseAlgorithm = "EdDSA"
 
 /** The claim that holds what is this service's own. */
-const boundsClaim = "parley"
+export const boundsClaim = "parley"
 
 const namesCharactersMax = 200
 const Name = Schema.String.check(
@@ -40,7 +32,7 @@ const Claims = Schema.Struct({
   exp: Schema.optionalKey(Seconds),
   [boundsClaim]: LicenseBounds
 })
-type Claims = typeof Claims.Type
+export type LicenseClaims = typeof Claims.Type
 
 // A bound that this version doesn't know must not be taken for none; other claims of a JWT may be there.
 const Own = Schema.Struct({ [boundsClaim]: Schema.Unknown })
@@ -60,7 +52,7 @@ const invalid = (message: string) => new LicenseInvalid({ setting: "license", me
 const inMillis = (seconds: number | undefined): number | null =>
   seconds === undefined ? null : seconds * 1000
 
-const licenseOf = (claims: Claims): License => ({
+const licenseOf = (claims: LicenseClaims): License => ({
   id: claims.jti,
   licensee: claims.sub,
   issuer: claims.iss ?? null,
@@ -82,11 +74,11 @@ export const readLicense = Effect.fnUntraced(function* (
   publicKey: Redacted.Redacted
 ): Effect.fn.Return<License, LicenseInvalid> {
   const key = yield* Effect.tryPromise({
-    try: () => importSPKI(pem("PUBLIC KEY", Redacted.value(publicKey)), algorithm),
+    try: () => importSPKI(pem("PUBLIC KEY", Redacted.value(publicKey)), licenseAlgorithm),
     catch: () => new LicenseInvalid({ setting: "publicKey", message: "no public key of Ed25519" })
   })
   const { payload } = yield* Effect.tryPromise({
-    try: () => compactVerify(Redacted.value(license), key, { algorithms: [algorithm] }),
+    try: () => compactVerify(Redacted.value(license), key, { algorithms: [licenseAlgorithm] }),
     catch: () => invalid("no licence that was signed by EdDSA with the key of PARLEY_LICENSE_PUBLIC_KEY")
   })
   const text = Buffer.from(payload).toString("utf8")
@@ -99,49 +91,3 @@ export const readLicense = Effect.fnUntraced(function* (
     Effect.mapError(() => invalid("a licence whose claims are not what they must be"))
   )
 })
-
-/** A new pair of keys: PKCS8 as PEM, and the base64 of the SPKI, as the setting takes it. */
-export const makeLicenseKeys = Effect.promise(async () => {
-  const { privateKey, publicKey } = await generateKeyPair(algorithm, { crv: "Ed25519", extractable: true })
-  const spki = await exportSPKI(publicKey)
-  return {
-    privateKey: Redacted.make((await exportPKCS8(privateKey)).trim()),
-    publicKey: spki.replaceAll(/-----[A-Z ]+-----|\s/g, "")
-  }
-})
-
-/** What is to be signed. Seconds are those of the epoch. */
-export interface NewLicense {
-  readonly id: string
-  readonly licensee: string
-  readonly issuedAtSeconds: number
-  readonly endsAtSeconds: number | null
-  readonly bounds: LicenseBounds
-}
-
-/** The private key that a text holds as PEM, whatever stands around it; null where it holds none. */
-export const privateKeyIn = (text: string): Redacted.Redacted | null => {
-  const found = /-----BEGIN PRIVATE KEY-----[A-Za-z0-9+/=\s]+-----END PRIVATE KEY-----/.exec(text)
-  return found === null ? null : Redacted.make(found[0])
-}
-
-/** Signs a licence. Fails where the key is not one of Ed25519. */
-export const signLicense = (
-  { bounds, endsAtSeconds, id, issuedAtSeconds, licensee }: NewLicense,
-  privateKey: Redacted.Redacted
-): Effect.Effect<string, LicenseInvalid> => {
-  const claims: Claims = {
-    sub: licensee,
-    jti: id,
-    iat: issuedAtSeconds,
-    ...(endsAtSeconds === null ? {} : { exp: endsAtSeconds }),
-    [boundsClaim]: bounds
-  }
-  return Effect.tryPromise({
-    try: async () =>
-      new CompactSign(Buffer.from(JSON.stringify(claims)))
-        .setProtectedHeader({ alg: algorithm, typ: "JWT" })
-        .sign(await importPKCS8(Redacted.value(privateKey), algorithm)),
-    catch: () => new LicenseInvalid({ setting: "license", message: "no private key of Ed25519" })
-  })
-}

@@ -1,18 +1,7 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import {
-  Console,
-  ConfigProvider,
-  Context,
-  Effect,
-  FileSystem,
-  Layer,
-  Path,
-  Redacted,
-  References
-} from "effect"
+import { ConfigProvider, Context, Effect, FileSystem, Layer, Path, Redacted, References } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { TestConsole } from "effect/testing"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminRoutes } from "../../src/admin/AdminHandlers.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
@@ -32,6 +21,7 @@ import { Usage } from "../../src/usage/Usage.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { filesOver } from "../files/fixtures.ts"
 import { ScriptedRetrieval } from "../retrieval/ScriptedRetrieval.ts"
+import { captured } from "../support/captured.ts"
 import { ScriptedModel } from "../support/ScriptedModel.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -107,28 +97,16 @@ export const clientWith = Effect.fnUntraced(function* (key?: Redacted.Redacted) 
   })
 })
 
-/** What a command line did. */
-export interface Ran {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs one command line in this process, in an environment of its own, with some services of it replaced. */
 export const runWith = Effect.fnUntraced(function* (
   env: Readonly<Record<string, string>>,
   args: ReadonlyArray<string>,
   replaced: Layer.Layer<never, never, FileSystem.FileSystem> = Layer.empty
 ) {
-  const console = yield* TestConsole.make
-  const code = yield* runCli(args).pipe(
+  return yield* captured(runCli(args)).pipe(
     Effect.provide(replaced),
-    Effect.provideService(Console.Console, console),
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
   )
-  const stdout = (yield* console.logLines).join("\n")
-  const stderr = (yield* console.errorLines).join("\n")
-  return { code, stdout, stderr } satisfies Ran
 }, Effect.provide(NodeServices.layer))
 
 /** Runs one command line as the operator beside the server would. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
-import { makeLicenseKeys } from "../../src/auth/LicenseKey.ts"
+import { makeLicenseKeys } from "../../scripts/license.ts"
 import { licensed } from "../auth/terms.ts"
 
 const settingsOf = (env: Record<string, string>) =>

@@ -10,7 +10,8 @@ import { parseLength } from "../../src/admin/cli/CliParameters.ts"
 import { table } from "../../src/admin/cli/Output.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
-import { AdminServer, modelServerKey, type Ran, run, runWith } from "./AdminServer.ts"
+import type { Ran } from "../support/captured.ts"
+import { AdminServer, modelServerKey, run, runWith } from "./AdminServer.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import manifest from "../../package.json" with { type: "json" }
 

@@ -12,7 +12,8 @@ import type { FileId } from "../../src/domain/Ids.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { makeUser } from "../auth/AccountsFixture.ts"
 import { BlobFaults, contentOf, countsOf, until, upload } from "../files/fixtures.ts"
-import { AdminServer, clientWith, type Ran, run, runReplacing } from "./AdminServer.ts"
+import type { Ran } from "../support/captured.ts"
+import { AdminServer, clientWith, run, runReplacing } from "./AdminServer.ts"
 
 const FileObjects = Schema.Array(FileObject)
 

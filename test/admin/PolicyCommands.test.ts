@@ -1,10 +1,9 @@
-import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schema } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { readLicense } from "../../src/auth/LicenseKey.ts"
-import { fileWith, licensed, plansFile } from "../auth/terms.ts"
-import { AdminServer, type Ran, run, runWith } from "./AdminServer.ts"
+import { licensed, plansFile } from "../auth/terms.ts"
+import type { Ran } from "../support/captured.ts"
+import { AdminServer, run } from "./AdminServer.ts"
 
 const succeeded = (ran: Ran): string => {
   assert.strictEqual(ran.stderr, "")
@@ -117,6 +116,13 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
       assert.match(yield* checkOf("licence"), /^licence +ok +This is the free edition/)
     })
   )
+
+  it.effect("neither creates keys nor signs licenses", () =>
+    Effect.gen(function* () {
+      refused(yield* run("license", "keygen"), /keygen/, 2)
+      refused(yield* run("license", "sign"), /sign/, 2)
+    })
+  )
 })
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley without plans", (it) => {
@@ -199,81 +205,6 @@ layer(withFewSeats, { excludeTestServices: true })("parley with a licence that c
       assert.match(yield* checkOf("licence"), /^licence +ok /)
       refused(yield* run("user", "enable", "before@example.com"), /room for 1 user, and none is left/)
       assert.match(succeeded(yield* run("models", "explain", "Hi")), /The licence doesn't have it/)
-    })
-  )
-})
-
-const alone = (...args: ReadonlyArray<string>) => Effect.provide(runWith({}, args), FetchHttpClient.layer)
-
-describe("parley license, without a server", () => {
-  it.effect("makes keys and signs licences that hold by them", () =>
-    Effect.gen(function* () {
-      const made = succeeded(yield* alone("license", "keygen"))
-      const [, publicKey] = /^PARLEY_LICENSE_PUBLIC_KEY=(\S+)$/m.exec(made) ?? []
-      const file = yield* fileWith(made)
-      const sign = (...args: ReadonlyArray<string>) =>
-        alone("license", "sign", "--key", file, "--licensee", "Example Ltd", ...args)
-      const read = (text: string) => readLicense(Redacted.make(text), Redacted.make(publicKey ?? ""))
-
-      const bounded = yield* read(
-        succeeded(
-          yield* sign(
-            "--expires=2028-02-29",
-            "--users=20",
-            "--organizations=2",
-            "--operations=responses,files",
-            "--models=small-*, large",
-            "--tools=none"
-          )
-        )
-      )
-      assert.deepInclude(bounded, {
-        licensee: "Example Ltd",
-        endsAtMillis: Date.UTC(2028, 2, 1),
-        beginsAtMillis: null
-      })
-      assert.deepStrictEqual(bounded.bounds, {
-        users: 20,
-        organizations: 2,
-        operations: ["responses", "files"],
-        models: ["small-*", "large"],
-        tools: []
-      })
-      const free = yield* read(succeeded(yield* sign()))
-      assert.deepStrictEqual([free.bounds, free.endsAtMillis], [{}, null])
-      assert.notStrictEqual(free.id, bounded.id)
-      assert.hasAllKeys(document(yield* sign("--json")), ["id", "license"])
-      assert.hasAllKeys(document(yield* alone("license", "keygen", "--json")), ["private_key", "public_key"])
-    })
-  )
-
-  it.effect("says what is wrong with a command, and shows no key", () =>
-    Effect.gen(function* () {
-      const made = succeeded(yield* alone("license", "keygen"))
-      const file = yield* fileWith(made)
-      const sign = (...args: ReadonlyArray<string>) =>
-        alone("license", "sign", "--licensee", "Example Ltd", ...args)
-      for (const [args, message] of [
-        [["--expires", "2027-02-29"], /a day such as/],
-        [["--expires", "tomorrow"], /a day such as/],
-        // What was signed so could not be installed.
-        [["--expires", "9999-12-31"], /a day such as/],
-        [["--users", "0"], /whole number from 1/],
-        [["--operations", "everything"], /responses, projects, files/],
-        [["--tools", "shell"], /calculator/],
-        [["--models", ","], /models by comma/]
-      ] as const) {
-        refused(yield* sign("--key", file, ...args), message, 2)
-      }
-      const models = Array.from({ length: 1_000 }, (_, index) => `model-${"x".repeat(60)}-${index}`).join(",")
-      refused(yield* sign("--key", file, "--models", models), /too long for PARLEY_LICENSE/)
-      refused(yield* sign("--key", "/dev/zero"), /holds no private key/)
-      refused(yield* sign("--key", `${file}.gone`), /does not exist/)
-      refused(yield* sign("--key", "/"), /holds no private key/)
-      const broken = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0c2VjcmV0\n-----END PRIVATE KEY-----"
-      const ran = yield* sign("--key", yield* fileWith(broken))
-      refused(ran, /holds no private key of Ed25519/)
-      assert.notInclude(ran.stderr, "c2VjcmV0")
     })
   )
 })

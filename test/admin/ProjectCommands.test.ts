@@ -11,7 +11,8 @@ import { FileStore } from "../../src/files/FileStore.ts"
 import { makeUser } from "../auth/AccountsFixture.ts"
 import { countsOf, ScriptedExtraction, until, upload } from "../files/fixtures.ts"
 import { ScriptedRetrieval } from "../retrieval/ScriptedRetrieval.ts"
-import { AdminServer, clientWith, type Ran, run, runReplacing } from "./AdminServer.ts"
+import type { Ran } from "../support/captured.ts"
+import { AdminServer, clientWith, run, runReplacing } from "./AdminServer.ts"
 
 /** The document that a command with --json printed. */
 const document =

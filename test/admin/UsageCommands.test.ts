@@ -6,7 +6,8 @@ import { Accounts } from "../../src/auth/Accounts.ts"
 import type { Caller } from "../../src/domain/CurrentUser.ts"
 import { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
 import { Usage } from "../../src/usage/Usage.ts"
-import { AdminServer, type Ran, run } from "./AdminServer.ts"
+import type { Ran } from "../support/captured.ts"
+import { AdminServer, run } from "./AdminServer.ts"
 import { randomUUID } from "node:crypto"
 
 const Window = Schema.Struct({

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { CompactSign, generateKeyPair, importPKCS8, UnsecuredJWT } from "jose"
-import { makeLicenseKeys, privateKeyIn, readLicense, signLicense } from "../../src/auth/LicenseKey.ts"
+import { makeLicenseKeys, signLicense } from "../../scripts/license.ts"
+import { readLicense } from "../../src/auth/LicenseKey.ts"
 import { newLicense } from "./terms.ts"
 
 const claims = { sub: "Example Ltd", jti: "1", iat: 1_700_000_000, parley: {} }
@@ -112,24 +113,6 @@ describe("a licence", () => {
         assert.strictEqual(error.setting, "license", JSON.stringify(wrong))
         assert.notInclude(JSON.stringify(error), Redacted.value(text).slice(0, 20))
       }
-    })
-  )
-
-  it.effect("is signed by a private key of Ed25519, wherever in a file that stands", () =>
-    Effect.gen(function* () {
-      const { privateKey, publicKey } = yield* makeLicenseKeys
-      const found = privateKeyIn(
-        `what: ever\n${Redacted.value(privateKey)}\nPARLEY_LICENSE_PUBLIC_KEY=${publicKey}\n`
-      )
-      assert.isNotNull(found)
-      const text = yield* signLicense(newLicense({}), found!)
-      yield* readLicense(Redacted.make(text), Redacted.make(publicKey))
-      assert.isNull(privateKeyIn(publicKey))
-      const broken = Redacted.make("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----")
-      assert.strictEqual(
-        (yield* Effect.flip(signLicense(newLicense({}), broken))).message,
-        "no private key of Ed25519"
-      )
     })
   )
 })

@@ -2,7 +2,7 @@ import { Effect, Redacted } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { makeLicenseKeys, type NewLicense, signLicense } from "../../src/auth/LicenseKey.ts"
+import { makeLicenseKeys, type NewLicense, signLicense } from "../../scripts/license.ts"
 import type { LicenseBounds } from "../../src/domain/License.ts"
 import type { PlanTerms } from "../../src/domain/Plan.ts"
 
