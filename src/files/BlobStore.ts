@@ -12,7 +12,7 @@ import type { StoreNotShared } from "./StoreReplicas.ts"
 
 export type { StoredBlob } from "./blobs/Blobs.ts"
 
-/** How often a start that found the store away looks for it again. */
+/** How often a process looks whether its store is still bound to its database, and tries to bind one that is not. */
 const bindAgainSeconds = 5
 
 /** The store that the settings name, not bound to anything. */
@@ -65,8 +65,8 @@ export class BlobStore extends Context.Service<
 }
 
 /**
- * Binds the store to the database. One over the network that is away at the start is bound as soon as it answers; until then,
- * and for good if it turns out to be another database's, `check` fails.
+ * Binds the store to the database. One over the network that is away at the start is bound as soon as it answers. `check`
+ * fails until the store is bound, and while another installation has bound it to its own database.
  */
 const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
   const { files } = yield* AppConfig
@@ -78,22 +78,39 @@ const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
     })
   const check = Effect.suspend(() => (problem === null ? Effect.void : Effect.fail(problem)))
 
-  const bindLater = bind.pipe(
-    Effect.tapError(unbound),
-    Effect.retry({
-      schedule: Schedule.spaced(`${bindAgainSeconds} seconds`),
-      while: (error) => error._tag === "StorageFailed"
-    }),
-    Effect.matchEffect({
-      onFailure: (error) => Effect.logError(error.message),
-      onSuccess: () =>
-        Effect.sync(() => {
-          problem = null
-        })
-    })
+  /** One line for each new reason. */
+  const refuse = (error: StoreMismatch | StoreNotShared) =>
+    Effect.suspend(() =>
+      problem?.message === error.message
+        ? Effect.void
+        : Effect.andThen(unbound(error), Effect.logError(error.message))
+    )
+  const accept = Effect.suspend(() => {
+    if (problem === null) return Effect.void
+    problem = null
+    return Effect.logInfo(`Files can be uploaded again: ${blobs.place} is bound to this database.`)
+  })
+
+  /** A store or a database that can't be asked says nothing about the binding. */
+  const watch = verify.pipe(
+    Effect.andThen(accept),
+    Effect.catchTags({ StoreMismatch: refuse, StorageFailed: () => Effect.void }),
+    Effect.catchDefect(() => Effect.void),
+    Effect.andThen(Effect.sleep(`${bindAgainSeconds} seconds`)),
+    Effect.forever
   )
 
-  yield* bind.pipe(
+  const bindLater = bind.pipe(
+    Effect.tapError((error) => (error._tag === "StorageFailed" ? unbound(error.cause) : refuse(error))),
+    Effect.retry({
+      schedule: Schedule.spaced(`${bindAgainSeconds} seconds`),
+      while: (error) => error._tag !== "StoreNotShared"
+    }),
+    Effect.andThen(accept)
+  )
+
+  const isBound = yield* bind.pipe(
+    Effect.as(true),
     Effect.catchIf(
       (error): error is StorageFailed => files.store === "s3" && error._tag === "StorageFailed",
       (error) =>
@@ -101,9 +118,14 @@ const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
           Effect.andThen(
             Effect.logError(`No file can be uploaded, because ${blobs.place} can't be used: ${error.message}`)
           ),
-          Effect.andThen(Effect.forkScoped(Effect.delay(bindLater, `${bindAgainSeconds} seconds`)))
+          Effect.as(false)
         )
     )
+  )
+  yield* (isBound ? Effect.void : Effect.delay(bindLater, `${bindAgainSeconds} seconds`)).pipe(
+    Effect.andThen(Effect.delay(watch, `${bindAgainSeconds} seconds`)),
+    Effect.ignore,
+    Effect.forkScoped
   )
   return { check, verify }
 })

@@ -47,7 +47,7 @@ const databasePlace = ({ database, dataDir }: Settings): string => {
 }
 
 const remedy =
-  "The service doesn't start, because it would take the files of one for garbage, or could not find those of the other. Check " +
+  "The service doesn't use the two together, because it would take the files of one for garbage, or could not find those of the other. Check " +
   "DATABASE_URL, PARLEY_DATA_DIR and PARLEY_FILES_STORE with its settings. If a backup is being restored, restore the database and the " +
   "files before the start. If this store is to hold the files of this database from now on, run `parley file adopt-store` with the same settings."
 
@@ -144,10 +144,12 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (found.database === known.databaseId && (found.store === known.storeId || isShared)) {
       return { database, databaseId: known.databaseId }
     }
+    const other = found.database === null ? "no database" : `the database of id ${found.database}`
     return yield* new StoreMismatch({
       message:
-        `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to the database of id ${found.database}. ` +
-        "No stored file is removed. Check whether another installation uses the same store; the next start will be refused."
+        `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to ${other}. Uploads are refused, ` +
+        "and no stored file is removed. Check whether another installation uses the same store: each needs its own. If this store " +
+        "is to hold the files of this database, run `parley file adopt-store` with the same settings."
     })
   })
 

@@ -1,6 +1,6 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer, Redacted, Scope, Stream } from "effect"
+import { Context, Effect, Exit, FileSystem, Layer, Redacted, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { AppConfig, type Settings } from "../../src/AppConfig.ts"
@@ -9,6 +9,7 @@ import { makeStoreBinding } from "../../src/files/StoreBinding.ts"
 import { S3Server } from "../support/S3Server.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 import { bytesOf, someUser } from "./fixtures.ts"
 
 const newDirectory = Effect.flatMap(FileSystem.FileSystem, (fs) =>
@@ -193,6 +194,24 @@ describe.each(stores)("The binding of a database and $name", ({ newStore }) => {
         yield* adopt(settings, yield* newDatabase)
         assert.strictEqual((yield* Effect.flip(store.verify))._tag, "StoreMismatch")
       }).pipe(Effect.scoped)
+    )
+
+    it.effect(
+      "is lost by a running process, which takes in no file until its database adopts the store again",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const [own, other] = [yield* newDatabase, yield* newDatabase]
+          const store = yield* start(settings, own)
+          const put = Effect.exit(store.put(Stream.make(bytesOf("content"))))
+          yield* adopt(settings, other)
+          yield* until(Effect.map(Effect.exit(store.check), Exit.isFailure))
+          assert.include((yield* Effect.flip(store.check)).message, "is not bound to")
+          assert.isTrue(Exit.isFailure(yield* put))
+          yield* adopt(settings, own)
+          yield* until(Effect.map(Effect.exit(store.check), Exit.isSuccess))
+          assert.isTrue(Exit.isSuccess(yield* put))
+        }).pipe(Effect.scoped)
     )
 
     it.effect("is refused while another process of the database keeps its files elsewhere", () =>
