@@ -97,6 +97,8 @@ describe("calculate", () => {
     ["sum(1)", "1"],
     ["tanh(1000)", "1"],
     ["tanh(-1e900)", "-1"],
+    ["gcd(-12, 18) + lcm(-4, 6)", "18"],
+    ["(10^250 + 7) mod 1000", "7"],
     ["average(1, 2) = avg(1, 2)", "true"],
     ["phi^2 - phi", "1"],
     // How numbers are written.

@@ -117,11 +117,13 @@ const median = (...values: ReadonlyArray<Decimal>) => {
 }
 
 const divisionByZero = "division by zero"
-const noPower = `a negative number has no real power with a fraction in its exponent (for roots there is cbrt), and zero has no negative one: ${divisionByZero}`
+const noPower = `a negative number has no real power with a fraction in its exponent (for roots there is cbrt), and zero no negative one: ${divisionByZero}`
 const noLogarithm = "logarithms take numbers above 0 only, and there is no logarithm to the base of 1"
-const largeAngle = `the angle is too large (the largest is 1e${angleExponentMax}), or not defined there`
+const largeAngle = `the angle is too large; the largest is 1e${angleExponentMax}`
+const noTangent = `the tangent of a right angle is not defined, nor of angles above 1e${angleExponentMax}`
 const noRatio = "the sine and the cosine of an angle are numbers from -1 to 1"
-const noCount = "this takes whole numbers only, and no negative numbers"
+const noWhole = "this takes whole numbers only"
+const noCount = `${noWhole}, and no negative numbers`
 const noPlaces = `round takes a whole number of decimal places from -${digitsMax} to ${digitsMax}`
 
 type Apply = (...values: ReadonlyArray<Decimal>) => Decimal
@@ -154,14 +156,14 @@ const rows: ReadonlyArray<Row> = [
   ["+", 2, 2, 0.5, add],
   ["-", 2, 2, 0.5, subtract],
   ["<=>", 2, 2, 0.5, (x, y) => new Exact(compare(x, y))],
-  ["gcd", 1, Infinity, 5, (...values) => ofWhole(values, (found) => found.reduce(divisor)), noCount],
-  ["lcm", 1, Infinity, 5, (...values) => ofWhole(values, (found) => found.reduce(multiple)), noCount],
+  ["gcd", 1, Infinity, 5, (...values) => ofWhole(values, (found) => found.reduce(divisor)), noWhole],
+  ["lcm", 1, Infinity, 5, (...values) => ofWhole(values, (found) => found.reduce(multiple)), noWhole],
   ["factorial !", 1, 1, 5, (x) => choices(x, x, true), noCount],
   ["ncr", 2, 2, 20, (all, some) => choices(all, some, false), noCount],
   ["npr", 2, 2, 5, (all, some) => choices(all, some, true), noCount],
   ["sin", 1, 1, 20, (x) => circular("sin", x), largeAngle],
   ["cos", 1, 1, 20, (x) => circular("cos", x), largeAngle],
-  ["tan", 1, 1, 20, tangent, largeAngle],
+  ["tan", 1, 1, 20, tangent, noTangent],
   ["asin", 1, 1, 20, (x) => Rounded.asin(atOne(x)), noRatio],
   ["acos", 1, 1, 20, (x) => Rounded.acos(atOne(x)), noRatio],
   ["atan", 1, 1, 20, (x) => Rounded.atan(shortened(x))],
