@@ -7,6 +7,7 @@ import { Router } from "../models/Router.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import { reasonOf } from "../sql/Database.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
+import { readOnlyText } from "../sql/ServerRequirements.ts"
 import { SearchProbe } from "../tools/search/SearchProbe.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { diskCheck } from "./LocalChecks.ts"
@@ -20,7 +21,8 @@ const clockSecondsMax = 5
 const database = Effect.gen(function* () {
   const { facts } = yield* DatabaseReport
   const { database } = yield* AppConfig
-  const { schemaVersion, version } = yield* facts
+  const { readOnly, schemaVersion, version } = yield* facts
+  if (readOnly) return check("database", "failed", readOnlyText)
   const which = database.url === null ? "the embedded one" : "the one of DATABASE_URL"
   return check("database", "ok", `PostgreSQL ${version}, ${which}, with tables of version ${schemaVersion}.`)
 }).pipe(

@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, identity, Layer, Schedule, Scope, Semaphore } from "effect"
+import { Context, Effect, Fiber, identity, Layer, Schedule, Schema, Scope, Semaphore } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../AppConfig.ts"
@@ -14,6 +14,7 @@ import {
   type DatabaseUnsuitable,
   type DatabaseUnreachable,
   meetsRequirements,
+  readOnlyText,
   unreachable
 } from "./ServerRequirements.ts"
 
@@ -26,11 +27,13 @@ const pingSeconds = 2
 /** How often this process looks whether the database still answers, to log when that changes. */
 const watchSeconds = 5
 
+const PingRow = Schema.Tuple([Schema.Struct({ readOnly: Schema.Boolean })])
+
 /** The PostgreSQL server that the service works with: the one of `DATABASE_URL`, or else the embedded one. */
 export class Database extends Context.Service<
   Database,
   {
-    /** Whether the database answers now; fails within two seconds when it doesn't. */
+    /** Whether the database answers now and can be written to; fails within two seconds when not. */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Where the server is, so that another client can join it. */
     readonly address: DatabaseAddress
@@ -64,7 +67,16 @@ export class Database extends Context.Service<
         const scope = yield* Scope.Scope
         // One at a time, so that pings never take more than one connection from those who have work to do.
         const turns = yield* Semaphore.make(1)
-        const asked = turns.withPermits(1)(client`SELECT 1`)
+        const asked = turns
+          .withPermits(1)(client`SELECT current_setting('transaction_read_only')::bool AS read_only`)
+          .pipe(
+            Effect.flatMap(Schema.decodeUnknownEffect(PingRow)),
+            Effect.flatMap(([{ readOnly }]) =>
+              readOnly
+                ? Effect.fail(new DatabaseUnavailable({ cause: new Error(readOnlyText) }))
+                : Effect.void
+            )
+          )
         // A statement that hangs is cancelled, which takes seconds, and nobody who asks for readiness waits for that.
         const ping = Effect.acquireUseRelease(
           Effect.forkIn(asked, scope),
@@ -107,7 +119,7 @@ export class Database extends Context.Service<
 export const reasonOf = ({ cause }: DatabaseUnavailable): string =>
   cause instanceof Error ? cause.message : String(cause)
 
-/** Logs once when the database stops answering, and once when it answers again. */
+/** Logs once when the database can't be used any more, and once when it can again. */
 const watchLayer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { ping } = yield* Database
@@ -117,8 +129,8 @@ const watchLayer = Layer.effectDiscard(
       if ((failure === null) === answers) return
       answers = failure === null
       yield* answers
-        ? Effect.logInfo("The database answers again.")
-        : Effect.logError(`The database does not answer: ${failure}`)
+        ? Effect.logInfo("The database can be used again.")
+        : Effect.logError(`The database can't be used: ${failure}`)
     }).pipe(
       Effect.andThen(Effect.sleep(`${watchSeconds} seconds`)),
       Effect.forever,

@@ -7,6 +7,7 @@ const Report = Schema.Tuple([
   Schema.Struct({
     version: Schema.String,
     schemaVersion: Schema.Int,
+    readOnly: Schema.Boolean,
     now: Schema.DateTimeUtcFromDate
   })
 ])
@@ -17,6 +18,8 @@ export interface DatabaseFacts {
   readonly version: string
   /** The number of the newest migration that was applied. */
   readonly schemaVersion: number
+  /** Whether it takes no writes, as a standby does. */
+  readonly readOnly: boolean
   /** The server's clock. */
   readonly now: DateTime.Utc
 }
@@ -34,6 +37,7 @@ export class DatabaseReport extends Context.Service<
       const facts = Effect.suspend(
         () => sql`
           SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
+            current_setting('transaction_read_only')::bool AS read_only,
             (SELECT max(migration_id) FROM effect_sql_migrations) AS schema_version`
       ).pipe(
         Effect.flatMap(Schema.decodeUnknownEffect(Report)),

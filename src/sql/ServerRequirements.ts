@@ -50,6 +50,10 @@ const Facts = Schema.Tuple([
   })
 ])
 
+/** Also after a failover that left the address to the standby. */
+export const readOnlyText =
+  "The database is read-only: it is a standby, or has default_transaction_read_only. Name the primary."
+
 const factsQuery = `
   SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
     current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::bool AS "readOnly",
@@ -76,9 +80,7 @@ export const problemOf = ({
       "Create one with: CREATE DATABASE parley ENCODING 'UTF8' TEMPLATE template0."
     )
   }
-  if (readOnly) {
-    return "The database is read-only: it is a standby, or has default_transaction_read_only. Name the primary."
-  }
+  if (readOnly) return readOnlyText
   if (schema === null) {
     return `The search_path of the role "${role}" names no schema that it may use. Create one, or set the search_path.`
   }

@@ -1,5 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database, reasonOf } from "../../src/sql/Database.ts"
+import { until } from "../support/until.ts"
 import { makeSearchServer, type SearchReply } from "../tools/search/SearchServer.ts"
 import { AdminServer, clientWith } from "./AdminServer.ts"
 
@@ -53,3 +56,33 @@ layer(answering({ json: { results: [] } }), { excludeTestServices: true })(
     )
   }
 )
+
+/** What a failover to a standby does to the sessions of the service. */
+const failOver = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly name: string }>`SELECT current_database() AS name`
+  yield* sql`ALTER DATABASE ${sql(rows[0]?.name ?? "")} SET default_transaction_read_only = on`
+  yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()`
+  yield* Effect.ignore(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
+})
+
+layer(AdminServer.layer, { excludeTestServices: true })("A database that takes no writes", (it) => {
+  it.effect("fails the check of readiness and that of the doctor, which names the remedy", () =>
+    Effect.gen(function* () {
+      const { ping } = yield* Database
+      const { server } = yield* clientWith()
+      yield* ping
+      yield* failOver
+      const readOnly = Effect.match(ping, {
+        onFailure: (error) => reasonOf(error).includes("read-only"),
+        onSuccess: () => false
+      })
+      yield* until(readOnly)
+      const { checks } = yield* server.doctor()
+      const found = checks.find(({ name }) => name === "database")
+      assert.strictEqual(found?.status, "failed")
+      assert.match(found?.detail ?? "", /read-only.*Name the primary/)
+    })
+  )
+})
