@@ -4,6 +4,7 @@ import { Conversations } from "../conversations/Conversations.ts"
 import { TextExtraction } from "../files/TextExtraction.ts"
 import { demoModel } from "../models/DemoModel.ts"
 import { Router } from "../models/Router.ts"
+import { failureReason } from "../domain/failureReason.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import { reasonOf } from "../sql/Database.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
@@ -12,6 +13,7 @@ import { SearchProbe } from "../tools/search/SearchProbe.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { diskCheck } from "./LocalChecks.ts"
 import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
+import type { Check } from "./ServerBody.ts"
 import { accountChecks, check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
 import { storeCheck } from "./StoreCheck.ts"
 
@@ -134,24 +136,39 @@ const documentReaders = Effect.gen(function* () {
     : check("document readers", "warning", missing.join(" "))
 })
 
+/** What goes wrong in one check is its outcome, and keeps no other from being reported. */
+const isolated = <A extends Check | ReadonlyArray<Check>, R>(
+  name: string,
+  self: Effect.Effect<A, never, R>
+) =>
+  Effect.catchDefect(self, (defect) => {
+    const reason = failureReason(defect)
+    return Effect.as(
+      Effect.logError(`The check "${name}" failed: ${reason}`),
+      check(name, "failed", `This check could not be made: ${reason}`)
+    )
+  })
+
 /** Everything that can be found out about this server without changing anything. */
 export const examine = Effect.gen(function* () {
-  const single = yield* Effect.all(
+  const all = yield* Effect.all(
     [
-      database,
-      clock,
-      conversations,
-      models,
-      embeddings,
-      diskCheck,
-      documentReaders,
-      webSearch,
-      storeCheck,
-      adminKeyFile,
-      plansCheck,
-      licenseCheck
+      isolated("database", database),
+      isolated("clock", clock),
+      isolated("conversations", conversations),
+      isolated("models", models),
+      isolated("embeddings", embeddings),
+      isolated("disk", diskCheck),
+      isolated("document readers", documentReaders),
+      isolated("web search", webSearch),
+      isolated("files", storeCheck),
+      isolated("admin key", adminKeyFile),
+      isolated("plans", plansCheck),
+      isolated("licence", licenseCheck),
+      isolated("account", Effect.sync(accountChecks)),
+      isolated("settings", settingsChecks)
     ],
     { concurrency: "unbounded" }
   )
-  return [...single.flat(), ...accountChecks(), ...(yield* settingsChecks)]
+  return all.flat()
 })

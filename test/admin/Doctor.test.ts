@@ -57,6 +57,28 @@ layer(answering({ json: { results: [] } }), { excludeTestServices: true })(
   }
 )
 
+layer(AdminServer.layer, { excludeTestServices: true })(
+  "A doctor in whose database a table is missing",
+  (it) => {
+    it.effect("reports the checks that need it as failed with the reason, and all others", () =>
+      Effect.gen(function* () {
+        const { server } = yield* clientWith()
+        const before = yield* server.doctor()
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`ALTER TABLE conversations RENAME TO conversations_elsewhere`
+        const { checks } = yield* server.doctor()
+        assert.deepStrictEqual(
+          checks.map(({ name }) => name),
+          before.checks.map(({ name }) => name)
+        )
+        const found = checks.find(({ name }) => name === "conversations")
+        assert.strictEqual(found?.status, "failed")
+        assert.match(found?.detail ?? "", /"conversations" does not exist \(SQLSTATE 42P01\)/)
+      })
+    )
+  }
+)
+
 /** What a failover to a standby does to the sessions of the service. */
 const failOver = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
