@@ -78,14 +78,23 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
 
   const isEmpty = Effect.map(Stream.runHead(blobs.olderThan(0)), Option.isNone)
 
-  const holdsSome = Effect.gen(function* () {
+  /**
+   * Whether the store has bytes of the database's files. Of "notAccepted" ones alone, those from before the operator
+   * adopted a store without their bytes don't count, and where that leaves none, nothing is missing.
+   */
+  const holdsSome = Effect.fnUntraced(function* (which: "all" | "notAccepted") {
+    const since =
+      which === "all"
+        ? sql`true`
+        : sql`created_at > coalesce((SELECT bound_at FROM file_store_binding), '-infinity')`
     const keys = yield* asked(
       Effect.flatMap(
-        sql`(SELECT storage_key AS key FROM files ORDER BY id LIMIT ${samplesMax})
-          UNION (SELECT storage_key AS key FROM files ORDER BY id DESC LIMIT ${samplesMax})`,
+        sql`(SELECT storage_key AS key FROM files WHERE ${since} ORDER BY id LIMIT ${samplesMax})
+          UNION (SELECT storage_key AS key FROM files WHERE ${since} ORDER BY id DESC LIMIT ${samplesMax})`,
         Schema.decodeUnknownEffect(Keys)
       )
     )
+    if (keys.length === 0) return true
     return yield* Stream.fromIterable(keys).pipe(
       Stream.mapEffect(({ key }) => blobs.has(key), { concurrency: lookupsAtOnceMax }),
       Stream.filter((found) => found),
@@ -103,16 +112,19 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (found.database !== null && found.database !== known.databaseId) {
       return `${here} holds the files of another database (id ${found.database}) than ${database} (id ${known.databaseId}).`
     }
-    if (found.database !== null) {
-      if (known.storeId === null || known.storeId === found.store || !known.hasFiles || isShared) return null
+    const isElsewhere = known.storeId !== null && known.storeId !== found.store && !isShared
+    if (found.database !== null && known.hasFiles && isElsewhere) {
       return `The files of ${database} are in ${known.storePlace ?? "another store"} (id ${known.storeId}), not in ${place} (id ${found.store}).`
     }
     if (known.hasFiles) {
-      if (yield* holdsSome) return null
-      const usual = known.storePlace === null ? "" : ` They were in ${known.storePlace}.`
+      if (yield* holdsSome(found.database === null ? "all" : "notAccepted")) return null
+      const usual =
+        known.storePlace === null || known.storePlace === place ? "" : ` They were in ${known.storePlace}.`
       return `${here} holds none of the files that ${database} knows.${usual}`
     }
-    return (yield* isEmpty) ? null : `${here} holds files, but ${database} knows of none.`
+    return found.database !== null || (yield* isEmpty)
+      ? null
+      : `${here} holds files, but ${database} knows of none.`
   })
 
   const examine = Effect.gen(function* () {
@@ -132,9 +144,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (found.database !== known.databaseId)
       yield* mark?.write({ store, database: known.databaseId }) ?? Effect.void
     if (known.storeId === store && known.storePlace === place) return
-    yield* asked(
-      sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}, bound_at = now()`
-    )
+    yield* asked(sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}`)
   })
 
   /** Gives the database's place and id; fails unless the ids still say that the two belong together. */
@@ -167,8 +177,11 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     const found = yield* Effect.orElseSucceed(readMark(known), () => noMark)
     yield* joinStore(found.store ?? known.newStoreId, place)
     yield* write(known, found)
+    const isWhole = !known.hasFiles || (yield* holdsSome("all"))
+    // The next start doesn't ask for the bytes that are accepted as lost here.
+    if (!isWhole) yield* asked(sql`UPDATE file_store_binding SET bound_at = now()`)
     const previousDatabaseId = found.database === known.databaseId ? null : found.database
-    return { place, database, previousDatabaseId, isWhole: !known.hasFiles || (yield* holdsSome) }
+    return { place, database, previousDatabaseId, isWhole }
   })
 
   return { bind, verify, adopt }

@@ -63,6 +63,13 @@ const putUnbound = (settings: Settings, database: Database) =>
     return yield* blobs.put(Stream.make(bytesOf("content")))
   }).pipe(Effect.provideService(AppConfig, settings), Effect.provideContext(database))
 
+/** Removes the bytes and leaves what else is in the store. */
+const lose = (settings: Settings, database: Database, key: string) =>
+  Effect.flatMap(makeBlobs, (blobs) => blobs.remove(key)).pipe(
+    Effect.provideService(AppConfig, settings),
+    Effect.provideContext(database)
+  )
+
 /** Makes the database know a file with these bytes. */
 const know = (database: Database, key: string) =>
   Effect.gen(function* () {
@@ -154,6 +161,23 @@ describe.each(stores)("The binding of a database and $name", ({ newStore }) => {
         yield* startOnce(empty, database)
         // The store that was left still says that it is the database's.
         assert.include(yield* refused(usual, database), empty.files.s3?.prefix ?? empty.dataDir)
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("is refused when its store has lost the bytes of all files, until the loss is accepted", () =>
+      Effect.gen(function* () {
+        const settings = yield* newStore
+        const database = yield* newDatabase
+        yield* startOnce(settings, database)
+        const { key } = yield* putUnbound(settings, database)
+        yield* know(database, key)
+        yield* startOnce(settings, database)
+        yield* lose(settings, database, key)
+        assert.include(yield* refused(settings, database), "holds none of the files")
+        assert.isFalse((yield* adopt(settings, database)).isWhole)
+        yield* startOnce(settings, database)
+        yield* know(database, "the key of bytes that were lost later")
+        yield* refused(settings, database)
       }).pipe(Effect.scoped)
     )
 
