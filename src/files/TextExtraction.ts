@@ -32,7 +32,7 @@ export interface ExtractedText {
 }
 
 /** Raised whenever another text would come out of some file. */
-export const extractionVersion = "5"
+export const extractionVersion = "6"
 
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000

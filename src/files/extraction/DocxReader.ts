@@ -20,7 +20,10 @@ export const readDocx = async (archive: Archive, part: string, limits: ReadingLi
     await readXml(archive, part, reader)
     for (const notes of ["footnotes", "endnotes"]) {
       const notesPart = related(notes)
-      if (notesPart !== null) await readXml(archive, notesPart, reader)
+      if (notesPart === null) continue
+      // The ids of a part's relationships are its own.
+      reader.relationships = await readRelationships(archive, notesPart)
+      await readXml(archive, notesPart, reader)
     }
   })
   return { text, mediaType, truncated, pages: null }
@@ -30,10 +33,11 @@ export const readDocx = async (archive: Archive, part: string, limits: ReadingLi
 const skippedElements: ReadonlySet<string> = new Set(["Fallback", "del", "moveFrom", "instrText", "delText"])
 
 class DocxBody implements XmlHandler {
+  /** Those of the part that is being read. */
+  relationships: ReadonlyMap<string, Relationship>
   private readonly document: MarkdownDocument
   private readonly headingLevelOf: HeadingLevelOf
   private readonly nextMarker: NextMarker
-  private readonly relationships: ReadonlyMap<string, Relationship>
   private skipDepth = 0
   /** Whether the characters of the XML are text of the document. */
   private isText = false

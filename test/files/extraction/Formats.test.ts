@@ -85,6 +85,35 @@ describe("Word", () => {
     })
   )
 
+  it.effect(
+    "gives a note's links their own targets, where ids of the document's targets are used again",
+    () =>
+      Effect.gen(function* () {
+        const documentTargets = [
+          { id: "rId1", type: "footnotes", target: "footnotes.xml" },
+          { id: "rId4", type: "hyperlink", target: "https://parley.example/document", isExternal: true }
+        ]
+        const noteTargets = [
+          { id: "rId4", type: "hyperlink", target: "https://parley.example/note", isExternal: true }
+        ]
+        const notes = wordNotes("A note.").replace(
+          "</w:p></w:footnote></w:footnotes>",
+          `${link("rId4", "Source")}$&`
+        )
+        const read = yield* readHere(
+          makeDocx(`<w:p>${link("rId4", "Text")}</w:p>`, [
+            { name: "word/_rels/document.xml.rels", content: relationshipsXml(documentTargets) },
+            { name: "word/_rels/footnotes.xml.rels", content: relationshipsXml(noteTargets) },
+            { name: "word/footnotes.xml", content: notes }
+          ])
+        )
+        assert.strictEqual(
+          read.text,
+          "[Text](https://parley.example/document)\n\n[^2]: A note.[Source](https://parley.example/note)"
+        )
+      })
+  )
+
   it.effect("is found wherever the package says, whatever the file is called", () =>
     Effect.gen(function* () {
       const read = yield* readHere(makeDocx(wordParagraph("Here"), [], "word/document2.xml"), "png")
