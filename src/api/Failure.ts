@@ -278,14 +278,16 @@ const table: {
       { headers: retryShortly }
     ),
   TurnLeaseLost: () => generationFailed("The answer could not be stored. Try again."),
-  NoModelAvailable: () =>
-    failure(
-      500,
-      "server_error",
-      "model_unavailable",
-      "No model can answer at this moment. Try again later.",
-      retryAfter(overloadedRetrySeconds)
-    ),
+  NoModelAvailable: (error) =>
+    error.isRefused
+      ? modelMisconfigured
+      : failure(
+          500,
+          "server_error",
+          "model_unavailable",
+          "No model can answer at this moment. Try again later.",
+          retryAfter(overloadedRetrySeconds)
+        ),
   ModelFailure: (error) => {
     switch (error.reason) {
       case "unauthorized":

@@ -180,7 +180,10 @@ export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeas
 
 /** Nothing in the catalog can serve the request, for instance because the provider's list could not be read yet. */
 export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("NoModelAvailable", {
-  detail: Schema.String
+  /** For the log only. */
+  detail: Schema.String,
+  /** Whether the provider refuses the key or the address of the settings, which only the operator can change. */
+  isRefused: Schema.Boolean
 }) {}
 
 /** Models could serve the request, but the caller may use none of them. */

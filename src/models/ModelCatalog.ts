@@ -44,6 +44,8 @@ export class ModelCatalog extends Context.Service<
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
     readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
+    /** Whether no model is known because a server refuses what the settings say, such as the key. */
+    readonly isRefused: Effect.Effect<boolean>
     /** A sentence for people: what answers, or why nothing does. */
     readonly describe: Effect.Effect<string>
   }
@@ -74,6 +76,7 @@ const fixed = (
   known: Effect.succeed(entries),
   ...healthAt(gates),
   probe,
+  isRefused: Effect.succeed(false),
   describe: Effect.succeed(description)
 })
 
@@ -169,6 +172,11 @@ const fromServer = Effect.fnUntraced(function* (
     probe: Effect.map(
       Effect.flatMap(list.known, (known) => line.probe(names.length > 0 ? known : [])),
       Arr.of
+    ),
+    isRefused: Effect.zipWith(
+      list.state,
+      list.known,
+      ({ isRefused }, known) => isRefused && known.length === 0
     ),
     describe: Effect.zipWith(list.firstState, list.known, (state, known) =>
       describeServer(placeOf(server), state, known)

@@ -1,6 +1,6 @@
 import { Deferred, Effect, Latch, type Scope } from "effect"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { type Fault } from "./Fault.ts"
+import { adviceOn, type Fault } from "./Fault.ts"
 import { decodeModelList, type ListedSpec, specsOfList, specsOfNames } from "./ModelList.ts"
 import { endpointOf, type ModelServer } from "./ModelServer.ts"
 import { completeLimits } from "./ServerLimits.ts"
@@ -33,6 +33,8 @@ export interface ListState {
   readonly isRead: boolean
   /** Why the list can't be read; null while it can, and before the first try. */
   readonly problem: string | null
+  /** Whether the server refuses what the settings say, such as the key or the address, so that waiting doesn't help. */
+  readonly isRefused: boolean
   /** Models that were named but aren't in the list. */
   readonly unlisted: ReadonlyArray<string>
 }
@@ -48,7 +50,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   names: ReadonlyArray<string>
 ): Effect.fn.Return<ModelServerList, never, Scope.Scope> {
   let known: ReadonlyArray<ModelSpec> = specsOfNames(server.provider, names, [])
-  let state: ListState = { isRead: false, problem: null, unlisted: [] }
+  let state: ListState = { isRead: false, problem: null, isRefused: false, unlisted: [] }
   let failures = 0
   let attempt = Deferred.makeUnsafe<void>()
   const asked = Latch.makeUnsafe(false)
@@ -74,6 +76,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
     state = {
       isRead: true,
       problem: null,
+      isRefused: false,
       unlisted: names.filter((id) => !list.some((one) => one.id === id))
     }
     failures = 0
@@ -82,7 +85,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   const failed = (fault: Fault) =>
     Effect.suspend(() => {
       const problem = fault.detail + hintOf(server, fault)
-      state = { ...state, problem }
+      state = { ...state, problem, isRefused: adviceOn(fault) !== null }
       failures++
       const message = `The list of models at ${place} can't be read: ${problem}`
       // Named models answer all the same; and the first complaint is enough.

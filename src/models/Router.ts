@@ -76,7 +76,10 @@ export class Router extends Context.Service<
       const route = Effect.fnUntraced(function* (need: Need, permits: Permits = everything) {
         const entries = yield* catalog.entries
         if (entries.length === 0) {
-          return yield* new NoModelAvailable({ detail: yield* catalog.describe })
+          return yield* new NoModelAvailable({
+            detail: yield* catalog.describe,
+            isRefused: yield* catalog.isRefused
+          })
         }
         const { entryOf, ranking } = yield* decide(entries, need, permits)
         const candidates = ranking.candidates.flatMap((ranked): ReadonlyArray<Candidate> => {

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer, type Server } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { describe as describeFailure } from "../../src/api/Failure.ts"
 import { AppConfig, type Settings } from "../../src/AppConfig.ts"
 import { ModelCatalog, unusedModelSettings } from "../../src/models/ModelCatalog.ts"
 import { protocolNames } from "../../src/models/Protocols.ts"
@@ -94,6 +95,24 @@ describe("ModelCatalog", () => {
       const catalog = yield* begin({ openaiBaseUrl: server.url, openaiModel: "a" })
       yield* catalog.describe
       assert.strictEqual((yield* catalog.entries)[0]?.model.contextWindow, 2048)
+    })
+  )
+
+  it.effect.each([
+    [401, "model_misconfigured"],
+    [403, "model_misconfigured"],
+    [404, "model_misconfigured"],
+    [503, "model_unavailable"]
+  ] as const)("blames the settings where the list of models is refused (%j)", ([status, code]) =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ status })
+      const settings = { openaiBaseUrl: server.url, openaiApiKey: Redacted.make("sk-1") }
+      const error = yield* Effect.gen(function* () {
+        return yield* Effect.flip((yield* Router).route(need))
+      }).pipe(Effect.provide(Layer.provide(Router.layer, configured(settings))))
+      if (error._tag !== "NoModelAvailable") return assert.fail(error._tag)
+      assert.include(JSON.stringify(describeFailure(error).body), `"${code}"`)
     })
   )
 

@@ -41,6 +41,7 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50, healthOf =
         healthOf,
         health: Effect.succeed([]),
         probe: Effect.succeed([]),
+        isRefused: Effect.succeed(false),
         describe: Effect.succeed("what there is")
       })
     )
