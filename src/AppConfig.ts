@@ -143,6 +143,21 @@ const headersProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
   return [{ name, seen: shown(String(headers.value)), allowed, example: `${name}=${request.value}` }]
 }
 
+/** All addresses of the machine. */
+const wildcards: ReadonlyArray<string> = ["0.0.0.0", "::"]
+
+/** One port can't serve the requests and the metrics. */
+const portProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
+  const { http, observability } = settingsTable
+  const port = Option.getOrNull(valueOf(observability.metricsPort))
+  const hosts = [valueOf(http.host), valueOf(observability.metricsHost)].map(Option.getOrNull)
+  const isSameHost = hosts[0] === hosts[1] || hosts.some((host) => host !== null && wildcards.includes(host))
+  if (port === null || !isSameHost || Option.getOrNull(valueOf(http.port)) !== port) return []
+  const { example, name } = observability.metricsPort
+  const allowed = `another port than ${http.port.name}, which is ${port} at the same address`
+  return [{ name, seen: shown(String(port)), allowed, example: `${name}=${example}` }]
+}
+
 /** Object storage can't be used without all that it takes to reach it. */
 const s3Problems = (found: ReadonlyArray<Found>): ReadonlyArray<SettingProblem> => {
   const { files, s3 } = settingsTable
@@ -242,6 +257,7 @@ export const readSettings = Effect.fnUntraced(function* (
     ...(yield* databaseProblems(found)),
     ...s3Problems(found),
     ...headersProblems(given),
+    ...portProblems(given),
     ...searchProblems(given, found),
     ...embeddingsProblems(given),
     ...(yield* Effect.forEach(checks, (check) => check(given))).flat()

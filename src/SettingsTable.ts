@@ -290,7 +290,7 @@ export const settingsTable = {
       name: "PARLEY_FILES_DIRECTORY_SHARED",
       default: "false",
       description:
-        "Whether PARLEY_DATA_DIR is one and the same for all processes of the database; more than one doesn't start without it"
+        "Whether PARLEY_DATA_DIR is one and the same directory for all processes of the database, though each sees another identity of it; processes that see the same one need no setting"
     }),
     trashSeconds: Setting.withDefault(Setting.wholeNumber(60, 315_360_000), {
       name: "PARLEY_FILES_TRASH_SECONDS",

@@ -295,6 +295,20 @@ describe("problems", () => {
     })
   )
 
+  it.effect("include a port of metrics that is the service's own, at one address", () =>
+    Effect.gen(function* () {
+      const same = { PORT: "4000", PARLEY_METRICS_PORT: "4000" }
+      for (const hosts of [{}, { HOST: "0.0.0.0" }, { PARLEY_METRICS_HOST: "::" }]) {
+        const problems = yield* problemsOf({ ...same, ...hosts })
+        assert.deepStrictEqual(
+          problems.map(({ allowed, name }) => [name, allowed]),
+          [["PARLEY_METRICS_PORT", "another port than PORT, which is 4000 at the same address"]]
+        )
+      }
+      yield* settingsOf({ ...same, PARLEY_METRICS_HOST: "127.0.0.2" })
+    })
+  )
+
   it.effect("include headers that may take longer than the whole request", () =>
     Effect.gen(function* () {
       const env = { PARLEY_REQUEST_SECONDS: "10", PARLEY_HEADERS_SECONDS: "11" }

@@ -134,3 +134,16 @@ describe("the closing line", () => {
     assert.strictEqual(await reported(modules, `["unhandled"]`), "Tests: 1 passed, 3 failed")
   })
 })
+
+describe("npm start", () => {
+  for (const args of [["--help"], ["--port", "4000"]]) {
+    it(`refuses the arguments ${args.join(" ")}, and names the variable of the port`, async () => {
+      const file = fileURLToPath(new URL("start.mjs", scripts))
+      const { code, output } = await outcomeOf(
+        spawn(process.execPath, [file, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+      )
+      assert.strictEqual(code, 64)
+      assert.match(output, /takes no arguments.*PORT=4000 npm start/)
+    })
+  }
+})

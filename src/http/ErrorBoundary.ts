@@ -218,7 +218,9 @@ export const layer = (declared: ReadonlyArray<KnownRoute>) =>
         if (isVisit(request) && isRouteMissing(error)) return Effect.succeed(toReference)
         const refusal = platformFailure(error, request, known, http.bodyBytesMax)
         if (Option.isSome(refusal)) return Effect.succeed(respond(refusal.value))
-        return Effect.logError("A request died.", cause).pipe(Effect.as(respond(Failure.defect)))
+        return Effect.logError("An unhandled error ended a request.", cause).pipe(
+          Effect.as(respond(Failure.defect))
+        )
       }
 
       const admit = (request: HttpServerRequest.HttpServerRequest) => {

@@ -29,8 +29,15 @@ export const unreachable =
     new DatabaseUnreachable({
       message: /unsupported startup parameter/.test(error.message)
         ? `A connection pooler such as PgBouncer answers at ${shown(address)}: ${error.message}. ${poolerAdvice}`
-        : `Can't reach PostgreSQL at ${shown(address)}. ${error.message}`
+        : `Can't reach PostgreSQL at ${shown(address)}. ${error.message}${userAdvice(address)}`
     })
+
+/** Without a user in the URL, the driver sends the name of the system's user. */
+const userAdvice = (address: DatabaseAddress): string => {
+  const url = "url" in address ? URL.parse(Redacted.value(address.url)) : null
+  if (url === null || url.username !== "" || url.searchParams.has("user")) return ""
+  return ". DATABASE_URL names no user: write it as postgres://USER:PASSWORD@HOST/DATABASE."
+}
 
 const shown = (address: DatabaseAddress): string => {
   if (!("url" in address)) return address.path

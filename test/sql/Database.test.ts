@@ -155,6 +155,14 @@ describe("The start", () => {
     })
   )
 
+  it.effect("says that DATABASE_URL names no user, where it can't connect without one", () =>
+    Effect.gen(function* () {
+      const url = Redacted.make("postgres://127.0.0.1:1/parley?sslmode=nonsense")
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Database.layerAddress({ url }, limits))))
+      assert.match(error.message, /names no user: write it as postgres:\/\/USER:PASSWORD@HOST/)
+    })
+  )
+
   it.effect("with DATABASE_URL set never falls back to the embedded server", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
