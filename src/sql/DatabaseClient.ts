@@ -28,6 +28,21 @@ const idleInTransactionSeconds = 30
 const statementGraceSeconds = 1
 const keepAliveSeconds = 30
 
+/** What every session is started with, beside its user, its database and `application_name`. */
+const startupParameters = ({ statementSeconds }: Pick<ClientLimits, "statementSeconds">) => ({
+  statement_timeout: `${statementSeconds}s`,
+  idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
+  // What is decided under a lock must see what was committed before it, whatever a database has for its default.
+  default_transaction_isolation: "read committed",
+  jit: "off",
+  timezone: "UTC"
+})
+
+/** The names of the parameters that a connection pooler has to pass on. */
+export const startupParameterNames: ReadonlyArray<string> = Object.keys(
+  startupParameters({ statementSeconds: 1 })
+)
+
 const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Config => ({
   ...("url" in address ? { url: address.url, ssl: sslOf(address.url) } : address),
   maxConnections: limits.connectionsMax,
@@ -35,14 +50,7 @@ const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Conf
   connectTimeout: `${limits.connectSeconds} seconds`,
   keepAlive: `${keepAliveSeconds} seconds`,
   applicationName: "parley",
-  startupParameters: {
-    statement_timeout: `${limits.statementSeconds}s`,
-    idle_in_transaction_session_timeout: `${idleInTransactionSeconds}s`,
-    // What is decided under a lock must see what was committed before it, whatever a database has for its default.
-    default_transaction_isolation: "read committed",
-    jit: "off",
-    timezone: "UTC"
-  }
+  startupParameters: startupParameters(limits)
 })
 
 /**

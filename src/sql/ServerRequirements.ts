@@ -1,7 +1,12 @@
 import { Effect, Redacted, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlConnection, SqlError } from "effect/sql"
-import { type ClientLimits, type DatabaseAddress, makeDatabaseClient } from "./DatabaseClient.ts"
+import {
+  type ClientLimits,
+  type DatabaseAddress,
+  makeDatabaseClient,
+  startupParameterNames
+} from "./DatabaseClient.ts"
 import { inRealTime } from "./inRealTime.ts"
 
 /** No connection to the database could be made. `message` is for the operator and holds no secret. */
@@ -28,7 +33,7 @@ export const unreachable =
   (error: SqlError.SqlError): DatabaseUnreachable =>
     new DatabaseUnreachable({
       message: /unsupported startup parameter/.test(error.message)
-        ? `A connection pooler such as PgBouncer answers at ${shown(address)}: ${error.message}. ${poolerAdvice}`
+        ? `A connection pooler such as PgBouncer answers at ${shown(address)}: ${error.message}. The service sends these: ${startupParameterNames.join(", ")}. ${poolerAdvice}`
         : `Can't reach PostgreSQL at ${shown(address)}. ${error.message}${userAdvice(address)}`
     })
 
@@ -121,6 +126,10 @@ const isMultiplexed = Effect.fnUntraced(function* (
   return false
 })
 
+/** PgBouncer in statement mode refuses BEGIN and closes the connection, which a server that has just answered doesn't. */
+const isStatementMode = ({ message }: SqlError.SqlError): boolean =>
+  /statement pooling|connection closed/i.test(message)
+
 /** Fails where the service can't work with the server of DATABASE_URL, and changes nothing there. */
 export const meetsRequirements = (
   address: DatabaseAddress,
@@ -135,7 +144,16 @@ export const meetsRequirements = (
     const unsuitable = (message: string) =>
       new DatabaseUnsuitable({ message: `The database at ${shown(address)} can't be used. ${message}` })
     if (problem !== null) return yield* unsuitable(problem)
-    if (yield* isMultiplexed(one, other)) {
+    const multiplexed = isMultiplexed(one, other).pipe(
+      Effect.catchIf(isStatementMode, ({ message }) =>
+        Effect.fail(
+          unsuitable(
+            `A connection pooler in statement mode, such as PgBouncer, seems to be in front of it: it ends a session that begins a transaction (${message}). ${poolerAdvice}`
+          )
+        )
+      )
+    )
+    if (yield* multiplexed) {
       return yield* unsuitable(
         `A connection pooler in transaction mode, such as PgBouncer, is in front of it: one session gets changing servers. ${poolerAdvice}`
       )

@@ -5,7 +5,11 @@ import { inject } from "vitest"
 import { AppConfig } from "../../src/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { meetsRequirements, problemOf } from "../../src/sql/ServerRequirements.ts"
-import { behindSharedSession } from "../support/SharedSession.ts"
+import {
+  behindRefusedParameters,
+  behindSharedSession,
+  behindStatementMode
+} from "../support/SharedSession.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { onServer, urlOfDatabase } from "../support/TestServer.ts"
 
@@ -72,6 +76,25 @@ describe("the service", () => {
     Effect.gen(function* () {
       const url = yield* behindSharedSession((yield* database()).url)
       assert.match(yield* refusal(url), /pooler in transaction mode, such as PgBouncer/)
+    })
+  )
+
+  it.effect("names a pooler in statement mode, which ends a session that begins a transaction", () =>
+    Effect.gen(function* () {
+      const url = yield* behindStatementMode((yield* database()).url)
+      assert.match(yield* refusal(url), /pooler in statement mode, such as PgBouncer/)
+    })
+  )
+
+  it.effect("names all startup parameters where a pooler refuses one", () =>
+    Effect.gen(function* () {
+      const url = yield* behindRefusedParameters((yield* database()).url)
+      const { message } = yield* Effect.flip(meetsRequirements({ url }, limits))
+      assert.match(message, /unsupported startup parameter: statement_timeout/)
+      assert.match(
+        message,
+        /statement_timeout, idle_in_transaction_session_timeout, default_transaction_isolation, jit, timezone\./
+      )
     })
   )
 

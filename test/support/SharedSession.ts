@@ -55,19 +55,55 @@ const share = (open: () => Socket): Server => {
   }).on("close", () => session?.destroy())
 }
 
-/** The database of that URL behind such a pooler. */
-export const behindSharedSession = (
-  url: Redacted.Redacted
+/** Ends a session at its first transaction, as a pooler in statement mode does. */
+const refuseTransactions = (open: () => Socket): Server =>
+  createServer((client) => {
+    const server = open().on("error", () => client.destroy())
+    client.on("error", () => server.destroy()).on("close", () => server.destroy())
+    server.on("data", (chunk: Buffer) => client.write(chunk)).on("close", () => client.destroy())
+    client.on(
+      "data",
+      (chunk: Buffer) => void (chunk.includes("BEGIN") ? client.destroy() : server.write(chunk))
+    )
+  })
+
+/** An ErrorResponse. */
+const refusal = (code: string, message: string): Buffer => {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(fields.length + length.length)
+  return Buffer.concat([Buffer.from("E"), length, fields])
+}
+
+/** Refuses a parameter of every session, as PgBouncer does that isn't set up to ignore it. */
+const refuseParameters = (): Server =>
+  createServer((client) => {
+    client.on("error", () => client.destroy())
+    client.on("data", () => client.end(refusal("08P01", "unsupported startup parameter: statement_timeout")))
+  })
+
+/** The database of that URL behind a pooler with one session for all clients. */
+export const behindSharedSession = (url: Redacted.Redacted) => behind(url, share)
+
+/** The same behind one in statement mode. */
+export const behindStatementMode = (url: Redacted.Redacted) => behind(url, refuseTransactions)
+
+/** The same behind one that refuses the service's startup parameters. */
+export const behindRefusedParameters = (url: Redacted.Redacted) => behind(url, refuseParameters)
+
+const behind = (
+  url: Redacted.Redacted,
+  pooler: (open: () => Socket) => Server
 ): Effect.Effect<Redacted.Redacted, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const behind = new URL(Redacted.value(url))
-    const host = behind.searchParams.get("host")
+    const target = new URL(Redacted.value(url))
+    const host = target.searchParams.get("host")
     const open = () =>
       host?.startsWith("/") === true
         ? connect(`${host}/.s.PGSQL.5432`)
-        : connect(Number(behind.port || 5432), host ?? behind.hostname)
+        : connect(Number(target.port || 5432), host ?? target.hostname)
     const clients = new Set<Socket>()
-    const server = share(open).on("connection", (client) => clients.add(client))
+    const server = pooler(open).on("connection", (client) => clients.add(client))
     const port = yield* Effect.acquireRelease(
       Effect.callback<number>((resume) => {
         server.listen(0, "127.0.0.1", () => resume(Effect.succeed((server.address() as AddressInfo).port)))
@@ -78,7 +114,7 @@ export const behindSharedSession = (
           for (const client of clients) client.destroy()
         })
     )
-    const front = new URL(behind)
+    const front = new URL(target)
     front.searchParams.delete("host")
     front.searchParams.set("sslmode", "disable")
     front.hostname = "127.0.0.1"
