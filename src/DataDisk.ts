@@ -25,6 +25,16 @@ export const freeSpace = (dataDir: string) =>
     return { directory, mebibytes: Math.floor((bavail * bsize) / 2 ** 20) }
   }).pipe(Effect.option)
 
+/**
+ * Where the embedded database really is, if that is not below the data directory: its account can't reach that one, and a
+ * symbolic link leads there. Else null.
+ */
+export const databaseElsewhere = (dataDir: string): Effect.Effect<string | null> =>
+  Effect.tryPromise(async () => {
+    const directory = await realpath(join(dataDir, embeddedDirectoryName))
+    return directory === join(await realpath(dataDir), embeddedDirectoryName) ? null : directory
+  }).pipe(Effect.orElseSucceed(() => null))
+
 /** Why nothing can be written there, or null. */
 const writeProblem = (directory: string) =>
   Effect.tryPromise({

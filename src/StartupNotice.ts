@@ -5,6 +5,8 @@ export interface Startup {
   /** A sentence about what answers. */
   readonly models: string
   readonly dataDir: string
+  /** Where the embedded database is, if not below `dataDir`. */
+  readonly databaseDir: string | null
   readonly key: StartupKey
 }
 
@@ -67,6 +69,7 @@ export const startupNotice = (startup: Startup): string =>
     `  models     ${startup.models}`,
     `  reference  ${startup.url}/docs`,
     `  data       ${startup.dataDir}`,
+    ...(startup.databaseDir === null ? [] : [`  database   ${startup.databaseDir}`]),
     "",
     ...invitation(startup),
     "",

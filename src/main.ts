@@ -7,6 +7,7 @@ import { firstAccount } from "./admin/FirstStart.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
 import { AppConfig, unknownText, unknownVariables } from "./AppConfig.ts"
+import { databaseElsewhere } from "./DataDisk.ts"
 import { Drain } from "./http/Drain.ts"
 import { observabilityLayer } from "./Observability.ts"
 import { Router } from "./models/Router.ts"
@@ -34,7 +35,7 @@ const print = (text: string) => Effect.sync(() => process.stdout.write(text))
 
 /** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
 const announce = Effect.gen(function* () {
-  const { auth, dataDir } = yield* AppConfig
+  const { auth, dataDir, database } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
   const first =
@@ -46,6 +47,7 @@ const announce = Effect.gen(function* () {
     version: manifest.version,
     models: yield* router.describe,
     dataDir,
+    databaseDir: database.url === null ? yield* databaseElsewhere(dataDir) : null,
     key: first === null ? yield* givenKey : newKey(first)
   })
   yield* print(notice)

@@ -10,6 +10,7 @@ const startup: Startup = {
   version: "1.2.3",
   models: "One model.",
   dataDir: "/data",
+  databaseDir: null,
   key: { _tag: "Existing", email: "admin@localhost" }
 }
 
@@ -19,6 +20,14 @@ const pasted = (notice: string, env: Record<string, string> = {}): string => {
   const script = `curl() { printf '%s\\n' "$@"; }\n${command}`
   return execFileSync("sh", ["-c", script], { env: { PATH: process.env["PATH"] ?? "", ...env } }).toString()
 }
+
+describe("the start-up output", () => {
+  it("names the place of an embedded database that is not below the data directory", () => {
+    const notice = startupNotice({ ...startup, databaseDir: "/var/lib/parley/abc" })
+    assert.include(notice, "  data       /data\n  database   /var/lib/parley/abc\n")
+    assert.notInclude(startupNotice(startup), "  database ")
+  })
+})
 
 describe("the request of the start-up output", () => {
   it("has the key that was made just now", () => {

@@ -1,5 +1,6 @@
 import { DateTime, Duration, Effect, FileSystem } from "effect"
 import { AppConfig } from "../AppConfig.ts"
+import { databaseElsewhere } from "../DataDisk.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { TextExtraction } from "../files/TextExtraction.ts"
 import { demoModel } from "../models/DemoModel.ts"
@@ -22,10 +23,12 @@ const clockSecondsMax = 5
 
 const database = Effect.gen(function* () {
   const { facts } = yield* DatabaseReport
-  const { database } = yield* AppConfig
+  const { database, dataDir } = yield* AppConfig
   const { readOnly, schemaVersion, version } = yield* facts
   if (readOnly) return check("database", "failed", readOnlyText)
-  const which = database.url === null ? "the embedded one" : "the one of DATABASE_URL"
+  const elsewhere = database.url === null ? yield* databaseElsewhere(dataDir) : null
+  const embedded = elsewhere === null ? "the embedded one" : `the embedded one in ${elsewhere}`
+  const which = database.url === null ? embedded : "the one of DATABASE_URL"
   return check("database", "ok", `PostgreSQL ${version}, ${which}, with tables of version ${schemaVersion}.`)
 }).pipe(
   Effect.catchTag("DatabaseUnavailable", (error) =>

@@ -1,6 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { realpathSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Database, reasonOf } from "../../src/sql/Database.ts"
 import { until } from "../support/until.ts"
 import { makeSearchServer, type SearchReply } from "../tools/search/SearchServer.ts"
@@ -78,6 +81,20 @@ layer(AdminServer.layer, { excludeTestServices: true })(
     )
   }
 )
+
+layer(AdminServer.layer, { excludeTestServices: true })("A doctor of a database that is elsewhere", (it) => {
+  it.effect("names the place where the embedded database is", () =>
+    Effect.gen(function* () {
+      const { dataDir } = yield* AdminServer
+      const { server } = yield* clientWith()
+      const elsewhere = realpathSync(tmpdir())
+      symlinkSync(elsewhere, join(dataDir, "postgres"))
+      const { checks } = yield* server.doctor()
+      const found = checks.find(({ name }) => name === "database")
+      assert.include(found?.detail ?? "", `the embedded one in ${elsewhere},`)
+    })
+  )
+})
 
 /** What a failover to a standby does to the sessions of the service. */
 const failOver = Effect.gen(function* () {
