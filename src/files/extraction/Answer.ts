@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { ExtractionFailed } from "../../domain/Errors.ts"
 import type { Reading } from "./Reading.ts"
 
@@ -29,6 +29,19 @@ const Head = Schema.fromJsonString(
     })
   ])
 )
+
+const decodeHead = Schema.decodeOption(Head)
+
+/** How many bytes a whole answer has, by its head; null until the head is there, and where it is none. */
+export const wholeAnswerBytes = (answer: Buffer): number | null => {
+  const headBytes = answer.length < lengthBytes ? 0 : answer.readUInt32BE(0)
+  const textStart = lengthBytes + headBytes
+  if (headBytes === 0 || headBytes > headBytesMax || textStart > answer.length) return null
+  return Option.match(decodeHead(answer.toString("utf8", lengthBytes, textStart)), {
+    onNone: () => null,
+    onSome: (head) => textStart + (head.status === "text" ? head.textBytes : 0)
+  })
+}
 
 export const crashed = () =>
   new ExtractionFailed({

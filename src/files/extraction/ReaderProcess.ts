@@ -1,7 +1,7 @@
 import { Deferred, Effect, Stream } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { ExtractionFailed, type StorageFailed } from "../../domain/Errors.ts"
-import { answerBytesMax, crashed, decodeAnswer } from "./Answer.ts"
+import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
 import type { Reading } from "./Reading.ts"
 import { commandOf, type ReaderProgram } from "./ReaderProgram.ts"
 import { memoryPollMillis, residentBytes } from "./residentBytes.ts"
@@ -60,14 +60,15 @@ const startReader = Effect.fnUntraced(function* (
   limits: ReaderLimits,
   extension: string
 ) {
-  const exited = yield* Deferred.make<Buffer, ExtractionFailed>()
+  const answered = yield* Deferred.make<Buffer, ExtractionFailed>()
+  const closed = yield* Deferred.make<void>()
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawnReader(program, limits, extension, exited)),
+    Effect.sync(() => spawnReader(program, limits, extension, { answered, closed })),
     (running) =>
       Effect.suspend(() => {
         endGroup(running)
         // A process that was killed is waited for: its memory is free again when the next one starts.
-        return Effect.exit(Deferred.await(exited))
+        return Deferred.await(closed)
       })
   )
   return {
@@ -77,7 +78,7 @@ const startReader = Effect.fnUntraced(function* (
         child.stdin.write(bytes, (error) => resume(Effect.succeed(error == null)))
       }),
     end: Effect.sync(() => void child.stdin.end()),
-    answer: Deferred.await(exited)
+    answer: Deferred.await(answered)
   } satisfies Reader
 })
 
@@ -85,7 +86,13 @@ const spawnReader = (
   program: ReaderProgram,
   limits: ReaderLimits,
   extension: string,
-  exited: Deferred.Deferred<Buffer, ExtractionFailed>
+  {
+    answered,
+    closed
+  }: {
+    readonly answered: Deferred.Deferred<Buffer, ExtractionFailed>
+    readonly closed: Deferred.Deferred<void>
+  }
 ) => {
   const { documentBytesMax, memoryBytes, pagesMax, seconds, textBytesMax } = limits
   const processLimits = { memoryBytes, cpuSeconds: seconds * cpuPerSecond }
@@ -97,26 +104,36 @@ const spawnReader = (
   const child = spawn(file, args, { cwd: "/", env: {}, stdio: ["pipe", "pipe", "pipe"], detached: true })
   const answer: Array<Buffer> = []
   let answerBytes = 0
+  let wholeBytes: number | null = null
   let complaint = ""
   child.stdout.on("data", (bytes: Buffer) => {
     answerBytes += bytes.length
-    if (answerBytes <= answerBytesMax(textBytesMax)) answer.push(bytes)
-    else endGroup(child)
+    if (answerBytes > answerBytesMax(textBytesMax)) return endGroup(child)
+    answer.push(bytes)
+    if (wholeBytes === null) wholeBytes = wholeAnswerBytes(Buffer.concat(answer))
+    // The end of the process is not waited for: Node may hang there while V8's threads collect garbage.
+    if (wholeBytes !== null && answerBytes >= wholeBytes) {
+      Deferred.doneUnsafe(answered, Effect.succeed(Buffer.concat(answer)))
+    }
   })
   child.stderr.setEncoding("latin1").on("data", (text: string) => {
     complaint = (complaint + text).slice(-complaintBytesMax)
   })
   // It may end before it has taken all of its bytes.
   child.stdin.on("error", () => {})
-  child.once("error", () => Deferred.doneUnsafe(exited, Effect.fail(crashed())))
-  child.once("close", (code) =>
+  child.once("error", () => {
+    Deferred.doneUnsafe(answered, Effect.fail(crashed()))
+    Deferred.doneUnsafe(closed, Effect.void)
+  })
+  child.once("close", (code) => {
+    Deferred.doneUnsafe(closed, Effect.void)
     Deferred.doneUnsafe(
-      exited,
+      answered,
       code === 0 && answerBytes <= answerBytesMax(textBytesMax)
         ? Effect.succeed(Buffer.concat(answer))
         : Effect.fail(complaint.includes("heap out of memory") ? tooLarge() : crashed())
     )
-  )
+  })
   return child
 }
 

@@ -18,7 +18,7 @@ import { readInProcess } from "../../../src/files/extraction/ReaderProcess.ts"
 import { commandOf, readerProgram } from "../../../src/files/extraction/ReaderProgram.ts"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 import { until } from "../../support/until.ts"
-import { hostileProgram, limits, processesWith } from "./Reading.ts"
+import { commandsWith, hostileProgram, limits } from "./Reading.ts"
 
 const isRoot = process.getuid?.() === 0
 const nobody = 65_534
@@ -155,10 +155,13 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
         const { args, file } = commandOf({ ...hostileProgram(), launcher }, limit, [word])
         // A shell stands for the service: it starts the reader and waits for it.
         const service = spawn("/bin/sh", ["-c", '"$@"; true', "sh", file, ...args], { stdio: "ignore" })
-        const readers = processesWith(word)
-        yield* until(Effect.map(readers, (pids) => pids.length > 1))
+        const readers = commandsWith(word)
+        // What confines the reader has done its part once the reader itself runs.
+        yield* until(
+          Effect.map(readers, (found) => found.some(({ command }) => command.startsWith(process.execPath)))
+        )
         service.kill("SIGKILL")
-        yield* until(Effect.map(readers, (pids) => pids.length === 0))
+        yield* until(Effect.map(readers, (found) => found.length === 0))
       }
     })
   )

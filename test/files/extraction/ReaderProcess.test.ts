@@ -128,6 +128,14 @@ describe("a reader's process", () => {
     })
   )
 
+  it.live("has its answer taken when it does not end after it, and is ended", () =>
+    Effect.gen(function* () {
+      const { result, word } = read("lingers", { seconds: 600 })
+      assert.strictEqual((yield* result).text, "read")
+      assert.deepStrictEqual(yield* processesWith(word), [])
+    })
+  )
+
   it.live("reaches no files, starts nothing, and has no environment", () =>
     Effect.gen(function* () {
       const { text } = yield* read("tries").result

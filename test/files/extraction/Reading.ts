@@ -26,15 +26,19 @@ export const hostileProgram = (): ReaderProgram => ({
   readable: [hostileEntry, ...readerProgram().readable]
 })
 
-/** The pids of processes that have this word in their command line. */
-export const processesWith = (word: string) =>
+/** The processes that have this word in their command line. */
+export const commandsWith = (word: string) =>
   Effect.promise(async () => {
     const { stdout } = await promisify(execFile)("ps", ["-axww", "-o", "pid=,args="])
-    return stdout
-      .split("\n")
-      .filter((line) => line.includes(word))
-      .map((line) => Number.parseInt(line, 10))
+    return stdout.split("\n").flatMap((line) => {
+      const [, pid, command] = /^ *(\d+) (.*)$/.exec(line) ?? []
+      return command?.includes(word) === true ? [{ pid: Number(pid), command }] : []
+    })
   })
+
+/** Their pids. */
+export const processesWith = (word: string) =>
+  Effect.map(commandsWith(word), (found) => found.map(({ pid }) => pid))
 
 /** Reads these bytes as the service does, in a process of their own. */
 export const readThere = (bytes: Uint8Array | string, extension = "", more: Partial<ReaderLimits> = {}) =>

@@ -98,6 +98,16 @@ const behaviours: Record<string, () => void> = {
     socket.on("connect", () => report("yes"))
     socket.on("error", (error: NodeJS.ErrnoException) => report(String(error.code)))
   },
+  lingers: () => {
+    setInterval(() => {}, 1000)
+    const json = Buffer.from(JSON.stringify(head("read")))
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(json.length)
+    process.stdout.write(Buffer.concat([length, json]))
+    // The answer comes in pieces.
+    setTimeout(() => process.stdout.write("re"), 20)
+    setTimeout(() => process.stdout.write("ad"), 40)
+  },
   early: () => answer(head("early"), "early"),
   counts: () => {
     let bytes = 0
