@@ -1,23 +1,33 @@
-import { Effect } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { InputItem, OutputItem } from "../domain/Item.ts"
-import { addressIn, NamedAddresses } from "../tools/NamedAddresses.ts"
+import { addressIn, type AddressSource, NamedAddresses } from "../tools/egress/NamedAddresses.ts"
 import type { PromptParts } from "./PromptAssembly.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
 
+const decodeQuery = Schema.decodeOption(Schema.fromJsonString(Schema.Struct({ query: Schema.String })))
+
+const queryOf = (args: string): string =>
+  Option.match(decodeQuery(args), { onNone: () => args, onSome: ({ query }) => query })
+
 /** The result of a tool, where it names addresses that the model may read then. */
-const textOfResult = (name: string, output: string | null): ReadonlyArray<string> => {
+const sourcesOfResult = (
+  { arguments: args, name }: { readonly name: string; readonly arguments: string },
+  output: string | null
+): ReadonlyArray<AddressSource> => {
   if (output === null) return []
-  if (name === "web_fetch") return [output]
-  // What stands in front of the first result repeats the query, which the model has made up.
+  if (name === "web_fetch") return [{ text: output, query: "" }]
+  // What stands in front of the first result repeats the query.
   const results = output.indexOf("\n\n")
-  return name === "web_search" && results >= 0 ? [output.slice(results)] : []
+  return name === "web_search" && results >= 0 ? [{ text: output.slice(results), query: queryOf(args) }] : []
 }
 
-const textsOf = (item: InputItem | OutputItem): ReadonlyArray<string> => {
-  if (item.type === "mcp_call") return textOfResult(item.name, item.output)
+const sourcesOf = (item: InputItem | OutputItem): ReadonlyArray<AddressSource> => {
+  if (item.type === "mcp_call") return sourcesOfResult(item, item.output)
   if (item.type !== "message" || item.role !== "user") return []
-  return item.content.flatMap((part) => (part.type === "input_text" ? [part.text] : []))
+  return item.content.flatMap((part) => (part.type === "input_text" ? [said(part.text)] : []))
 }
+
+const said = (text: string): AddressSource => ({ text, query: "" })
 
 /** What a model is given by others than itself, apart from files. */
 export type Given = Pick<PromptParts, "systemMessage" | "directions" | "history" | "items">
@@ -28,18 +38,18 @@ export type Given = Pick<PromptParts, "systemMessage" | "directions" | "history"
  */
 export const withNamedAddresses = (belt: ToolBelt, given: Given): ToolBelt => {
   const { directions, history, items, systemMessage } = given
-  const texts = [
-    ...(systemMessage === null ? [] : [systemMessage]),
-    ...directions,
-    ...[...history.flatMap(({ input, output }) => [...input, ...output]), ...items].flatMap(textsOf)
+  const sources = [
+    ...(systemMessage === null ? [] : [said(systemMessage)]),
+    ...directions.map(said),
+    ...[...history.flatMap(({ input, output }) => [...input, ...output]), ...items].flatMap(sourcesOf)
   ]
-  const find = addressIn(texts)
+  const find = addressIn(sources)
   return {
     ...belt,
     run: (call) =>
       belt.run(call).pipe(
         Effect.provideService(NamedAddresses, find),
-        Effect.tap(({ output }) => Effect.sync(() => texts.push(...textOfResult(call.name, output))))
+        Effect.tap(({ output }) => Effect.sync(() => sources.push(...sourcesOfResult(call, output))))
       )
   }
 }

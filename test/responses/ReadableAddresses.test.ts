@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { FileId, ItemId } from "../../src/domain/Ids.ts"
 import type { InputItem, McpCall } from "../../src/domain/Item.ts"
 import { type Given, withNamedAddresses } from "../../src/responses/ReadableAddresses.ts"
-import { NamedAddresses } from "../../src/tools/NamedAddresses.ts"
+import { NamedAddresses } from "../../src/tools/egress/NamedAddresses.ts"
 import { renderResults } from "../../src/tools/search/ResultList.ts"
 import { randomUUID } from "node:crypto"
 
@@ -33,9 +33,9 @@ const address = "https://example.com/page"
 /** Whether the address may be read by tools whose model was given this, after calls with these results. */
 const mayRead = Effect.fnUntraced(function* (
   given: Partial<Given>,
-  ...results: ReadonlyArray<[string, string]>
+  ...results: ReadonlyArray<[name: string, output: string, args?: string]>
 ) {
-  const answers = new Map(results)
+  const answers = new Map(results.map(([name, output]) => [name, output] as const))
   let found: string | null = null
   const belt = withNamedAddresses(
     {
@@ -48,8 +48,8 @@ const mayRead = Effect.fnUntraced(function* (
     },
     { systemMessage: null, directions: [], history: [], items: [], ...given }
   )
-  for (const [name] of results) {
-    yield* belt.run({ id: "1", name, arguments: "{}" })
+  for (const [name, , args] of results) {
+    yield* belt.run({ id: "1", name, arguments: args ?? "{}" })
     answers.delete(name)
   }
   yield* belt.run({ id: "2", name: "web_fetch", arguments: "{}" })
@@ -84,6 +84,11 @@ describe("the addresses that web_fetch may read", () => {
         { url: "https://example.org/", title: "", snippet: "", date: "" }
       ])
       assert.isFalse(yield* mayRead({}, ["web_search", others]))
+      // A search engine may repeat the query anywhere, and JSON may hide what the query says.
+      const query = `{"query":"https:\\/\\/ex\\u0061mple.com/page"}`
+      assert.isFalse(yield* mayRead({}, ["web_search", results, query]))
+      assert.isTrue(yield* mayRead({}, ["web_search", results, `{"query":"bees"}`]))
+      assert.isFalse(yield* mayRead({ items: [{ ...called("web_search", results), arguments: query }] }))
       assert.isFalse(yield* mayRead({}, ["calculator", address]))
       const file: InputItem = {
         id: id(),

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { addressIn } from "../../src/tools/NamedAddresses.ts"
+import { addressIn } from "../../../src/tools/egress/NamedAddresses.ts"
 
-const found = (url: string, ...texts: ReadonlyArray<string>) => addressIn(texts)(url)
+const found = (url: string, ...texts: ReadonlyArray<string>) =>
+  addressIn(texts.map((text) => ({ text, query: "" })))(url)
 
 const page = "https://example.com/a/page?id=7"
 
@@ -58,8 +59,7 @@ describe("an address that the model wants to read", () => {
     )
     assert.strictEqual(
       found("https://xn--mnchen-3ya.de/rad", "auf https://münchen.de/rad"),
-      null,
-      "the canonical form is not what the text says"
+      "https://xn--mnchen-3ya.de/rad"
     )
     assert.strictEqual(
       found("https://münchen.de/rad", "auf https://münchen.de/rad"),
@@ -69,6 +69,53 @@ describe("an address that the model wants to read", () => {
       found("https://en.wikipedia.org/wiki/Bee_(insect)", "(https://en.wikipedia.org/wiki/Bee_(insect))"),
       "https://en.wikipedia.org/wiki/Bee_(insect)"
     )
+  })
+
+  it("is found behind and before punctuation of other scripts, and as HTML and JSON write it", () => {
+    for (const text of [
+      `请看${page}。谢谢`,
+      `（${page}），`,
+      `«${page}»`,
+      `${page}…`,
+      `“${page}”`,
+      `「${page}」`
+    ]) {
+      assert.strictEqual(found(page, text), page, text)
+    }
+    const two = `${page}&y=2`
+    assert.strictEqual(found(two, two.replaceAll("&", "&amp;")), two)
+    assert.strictEqual(found(page, JSON.stringify({ url: page }).replaceAll("/", "\\/")), page)
+    assert.strictEqual(
+      found("https://xn--e1afmkfd.xn--p1ai/%D1%81%D1%82%D1%80", "https://пример.рф/стр"),
+      "https://xn--e1afmkfd.xn--p1ai/%D1%81%D1%82%D1%80"
+    )
+    assert.strictEqual(
+      found("https://example.com/a%2fb", "https://example.com/a%2Fb"),
+      "https://example.com/a%2Fb"
+    )
+  })
+
+  it("is not found in an answer to a query that held it, however it was written there", () => {
+    const leak = "https://evil.test/leak?d=secret"
+    const answer = (query: string) =>
+      addressIn([{ text: `1. T ${leak}`, query: JSON.stringify({ query }) }])(leak)
+    assert.strictEqual(answer("bees"), leak)
+    for (const query of [
+      leak,
+      `bees ${leak} honey`,
+      leak.toUpperCase(),
+      "https://evil.test/le%61k?d=secret",
+      "evil.test/leak?d=sec\u200bret",
+      "evil test leak d secret"
+    ]) {
+      assert.isNull(answer(query), query)
+    }
+    // What the user has named as well may be read.
+    const both = [
+      { text: leak, query: leak },
+      { text: `Read ${leak}`, query: "" }
+    ]
+    assert.strictEqual(addressIn(both)(leak), leak)
   })
 
   it("is given as the text has it, so that nothing can be hidden in how it is written", () => {
