@@ -8,7 +8,7 @@ export interface StoredTurn {
   readonly responseId: ResponseId
   readonly input: ReadonlyArray<InputItem>
   readonly output: ReadonlyArray<OutputItem>
-  /** What the turn adds to a prompt, by `estimateTokens`. */
+  /** What the turn adds to a prompt without the texts of its files, by `estimateTokens`. */
   readonly promptTokens: number
 }
 

@@ -3,13 +3,7 @@ import { FileNotFound, FileNotReady, FileUnreadable } from "../domain/Errors.ts"
 import type { FileId, UserId } from "../domain/Ids.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
 import { FileStore, type TextSummary } from "../files/FileStore.ts"
-import {
-  charactersPerToken,
-  fairShares,
-  historyFileTokensMax,
-  type PromptFile,
-  type PromptFiles
-} from "./FileParts.ts"
+import { charactersPerToken, type PromptFile, type PromptFiles, sharesInOrder } from "./FileParts.ts"
 import { filesOf } from "./PromptMessages.ts"
 import type { GivenItem } from "./ReferencedItems.ts"
 
@@ -78,14 +72,18 @@ export const makeAttachedFiles = Effect.gen(function* () {
     return readable(found)
   })
 
-  /** The texts of files, of each as much as may be needed where all of them share `tokensMax` fairly. */
-  const read = Effect.fnUntraced(function* (userId: UserId, files: UnreadFiles, tokensMax: number) {
-    const all = [...files.values()]
+  /** The texts of files, of each as much as may be needed where the groups share `tokensMax` in their order. */
+  const readGroups = Effect.fnUntraced(function* (
+    userId: UserId,
+    groups: ReadonlyArray<ReadonlyArray<TextSummary>>,
+    tokensMax: number
+  ) {
+    const all = groups.flat()
     // A text has no more characters than bytes, so that what is read of all of them together is bounded.
-    const shares = fairShares(
-      all.map(({ textBytes }) => textBytes ?? 0),
+    const shares = sharesInOrder(
+      groups.map((files) => files.map(({ textBytes }) => textBytes ?? 0)),
       tokensMax * charactersPerToken
-    )
+    ).flat()
     const wanted = all.map(({ id }, index) => ({ id, charactersMax: shares[index] ?? 0 }))
     const beginnings = yield* store.beginnings(
       userId,
@@ -100,15 +98,19 @@ export const makeAttachedFiles = Effect.gen(function* () {
     ) satisfies PromptFiles
   })
 
-  /** The files of earlier turns, as far as they still are, for prompts that have `tokensMax` for those turns. */
+  /** The texts of the turn's files, of each as much as may be needed where all of them share `tokensMax` fairly. */
+  const read = (userId: UserId, files: UnreadFiles, tokensMax: number) =>
+    readGroups(userId, [[...files.values()]], tokensMax)
+
+  /** The files of earlier turns, the newest turn first, as far as they still are, where they have `tokensMax` together. */
   const remembered = Effect.fnUntraced(function* (
     userId: UserId,
-    ids: ReadonlyArray<FileId>,
+    groups: ReadonlyArray<ReadonlyArray<FileId>>,
     tokensMax: number
   ) {
-    const files = readable(yield* summariesOf(userId, ids))
-    const share = Math.min(historyFileTokensMax * files.size, tokensMax)
-    return yield* read(userId, files, share)
+    const files = readable(yield* summariesOf(userId, groups.flat()))
+    const found = groups.map((ids) => ids.flatMap((id) => files.get(id) ?? []))
+    return yield* readGroups(userId, found, tokensMax)
   })
 
   return { find, read, remembered }

@@ -9,7 +9,8 @@ import { type Asked, difficultyOf } from "../models/Difficulty.ts"
 import type { Need } from "../models/Ranking.ts"
 import { type Candidate, Router } from "../models/Router.ts"
 import { makeAttachedFiles, type UnreadFiles } from "./AttachedFiles.ts"
-import type { PromptFiles } from "./FileParts.ts"
+import { filesShown } from "./EarlierTurns.ts"
+import { historyFilesTokensMax, type PromptFiles } from "./FileParts.ts"
 import { longInput } from "./LongInput.ts"
 import type { Attempt } from "./Generation.ts"
 import { textOf } from "./IncomingInput.ts"
@@ -107,10 +108,14 @@ export const makeAttempts = Effect.gen(function* () {
     // Texts are read when it is known how much of them any of the models has room for.
     const files = yield* attached.read(userId, options.files, most(candidates, least.fileTokensMax))
     const read = { ...unread, files }
-    const tokensMax = most(candidates, makeAssembly(read).historyTokensMax)
-    const history = turn.turnCount === 0 ? [] : yield* conversations.history(turn, tokensMax)
-    const earlier = filesOf(history.flatMap(({ input }) => input)).filter((file) => !files.has(file))
-    const remembered = yield* attached.remembered(userId, earlier, tokensMax)
+    const { historyTokensMax } = makeAssembly(read)
+    const history =
+      turn.turnCount === 0 ? [] : yield* conversations.history(turn, most(candidates, historyTokensMax))
+    const earlier = filesShown(history, read.items)
+    const fileTokensMax = most(candidates, (model, answerTokens) =>
+      historyFilesTokensMax(model.contextWindow, earlier.flat().length, historyTokensMax(model, answerTokens))
+    )
+    const remembered = yield* attached.remembered(userId, earlier, fileTokensMax)
     const all = { ...read, history, files: new Map([...files, ...remembered]) }
     const tries = yield* attemptsOf(candidates, userId, all, search)
     // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.

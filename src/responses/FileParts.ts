@@ -29,8 +29,19 @@ export const promptFile = (filename: string, text: string, isPart = false): Prom
 /** The files by their ids; one that is gone, or can't be read any more, is absent. */
 export type PromptFiles = ReadonlyMap<FileId, PromptFile>
 
-/** Tokens that a file of an earlier turn may take in a later prompt. */
-export const historyFileTokensMax = 4_000
+/** At least this share of a context window may go to the texts of files of earlier turns, before the turns that are older. */
+const historyFilesShare = 0.25
+
+/** Tokens for each file of earlier turns that they may always take together, where the turns leave so much. */
+const historyFileTokensLeast = 4_000
+
+/** Tokens of a context window that texts of files of earlier turns may take before older turns do. */
+export const reservedForHistoryFiles = (contextWindow: number): number =>
+  Math.floor(contextWindow * historyFilesShare)
+
+/** Tokens that the texts of so many files of earlier turns may take together, where `room` is left for them. */
+export const historyFilesTokensMax = (contextWindow: number, files: number, room: number): number =>
+  Math.min(room, Math.max(reservedForHistoryFiles(contextWindow), historyFileTokensLeast * files))
 
 /** Characters that are read of a text for each token that it may take: no usual text has more to a token. */
 export const charactersPerToken = 6
@@ -83,12 +94,6 @@ export const mentionFile = (id: FileId, file: PromptFile | undefined): string =>
 export const frameOf = (id: FileId, file: PromptFile | undefined): string =>
   file === undefined ? goneFile(id) : framed(id, file, cutMark(1e9, `about ${1e9}`))
 
-/** What the whole text takes in the prompts of later turns. */
-export const historyFileTokens = (file: PromptFile | undefined): number => {
-  if (file === undefined) return 0
-  return file.isWhole ? Math.min(historyFileTokensMax, file.tokens) : historyFileTokensMax
-}
-
 /** Shares a room fairly: nobody gets more than it needs, and what one leaves goes to the others. */
 export const fairShares = (needs: ReadonlyArray<number>, room: number): ReadonlyArray<number> => {
   const shares = needs.map(() => 0)
@@ -100,4 +105,17 @@ export const fairShares = (needs: ReadonlyArray<number>, room: number): Readonly
     left -= share
   }
   return shares
+}
+
+/** Shares a room out in order: what the first group leaves goes to the second one, and each group shares fairly. */
+export const sharesInOrder = (
+  groups: ReadonlyArray<ReadonlyArray<number>>,
+  room: number
+): ReadonlyArray<ReadonlyArray<number>> => {
+  let left = room
+  return groups.map((needs) => {
+    const shares = fairShares(needs, left)
+    left = shares.reduce((rest, share) => rest - share, left)
+    return shares
+  })
 }

@@ -1,25 +1,10 @@
 import type { StoredTurn } from "../domain/Conversation.ts"
-import type { InputItem, StoredItem } from "../domain/Item.ts"
+import type { InputItem } from "../domain/Item.ts"
 import type { ModelMessage, ToolSpec } from "../domain/ModelCall.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
-import {
-  fairShares,
-  frameOf,
-  historyFileTokens,
-  historyFileTokensMax,
-  mentionFile,
-  type PromptFiles,
-  renderFile,
-  seamTokens
-} from "./FileParts.ts"
-import {
-  earlierMessages,
-  filesOf,
-  messagesOf,
-  messagesTokens,
-  type ShowFile,
-  showOnce
-} from "./PromptMessages.ts"
+import { framedTurns, turnsWithin } from "./EarlierTurns.ts"
+import { fairShares, frameOf, mentionFile, type PromptFiles, renderFile, seamTokens } from "./FileParts.ts"
+import { filesOf, messagesOf, messagesTokens, type ShowFile, showOnce } from "./PromptMessages.ts"
 
 /** What a prompt is made from. */
 export interface PromptParts {
@@ -75,51 +60,6 @@ const turnMessages = (parts: PromptParts, tools: boolean, show: ShowFile) => {
   return { system: systemMessages(parts), turn: messagesOf(parts.items, tools, once, parts.knowledge) }
 }
 
-/** What a stored turn adds to a later prompt in which none of its files is shown elsewhere, in estimated tokens. */
-export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number => {
-  const skeleton = (tools: boolean) => {
-    const show = showOnce(
-      new Set(),
-      (id) => frameOf(id, files.get(id)),
-      (id) => mentionFile(id, files.get(id))
-    )
-    return messagesTokens(earlierMessages(items, tools, show))
-  }
-  return filesOf(items).reduce(
-    (sum, id) => sum + historyFileTokens(files.get(id)) + seamTokens,
-    Math.max(skeleton(true), skeleton(false))
-  )
-}
-
-interface EarlierTurn {
-  readonly messages: ReadonlyArray<ModelMessage>
-  readonly tokens: number
-}
-
-/** Earlier turns as messages, the newest first. A file is shown in the last of the turns that it stands in. */
-const earlierTurns = (parts: PromptParts, tools: boolean): ReadonlyArray<EarlierTurn> => {
-  const shown = new Set(filesOf(parts.items))
-  const show = showOnce(
-    shown,
-    (id) => renderFile(id, parts.files.get(id), historyFileTokensMax),
-    (id) => mentionFile(id, parts.files.get(id))
-  )
-  return parts.history.toReversed().map((turn) => {
-    const messages = earlierMessages([...turn.input, ...turn.output], tools, show)
-    return { messages, tokens: messagesTokens(messages) }
-  })
-}
-
-/** How many turns, counted from the newest, fit into `tokensMax`. */
-const newestThatFit = (turns: ReadonlyArray<EarlierTurn>, tokensMax: number): number => {
-  let left = tokensMax
-  for (const [count, turn] of turns.entries()) {
-    left -= turn.tokens
-    if (left < 0) return count
-  }
-  return turns.length
-}
-
 export interface Prompt {
   readonly messages: ReadonlyArray<ModelMessage>
   /** The estimate for all of them, and for the tools that are offered. */
@@ -138,8 +78,8 @@ export interface Assembly {
   readonly historyTokensMax: (model: PromptModel, answerTokens: number) => number
   /**
    * The messages for one model. What they may take is shared out before any of them is made: to the files of the turn, who
-   * share it fairly, and then to earlier turns. History that doesn't fit is cut from the oldest turn on, and never within a
-   * turn; the system message and the turn to answer always stay.
+   * share it fairly, and then to earlier turns. History that doesn't fit is cut from the oldest turn on, and within a turn
+   * only the texts of its files are; the system message and the turn to answer always stay.
    */
   readonly assemble: (model: PromptModel, answerTokens: number) => Prompt
 }
@@ -153,7 +93,7 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
     const seams = ids.length * seamTokens
     return messagesTokens(system) + messagesTokens(turn) + seams + (tools ? parts.tools.tokens : 0)
   })
-  const earlier = perKind((tools) => earlierTurns(parts, tools))
+  const earlier = perKind((tools) => framedTurns(parts, tools))
 
   const fileTokensMax = (model: PromptModel, answerTokens: number): number =>
     Math.max(0, promptTokensMax(model, answerTokens) - least(model.tools))
@@ -167,10 +107,9 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   const assemble = (model: PromptModel, answerTokens: number): Prompt => {
     const shares = new Map(sharesOf(model, answerTokens).map((share, index) => [ids[index], share]))
     const turns = earlier(model.tools)
-    const kept = newestThatFit(turns, historyTokensMax(model, answerTokens))
+    const heard = turnsWithin(turns, parts.files, model, historyTokensMax(model, answerTokens))
     const show: ShowFile = (id) => renderFile(id, parts.files.get(id), shares.get(id) ?? 0)
     const { system, turn } = turnMessages(parts, model.tools, show)
-    const heard = turns.slice(0, kept).toReversed()
     return {
       messages: [...system, ...heard.flatMap(({ messages }) => messages), ...turn],
       promptTokens:
@@ -178,7 +117,7 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
         heard.reduce((sum, { tokens }) => sum + tokens, 0) +
         messagesTokens(turn) +
         (model.tools ? parts.tools.tokens : 0),
-      forgottenTurns: turns.length - kept
+      forgottenTurns: turns.length - heard.length
     }
   }
 

@@ -97,6 +97,40 @@ layer(TestApp.layer(), { excludeTestServices: true })("input_file", (it) => {
   )
 
   it.effect.each([
+    { contextWindow: 200_000, characters: 100_000, shownMin: 100_000 },
+    { contextWindow: 4_096, characters: 9_000, shownMin: 4_000 },
+    { contextWindow: 4_096, characters: 20_000, shownMin: 4_000 }
+  ])(
+    "shows a follow-up question as much of a file as fits: $characters characters, $contextWindow tokens",
+    ({ characters, contextWindow, shownMin }) =>
+      Effect.gen(function* () {
+        const { alice } = yield* TestApp
+        const model = yield* ScriptedModel
+        yield* model.change({ contextWindow })
+        const text = "The lighthouse of section 2 was built in 1899. ".repeat(3_000).slice(0, characters)
+        const { id } = yield* upload(alice, "report.txt", text)
+        yield* model.next(says("It is about a lighthouse."), says("ok"))
+        const first = responseOf(yield* post(alice, { input: withFile("What is this?", id) }))
+        const { conversation_id } = first
+        responseOf(yield* post(alice, { input: "And in section 2?", conversation_id }))
+        const [asked = "", answered, ...rest] = yield* lastTexts
+        assert.isTrue(asked.startsWith("What is this?\n"))
+        assert.strictEqual(answered, "It is about a lighthouse.")
+        assert.deepStrictEqual(rest, ["And in section 2?"])
+        assert.isAbove(asked.length, shownMin)
+        assert.strictEqual(asked.includes("the file goes on:"), !asked.includes(text))
+        assert.isAtMost(estimateTokens(asked), contextWindow)
+      }).pipe(
+        Effect.ensuring(
+          Effect.gen(function* () {
+            const model = yield* ScriptedModel
+            yield* model.change({ contextWindow: 4_000 })
+          })
+        )
+      )
+  )
+
+  it.effect.each([
     {
       name: "picture.png",
       bytes: new Uint8Array([

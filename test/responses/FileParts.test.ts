@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { beginningWithin, estimateTokens } from "../../src/domain/Tokens.ts"
 import { FileId } from "../../src/domain/Ids.ts"
-import { fairShares, promptFile, renderFile } from "../../src/responses/FileParts.ts"
+import { fairShares, promptFile, renderFile, sharesInOrder } from "../../src/responses/FileParts.ts"
 
 const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5_000 }))
 
@@ -22,6 +22,22 @@ describe("fairShares", () => {
           // Who got less than another one needed no more, but for the rounding.
           if (share < largest - 1) assert.strictEqual(share, needs[index])
         }
+      })
+  )
+})
+
+describe("sharesInOrder", () => {
+  it.effect.prop(
+    "gives a group what the groups in front of it leave, and never more than the room",
+    [Schema.Array(Schema.Array(Tokens)), Tokens],
+    ([groups, room]) =>
+      Effect.sync(() => {
+        let left = room
+        for (const [index, shares] of sharesInOrder(groups, room).entries()) {
+          assert.deepStrictEqual(shares, fairShares(groups[index] ?? [], left))
+          left = shares.reduce((rest, share) => rest - share, left)
+        }
+        assert.isAtLeast(left, 0)
       })
   )
 })

@@ -6,6 +6,7 @@ import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
 import { encodeChatRequest } from "../../src/models/ChatRequest.ts"
 import type { Dialect } from "../../src/models/Dialect.ts"
+import { turnTokens } from "../../src/responses/EarlierTurns.ts"
 import { promptFile, renderFile } from "../../src/responses/FileParts.ts"
 import { callIdOf } from "../../src/responses/SentCalls.ts"
 import {
@@ -13,8 +14,7 @@ import {
   type PromptModel,
   type PromptParts,
   promptTokensMax,
-  toolOffer,
-  turnTokens
+  toolOffer
 } from "../../src/responses/PromptAssembly.ts"
 import { messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { templateProblem } from "../support/ChatTemplate.ts"
@@ -332,14 +332,32 @@ describe("PromptAssembly", () => {
         const { forgottenTurns, messages, promptTokens } = assembly.assemble(model, answerTokens)
         assert.isAtMost(promptTokens, promptTokensMax(model, answerTokens))
         assert.strictEqual(promptTokens, messagesTokens(messages) + (tools ? all.tools.tokens : 0))
-        const kept = all.history.slice(forgottenTurns)
+        const tokensOf = (turns: typeof all.history) =>
+          turns.reduce((sum, turn) => sum + turn.promptTokens, 0)
+        const room = assembly.historyTokensMax(model, answerTokens)
+        const filesTokensMax = Math.max(contextWindow / 4, 4_000 * 6)
         assert.isAtMost(
           promptTokens,
           promptTokensMax(model, answerTokens) -
-            assembly.historyTokensMax(model, answerTokens) +
-            kept.reduce((sum, turn) => sum + turn.promptTokens, 0),
-          "a turn takes no more than was reckoned when it was stored"
+            room +
+            tokensOf(all.history.slice(forgottenTurns)) +
+            filesTokensMax,
+          "a turn takes no more than was estimated when it was stored, and its files no more than their part"
         )
+        const newest = all.history.slice(-1)
+        if (forgottenTurns === all.history.length) {
+          assert.isTrue(
+            newest.length === 0 || tokensOf(newest) > room,
+            "no turn is dropped for its own files"
+          )
+        }
+        if (forgottenTurns > 0) {
+          assert.isAbove(
+            tokensOf(all.history.slice(forgottenTurns - 1)) + contextWindow / 4,
+            room,
+            "files take no more than a quarter of the window before an older turn"
+          )
+        }
         const texts = messages.map(({ text }) => text).join("\n")
         for (const file of files.keys()) {
           assert.isAtMost(texts.split(`[End of attached file ${file}]`).length, 2)
@@ -403,6 +421,63 @@ describe("PromptAssembly", () => {
     assert.include(messages[0]?.text, "ALPHA")
     assert.include(messages[0]?.text, "has been deleted")
     assert.strictEqual(messages.at(-1)?.text, "now")
+  })
+
+  /** A turn that asks about one file, and the conversation that goes on behind it. */
+  const askedAbout = (text: string, contextWindow: number, later: ReadonlyArray<StoredTurn> = []) => {
+    const input: InputMessage = {
+      id,
+      type: "message",
+      role: "user",
+      content: [
+        { type: "input_text", text: "question 0" },
+        { type: "input_file", file_id: fileId(0) }
+      ]
+    }
+    const files = new Map([[fileId(0), promptFile("a.txt", text)]])
+    const output = [answer("answer 0")]
+    const promptTokens = turnTokens([input, ...output], files)
+    const first = { position: 0, responseId: ResponseId.make(uuid), input: [input], output, promptTokens }
+    const model = { contextWindow, tools: false }
+    const { forgottenTurns, messages } = assemble(
+      parts({ history: [first, ...later], files }),
+      model,
+      contextWindow / 8
+    )
+    return { forgottenTurns, texts: messages.map((message) => message.text) }
+  }
+  const sentence = "The lighthouse of section 2 was built in 1899. "
+
+  it("shows a file of an earlier turn whole where it takes less than a quarter of the window", () => {
+    const text = sentence.repeat(2_000)
+    const { texts } = askedAbout(text, 200_000, [turn(1, 20), turn(2, 20)])
+    assert.include(texts[0], `\n${text}\n[End of attached file`)
+  })
+
+  it.each([9_000, 20_000])(
+    "cuts a file of an earlier turn to a small window, and keeps the question and the answer: %d characters",
+    (characters) => {
+      const { forgottenTurns, texts } = askedAbout(
+        sentence.repeat(500).slice(0, characters),
+        characters / 5 + 96
+      )
+      assert.strictEqual(forgottenTurns, 0)
+      assert.isTrue(texts[0]?.startsWith("question 0\n"))
+      assert.strictEqual(texts[1], "answer 0")
+      assert.match(texts[0] ?? "", /the file goes on: \d{4,} of \d+ characters are shown here/)
+    }
+  )
+
+  it("leaves older turns what a quarter of the window for the files of newer turns leaves", () => {
+    const file = sentence.repeat(500)
+    const input = [{ ...user("newer"), content: [{ type: "input_file" as const, file_id: fileId(0) }] }]
+    const newer = { ...turn(1, 0), input }
+    const history = [turn(0, 50), newer]
+    const files = new Map([[fileId(0), promptFile("a.txt", file)]])
+    const model = { contextWindow: 2_000, tools: false }
+    const { forgottenTurns, messages } = assemble(parts({ history, files }), model, 100)
+    assert.strictEqual(forgottenTurns, 0)
+    assert.match(messages[2]?.text ?? "", /the file goes on: \d{4,} of/)
   })
 
   it("doesn't let a document end its own frame, or speak for the user", () => {
