@@ -20,7 +20,7 @@ export const surroundingBytesMax = 1_048_576
 const textBytesMax = purposeCharactersMax * 3
 
 /** The parts that say something of the file. */
-const textParts = ["purpose", "expires_after[anchor]", "expires_after[seconds]"] as const
+const textParts = ["purpose", "expires_after", "expires_after[anchor]", "expires_after[seconds]"] as const
 type TextPart = (typeof textParts)[number]
 
 /** An upload while it is read: the bytes of the file go through, everything else is kept or dropped here. */
@@ -72,6 +72,11 @@ interface Expectation {
 
 const expectations: { readonly [Name in TextPart]: Expectation } = {
   purpose: { isMet: isPurpose, expected: `1 to ${purposeCharactersMax} characters` },
+  // A file that is to expire must not be kept for good because its time came in another form.
+  expires_after: {
+    isMet: () => false,
+    expected: "two parts, `expires_after[anchor]` and `expires_after[seconds]`"
+  },
   "expires_after[anchor]": { isMet: (text) => text === "created_at", expected: "`created_at`" },
   "expires_after[seconds]": {
     isMet: (text) =>

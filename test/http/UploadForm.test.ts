@@ -124,6 +124,11 @@ describe("a form", () => {
     }
     assert.deepStrictEqual(read(bodyOf([file("x"), anchor])).problem?.[0], "expires_after[seconds]")
     assert.deepStrictEqual(read(bodyOf([file("x"), seconds("3600")])).problem?.[0], "expires_after[anchor]")
+    const json = part(`name="expires_after"`, `{"anchor":"created_at","seconds":3600}`)
+    assert.deepStrictEqual(read(bodyOf([file("x"), json])).problem, [
+      "expires_after",
+      "`expires_after` must be two parts, `expires_after[anchor]` and `expires_after[seconds]`."
+    ])
     const other = part(`name="expires_after[anchor]"`, "now")
     assert.deepStrictEqual(
       read(bodyOf([other, seconds("3600"), file("x")])).problem?.[0],
