@@ -275,7 +275,7 @@ layer(Layer.mergeAll(S3Server.layer(), NodeCrypto.layer))("S3Blobs with the serv
       const { bucket } = server
       const config = testConfig({ files: { store: "s3", s3: bucket } })
       const store = yield* Effect.provideService(makeS3Blobs(), AppConfig, config)
-      yield* server.failRequest(1, "500", 14)
+      yield* server.failRequest(1, "500", 7)
       const { exit } = yield* timed(store.put(streamOf(randomBytes(10))))
       assert.isTrue(Exit.isSuccess(exit), String(exit))
       yield* server.failRequest(1, "500", Infinity)
