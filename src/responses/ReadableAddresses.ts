@@ -1,6 +1,11 @@
 import { Effect, Option, Schema } from "effect"
 import type { InputItem, OutputItem } from "../domain/Item.ts"
-import { addressIn, type AddressSource, NamedAddresses } from "../tools/egress/NamedAddresses.ts"
+import {
+  addressIn,
+  type AddressSource,
+  type FindAddress,
+  NamedAddresses
+} from "../tools/egress/NamedAddresses.ts"
 import type { PromptParts } from "./PromptAssembly.ts"
 import type { ToolBelt } from "./ToolRounds.ts"
 
@@ -32,24 +37,31 @@ const said = (text: string): AddressSource => ({ text, query: "" })
 /** What a model is given by others than itself, apart from files. */
 export type Given = Pick<PromptParts, "systemMessage" | "directions" | "history" | "items">
 
+const sourcesOfGiven = ({
+  directions,
+  history,
+  items,
+  systemMessage
+}: Given): ReadonlyArray<AddressSource> => [
+  ...(systemMessage === null ? [] : [said(systemMessage)]),
+  ...directions.map(said),
+  ...[...history.flatMap(({ input, output }) => [...input, ...output]), ...items].flatMap(sourcesOf)
+]
+
 /**
  * The tools of one response. `web_fetch` reads an address only where the user, a search result or a page that was read has
  * named it: neither the model nor a file can make one up.
  */
 export const withNamedAddresses = (belt: ToolBelt, given: Given): ToolBelt => {
-  const { directions, history, items, systemMessage } = given
-  const sources = [
-    ...(systemMessage === null ? [] : [said(systemMessage)]),
-    ...directions.map(said),
-    ...[...history.flatMap(({ input, output }) => [...input, ...output]), ...items].flatMap(sourcesOf)
-  ]
-  const find = addressIn(sources)
+  const results: Array<AddressSource> = []
+  // Most responses read no page, so nothing is collected for them.
+  const find: FindAddress = (url) => addressIn([...sourcesOfGiven(given), ...results])(url)
   return {
     ...belt,
     run: (call) =>
       belt.run(call).pipe(
         Effect.provideService(NamedAddresses, find),
-        Effect.tap(({ output }) => Effect.sync(() => sources.push(...sourcesOfResult(call, output))))
+        Effect.tap(({ output }) => Effect.sync(() => results.push(...sourcesOfResult(call, output))))
       )
   }
 }
