@@ -1,5 +1,5 @@
 import type { FileId } from "../domain/Ids.ts"
-import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
+import { beginningWithin } from "../domain/Tokens.ts"
 
 /** A file that a message refers to, with as much of its text as was read. One that can't be read any more has none. */
 export interface PromptFile {
@@ -15,16 +15,6 @@ export interface PromptFile {
   /** What `text` takes of a prompt. */
   readonly tokens: number
 }
-
-/** A file with its whole text. */
-export const promptFile = (filename: string, text: string, isPart = false): PromptFile => ({
-  filename,
-  text,
-  isWhole: true,
-  isPart,
-  characters: text.length,
-  tokens: estimateTokens(text)
-})
 
 /** The files by their ids; one that is gone, or can't be read any more, is absent. */
 export type PromptFiles = ReadonlyMap<FileId, PromptFile>

@@ -7,7 +7,8 @@ import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item
 import { encodeChatRequest } from "../../src/models/ChatRequest.ts"
 import type { Dialect } from "../../src/models/Dialect.ts"
 import { turnTokens } from "../../src/responses/EarlierTurns.ts"
-import { promptFile, renderFile } from "../../src/responses/FileParts.ts"
+import { renderFile } from "../../src/responses/FileParts.ts"
+import { promptFile } from "./promptFile.ts"
 import { callIdOf } from "../../src/responses/SentCalls.ts"
 import {
   makeAssembly,
