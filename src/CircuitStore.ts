@@ -2,7 +2,7 @@ import { Clock, Effect, Layer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { monotonicMillis } from "./Monotonic.ts"
 
-/** A clock whose time nobody sets: a circuit must not stay open longer because the machine's clock was put back. */
+/** A clock that cannot be set: a circuit must not stay open longer because the machine's clock was put back. */
 const monotonicClock = (clock: Clock.Clock): Clock.Clock => ({
   currentTimeMillisUnsafe: () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n),
   currentTimeMillis: Effect.provideService(monotonicMillis, Clock.Clock, clock),

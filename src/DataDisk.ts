@@ -16,7 +16,7 @@ const embeddedDirectoryName = "postgres"
 const nearest = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearest(dirname(path))
 
-/** How much is free where the data is, or where it would be: nothing if that can't be told. */
+/** How much is free where the data is, or where it would be; none if that is unknown. */
 export const freeSpace = (dataDir: string) =>
   Effect.tryPromise(async () => {
     const embedded = join(dataDir, embeddedDirectoryName)

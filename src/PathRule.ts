@@ -12,7 +12,7 @@ export const path: Rule<string> = {
 /** File systems of the kernel, in which no directory can be made: proc and sysfs. Source: Linux, statfs(2). */
 const kernelFileSystems: ReadonlyArray<number> = [0x9fa0, 0x62656572]
 
-/** A directory, or where one can be made as far as can be told without making it. */
+/** A directory, or a place where one could be made, found out without making it. */
 export const directory: Rule<string> = {
   allowed: "a directory, or a path at which one can be made: no file, and nothing in /proc or /sys",
   read: (text) =>
