@@ -64,10 +64,10 @@ const bundle = async () => {
       absWorkingDir: root,
       entryPoints: {
         main: "src/main.ts",
-        parley: "src/admin/cli.ts",
-        // The process that reads a document; src/files/extraction finds it beside itself.
-        extract: "src/files/extraction/child.ts",
-        // src/text/CharsetDetector.ts reads it when it is needed.
+        parley: "src/cli/main.ts",
+        // The process that reads a document; src/documents finds it beside itself.
+        extract: "src/documents/child.ts",
+        // src/documents/CharsetDetector.ts reads it when it is needed.
         chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
       },
       loader: { ".wasm": "copy" },

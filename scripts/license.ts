@@ -5,16 +5,16 @@ import { SecureRandom } from "effect/crypto"
 import { CompactSign, exportPKCS8, exportSPKI, generateKeyPair, importPKCS8 } from "jose"
 import { fileURLToPath } from "node:url"
 import manifest from "../package.json" with { type: "json" }
-import { CliFailure } from "../src/admin/cli/CliFailure.ts"
-import { json } from "../src/admin/cli/CliParameters.ts"
-import { exitCodeOf, teardown } from "../src/admin/cli/CommandLine.ts"
-import { print, printable } from "../src/admin/cli/Output.ts"
-import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/auth/LicenseKey.ts"
+import { CliFailure } from "../src/cli/CliFailure.ts"
+import { json } from "../src/cli/CliParameters.ts"
+import { exitCodeOf, teardown } from "../src/cli/CommandLine.ts"
+import { print, printable } from "../src/cli/Output.ts"
+import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/LicenseKey.ts"
 import { AccountName, expected } from "../src/domain/Account.ts"
 import type { LicenseBounds } from "../src/domain/License.ts"
 import { ModelPattern, operationNames } from "../src/domain/Plan.ts"
 import { toolNames } from "../src/domain/Tool.ts"
-import { license as licenseRule, namesIn, type Rule, someOf } from "../src/Setting.ts"
+import { license as licenseRule, namesIn, type Rule, someOf } from "../src/settings/Setting.ts"
 
 /** Creates key pairs and signs licenses, which is the work of a vendor. The service only verifies them. */
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { settingsMarkdown } from "../src/SettingsDescription.ts"
-import type { Setting } from "../src/Setting.ts"
-import { settingsTable } from "../src/SettingsTable.ts"
+import { settingsMarkdown } from "../src/settings/SettingsDescription.ts"
+import type { Setting } from "../src/settings/Setting.ts"
+import { settingsTable } from "../src/settings/SettingsTable.ts"
 
 const introduction = `# Settings
 
@@ -12,7 +12,7 @@ included: one message names every problem without showing a secret, and the exit
 also names each variable that begins with \`PARLEY_\` but is no setting, because it may be misspelt. A setting with
 \`_FILE\` may be read from the file that the variable of that name names.
 
-This file is generated: change \`src/SettingsTable.ts\` and run \`npm run settings\`.
+This file is generated: change \`src/settings/SettingsTable.ts\` and run \`npm run settings\`.
 `
 
 /** The text of docs/settings.md. */

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem } from "effect"
-import { addressIn, dataDirectory, ground, query, serverPid, untilGone } from "./sql/embeddedServer.ts"
+import { addressIn, dataDirectory, ground, query, serverPid, untilGone } from "./postgres/embeddedServer.ts"
 import { makeMockModelServer, mockDirective } from "./support/MockModelServer.ts"
 import { startService } from "./support/ServiceProcess.ts"
 import { call, responseOf } from "./support/Wire.ts"

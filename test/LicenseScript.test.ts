@@ -5,8 +5,8 @@ import { spawnSync } from "node:child_process"
 import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { makeLicenseKeys, privateKeyIn, runLicense, signLicense } from "../scripts/license.ts"
-import { readLicense } from "../src/auth/LicenseKey.ts"
-import { fileWith, newLicense } from "./auth/terms.ts"
+import { readLicense } from "../src/plans/LicenseKey.ts"
+import { fileWith, newLicense } from "./plans/terms.ts"
 import { captured, type Ran } from "./support/captured.ts"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))

@@ -20,26 +20,32 @@ describe("arrows", () => {
   const floors: ReadonlyArray<readonly [from: string, to: string, isAllowed: boolean]> = [
     ["domain/Item", "domain/Ids", true],
     ["domain/Item", "api/Api", false],
-    ["domain/Item", "AppConfig", false],
+    ["domain/Item", "settings/AppConfig", false],
     ["api/Api", "domain/Item", true],
-    ["api/Api", "AppConfig", false],
+    ["api/Api", "settings/AppConfig", false],
     ["api/Api", "usage/Usage", false],
-    ["AppConfig", "domain/Account", true],
-    ["AppConfig", "auth/ApiKeys", false],
-    ["sql/Database", "AppConfig", true],
+    ["settings/AppConfig", "domain/Account", true],
+    ["settings/AppConfig", "auth/ApiKeys", false],
+    ["sql/Database", "settings/AppConfig", true],
     ["sql/Database", "auth/ApiKeys", false],
     ["auth/ApiKeys", "sql/Database", true],
     ["auth/ApiKeys", "usage/Usage", false],
     ["auth/ApiKeys", "api/Api", false],
-    ["models/Router", "conversations/Conversations", false],
-    ["files/FileStore", "text/Charset", true],
-    ["text/Charset", "domain/Ids", false],
-    ["text/Charset", "files/FileStore", false],
-    ["responses/Responses", "models/Router", true],
+    ["routing/Router", "conversations/Conversations", false],
+    ["routing/Router", "providers/ModelServer", true],
+    ["providers/ModelServer", "routing/Router", false],
+    ["plans/Policy", "auth/Accounts", false],
+    ["postgres/PostgresHome", "sql/Database", false],
+    ["files/FileStore", "documents/Charset", true],
+    ["documents/Charset", "sql/Database", false],
+    ["documents/Charset", "files/FileStore", false],
+    ["responses/Responses", "routing/Router", true],
     ["responses/Responses", "http/Sse", false],
     ["http/Sse", "responses/Responses", true],
     ["http/Sse", "admin/AdminApi", false],
     ["admin/AdminApi", "http/ErrorBoundary", true],
+    ["admin/AdminApi", "cli/AdminClient", false],
+    ["cli/AdminClient", "admin/AdminApi", true],
     ["admin/AdminApi", "App", false],
     ["App", "http/Sse", true],
     ["main", "App", true]
@@ -85,17 +91,13 @@ describe("confined modules", () => {
   const modules: ReadonlyArray<readonly [text: string, allowed: string, refused: string]> = [
     ['import { HttpApi } from "effect/http-api"', "src/api/Api.ts", "src/responses/Responses.ts"],
     ['import { HttpRouter } from "effect/http"', "src/http/Server.ts", "src/responses/Responses.ts"],
-    ['import { HttpServerResponse } from "effect/http"', "src/admin/AdminApi.ts", "src/models/Router.ts"],
+    ['import { HttpServerResponse } from "effect/http"', "src/admin/AdminApi.ts", "src/routing/Router.ts"],
     ['import * as Server from "effect/http/HttpServer"', "src/App.ts", "src/api/Api.ts"],
-    ['import { HttpClient } from "effect/http"', "src/models/OpenAiChat.ts", "src/http/Server.ts"],
+    ['import { HttpClient } from "effect/http"', "src/providers/OpenAiChat.ts", "src/http/Server.ts"],
     ['import { HttpClient as Client } from "effect/http"', "src/tools/Egress.ts", "src/usage/Usage.ts"],
-    [
-      'import { FetchHttpClient } from "effect/http"',
-      "src/admin/cli/AdminClient.ts",
-      "src/admin/AdminApi.ts"
-    ],
-    ['import { NodeHttpServer } from "@effect/platform-node"', "src/http/Server.ts", "src/models/Router.ts"],
-    ['import { Undici } from "@effect/platform-node"', "src/models/Upstream.ts", "src/http/Server.ts"],
+    ['import { FetchHttpClient } from "effect/http"', "src/cli/AdminClient.ts", "src/admin/AdminApi.ts"],
+    ['import { NodeHttpServer } from "@effect/platform-node"', "src/http/Server.ts", "src/routing/Router.ts"],
+    ['import { Undici } from "@effect/platform-node"', "src/providers/Upstream.ts", "src/http/Server.ts"],
     [
       'import { Undici } from "@effect/platform-node"',
       "src/retrieval/vectors/Embeddings.ts",
@@ -103,7 +105,7 @@ describe("confined modules", () => {
     ],
     ['import { SqlClient } from "effect/sql"', "src/usage/Usage.ts", "src/responses/Responses.ts"],
     ['import { PgClient } from "@effect/sql-pg"', "src/sql/Database.ts", "src/http/Server.ts"],
-    ['import { join } from "node:path"', "src/AppConfig.ts", "src/responses/Responses.ts"],
+    ['import { join } from "node:path"', "src/settings/AppConfig.ts", "src/responses/Responses.ts"],
     ['import { createServer } from "node:http"', "src/http/Server.ts", "src/http/Sse.ts"],
     [
       'import { CurrentUser } from "../domain/CurrentUser.ts"',
@@ -112,11 +114,11 @@ describe("confined modules", () => {
     ],
     [
       'import { proveMembership } from "../domain/Project.ts"',
-      "src/auth/Policy.ts",
+      "src/plans/Policy.ts",
       "src/responses/Responses.ts"
     ],
-    ['import * as Project from "../domain/Project.ts"', "src/auth/Policy.ts", "src/admin/AdminApi.ts"],
-    ['import { encode } from "gpt-tokenizer"', "src/models/Tokenizer.ts", "src/domain/Tokens.ts"]
+    ['import * as Project from "../domain/Project.ts"', "src/plans/Policy.ts", "src/admin/AdminApi.ts"],
+    ['import { encode } from "gpt-tokenizer"', "src/providers/Tokenizer.ts", "src/domain/Tokens.ts"]
   ]
   for (const [text, allowed, refused] of modules) {
     it(`${text} is for ${allowed}, not for ${refused}`, () => {

@@ -2,63 +2,56 @@ import { posix } from "node:path"
 import { isNode, lineOf, nameOf, type Source, type SyntaxNode, visit, type Violation } from "./Source.ts"
 
 /** The rooms beside api: one service each. */
-const serviceRooms = ["auth", "usage", "conversations", "files", "retrieval", "models", "tools"]
-
-/** Files directly in src that settings come from; everything above the contract may use them. */
-const ground = [
-  "src/PooledRandom.ts",
-  "src/AppConfig.ts",
-  "src/CircuitStore.ts",
-  "src/JsonFile.ts",
-  "src/Monotonic.ts",
-  "src/DataDisk.ts",
-  "src/PathRule.ts",
-  "src/Setting.ts",
-  "src/Settings.ts",
-  "src/SettingsTable.ts",
-  "src/SettingsDescription.ts",
-  "src/UserShares.ts",
-  "src/UserTurns.ts",
-  "src/Variable.ts",
-  "src/Observability.ts"
+const serviceRooms = [
+  "auth",
+  "plans",
+  "usage",
+  "conversations",
+  "files",
+  "retrieval",
+  "providers",
+  "routing",
+  "tools"
 ]
+
+/** What a service room may import besides itself. */
+const belowServices = ["domain", "settings", "telemetry", "sql", "documents"]
 
 /** What each room may import besides itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: [],
-  ground: ["domain"],
+  settings: ["domain"],
+  telemetry: ["domain", "settings"],
   api: ["domain"],
-  text: [],
   migrations: [],
-  sql: ["domain", "ground", "migrations"],
-  ...Object.fromEntries(serviceRooms.map((room) => [room, ["domain", "ground", "text", "sql"]])),
-  responses: ["domain", "ground", "api", "sql", ...serviceRooms],
-  http: ["domain", "ground", "api", "sql", ...serviceRooms, "responses"],
-  admin: ["domain", "ground", "api", "sql", ...serviceRooms, "responses", "http"],
-  App: ["domain", "ground", "api", "sql", ...serviceRooms, "responses", "http", "admin"]
+  postgres: ["domain", "settings", "telemetry"],
+  sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
+  documents: ["domain", "settings", "telemetry"],
+  ...Object.fromEntries(serviceRooms.map((room) => [room, belowServices])),
+  // An account belongs to an organization, whose plan and license bound it.
+  auth: [...belowServices, "plans"],
+  // A candidate is a model of a provider.
+  routing: [...belowServices, "providers"],
+  responses: [...belowServices, "api", ...serviceRooms],
+  http: [...belowServices, "api", "postgres", ...serviceRooms, "responses"],
+  admin: [...belowServices, "api", "postgres", ...serviceRooms, "responses", "http"],
+  cli: [...belowServices, "api", "postgres", ...serviceRooms, "responses", "http", "admin"],
+  App: [...belowServices, "api", "postgres", ...serviceRooms, "responses", "http", "admin"]
 }
 
 /** The room of a file of src or migrations, or null for a file anywhere else. */
 export const roomOf = (path: string): string | null => {
-  if (ground.includes(path) || path.startsWith("src/observability/")) return "ground"
   if (path.startsWith("migrations/")) return "migrations"
   const [src, first, ...rest] = path.split("/")
   if (src !== "src" || first === undefined) return null
   return rest.length > 0 ? first : "App"
 }
 
-/** The part of `admin` that is a client of the service, run by the operator. */
-const isCommandLine = (path: string): boolean =>
-  path === "src/admin/cli.ts" || path.startsWith("src/admin/cli/")
-
-/** The one way out to the web. */
+/** The only way out to the web. */
 const isEgress = (path: string): boolean =>
   path === "src/tools/Egress.ts" || path.startsWith("src/tools/egress/")
 
-/** Where the collector of telemetry is told. */
-const isObservability = (path: string): boolean => path.startsWith("src/observability/")
-
-/** Where the server of embeddings is asked. */
+/** The client of the embeddings server. */
 const isVectors = (path: string): boolean => path.startsWith("src/retrieval/vectors/")
 
 const isIn =
@@ -74,8 +67,8 @@ const confined: ReadonlyArray<{
 }> = [
   {
     name: /^effect\/http-api/,
-    isAllowed: isIn("api", "http", "admin", "App"),
-    where: "api, http, admin and App"
+    isAllowed: isIn("api", "http", "admin", "cli", "App"),
+    where: "api, http, admin, cli and App"
   },
   {
     name: /^effect\/http(#|\/)(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)/,
@@ -84,18 +77,13 @@ const confined: ReadonlyArray<{
   },
   {
     name: /^effect\/http(#|\/)(HttpClient|FetchHttpClient)/,
-    isAllowed: (path) =>
-      isIn("models")(path) ||
-      isObservability(path) ||
-      isVectors(path) ||
-      isEgress(path) ||
-      isCommandLine(path),
-    where: "models, observability, retrieval/vectors, tools/egress and the command line"
+    isAllowed: (path) => isIn("providers", "telemetry", "cli")(path) || isVectors(path) || isEgress(path),
+    where: "providers, telemetry, retrieval/vectors, tools/egress and cli"
   },
   {
     name: /^@effect\/platform-node(#|\/)(NodeHttpClient|Undici)/,
-    isAllowed: (path) => isIn("models")(path) || isVectors(path) || isEgress(path) || isCommandLine(path),
-    where: "models, retrieval/vectors, tools/egress and the command line"
+    isAllowed: (path) => isIn("providers", "cli")(path) || isVectors(path) || isEgress(path),
+    where: "providers, retrieval/vectors, tools/egress and cli"
   },
   {
     name: /^@effect\/platform-node(#|\/)NodeHttpServer/,
@@ -110,16 +98,13 @@ const confined: ReadonlyArray<{
   {
     name: /^node:/,
     isAllowed: (path) =>
-      isIn("sql", "ground", "App")(path) ||
+      // documents: what runs in a process of its own, and what starts and watches that.
+      isIn("sql", "postgres", "settings", "telemetry", "documents", "App")(path) ||
       path === "src/http/Server.ts" ||
       path === "src/http/MetricsServer.ts" ||
-      isEgress(path) ||
-      // Its program is a file beside the bundle.
-      path === "src/text/CharsetDetector.ts" ||
-      // What runs in a process of its own, and what starts and watches that.
-      path.startsWith("src/files/extraction/"),
+      isEgress(path),
     where:
-      "sql, observability, files/extraction, tools/egress, http/Server, http/MetricsServer, text/CharsetDetector, App, main and AppConfig"
+      "sql, postgres, settings, telemetry, documents, tools/egress, http/Server, http/MetricsServer and App"
   },
   {
     // The contract only declares who provides it.
@@ -130,8 +115,8 @@ const confined: ReadonlyArray<{
   {
     // A search demands the proof that this makes.
     name: /domain\/Project\.ts(#proveMembership)?$/,
-    isAllowed: (path) => path === "src/auth/Policy.ts",
-    where: "auth/Policy"
+    isAllowed: (path) => path === "src/plans/Policy.ts",
+    where: "plans/Policy"
   },
   {
     name: /^(?!effect(\/|#|$)|src\/)/,
@@ -183,7 +168,7 @@ const targetOf = (path: string, module: string): string =>
 /** What is wrong with an import that goes to another file of the project. */
 const arrowProblems = (room: string, target: string): ReadonlyArray<string> => {
   // It holds the version.
-  if (target === "package.json" && (room === "App" || room === "admin")) return []
+  if (target === "package.json" && (room === "App" || room === "admin" || room === "cli")) return []
   const targetRoom = roomOf(target)
   if (targetRoom === null) return [`${target} is outside of src and migrations`]
   if (targetRoom === room || (arrows[room] ?? []).includes(targetRoom)) return []

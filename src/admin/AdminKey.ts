@@ -10,9 +10,9 @@ import {
   Schema
 } from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
-import { adminKey } from "../Setting.ts"
+import { adminKey } from "../settings/Setting.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"

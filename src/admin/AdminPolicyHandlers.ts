@@ -1,7 +1,7 @@
 import { Clock, DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
-import { InstalledLicense, stateOf } from "../auth/License.ts"
+import { InstalledLicense, stateOf } from "../plans/License.ts"
 import type { License } from "../domain/License.ts"
 import { Plans } from "../domain/Plan.ts"
 import { organizationBody, userBody } from "./AccountBodies.ts"

@@ -1,7 +1,7 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { AppConfig, type Settings } from "../AppConfig.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { makeBlobs } from "../files/BlobStore.ts"
 import { makeStoreBinding } from "../files/StoreBinding.ts"
 import { leaveAllStores } from "../files/StoreReplicas.ts"

@@ -6,15 +6,15 @@ import {
   type Settings,
   type SettingsCheck,
   type SettingsInvalid
-} from "../AppConfig.ts"
+} from "../settings/AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
-import { readLicense } from "../auth/LicenseKey.ts"
-import { type PlansInvalid, readPlansFile } from "../auth/PlanCatalog.ts"
-import { problemLine } from "../JsonFile.ts"
-import { type CatalogInvalid, readCatalogFile } from "../models/CatalogFile.ts"
-import type { Setting } from "../Setting.ts"
-import { shown } from "../Setting.ts"
-import { settingsTable } from "../SettingsTable.ts"
+import { readLicense } from "../plans/LicenseKey.ts"
+import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
+import { problemLine } from "../settings/JsonFile.ts"
+import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
+import type { Setting } from "../settings/Setting.ts"
+import { shown } from "../settings/Setting.ts"
+import { settingsTable } from "../settings/SettingsTable.ts"
 
 /** A key that could never be accepted is refused at the start and not at the first request. */
 const initKeyCheck: SettingsCheck = ({ nameOf, valueOf }) =>

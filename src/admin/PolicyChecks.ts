@@ -1,6 +1,6 @@
 import { DateTime, Effect } from "effect"
 import { Accounts } from "../auth/Accounts.ts"
-import { InstalledLicense, lapsedText, stateOf } from "../auth/License.ts"
+import { InstalledLicense, lapsedText, stateOf } from "../plans/License.ts"
 import type { License } from "../domain/License.ts"
 import { Plans } from "../domain/Plan.ts"
 import { check } from "./SettingsChecks.ts"

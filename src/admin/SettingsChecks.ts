@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { AppConfig, type Settings, unknownText, unknownVariables } from "../AppConfig.ts"
-import { unusedModelSettings } from "../models/ModelCatalog.ts"
+import { AppConfig, type Settings, unknownText, unknownVariables } from "../settings/AppConfig.ts"
+import { unusedModelSettings } from "../routing/ModelCatalog.ts"
 import { ignoredParameters } from "../sql/DatabaseClient.ts"
-import { isRoot, rootText } from "../sql/PostgresAccount.ts"
+import { isRoot, rootText } from "../postgres/PostgresAccount.ts"
 import type { Check } from "./ServerBody.ts"
 
 export const check = (name: string, status: Check["status"], detail: string): Check => ({

@@ -2,7 +2,7 @@ import { Cache, Clock, Context, DateTime, Effect, Exit, Layer, Option, type Reda
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import type { ApiKeyRecord, Page } from "../domain/Account.ts"
 import type { Caller } from "../domain/CurrentUser.ts"
 import {

@@ -1,6 +1,6 @@
 import { Duration, Effect, Semaphore } from "effect"
 import { ServerBusy } from "../domain/Errors.ts"
-import { monotonicSeconds } from "../Monotonic.ts"
+import { monotonicSeconds } from "../domain/Monotonic.ts"
 
 /** Look-ups of strangers' keys at once, and those that wait; more are refused. */
 const atOnceMax = 4

@@ -1,6 +1,6 @@
 import { Effect, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
 /** Hours after which a hidden conversation that never got a turn is deleted. */

@@ -1,7 +1,7 @@
 import { Context, Effect, type FileSystem, Layer, type Path, Schedule, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { StorageFailed } from "../domain/Errors.ts"
 import type { Blobs } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"

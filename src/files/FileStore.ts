@@ -1,7 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Pull, Schedule, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import {
   type DatabaseUnavailable,
   type FileTooLarge,
@@ -27,7 +27,7 @@ import {
 } from "./FileTable.ts"
 import { jobsTable } from "./ReadingTurns.ts"
 import { makeTextJobs } from "./TextJobs.ts"
-import type { ExtractedText, TextExtraction } from "./TextExtraction.ts"
+import type { ExtractedText, TextExtraction } from "../documents/TextExtraction.ts"
 import {
   bounded,
   makeUploadSlots,

@@ -1,6 +1,6 @@
 import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import type { StorageFailed } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"

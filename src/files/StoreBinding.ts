@@ -1,6 +1,6 @@
 import { Effect, Option, Redacted, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig, type Settings } from "../AppConfig.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { StorageFailed } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { Blobs, StoreMark } from "./blobs/Blobs.ts"

@@ -1,12 +1,12 @@
 import { Cause, Deferred, Duration, Effect, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { FileId, UserId } from "../domain/Ids.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { FileTable, KeptFile } from "./FileTable.ts"
 import { makeReadingTurns, queueName } from "./ReadingTurns.ts"
-import { type ExtractedText, readingsPerUserMax, TextExtraction } from "./TextExtraction.ts"
+import { type ExtractedText, readingsPerUserMax, TextExtraction } from "../documents/TextExtraction.ts"
 
 /** How often a job may break off, because its process died or the store was away, before the file counts as unreadable. */
 export const attemptsMax = 5

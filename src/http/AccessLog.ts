@@ -1,9 +1,9 @@
 import { Clock, Context, Effect, Exit, Option, Random, Schema, type Scope, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
-import { secondsBetween } from "../Monotonic.ts"
-import * as Instruments from "../observability/Instruments.ts"
+import { secondsBetween } from "../domain/Monotonic.ts"
+import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./RouteTemplates.ts"
 
 /** Where responses are asked for. */

@@ -1,6 +1,6 @@
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
-import { AppConfig, type Settings } from "../AppConfig.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { BoundedBody } from "../api/BoundedBody.ts"
 import * as Failure from "../api/Failure.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"

@@ -1,5 +1,5 @@
 import { Context, Deferred, Duration, Effect, Layer, type Scope } from "effect"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { ServerShuttingDown } from "../domain/Errors.ts"
 
 /** How long the last streams get to deliver their `error` event once the grace is over. */

@@ -2,7 +2,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Duration, Effect, Layer, Schema } from "effect"
 import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { metricsResponse } from "./MetricsRoute.ts"
 import { MetricsText } from "./MetricsText.ts"
 

@@ -1,9 +1,9 @@
 import { Context, Effect, Layer, Metric } from "effect"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { type ProviderHealth, providerStates } from "../domain/ProviderHealth.ts"
-import { Router } from "../models/Router.ts"
-import * as Instruments from "../observability/Instruments.ts"
-import { prometheusText } from "../observability/Prometheus.ts"
+import { Router } from "../routing/Router.ts"
+import * as Instruments from "../telemetry/Instruments.ts"
+import { prometheusText } from "../telemetry/Prometheus.ts"
 
 /** How often the health of the providers is read for a collector, which doesn't ask for it. */
 const refreshSeconds = 10

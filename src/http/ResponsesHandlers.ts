@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type Headers, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { Api } from "../api/Api.ts"
 import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
 import { collect } from "../responses/Collect.ts"

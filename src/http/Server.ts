@@ -13,7 +13,7 @@ import {
 import type { Duplex } from "node:stream"
 import * as Failure from "../api/Failure.ts"
 import * as Refusal from "../api/Refusal.ts"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
 import { watchConnections } from "./Connections.ts"
 

@@ -4,7 +4,7 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected } from "../api/Failure.ts"
 import { errorEvent, type EventBody, numberEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import { openStreams } from "../observability/Instruments.ts"
+import { openStreams } from "../telemetry/Instruments.ts"
 import { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
 

@@ -1,8 +1,8 @@
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { ServerBusy, UserLimitReached } from "../domain/Errors.ts"
-import { type Claim, UserShares } from "../UserShares.ts"
-import { takeShare } from "../UserTurns.ts"
+import { type Claim, UserShares } from "../domain/UserShares.ts"
+import { takeShare } from "../domain/UserTurns.ts"
 
 /** Requests of one user that wait for the same thing; more are refused at once. */
 const waitingMax = 2_000

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../domain/Tokens.ts"
-import { countTokens, lastWordEnd } from "../models/Tokenizer.ts"
+import { countTokens, lastWordEnd } from "../providers/Tokenizer.ts"
 
 /**
  * Keeps an answer within its tokens, whatever the model server makes of the bound that it was given. The server's own count

@@ -1,8 +1,8 @@
 import { Clock, Effect, Exit, Metric, type Scope, type Tracer } from "effect"
 import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { secondsBetween } from "../Monotonic.ts"
-import { operationDuration } from "../observability/Instruments.ts"
+import { secondsBetween } from "../domain/Monotonic.ts"
+import { operationDuration } from "../telemetry/Instruments.ts"
 
 /** What is noted of one call of a model while it lasts: nothing for each piece of its answer. */
 export interface CallRecord {

@@ -13,7 +13,7 @@ import {
 import { ModelFailure } from "../domain/Errors.ts"
 import { alone, type CallOptions, type ModelPart, type ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { adviceOn } from "../models/Fault.ts"
+import { adviceOn } from "../providers/Fault.ts"
 import { recordCall } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"
 import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"

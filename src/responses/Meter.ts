@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { countPromptTokens, countTokens, type Prompt } from "../models/Tokenizer.ts"
+import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 
 /** What one response has spent so far, and how it ended. */
 export interface Meter {

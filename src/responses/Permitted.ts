@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { CreateResponse } from "../api/CreateResponse.ts"
-import type { Denial, Permissions } from "../auth/Permissions.ts"
+import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { IncomingInput } from "./IncomingInput.ts"
 import { filesOf } from "./PromptMessages.ts"
 import type { GivenItem } from "./ReferencedItems.ts"

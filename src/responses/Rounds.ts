@@ -12,7 +12,7 @@ import {
 } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
-import { countPromptTokens } from "../models/Tokenizer.ts"
+import { countPromptTokens } from "../providers/Tokenizer.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"
 import type { CallRecord } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
 import { storable } from "../domain/storable.ts"
@@ -16,7 +16,7 @@ import { watchDimension } from "./vectors/DimensionWatch.ts"
 import { type EmbeddingsProbe, probeEmbeddings } from "./vectors/EmbeddingsProbe.ts"
 import { makeEmbeddings } from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
-import { makeUserTurns } from "../UserTurns.ts"
+import { makeUserTurns } from "../domain/UserTurns.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
 
 /** A file's text on its way into a project's index. */

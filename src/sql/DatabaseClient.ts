@@ -5,7 +5,7 @@ import { SqlClient, SqlError, Statement } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
-import { inRealTime } from "./inRealTime.ts"
+import { inRealTime } from "../domain/inRealTime.ts"
 import { withServerSentence } from "./serverSentence.ts"
 
 /** Where a PostgreSQL server is. */

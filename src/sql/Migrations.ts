@@ -14,7 +14,7 @@ import readingTurns from "../../migrations/0012_reading_turns.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient } from "./DatabaseClient.ts"
 import type { DatabaseAddress } from "./DatabaseClient.ts"
-import { inRealTime } from "./inRealTime.ts"
+import { inRealTime } from "../domain/inRealTime.ts"
 import { isPassing, isUnavailable } from "./orUnavailable.ts"
 
 /** Every migration, imported and not read from a directory, so that a bundle carries them. */

@@ -1,5 +1,5 @@
-import { databaseConnections, databaseConnectionsMax, databasePending } from "../observability/Instruments.ts"
-import { keepRegistered, registerGauge } from "../observability/RegisteredGauge.ts"
+import { databaseConnections, databaseConnectionsMax, databasePending } from "../telemetry/Instruments.ts"
+import { keepRegistered, registerGauge } from "../telemetry/RegisteredGauge.ts"
 
 /** Shows how busy a pool is, while the scope is open. `takers` are those who have a connection or wait for one. */
 export const showPool = (connectionsMax: number) => (takers: () => number) =>

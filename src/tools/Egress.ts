@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, Layer, type Redacted, Schema } from "effect"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { type Hop, type HopFault, sendHop } from "./egress/Hop.ts"
 import { Network } from "./egress/Network.ts"
 import { makePolicy } from "./egress/Policy.ts"

@@ -1,7 +1,7 @@
 import { Context, Duration, Effect, Metric, Schema } from "effect"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import type { ToolCall, ToolSpec } from "../domain/ModelCall.ts"
-import { toolCalls } from "../observability/Instruments.ts"
+import { toolCalls } from "../telemetry/Instruments.ts"
 import { type Tool, ToolFailed } from "./Tool.ts"
 
 /** Characters of a tool's answer; what is longer is cut, and says so. */

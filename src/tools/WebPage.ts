@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { decodeText } from "../text/Charset.ts"
-import { declaredCharset } from "../text/declaredCharset.ts"
-import { htmlSteps } from "../text/HtmlReader.ts"
-import { storableForm } from "../text/storableForm.ts"
+import { decodeText } from "../documents/Charset.ts"
+import { declaredCharset } from "../documents/declaredCharset.ts"
+import { htmlSteps } from "../documents/HtmlReader.ts"
+import { storableForm } from "../documents/storableForm.ts"
 
 /** What a page says. */
 export interface WebPage {

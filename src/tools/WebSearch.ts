@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { Egress } from "./Egress.ts"
 import { renderResults, resultsOf } from "./search/ResultList.ts"
 import { makeSearchClient } from "./search/SearchClient.ts"

@@ -1,6 +1,6 @@
 import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { defaultPlan } from "../domain/Account.ts"
 import { type LimitChange, type LimitSource, Span, type TokenLimits } from "../domain/Allowance.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"

@@ -2,7 +2,7 @@ import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Array as Arr, Context, Effect, FileSystem, Layer, Logger, PlatformError, Redacted } from "effect"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
-import { AppConfig } from "../../src/AppConfig.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 /** Keeps everything that is logged. */

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
 import { makeLicenseKeys } from "../../scripts/license.ts"
-import { licensed } from "../auth/terms.ts"
+import { licensed } from "../plans/terms.ts"
 
 const settingsOf = (env: Record<string, string>) =>
   Effect.provide(checkedSettings, ConfigProvider.layer(ConfigProvider.fromEnv({ env })))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import { searchCheck } from "../../src/admin/SettingsChecks.ts"
-import type { Settings } from "../../src/AppConfig.ts"
+import type { Settings } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 const checkOf = (tools: Partial<Settings["tools"]>) => searchCheck(testConfig({ tools }).tools)

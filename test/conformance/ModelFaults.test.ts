@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
-import { AppConfig } from "../../src/AppConfig.ts"
-import { failuresMax } from "../../src/models/Circuits.ts"
-import { Router } from "../../src/models/Router.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { failuresMax } from "../../src/providers/Circuits.ts"
+import { Router } from "../../src/routing/Router.ts"
 import {
   makeMockModelServer,
   type MockBehaviour,

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
-import { makePdf } from "../files/extraction/PdfFixture.ts"
+import { makePdf } from "../documents/PdfFixture.ts"
 import { says, ScriptedModel, scriptedUsage } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, responseOf } from "../support/Wire.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../../src/domain/Tokens.ts"
-import { countTokens } from "../../src/models/Tokenizer.ts"
+import { countTokens } from "../../src/providers/Tokenizer.ts"
 import { textSamples } from "../support/TextSamples.ts"
 
 /** An estimate is never below the count of the o200k vocabulary, and never above so many times that. */

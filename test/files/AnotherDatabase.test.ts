@@ -63,7 +63,7 @@ const outcome = (service: ServiceProcess) =>
 /** What the command prints. */
 const parley = (variables: Readonly<Record<string, string>>, args: ReadonlyArray<string>) =>
   Effect.promise(async () => {
-    const cli = fileURLToPath(new URL("../../src/admin/cli.ts", import.meta.url))
+    const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
     const env = { PATH: process.env["PATH"] ?? "", ...variables }
     return (await promisify(execFile)(process.execPath, [cli, ...args], { env })).stdout
   })

@@ -3,7 +3,7 @@ import { Array as Arr, Effect, FileSystem, Layer, Logger, References, Stream } f
 import { NodeFileSystem } from "@effect/platform-node"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { AppConfig, type Settings } from "../../src/AppConfig.ts"
+import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { sweepOnce, sweptAtOnceMax } from "../../src/files/FileSweep.ts"

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Settings } from "../../src/AppConfig.ts"
+import type { Settings } from "../../src/settings/AppConfig.ts"
 import type { FileId } from "../../src/domain/Ids.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { sweepOnce } from "../../src/files/FileSweep.ts"

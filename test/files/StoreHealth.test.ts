@@ -6,7 +6,7 @@ import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { fileURLToPath } from "node:url"
 import { storeCheck } from "../../src/admin/StoreCheck.ts"
-import { AppConfig, type Settings } from "../../src/AppConfig.ts"
+import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { S3Server } from "../support/S3Server.ts"
@@ -144,7 +144,7 @@ const doctor = (url: string, dataDir: string) =>
   Effect.promise(
     () =>
       new Promise<string>((resolve) => {
-        const cli = fileURLToPath(new URL("../../src/admin/cli.ts", import.meta.url))
+        const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
         const env = { PATH: process.env["PATH"] ?? "", PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
         execFile(process.execPath, [cli, "doctor"], { env }, (_, stdout) => resolve(stdout))
       })

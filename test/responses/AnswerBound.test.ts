@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import type { ModelFinish, ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
-import { countTokens } from "../../src/models/Tokenizer.ts"
+import { countTokens } from "../../src/providers/Tokenizer.ts"
 import type { GenerationPart } from "../../src/responses/Events.ts"
 import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
 import { textSamples } from "../support/TextSamples.ts"

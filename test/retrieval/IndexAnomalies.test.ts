@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { AppConfig } from "../../src/AppConfig.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
 import { policyLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orUnavailable } from "../../src/sql/Database.ts"
-import { childrenOf, dataDirectory, ground, serverPid, start } from "./embeddedServer.ts"
+import { childrenOf, dataDirectory, ground, serverPid, start } from "../postgres/embeddedServer.ts"
 
 layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
   const limits = { connectionsMax: 4, connectSeconds: 2, statementSeconds: 1 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
 import { inject } from "vitest"
-import { AppConfig } from "../../src/AppConfig.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { meetsRequirements, problemOf } from "../../src/sql/ServerRequirements.ts"
 import {

@@ -4,8 +4,8 @@ import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/Model
 import type { ModelHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import type { ProviderHealth } from "../../src/domain/ProviderHealth.ts"
-import { type Need, rank } from "../../src/models/Ranking.ts"
-import { type Permits, Router } from "../../src/models/Router.ts"
+import { type Need, rank } from "../../src/routing/Ranking.ts"
+import { type Permits, Router } from "../../src/routing/Router.ts"
 
 export const scriptedUsage: ModelUsage = {
   inputTokens: 11,

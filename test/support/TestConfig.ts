@@ -2,7 +2,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { otlpSignals } from "../../src/domain/Telemetry.ts"
 import { toolNames } from "../../src/domain/Tool.ts"
-import type { Settings } from "../../src/AppConfig.ts"
+import type { Settings } from "../../src/settings/AppConfig.ts"
 
 /** What a test wants to be different: any field, at any depth. */
 export type SettingsOverrides = {

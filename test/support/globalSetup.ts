@@ -2,7 +2,7 @@ import { Effect, Exit, FileSystem, Redacted, Scope } from "effect"
 import { NodeFileSystem } from "@effect/platform-node"
 import { randomUUID } from "node:crypto"
 import type { TestProject } from "vitest/node"
-import { startEmbeddedPostgres } from "../../src/sql/EmbeddedPostgres.ts"
+import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { onServer, urlOfDatabase } from "./TestServer.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../src/AppConfig.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { defineTool, type ToolAnswer, ToolFailed } from "../../src/tools/Tool.ts"
 import { makeToolkit } from "../../src/tools/Toolkit.ts"
 import { testConfig } from "../support/TestConfig.ts"

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../src/AppConfig.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import type { Caller } from "../../src/domain/CurrentUser.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../src/AppConfig.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
 import type { Ask } from "../../src/usage/TokenCounters.ts"

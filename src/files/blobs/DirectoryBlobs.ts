@@ -12,7 +12,7 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
-import { AppConfig } from "../../AppConfig.ts"
+import { AppConfig } from "../../settings/AppConfig.ts"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { Blobs } from "./Blobs.ts"
 import { makeDirectoryMark } from "./DirectoryMark.ts"

@@ -1,5 +1,5 @@
 import { Clock, Duration, Effect, Option, Stream } from "effect"
-import { AppConfig } from "../../AppConfig.ts"
+import { AppConfig } from "../../settings/AppConfig.ts"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { Blobs } from "./Blobs.ts"
 import { markText, noMark, parseMark } from "./Mark.ts"

@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted, Schedule, Schema, Stream } from "effect"
 import { S3mini } from "s3mini"
-import type { Settings } from "../../AppConfig.ts"
-import { monotonicSeconds } from "../../Monotonic.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
+import { monotonicSeconds } from "../../domain/Monotonic.ts"
 import { BucketFailure, failureAt } from "./BucketFailure.ts"
 
 export interface BucketLimits {

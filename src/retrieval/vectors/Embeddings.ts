@@ -1,7 +1,7 @@
 import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { circuitStore } from "../../CircuitStore.ts"
-import type { Settings } from "../../AppConfig.ts"
+import { circuitStore } from "../../domain/CircuitStore.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
 import { normalised, type Vector } from "./Vector.ts"
 
 /** The longest wait for the embedding of a question: somebody waits for the answer. */

@@ -1,4 +1,4 @@
-import type { Settings } from "../../AppConfig.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
 import { canonicalAddress, isPublicAddress } from "./Address.ts"
 import { isInsideName, isUnder, type WebAddress } from "./WebAddress.ts"
 

@@ -1,5 +1,5 @@
 import { DateTime, Option } from "effect"
-import { plainText } from "../../text/plainText.ts"
+import { plainText } from "./plainText.ts"
 import type { Find } from "./SearchProvider.ts"
 
 const queryCharactersMax = 200

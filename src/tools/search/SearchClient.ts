@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
-import type { Settings } from "../../AppConfig.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
 import type { Egress, EgressAnswer, EgressFailed, EgressOptions, EgressRefused } from "../Egress.ts"
 import { ToolFailed } from "../Tool.ts"
 import { brave } from "./Brave.ts"

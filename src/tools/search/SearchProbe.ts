@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { AppConfig } from "../../AppConfig.ts"
+import { AppConfig } from "../../settings/AppConfig.ts"
 import { Egress } from "../Egress.ts"
 import type { ToolFailed } from "../Tool.ts"
 import { makeSearchClient } from "./SearchClient.ts"

@@ -3,7 +3,7 @@ import { Effect, Layer, Logger, Redacted } from "effect"
 import type { ServerResponse } from "node:http"
 import { createServer } from "node:https"
 import type { Socket } from "node:net"
-import { AppConfig } from "../../../src/AppConfig.ts"
+import { AppConfig } from "../../../src/settings/AppConfig.ts"
 import {
   Egress,
   type EgressFailed,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted } from "effect"
-import { AppConfig, type Settings } from "../../../src/AppConfig.ts"
+import { AppConfig, type Settings } from "../../../src/settings/AppConfig.ts"
 import { Egress } from "../../../src/tools/Egress.ts"
 import { Network } from "../../../src/tools/egress/Network.ts"
 import { webSearch } from "../../../src/tools/WebSearch.ts"

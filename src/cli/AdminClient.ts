@@ -1,0 +1,214 @@
+import {
+  Config,
+  Duration,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  type PlatformError,
+  Redacted,
+  Schema,
+  Stream
+} from "effect"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
+import { HttpApiClient } from "effect/http-api"
+import { httpUrl } from "../settings/Setting.ts"
+import { settingsTable } from "../settings/SettingsTable.ts"
+import { AdminApi } from "../admin/AdminApi.ts"
+import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
+import { CliFailure } from "./CliFailure.ts"
+
+/** Nothing that the operator can ask takes longer, but for an upload. */
+const answerSeconds = 30
+
+/** How long nothing of an upload may get on; the server may wait for the text almost as long. */
+const stallSeconds = 330
+
+const defaultPort = settingsTable.http.port.default
+
+const variable = (name: string): Config.Config<Option.Option<string>> =>
+  Config.option(Config.String(name)).pipe(
+    Config.map((value) =>
+      Option.filter(
+        Option.map(value, (text) => text.trim()),
+        (text) => text !== ""
+      )
+    )
+  )
+
+const broken = (error: Config.ConfigError): CliFailure => new CliFailure({ message: error.message })
+
+/** The address of the server: PARLEY_URL, or this machine and the port that a server started here would take. */
+export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function* () {
+  const { port, url } = yield* Config.all({ url: variable("PARLEY_URL"), port: variable("PORT") })
+  const given = Option.getOrElse(url, () => {
+    const known = Option.getOrElse(port, () => "0")
+    return `http://127.0.0.1:${known === "0" ? defaultPort : known}`
+  })
+  const address = httpUrl.read(given)
+  if (Option.isSome(address)) return address.value
+  return yield* new CliFailure({
+    message: `PARLEY_URL must be ${httpUrl.allowed}, such as http://127.0.0.1:3000.`
+  })
+}).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
+
+/** The file in which the first start of a server with these settings puts the key. */
+const keyFileOfDataDir = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const { name, parse } = settingsTable.service.dataDir
+  const given = Option.getOrUndefined(yield* variable(name))
+  const directory = parse(given)
+  if (Option.isNone(directory)) return yield* new CliFailure({ message: `${name} must be a path.` })
+  return path.join(directory.value, adminKeyFileName)
+})
+
+const unreadable = (file: string) => (error: PlatformError.PlatformError) =>
+  new CliFailure({
+    message:
+      error.reason._tag === "NotFound"
+        ? `There is no admin key in ${file}; the first start of the server makes it. For a server elsewhere, set PARLEY_URL and PARLEY_ADMIN_KEY.`
+        : `The admin key in ${file} can't be read (${error.reason._tag}). Run this as the user who started the server, or set PARLEY_ADMIN_KEY.`
+  })
+
+/** The key, and where it comes from. */
+interface FoundKey {
+  readonly key: Redacted.Redacted
+  readonly from: string
+}
+
+const findKey: Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(
+  function* () {
+    const given = yield* Config.option(Config.Redacted("PARLEY_ADMIN_KEY"))
+    if (Option.isSome(given)) return { key: given.value, from: "PARLEY_ADMIN_KEY" }
+    const named = yield* variable("PARLEY_ADMIN_KEY_FILE")
+    const file = Option.isSome(named) ? named.value : yield* keyFileOfDataDir
+    const key = yield* readAdminKey(file).pipe(
+      Effect.catchTags({
+        PlatformError: (error) => unreadable(file)(error),
+        AdminKeyUnusable: ({ message }) => new CliFailure({ message })
+      })
+    )
+    return { key, from: file }
+  }
+).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
+
+type Client = HttpApiClient.ForApi<typeof AdminApi>
+
+const Refusal = Schema.Struct({ error: Schema.Struct({ message: Schema.String, code: Schema.String }) })
+const isRefusal = Schema.is(Refusal)
+
+const noServer = (url: string): CliFailure =>
+  new CliFailure({
+    message: `No server answers at ${url}. Start it with \`npm start\`, or set PARLEY_URL to where it is.`
+  })
+
+/** The connection failed, or a body that was being sent did. */
+const unansweredTags: ReadonlySet<string> = new Set(["TransportError", "EncodeError"])
+
+/** What went wrong between here and the server, as the person at the terminal can act on it. */
+const explain =
+  (url: string, from: string, unanswered: (url: string) => CliFailure) =>
+  (error: unknown): CliFailure => {
+    if (isRefusal(error)) {
+      const { code, message } = error.error
+      return new CliFailure({
+        message:
+          code === "invalid_admin_key" ? `The server at ${url} refuses the admin key of ${from}.` : message
+      })
+    }
+    if (HttpClientError.isHttpClientError(error) && unansweredTags.has(error.reason._tag)) {
+      return unanswered(url)
+    }
+    const status = HttpClientError.isHttpClientError(error) ? error.response?.status : undefined
+    return new CliFailure({
+      message: `What answers at ${url} is no parley of this version${status === undefined ? "" : ` (status ${status})`}.`
+    })
+  }
+
+/** Asks the server one thing, however long it takes. `unanswered` says what it means that no answer came. */
+const ask = Effect.fnUntraced(function* <A, E>(
+  question: (client: Client) => Effect.Effect<A, E>,
+  unanswered: (url: string) => CliFailure
+) {
+  const url = yield* serverUrl
+  const { from, key } = yield* findKey
+  const client = yield* HttpApiClient.make(AdminApi, {
+    baseUrl: url,
+    transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key))
+  })
+  return yield* question(client).pipe(
+    // Whatever sits at that address, the key goes nowhere else.
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+    Effect.mapError(explain(url, from, unanswered))
+  )
+})
+
+/** Fails when it took that long. */
+const tooLong = Effect.fnUntraced(function* (what: string, seconds: number) {
+  const url = yield* serverUrl
+  return yield* new CliFailure({ message: `The server at ${url} ${what} ${seconds} seconds.` })
+})
+
+/** Asks the server one thing. */
+export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
+  ask(question, noServer).pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.seconds(answerSeconds),
+      orElse: () => tooLong("took longer than", answerSeconds)
+    })
+  )
+
+/** Sends bytes to the server, as fast as it takes them. It may take as long as it gets on. */
+export const sendToServer = Effect.fnUntraced(function* <A, E>(
+  bytes: Stream.Stream<Uint8Array, CliFailure>,
+  onBytes: (count: number) => Effect.Effect<void>,
+  question: (client: Client, bytes: Stream.Stream<Uint8Array, CliFailure>) => Effect.Effect<A, E>
+) {
+  let sent = 0
+  let unreadable: CliFailure | null = null
+  const counted = bytes.pipe(
+    Stream.tap((piece) => {
+      sent += piece.length
+      return onBytes(piece.length)
+    }),
+    // The client only tells that the body failed.
+    Stream.tapError((failure) =>
+      Effect.sync(() => {
+        unreadable = failure
+      })
+    )
+  )
+  const stalled = Effect.gen(function* () {
+    let before = -1
+    while (before !== sent) {
+      before = sent
+      yield* Effect.sleep(Duration.seconds(stallSeconds))
+    }
+    return yield* tooLong("took nothing and said nothing for", stallSeconds)
+  })
+  const unanswered = (url: string) =>
+    unreadable ?? new CliFailure({ message: `The connection to the server at ${url} broke. Try again.` })
+  return yield* Effect.raceFirst(
+    ask((client) => question(client, counted), unanswered),
+    stalled
+  )
+})
+
+/** Pages that are fetched of one list. */
+const pagesMax = 1_000
+
+/** Everything of a list that comes in pages. */
+export const askForAll = Effect.fnUntraced(function* <Id extends string, Item extends { readonly id: Id }, E>(
+  question: (
+    client: Client,
+    after: Id | undefined
+  ) => Effect.Effect<{ readonly data: ReadonlyArray<Item>; readonly has_more: boolean }, E>
+) {
+  const items: Array<Item> = []
+  for (let page = 0; page < pagesMax; page++) {
+    const { data, has_more } = yield* askServer((client) => question(client, items.at(-1)?.id))
+    items.push(...data)
+    if (!has_more || data.length === 0) return items
+  }
+  return yield* new CliFailure({ message: `The list has more than ${items.length} entries.` })
+})

@@ -1,0 +1,79 @@
+import { Effect, Option, Schema } from "effect"
+import { ExtractionFailed } from "../domain/Errors.ts"
+import type { Reading } from "./Reading.ts"
+
+/** The length of the head, in front of it. */
+const lengthBytes = 4
+
+/** Of the head of an answer: the offsets of many pages fit. */
+const headBytesMax = 256 * 1024
+
+/** The most that a process may answer before it is taken for one that has gone wrong. */
+export const answerBytesMax = (textBytesMax: number): number => lengthBytes + headBytesMax + textBytesMax
+
+const offset = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+const Head = Schema.fromJsonString(
+  Schema.Union([
+    Schema.Struct({
+      status: Schema.Literal("text"),
+      mediaType: Schema.String.check(Schema.isMaxLength(200), Schema.isPattern(/^[\w.+-]+\/[\w.+-]+$/)),
+      truncated: Schema.Boolean,
+      pages: Schema.NullOr(Schema.Array(offset)),
+      textBytes: offset
+    }),
+    Schema.Struct({
+      status: Schema.Literal("failed"),
+      reason: Schema.Literals(["unsupported", "encrypted", "corrupt", "too_large", "no_text"]),
+      message: Schema.String.check(Schema.isBetweenLength(1, 500), Schema.isPattern(/^[ -~\u2013]+$/))
+    })
+  ])
+)
+
+const decodeHead = Schema.decodeOption(Head)
+
+/** How many bytes a whole answer has, by its head; null until the head is there, and where it is none. */
+export const wholeAnswerBytes = (answer: Buffer): number | null => {
+  const headBytes = answer.length < lengthBytes ? 0 : answer.readUInt32BE(0)
+  const textStart = lengthBytes + headBytes
+  if (headBytes === 0 || headBytes > headBytesMax || textStart > answer.length) return null
+  return Option.match(decodeHead(answer.toString("utf8", lengthBytes, textStart)), {
+    onNone: () => null,
+    onSome: (head) => textStart + (head.status === "text" ? head.textBytes : 0)
+  })
+}
+
+export const crashed = () =>
+  new ExtractionFailed({
+    reason: "crashed",
+    message: "The file could not be read: reading it failed unexpectedly."
+  })
+
+/**
+ * Reads what a process answered. It has looked at hostile bytes, so nothing is taken on trust: an answer that is not exactly
+ * what it should be counts as none.
+ */
+export const decodeAnswer = Effect.fnUntraced(function* (answer: Buffer, textBytesMax: number) {
+  const headBytes = answer.length < lengthBytes ? 0 : answer.readUInt32BE(0)
+  const textStart = lengthBytes + headBytes
+  if (headBytes === 0 || headBytes > headBytesMax || textStart > answer.length) return yield* crashed()
+  const json = answer.toString("utf8", lengthBytes, textStart)
+  const head = yield* Schema.decodeEffect(Head)(json).pipe(Effect.mapError(crashed))
+  const bytes = answer.subarray(textStart)
+  if (head.status === "failed") {
+    const { message, reason } = head
+    return yield* bytes.length === 0 ? new ExtractionFailed({ reason, message }) : crashed()
+  }
+  if (head.textBytes !== bytes.length || bytes.length > textBytesMax) return yield* crashed()
+  const text = yield* Effect.try({
+    try: () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
+    catch: crashed
+  })
+  const { mediaType, pages, truncated } = head
+  if (text.trim() === "" || text.includes("\0") || !areAscending(pages ?? [], text.length))
+    return yield* crashed()
+  return { text, mediaType, truncated, pages } satisfies Reading
+})
+
+const areAscending = (offsets: ReadonlyArray<number>, max: number): boolean =>
+  offsets.every((offset, at) => offset <= max && offset >= (offsets[at - 1] ?? 0))

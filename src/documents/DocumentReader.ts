@@ -1,0 +1,148 @@
+import { decodeText } from "./Charset.ts"
+import { declaredCharset } from "./declaredCharset.ts"
+import { readHtml } from "./HtmlReader.ts"
+import { storableForm } from "./storableForm.ts"
+import { headBytes, kindOf } from "./Kind.ts"
+import { type MailAllowance, type Reading, type ReadingLimits, wholeAllowance } from "./Reading.ts"
+import { isHtml, isMail, textMediaType } from "./TextKinds.ts"
+import { Unreadable } from "./Unreadable.ts"
+
+/** The bytes of a document, of which no more is taken than is needed. */
+export interface DocumentBytes {
+  /** The first bytes, at most so many. */
+  readonly head: (bytesMax: number) => Promise<Buffer>
+  /** All bytes, or so many of them from the beginning. */
+  readonly upTo: (bytesMax: number) => Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }>
+}
+
+/** A text in UTF-32 or with markup is this many times as long as what comes out of it, or shorter. */
+const sourcePerText = 4
+
+/** Reads a document of any kind. `extension` is that of its name: it tells one kind of text from another. */
+export const readDocument = (
+  source: DocumentBytes,
+  extension: string,
+  limits: ReadingLimits
+): Promise<Reading> => readWithin(source, extension, limits, wholeAllowance())
+
+const readWithin = async (
+  source: DocumentBytes,
+  extension: string,
+  limits: ReadingLimits,
+  allowance: MailAllowance
+): Promise<Reading> => {
+  const head = await source.head(headBytes)
+  if (head.length === 0) throw new Unreadable("no_text", "The file is empty.")
+  const kind = await kindOf(head)
+  const reading =
+    kind === "text"
+      ? await readTextKind(source, textTypeOf(head, extension), limits, allowance)
+      : await readBinary(source, kind, limits)
+  return fitted(reading, limits.textBytesMax)
+}
+
+/** The media type of a text by its first bytes and the extension of its name. */
+export const textTypeOf = (head: Buffer, extension: string): string =>
+  textMediaType(extension, decodeText(head)?.text ?? "")
+
+const readTextKind = async (
+  source: DocumentBytes,
+  mediaType: string,
+  limits: ReadingLimits,
+  allowance: MailAllowance
+): Promise<Reading> => {
+  if (!isMail(mediaType)) return readText(source, mediaType, limits)
+  if (allowance.deep === 0) throw new Unreadable("too_large", "The message is attached too deep in others.")
+  const { readMail } = await import("./MailReader.ts")
+  const mail = { ...(await source.upTo(limits.documentBytesMax)), mediaType }
+  allowance.deep--
+  try {
+    return await readMail(mail, limits, allowance, (bytes, extension) =>
+      readWithin(attached(bytes), extension, limits, allowance)
+    )
+  } finally {
+    allowance.deep++
+  }
+}
+
+const attached = (bytes: Buffer): DocumentBytes => ({
+  head: async (bytesMax) => bytes.subarray(0, bytesMax),
+  upTo: async (bytesMax) => ({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
+})
+
+const readText = async (
+  source: DocumentBytes,
+  mediaType: string,
+  limits: ReadingLimits
+): Promise<Reading> => {
+  const { bytes, isWhole } = await source.upTo(
+    Math.min(limits.textBytesMax * sourcePerText, limits.documentBytesMax)
+  )
+  const decoded = decodeText(bytes, declaredCharset(bytes))
+  if (decoded === null) {
+    throw new Unreadable(
+      "unsupported",
+      "The file begins like a text, but it isn't one: it holds other bytes as well."
+    )
+  }
+  const text = decoded.text
+  if (!isHtml(mediaType)) return { text: storableForm(text), mediaType, truncated: !isWhole, pages: null }
+  const isXhtml = /^\s*<\?xml/.test(text.slice(0, 100))
+  const page = readHtml(text, { charactersMax: limits.textBytesMax, base: null, isXhtml })
+  return {
+    text: withTitle(page.title, page.text),
+    mediaType,
+    truncated: page.truncated || !isWhole,
+    pages: null
+  }
+}
+
+/** The title stands above the text, unless the text begins with it. */
+const withTitle = (title: string, text: string): string =>
+  title === "" || text === "" || text.startsWith(`# ${title}\n`) ? text : `# ${title}\n\n${text}`
+
+const readBinary = async (
+  source: DocumentBytes,
+  kind: "pdf" | "zip" | "compound",
+  limits: ReadingLimits
+): Promise<Reading> => {
+  const { bytes, isWhole } = await source.upTo(limits.documentBytesMax)
+  if (!isWhole) {
+    const megabytes = Math.floor(limits.documentBytesMax / 1_048_576)
+    throw new Unreadable("too_large", `Documents of this kind are read up to ${megabytes} MiB.`)
+  }
+  // Each reader is loaded when it is needed: a process reads one document.
+  if (kind === "pdf") return (await import("./PdfReader.ts")).readPdf(bytes, limits)
+  if (kind === "zip") return (await import("./ZipKinds.ts")).readZip(bytes, limits)
+  throw bytes.includes(Buffer.from("EncryptedPackage", "utf16le"))
+    ? new Unreadable("encrypted", "The file is protected by a password.")
+    : new Unreadable(
+        "unsupported",
+        "Office files of before 2007 can't be read: save the file in a newer format."
+      )
+}
+
+/** The reading as it is handed over: no longer than allowed, and not without any text. */
+const fitted = (reading: Reading, textBytesMax: number): Reading => {
+  const whole = storableForm(reading.text)
+  if (whole.trim() === "") throw new Unreadable("no_text", withoutText(reading))
+  const text = cutToBytes(whole, textBytesMax)
+  const isCut = text.length < whole.length
+  const pages =
+    reading.pages
+      ?.filter((start) => !isCut || start < text.length)
+      .map((start) => Math.min(start, text.length)) ?? null
+  return { ...reading, text, truncated: reading.truncated || isCut, pages }
+}
+
+const withoutText = ({ mediaType }: Reading): string =>
+  mediaType === "application/pdf"
+    ? "The PDF has no text. If it was scanned, it needs text recognition (OCR) first."
+    : "The file has no text."
+
+/** The longest beginning of a text that has at most so many bytes in UTF-8. No character is ever cut. */
+const cutToBytes = (text: string, bytesMax: number): string => {
+  if (Buffer.byteLength(text) <= bytesMax) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
+  return text.slice(0, read)
+}

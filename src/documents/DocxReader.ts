@@ -1,0 +1,180 @@
+import { MarkdownDocument } from "./MarkdownDocument.ts"
+import type { Archive } from "./Archive.ts"
+import { type HeadingLevelOf, type NextMarker, readHeadingLevels, readNumbering } from "./DocxStyles.ts"
+import { readRelationships, relatedPart, type Relationship } from "./OfficePackage.ts"
+import type { Reading, ReadingLimits } from "./Reading.ts"
+import { untilFull } from "./untilFull.ts"
+import { readXml, type XmlElement, type XmlHandler } from "./XmlReader.ts"
+
+const mediaType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+/** Reads a Word document: headings, paragraphs, lists, tables and notes. Deleted text, comments and hidden fields are left out. */
+export const readDocx = async (archive: Archive, part: string, limits: ReadingLimits): Promise<Reading> => {
+  const relationships = await readRelationships(archive, part)
+  const related = (type: string) => relatedPart(archive, relationships, type)
+  const headingLevelOf = await readHeadingLevels(archive, related("styles"))
+  const nextMarker = await readNumbering(archive, related("numbering"))
+  const document = new MarkdownDocument(limits.textBytesMax)
+  const reader = new DocxBody(document, headingLevelOf, nextMarker, relationships)
+  const { text, truncated } = await untilFull(document, async () => {
+    await readXml(archive, part, reader)
+    for (const notes of ["footnotes", "endnotes"]) {
+      const notesPart = related(notes)
+      if (notesPart === null) continue
+      // The ids of a part's relationships are its own.
+      reader.relationships = await readRelationships(archive, notesPart)
+      await readXml(archive, notesPart, reader)
+    }
+  })
+  return { text, mediaType, truncated, pages: null }
+}
+
+/** Text in them isn't part of what the document says now, or is there a second time for older programs. */
+const skippedElements: ReadonlySet<string> = new Set(["Fallback", "del", "moveFrom", "instrText", "delText"])
+
+class DocxBody implements XmlHandler {
+  /** Those of the part that is being read. */
+  relationships: ReadonlyMap<string, Relationship>
+  private readonly document: MarkdownDocument
+  private readonly headingLevelOf: HeadingLevelOf
+  private readonly nextMarker: NextMarker
+  private skipDepth = 0
+  /** Whether the characters of the XML are text of the document. */
+  private isText = false
+  /** The ends of the paragraphs and links that are open: a text box is a paragraph inside of one. */
+  private readonly ends: Array<() => void> = []
+  private readonly linkEnds: Array<() => void> = []
+  private numbering: { id: string | null; level: number } = { id: null, level: 0 }
+  private style = ""
+  private outline: number | null = null
+  private isBegun = true
+  private wasItem = false
+  private noteLabel: string | null = null
+
+  constructor(
+    document: MarkdownDocument,
+    headingLevelOf: HeadingLevelOf,
+    nextMarker: NextMarker,
+    relationships: ReadonlyMap<string, Relationship>
+  ) {
+    this.document = document
+    this.headingLevelOf = headingLevelOf
+    this.nextMarker = nextMarker
+    this.relationships = relationships
+  }
+
+  readonly open = (element: XmlElement): void => {
+    const { name } = element
+    if (this.skipDepth > 0 || skippedElements.has(name)) {
+      this.skipDepth++
+      return
+    }
+    if (name === "t") {
+      this.beginParagraph()
+      this.isText = true
+    } else if (name === "p") this.openParagraph()
+    else if (name === "hyperlink") this.openLink(element)
+    else if (name === "tbl") this.document.openTable()
+    else if (name === "tc") this.document.openCell()
+    else this.property(element)
+  }
+
+  readonly close = (name: string): void => {
+    if (this.skipDepth > 0) {
+      this.skipDepth--
+      return
+    }
+    if (name === "t") this.isText = false
+    else if (name === "p") this.closeParagraph()
+    else if (name === "hyperlink") this.linkEnds.pop()?.()
+    else if (name === "tc") this.document.closeCell()
+    else if (name === "tr") this.document.closeRow()
+    else if (name === "tbl") this.document.closeTable()
+  }
+
+  readonly text = (text: string): void => {
+    if (this.isText) this.document.flow.text(text)
+  }
+
+  private property({ attribute, name }: XmlElement): void {
+    const value = attribute("val") ?? ""
+    if (name === "pStyle") this.style = value
+    else if (name === "outlineLvl" && /^[0-8]$/.test(value)) this.outline = Number(value) + 1
+    else if (name === "numId") this.numbering.id = value === "0" ? null : value
+    else if (name === "ilvl") this.numbering.level = /^[0-8]$/.test(value) ? Number(value) : 0
+    else if (name === "footnoteReference" || name === "endnoteReference") this.note(attribute("id"))
+    else if (name === "footnote" || name === "endnote")
+      this.noteLabel = attribute("type") ? null : (attribute("id") ?? null)
+    else if (name === "br" || name === "cr") this.document.flow.lineBreak()
+    // The element of this name in a paragraph's properties is a tab stop, and there is no text there yet.
+    else if (name === "tab" && this.isBegun) this.document.flow.text(" ")
+    else if (name === "noBreakHyphen") this.document.flow.text("-")
+  }
+
+  private note(id: string | undefined): void {
+    this.beginParagraph()
+    if (id !== undefined) this.document.flow.text(`[^${id.slice(0, 10)}]`)
+  }
+
+  private openParagraph(): void {
+    this.beginParagraph()
+    this.style = ""
+    this.outline = null
+    this.numbering = { id: null, level: 0 }
+    this.isBegun = false
+  }
+
+  /** What a paragraph is has been said before its first text. */
+  private beginParagraph(): void {
+    if (this.isBegun) return
+    this.isBegun = true
+    const { flow } = this.document
+    const level = this.outline ?? (this.style === "" ? 0 : this.headingLevelOf(this.style))
+    if (level > 0) {
+      this.wasItem = false
+      this.document.heading(level)
+      this.ends.push(() => this.document.endHeading())
+    } else if (this.numbering.id !== null) {
+      this.openItem(this.numbering.id)
+    } else {
+      this.wasItem = false
+      flow.endBlock()
+      if (this.noteLabel !== null) flow.text(`[^${this.noteLabel.slice(0, 10)}]: `)
+      this.noteLabel = null
+      this.ends.push(() => flow.endBlock())
+    }
+  }
+
+  private openItem(numberingId: string): void {
+    const { flow } = this.document
+    const { level } = this.numbering
+    if (this.wasItem) flow.endLine()
+    else flow.endBlock()
+    this.wasItem = true
+    const indent = "  ".repeat(level)
+    const marker = this.nextMarker(numberingId, level)
+    flow.open(`${indent}${marker}`, " ".repeat(indent.length + marker.length))
+    this.ends.push(() => {
+      flow.close()
+      flow.endLine()
+    })
+  }
+
+  private closeParagraph(): void {
+    // A paragraph without text leaves nothing.
+    if (this.isBegun) this.ends.pop()?.()
+    this.isBegun = true
+  }
+
+  private openLink({ attribute }: XmlElement): void {
+    this.beginParagraph()
+    const { flow } = this.document
+    const target = this.relationships.get(attribute("id") ?? "")
+    if (target?.isExternal !== true || !/^(https?|mailto):[^\s()]{1,2000}$/.test(target.target)) {
+      this.linkEnds.push(() => {})
+      return
+    }
+    flow.openInline("[")
+    this.linkEnds.push(() => flow.closeInline(`](${target.target})`))
+  }
+}

@@ -1,0 +1,170 @@
+import { MarkdownDocument } from "./MarkdownDocument.ts"
+import type { Archive } from "./Archive.ts"
+import { readRelationships, relatedPart } from "./OfficePackage.ts"
+import type { Reading, ReadingLimits } from "./Reading.ts"
+import { untilFull } from "./untilFull.ts"
+import { readXml, type XmlElement, type XmlHandler } from "./XmlReader.ts"
+
+const mediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+
+/** Reads a presentation, slide by slide in the order in which they are shown, with tables, diagrams and speaker notes. */
+export const readPptx = async (archive: Archive, part: string, limits: ReadingLimits): Promise<Reading> => {
+  const slides = await listSlides(archive, part)
+  const document = new MarkdownDocument(limits.textBytesMax)
+  const pages: Array<number> = []
+  const { text, truncated } = await untilFull(document, async () => {
+    for (const [at, slide] of slides.slice(0, limits.pagesMax).entries()) {
+      document.flow.endBlock()
+      pages.push(document.nextBlockAt())
+      await readSlide(archive, slide, at + 1, document)
+    }
+  })
+  return { text, mediaType, truncated: truncated || slides.length > limits.pagesMax, pages }
+}
+
+const listSlides = async (archive: Archive, part: string): Promise<ReadonlyArray<string>> => {
+  const relationships = await readRelationships(archive, part)
+  const slides: Array<string> = []
+  await readXml(archive, part, {
+    open: ({ attribute, name }) => {
+      if (name !== "sldId") return
+      // It has two attributes named id: one is a number, the other names a relationship.
+      const target = relationships.get(attribute("r:id") ?? "")?.target
+      if (target !== undefined && archive.has(target)) slides.push(target)
+    }
+  })
+  return slides
+}
+
+const readSlide = async (
+  archive: Archive,
+  part: string,
+  number: number,
+  document: MarkdownDocument
+): Promise<void> => {
+  const relationships = await readRelationships(archive, part)
+  const slide = new SlideShapes(document, `Slide ${number}`)
+  await readXml(archive, part, slide)
+  slide.finish()
+  for (const { isExternal, target, type } of relationships.values()) {
+    if (type === "diagramData" && !isExternal && archive.has(target)) {
+      await readXml(archive, target, new SlideShapes(document, null))
+    }
+  }
+  const notes = relatedPart(archive, relationships, "notesSlide")
+  if (notes !== null) await readXml(archive, notes, new SlideShapes(document, null, "Notes:"))
+}
+
+/** The kinds of placeholders that repeat on every slide, or show something else than text. */
+const skippedPlaceholders: ReadonlySet<string> = new Set(["dt", "ftr", "hdr", "sldImg", "sldNum"])
+
+class SlideShapes implements XmlHandler {
+  private readonly document: MarkdownDocument
+  /** What the slide is called until its title is read; null when there is no title to write. */
+  private heading: string | null
+  private readonly label: string
+  private isLabelled = false
+  private placeholder: string | null = null
+  private isTitle = false
+  private title = ""
+  private isText = false
+  private level = 0
+  private skipDepth = 0
+  private isListed = false
+
+  constructor(document: MarkdownDocument, heading: string | null, label = "") {
+    this.document = document
+    this.heading = heading
+    this.label = label
+  }
+
+  readonly open = (element: XmlElement): void => {
+    const { attribute, name } = element
+    if (this.skipDepth > 0 || name === "Fallback") {
+      this.skipDepth++
+      return
+    }
+    if (name === "sp") {
+      this.placeholder = null
+      this.isTitle = false
+    } else if (name === "ph") {
+      this.placeholder = attribute("type") ?? "body"
+      this.isTitle = this.heading !== null && /^(title|ctrTitle)$/.test(this.placeholder)
+    } else if (name === "p" && !this.isTitle) this.level = 0
+    else if (name === "pPr") this.level = Math.min(Number(attribute("lvl") ?? 0) || 0, 8)
+    else if (name === "t") this.isText = !skippedPlaceholders.has(this.placeholder ?? "")
+    else if (name === "br") this.lineBreak()
+    else if (name === "tbl") {
+      this.finish()
+      this.document.openTable()
+    } else if (name === "tc") this.document.openCell()
+  }
+
+  readonly close = (name: string): void => {
+    if (this.skipDepth > 0) {
+      this.skipDepth--
+      return
+    }
+    if (name === "t") this.isText = false
+    else if (name === "p") this.endParagraph()
+    else if (name === "sp") this.endShape()
+    else if (name === "tc") this.document.closeCell()
+    else if (name === "tr") this.document.closeRow()
+    else if (name === "tbl") this.document.closeTable()
+  }
+
+  readonly text = (text: string): void => {
+    if (!this.isText) return
+    if (this.isTitle) {
+      this.title += text
+      return
+    }
+    this.finish()
+    this.beginParagraph()
+    this.document.flow.text(text)
+  }
+
+  /** Writes the slide's heading, if that wasn't done yet. */
+  finish(): void {
+    if (this.heading === null) return
+    const title = this.title.replace(/\s+/g, " ").trim()
+    this.document.block(title === "" ? this.heading : `${this.heading}: ${title}`, 2)
+    this.heading = null
+  }
+
+  private beginParagraph(): void {
+    const { flow } = this.document
+    if (!this.isLabelled && this.label !== "") {
+      flow.endBlock()
+      flow.text(`${this.label} `)
+    }
+    this.isLabelled = true
+    // What is set in from the left was a list item.
+    if (this.level > 0 && !this.isListed) {
+      this.isListed = true
+      flow.endLine()
+      flow.open(`${"  ".repeat(this.level - 1)}- `, "  ".repeat(this.level))
+    }
+  }
+
+  private endParagraph(): void {
+    if (this.isTitle) this.title += " "
+    else if (this.isListed) {
+      this.isListed = false
+      this.document.flow.close()
+      this.document.flow.endLine()
+    } else this.document.flow.endLine()
+  }
+
+  private endShape(): void {
+    if (this.isTitle) this.finish()
+    this.isTitle = false
+    this.placeholder = null
+    this.document.flow.endBlock()
+  }
+
+  private lineBreak(): void {
+    if (this.isTitle) this.title += " "
+    else this.document.flow.lineBreak()
+  }
+}

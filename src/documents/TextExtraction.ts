@@ -1,0 +1,131 @@
+import { Context, Effect, Layer, Stream } from "effect"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
+import { confine } from "./Confinement.ts"
+import { makeUserTurns } from "../domain/UserTurns.ts"
+import { readPlainText } from "./PlainText.ts"
+import { readInProcess, type ReaderLimits } from "./ReaderProcess.ts"
+import { readerProgram } from "./ReaderProgram.ts"
+
+/** A file to be read. */
+export interface ExtractedFile {
+  /** On whose behalf it is read; users take turns. */
+  readonly user: string
+  readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
+  readonly size: number
+  readonly filename: string
+}
+
+/** A file that may be a plain text. */
+export type PlainFile = Omit<ExtractedFile, "user">
+
+/** What a file says. */
+export interface ExtractedText {
+  /** Without NUL and lone surrogates; its lines end in LF. It isn't empty. */
+  readonly text: string
+  /** Told from the file's bytes, and for texts from the extension of its name. */
+  readonly mediaType: string
+  /** The file says more than fits or is read. */
+  readonly truncated: boolean
+  /** Where each page or slide starts in the text, in UTF-16 code units; null for what has none. */
+  readonly pages: ReadonlyArray<number> | null
+}
+
+/** Raised whenever another text would come out of some file. */
+export const extractionVersion = "6"
+
+/** Files that wait until fewer are being read. */
+const waitingMax = 1000
+
+/** Of a document; what is beyond is not read. */
+const pagesMax = 10_000
+
+/** A plain text of so many bytes takes a millisecond or two. */
+const plainBytesMax = 64 * 1024
+
+/** Documents whose bytes must be there as a whole may take this part of the memory. */
+const documentPart = 0.25
+
+/** The longest extension that means something. */
+const extensionCharactersMax = 10
+
+/** Readings of one user at once: where there is more than one place, another user finds one free. */
+export const readingsPerUserMax = (extractionsMax: number): number => Math.max(1, extractionsMax - 1)
+
+/** The texts of files, each read in a process of its own, so that whatever is in a file harms nothing but itself. */
+export class TextExtraction extends Context.Service<
+  TextExtraction,
+  {
+    /**
+     * Reads the text. No more than some files are read at once, and fewer of one user. The others wait, of which users take
+     * turns, and too many of those are refused.
+     */
+    readonly extract: (
+      file: ExtractedFile
+    ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
+    /**
+     * Reads the text without a process and without waiting, where that is harmless and takes a moment: a short plain text in
+     * UTF-8. Null for everything else, which `extract` reads.
+     */
+    readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
+    /** What the processes that read documents lack of being fully confined, each with the remedy. */
+    readonly unconfined: Effect.Effect<ReadonlyArray<string>>
+    /** Changes whenever the extraction would give another text. */
+    readonly version: string
+  }
+>()("parley/files/TextExtraction") {
+  static readonly layer: Layer.Layer<TextExtraction, never, AppConfig> = Layer.effect(
+    TextExtraction,
+    Effect.gen(function* () {
+      const { dataDir, files } = yield* AppConfig
+      const limits = limitsOf(files)
+      const confined = yield* Effect.cached(Effect.uninterruptible(confine(readerProgram(), limits, dataDir)))
+      const inTurn = makeUserTurns({
+        atOnceMax: files.extractionsMax,
+        perUserMax: readingsPerUserMax(files.extractionsMax)
+      })
+      let present = 0
+      const enter = Effect.suspend(() => {
+        if (present >= files.extractionsMax + waitingMax) return Effect.fail(new ExtractionBusy())
+        present++
+        return Effect.void
+      })
+
+      const extract = Effect.fn("TextExtraction.extract")(function* (file: ExtractedFile) {
+        const { program } = yield* confined
+        const read = readInProcess(program, limits, {
+          bytes: file.bytes,
+          extension: extensionOf(file.filename)
+        })
+        return yield* Effect.acquireUseRelease(
+          enter,
+          () => inTurn(file.user)(read),
+          () => Effect.sync(() => present--)
+        )
+      })
+
+      const plainText = Effect.fn("TextExtraction.plainText")(function* (file: PlainFile) {
+        if (file.size > plainBytesMax) return null
+        const bytes = Buffer.concat(yield* Stream.runCollect(file.bytes))
+        return yield* Effect.promise(() => readPlainText(bytes, extensionOf(file.filename), limits))
+      })
+
+      const unconfined = Effect.map(confined, ({ missing }) => missing)
+      return { extract, plainText, unconfined, version: extractionVersion }
+    })
+  )
+}
+
+const limitsOf = (files: Settings["files"]): ReaderLimits => ({
+  seconds: files.extractionSeconds,
+  memoryBytes: files.extractionMemoryBytes,
+  textBytesMax: files.textBytesMax,
+  documentBytesMax: Math.floor(files.extractionMemoryBytes * documentPart),
+  pagesMax
+})
+
+/** The extension of a name, in lower case and without its dot; empty for anything that isn't a plain word. */
+const extensionOf = (filename: string): string => {
+  const extension = /\.([A-Za-z0-9]+)$/.exec(filename)?.[1]?.toLowerCase() ?? ""
+  return extension.length <= extensionCharactersMax ? extension : ""
+}

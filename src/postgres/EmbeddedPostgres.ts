@@ -1,0 +1,216 @@
+import { NodeFileSystem, NodePath } from "@effect/platform-node"
+import { Effect, FileSystem, Layer, type PlatformError, Schedule } from "effect"
+import { rmdir } from "node:fs/promises"
+import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { inRealTime } from "../domain/inRealTime.ts"
+import { answers, ownDirectory } from "./OwnerSocket.ts"
+import { initAccount, runProgram } from "./PostgresAccount.ts"
+import type { PostgresAccount } from "./PostgresAccount.ts"
+import {
+  chownTree,
+  homeMode,
+  leaveSharedAccount,
+  preparePostgresBinaries,
+  preparePostgresHome
+} from "./PostgresHome.ts"
+import type { PostgresBinaries, PostgresHome } from "./PostgresHome.ts"
+import { startPostgresServer, stopOrphan } from "./PostgresServer.ts"
+import type { PostgresServer } from "./PostgresServer.ts"
+
+export interface EmbeddedPostgresOptions {
+  /** The service's data directory; the server lives in `postgres` below it. */
+  readonly dataDir: string
+  /** How many connections the service's pool opens at most. */
+  readonly connectionsMax: number
+  /** False for a test's database, which needn't survive a power cut. */
+  readonly durable: boolean
+}
+
+/** How a client of this machine reaches the embedded server. */
+export interface EmbeddedPostgresAddress {
+  /** The Unix socket. */
+  readonly path: string
+  /** The directory that holds it, as libpq's `host` takes it. */
+  readonly host: string
+  readonly username: string
+  readonly database: string
+}
+
+const superuser = "parley"
+const port = 5432
+/** Connections beyond the pool's: for the operator, and for the server's own reserve. */
+const spareConnections = 10
+
+const firstStartAttemptsMax = 10
+
+const isMemoryStillHeld = (error: EmbeddedPostgresFailed): boolean =>
+  error.message.includes("shared memory block")
+
+/** Waits between attempts to bring back a server that died, from the first to the longest. */
+const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("30 seconds")])
+
+const unprepared = (error: PlatformError.PlatformError) =>
+  Effect.fail(
+    new EmbeddedPostgresFailed({
+      message: `Can't prepare PostgreSQL's directory in PARLEY_DATA_DIR: ${error.message}`
+    })
+  )
+
+/**
+ * A PostgreSQL server of this process's own, until the scope closes. One process owns a data directory; a second one
+ * fails with `DataDirectoryInUse`. A server that an earlier owner left behind is stopped first, and one that dies
+ * while it is needed is started again.
+ */
+export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
+  function* (options: EmbeddedPostgresOptions) {
+    const found = yield* preparePostgresHome(options.dataDir)
+    if (!found.sockets.startsWith(found.directory))
+      yield* Effect.addFinalizer(() => removeEmpty(found.sockets))
+    yield* ownDirectory(options.dataDir, `${found.sockets}/owner`)
+    yield* stopOrphan(found)
+    const home = yield* leaveSharedAccount(found)
+    const binaries = yield* preparePostgresBinaries(home)
+    yield* initialize(home, binaries, options.durable)
+    const start = startPostgresServer(home, binaries, serverSettings(home, options))
+
+    // The last processes of a server that was killed may hold its memory for a moment longer.
+    const firstStart = Effect.retry(start, {
+      while: (error) => error._tag === "EmbeddedPostgresFailed" && isMemoryStillHeld(error),
+      schedule: Schedule.spaced("200 millis"),
+      times: firstStartAttemptsMax
+    })
+    let server: PostgresServer = yield* Effect.acquireRelease(firstStart, () => inRealTime(server.stop), {
+      interruptible: true
+    })
+    yield* Effect.gen(function* () {
+      while (true) {
+        yield* server.exited
+        yield* Effect.logError("The embedded PostgreSQL has gone; starting it again")
+        server = yield* start.pipe(
+          Effect.tapError((error) => Effect.logError(error.message)),
+          Effect.retry(restartBackoff)
+        )
+      }
+    }).pipe(Effect.forkScoped)
+
+    return {
+      host: home.sockets,
+      path: `${home.sockets}/.s.PGSQL.${port}`,
+      username: superuser,
+      database: "postgres"
+    } satisfies EmbeddedPostgresAddress
+  },
+  (effect) => Effect.catchTag(effect, "PlatformError", unprepared),
+  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)),
+  inRealTime
+)
+
+/** Fails where the embedded server could not start on the data directory now: another process runs it, or its data is newer. */
+export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
+  function* (dataDir: string) {
+    const fs = yield* FileSystem.FileSystem
+    const entry = `${dataDir}/postgres`
+    const directory = yield* Effect.orElseSucceed(fs.realPath(entry), () => entry)
+    const home = { directory, account: null, data: `${directory}/data`, sockets: `${directory}/run` }
+    if (yield* answers(`${home.sockets}/owner`)) return yield* new DataDirectoryInUse({ directory: dataDir })
+    if (yield* Effect.orElseSucceed(fs.exists(`${home.data}/PG_VERSION`), () => false)) {
+      yield* checkVersion(home, yield* preparePostgresBinaries(home))
+    }
+  },
+  Effect.catchTag("PlatformError", unprepared),
+  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))
+)
+
+/** Removes the socket directory from /tmp, unless the next owner uses it already. */
+const removeEmpty = (directory: string): Effect.Effect<void> =>
+  Effect.ignore(Effect.tryPromise(() => rmdir(directory)))
+
+/** Creates the data directory, whole or not at all. */
+const initialize = Effect.fnUntraced(function* (
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  durable: boolean
+) {
+  const fs = yield* FileSystem.FileSystem
+  if (yield* fs.exists(`${home.data}/PG_VERSION`)) return yield* checkVersion(home, binaries)
+  const half = `${home.data}.half`
+  yield* fs.remove(half, { recursive: true, force: true })
+  yield* fs.makeDirectory(half, { mode: 0o700 })
+  const account = home.account === null ? null : yield* prepareInit(home.directory, half, home.account)
+  const result = yield* runProgram({
+    account,
+    file: `${binaries.native}/bin/initdb`,
+    args: [
+      ["-D", half, "-U", superuser],
+      // Only this process's account and root can reach the socket's directory; the server listens nowhere else.
+      [
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8"
+      ],
+      ["--no-instructions", durable ? "--sync-method=fsync" : "--no-sync"]
+    ].flat(),
+    cwd: home.directory,
+    env: binaries.env
+  })
+  if (result.code !== 0) return yield* initFailed(half, result.output)
+  if (home.account !== null) yield* chownTree(half, home.account)
+  yield* fs.rename(half, home.data)
+})
+
+/** PostgreSQL reads the data of its own major version only, and its packages here bring no program that converts it. */
+const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: PostgresBinaries) {
+  const fs = yield* FileSystem.FileSystem
+  const written = (yield* fs.readFileString(`${home.data}/PG_VERSION`)).trim()
+  if (written === String(binaries.major)) return
+  return yield* new EmbeddedPostgresFailed({
+    message:
+      `PostgreSQL ${written} wrote the data in ${home.data}, and this version of the service brings PostgreSQL ${binaries.major}, which can't read it. ` +
+      `Start the version that brought PostgreSQL ${written}; or let a PostgreSQL ${written} of your own serve the directory, move the data with the ` +
+      `pg_dump and pg_restore of a newer one, and name that in DATABASE_URL.`
+  })
+})
+
+/**
+ * The account that initdb runs as, with the empty directory handed to it. Where its uid is a shared one, only its group may
+ * pass through the home, so that other processes of that uid can't.
+ */
+const prepareInit = Effect.fnUntraced(function* (home: string, empty: string, owner: PostgresAccount) {
+  const fs = yield* FileSystem.FileSystem
+  const passwd = yield* Effect.orElseSucceed(fs.readFileString("/etc/passwd"), () => "")
+  const account = initAccount(owner, passwd)
+  if (account.uid !== owner.uid) yield* fs.chmod(home, homeMode)
+  yield* fs.chown(empty, account.uid, account.gid)
+  return account
+})
+
+const initFailed = (directory: string, output: string): EmbeddedPostgresFailed => {
+  const unknown = /could not look up effective user ID (\d+)/.exec(output)
+  return new EmbeddedPostgresFailed({
+    message:
+      unknown === null
+        ? `PostgreSQL's initdb failed in ${directory}:\n${output}`
+        : `PostgreSQL's initdb needs an account with a name, and uid ${unknown[1]} has no entry in /etc/passwd. ` +
+          `Add one (as root: echo 'parley:x:${unknown[1]}:0::/:/bin/false' >> /etc/passwd), start as another account, or set DATABASE_URL.`
+  })
+}
+
+const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): Record<string, string> => ({
+  listen_addresses: "",
+  port: String(port),
+  unix_socket_directories: home.sockets,
+  unix_socket_permissions: "0700",
+  max_connections: String(options.connectionsMax + spareConnections),
+  shared_buffers: "128MB",
+  max_wal_size: "256MB",
+  io_method: "sync",
+  max_parallel_workers_per_gather: "0",
+  jit: "off",
+  // The log is the operator's; what users wrote must not reach it through an error's detail or statement.
+  log_error_verbosity: "terse",
+  log_min_error_statement: "panic",
+  log_checkpoints: "off",
+  ...(options.durable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" })
+})

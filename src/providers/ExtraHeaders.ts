@@ -1,0 +1,85 @@
+import { Effect, Redacted, Schema } from "effect"
+import { FileProblem } from "../settings/JsonFile.ts"
+import { secretVariable } from "../settings/Variable.ts"
+
+const headersMax = 32
+const charactersMax = 4_096
+
+/** A name that is no name may be the key itself, and must not be shown. */
+export const VariableName = Schema.String.check(
+  Schema.makeFilter((text) =>
+    /^[A-Z_][A-Z0-9_]*$/.test(text)
+      ? undefined
+      : "Expected the name of an environment variable, in capitals; the key itself doesn't belong here"
+  )
+)
+
+const namePattern = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/
+
+/** What the service says itself, and what belongs to the connection. */
+const ownNames: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "authorization",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "x-api-key"
+])
+
+const isName = (name: string): boolean => namePattern.test(name) && !ownNames.has(name)
+
+const isValue = (text: string): boolean => text.length <= charactersMax && /^[\x20-\x7e]*$/.test(text)
+
+const valueMessage = `Expected up to ${charactersMax} printable ASCII characters, or { "variable": "NAME" }`
+
+/** Headers for gateways that route by them: by name, a text, or the variable that holds a secret. */
+export const ExtraHeaders = Schema.Record(
+  Schema.String,
+  Schema.Union([
+    Schema.String.check(Schema.makeFilter((text) => (isValue(text) ? undefined : valueMessage))),
+    Schema.Struct({ variable: VariableName })
+  ])
+).check(
+  Schema.makeFilter((headers) => {
+    const names = Object.keys(headers)
+    return names.length <= headersMax && names.every(isName)
+      ? undefined
+      : `Expected up to ${headersMax} names of headers in small letters, none of them one that the service sends itself ` +
+          "(such as authorization, for which there is keyVariable)"
+  })
+)
+export type ExtraHeaders = typeof ExtraHeaders.Type
+
+/** The headers with what their variables hold, and what is wrong with those. */
+export const readExtraHeaders = Effect.fnUntraced(function* (headers: ExtraHeaders, path: string) {
+  const read: Array<readonly [string, Redacted.Redacted]> = []
+  const problems: Array<typeof FileProblem.Type> = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string") {
+      read.push([name, Redacted.make(value)])
+      continue
+    }
+    const found = yield* secretVariable(value.variable)
+    if (found.text !== undefined && isValue(found.text)) read.push([name, Redacted.make(found.text)])
+    else
+      problems.push({
+        path: `${path}.${name}.variable`,
+        message: `Expected the name of a variable that holds printable ASCII characters, but ${found.name} ${
+          found.text !== undefined
+            ? "holds others"
+            : found.problem === null
+              ? "is not set"
+              : `has ${found.problem}`
+        }`
+      })
+  }
+  return { headers: Object.fromEntries(read), problems }
+})

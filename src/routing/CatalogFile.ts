@@ -1,0 +1,180 @@
+import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { DeclaredModel, type ModelSpec } from "../domain/ModelSpec.ts"
+import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
+import { webUrl } from "../settings/Setting.ts"
+import { secretVariable } from "../settings/Variable.ts"
+import { ExtraHeaders, readExtraHeaders, VariableName } from "../providers/ExtraHeaders.ts"
+import type { ModelServer } from "../providers/ModelServer.ts"
+import { protocolNames, protocols } from "../providers/Protocols.ts"
+
+/** An address of a model server, as far as its protocol is found under it: for most up to the version. */
+const BaseUrl = Schema.String.check(
+  Schema.makeFilter((text) =>
+    Option.isSome(webUrl(text))
+      ? undefined
+      : "Expected an http or https URL without credentials, such as http://127.0.0.1:8000/v1"
+  )
+)
+
+const ProviderEntry = Schema.Struct({
+  id: Schema.NonEmptyString,
+  protocol: Schema.Literals(protocolNames),
+  baseUrl: BaseUrl,
+  /** The environment variable that holds the key; the file itself holds none. */
+  keyVariable: Schema.optionalKey(VariableName),
+  headers: Schema.optionalKey(ExtraHeaders),
+  /** Only Chat Completions has two names for the bound on an answer. */
+  tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
+  /** Requests that it works at, at once. */
+  concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
+})
+
+type ProviderEntry = typeof ProviderEntry.Type
+
+const CatalogFile = Schema.Struct({
+  providers: Schema.NonEmptyArray(ProviderEntry),
+  models: Schema.NonEmptyArray(DeclaredModel)
+})
+
+/** What a catalog file says, with the keys. */
+export interface CatalogContent {
+  readonly servers: ReadonlyArray<ModelServer>
+  readonly models: ReadonlyArray<ModelSpec>
+}
+
+/** The models can't be known as they are configured; the service must not start. */
+export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("CatalogInvalid", {
+  /** The file, or the variable, that has to be changed. */
+  source: Schema.String,
+  problems: Schema.NonEmptyArray(FileProblem)
+}) {
+  override get message(): string {
+    const lines = this.problems.map((problem) => `  ${problemLine(problem)}`)
+    return `${this.source} can't be used:\n${lines.join("\n")}`
+  }
+}
+
+/** Reads and checks a catalog file. Every problem is told at once. */
+export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
+  const source = `PARLEY_MODELS_FILE ${file}`
+  const given = yield* Effect.mapError(
+    readJsonFile(file),
+    (problem) => new CatalogInvalid({ source, problems: [problem] })
+  )
+  const shape = decodeCatalog(given)
+  const entries = entriesOf(given)
+  const lines = yield* Effect.forEach(entries.providers, lineOf)
+  const [first, ...others] = [
+    ...(Result.isFailure(shape) ? shapeProblems(shape.failure.issue) : []),
+    ...referenceProblems(entries),
+    ...lines.flatMap(({ problems }) => problems)
+  ]
+  if (first !== undefined) return yield* new CatalogInvalid({ source, problems: [first, ...others] })
+  return {
+    servers: lines.flatMap(({ server }) => Option.toArray(server)),
+    models: entries.models.map(({ entry }) => entry)
+  } satisfies CatalogContent
+})
+
+const decodeCatalog = Schema.decodeUnknownResult(CatalogFile, { errors: "all", onExcessProperty: "error" })
+
+/** An entry whose shape is right, and where it stands. */
+interface Placed<Entry> {
+  readonly entry: Entry
+  readonly index: number
+}
+
+/** What can be used of a file whose shape may be wrong, so that the rest of its problems is found as well. */
+interface Entries {
+  readonly providers: ReadonlyArray<Placed<ProviderEntry>>
+  readonly models: ReadonlyArray<Placed<ModelSpec>>
+  /** Also of those providers that are wrong otherwise. */
+  readonly providerIds: ReadonlySet<unknown>
+}
+
+const Lists = Schema.Struct({ providers: Schema.Unknown, models: Schema.Unknown })
+const decodeLists = Schema.decodeUnknownOption(Lists)
+const decodeList = Schema.decodeUnknownOption(Schema.Array(Schema.Unknown))
+const decodeProvider = Schema.decodeUnknownOption(ProviderEntry)
+const decodeModel = Schema.decodeUnknownOption(DeclaredModel)
+const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
+
+const entriesOf = (given: unknown): Entries => {
+  const lists = Option.getOrElse(decodeLists(given), () => ({ providers: [], models: [] }))
+  const providers = Option.getOrElse(decodeList(lists.providers), () => [])
+  const models = Option.getOrElse(decodeList(lists.models), () => [])
+  return {
+    providers: placed(providers, decodeProvider),
+    models: placed(models, decodeModel),
+    providerIds: new Set(providers.flatMap((value) => Option.toArray(decodeId(value))).map(({ id }) => id))
+  }
+}
+
+const placed = <Entry>(
+  values: ReadonlyArray<unknown>,
+  decode: (value: unknown) => Option.Option<Entry>
+): ReadonlyArray<Placed<Entry>> =>
+  values.flatMap((value, index) =>
+    Option.toArray(decode(value)).map((entry): Placed<Entry> => ({ entry, index }))
+  )
+
+/** What the shape can't say: names that must be known, or must not occur twice. */
+const referenceProblems = ({ models, providerIds, providers }: Entries): ReadonlyArray<FileProblem> => [
+  ...repeated(providers, (provider) => provider.id).map(({ index }) => ({
+    path: `providers[${index}].id`,
+    message: "Expected an id that no other provider has"
+  })),
+  ...providers
+    .filter(({ entry }) => entry.tokenParameter !== undefined && entry.protocol !== "openai-chat")
+    .map(({ index }) => ({
+      path: `providers[${index}].tokenParameter`,
+      message: "Expected nothing, because only the protocol openai-chat has it"
+    })),
+  ...repeated(models, (model) => JSON.stringify([model.provider, model.id])).map(({ index }) => ({
+    path: `models[${index}].id`,
+    message: "Expected an id that no other model of the provider has"
+  })),
+  ...models.flatMap(({ entry, index }) => [
+    ...(providerIds.has(entry.provider)
+      ? []
+      : [{ path: `models[${index}].provider`, message: "Expected the id of one of the providers" }]),
+    ...(entry.maxOutputTokens <= entry.contextWindow
+      ? []
+      : [{ path: `models[${index}].maxOutputTokens`, message: "Expected no more than contextWindow" }])
+  ])
+]
+
+/** The entries whose key an earlier one has already. */
+const repeated = <Entry>(
+  entries: ReadonlyArray<Placed<Entry>>,
+  keyOf: (entry: Entry) => string
+): ReadonlyArray<Placed<Entry>> => {
+  const keys = entries.map(({ entry }) => keyOf(entry))
+  return entries.filter(({ entry }, position) => keys.indexOf(keyOf(entry)) < position)
+}
+
+/** The server that an entry describes, with its key, or what is wrong with that. */
+const lineOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEntry>) {
+  const found = entry.keyVariable === undefined ? null : yield* secretVariable(entry.keyVariable)
+  if (found !== null && found.text === undefined) {
+    const problem = {
+      path: `providers[${index}].keyVariable`,
+      message:
+        found.problem === null
+          ? `Expected the name of a variable that holds a key, but ${found.name} is not set, nor ${found.name}_FILE`
+          : `Expected the name of a variable that holds a key, but ${found.name} has ${found.problem}`
+    }
+    return { server: Option.none<ModelServer>(), problems: [problem] }
+  }
+  const { headers, problems } = yield* readExtraHeaders(entry.headers ?? {}, `providers[${index}].headers`)
+  const server = Option.map(webUrl(entry.baseUrl), (baseUrl): ModelServer => ({
+    provider: entry.id,
+    protocol: protocols[entry.protocol],
+    baseUrl,
+    key: found?.text === undefined ? null : Redacted.make(found.text),
+    headers,
+    tokenParameter: entry.tokenParameter ?? null,
+    concurrentMax: entry.concurrentMax ?? null
+  }))
+  return { server, problems }
+})

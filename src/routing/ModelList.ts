@@ -1,0 +1,133 @@
+import { Array as Arr, Effect, Option, Order, Schema } from "effect"
+import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { Fault } from "../providers/Fault.ts"
+import { isChatModel, isSnapshot, limitsOf, standingOf } from "./ModelNames.ts"
+
+/** A list longer than this is cut: the newest count. */
+const modelsMax = 500
+
+const Told = Schema.optionalKey(Schema.Unknown)
+
+/** One model of `GET /models`: OpenAI's fields, and those in which other servers tell the limits. */
+const ListedModel = Schema.Struct({
+  id: Schema.NonEmptyString,
+  created: Told,
+  max_model_len: Told,
+  context_length: Told,
+  context_window: Told,
+  max_context_length: Told,
+  meta: Schema.optionalKey(Schema.NullOr(Schema.Struct({ n_ctx: Told, n_ctx_train: Told }))),
+  max_completion_tokens: Told,
+  max_output_tokens: Told,
+  top_provider: Schema.optionalKey(Schema.NullOr(Schema.Struct({ max_completion_tokens: Told })))
+})
+type ListedModel = typeof ListedModel.Type
+
+/** The list of most servers, and the bare one of some. */
+const ModelListBody = Schema.fromJsonString(
+  Schema.Union([Schema.Struct({ data: Schema.Array(Schema.Unknown) }), Schema.Array(Schema.Unknown)])
+)
+
+const decodeEntry = Schema.decodeUnknownOption(ListedModel)
+
+/** What a server tells about one of its chat models. */
+export interface ListedSpec {
+  readonly id: string
+  readonly created: number
+  readonly contextWindow: number | null
+  readonly maxOutputTokens: number | null
+  /** Whether the window is only the one that the model was trained for: its server may have been started with less. */
+  readonly isTrained: boolean
+}
+
+const entriesOf = (body: string): Effect.Effect<ReadonlyArray<unknown>, Fault> =>
+  Schema.decodeUnknownEffect(ModelListBody)(body).pipe(
+    Effect.mapError((): Fault => ({ reason: "malformed", detail: "the answer is no list of models" })),
+    Effect.map((list) => ("data" in list ? list.data : list))
+  )
+
+/** The chat models of a `GET /models` answer; entries that can't be understood are left out. */
+export const decodeModelList = (body: string): Effect.Effect<ReadonlyArray<ListedSpec>, Fault> =>
+  entriesOf(body).pipe(
+    Effect.map((entries) => entries.flatMap((entry) => Option.toArray(decodeEntry(entry)))),
+    Effect.map((entries) => entries.filter((entry) => isChatModel(entry.id)).map(listed)),
+    Effect.map((models) => Arr.dedupeWith(models, (one, other) => one.id === other.id)),
+    Effect.map((models) => Arr.take(Arr.sort(models, newestFirst), modelsMax))
+  )
+
+/** The ids of all models of a `GET /models` answer, chat models or not. */
+export const idsOfList = (body: string): Effect.Effect<ReadonlySet<string>, Fault> =>
+  Effect.map(
+    entriesOf(body),
+    (entries) => new Set(entries.flatMap((entry) => Option.toArray(decodeEntry(entry))).map(({ id }) => id))
+  )
+
+const newestFirst = Order.combine(
+  Order.mapInput(Order.flip(Order.Number), (model: ListedSpec) => model.created),
+  Order.mapInput(Order.String, (model: ListedSpec) => model.id)
+)
+
+const listed = (entry: ListedModel): ListedSpec => {
+  // What the server was started with counts before what the model was trained for.
+  const served =
+    count(entry.max_model_len) ??
+    count(entry.meta?.n_ctx) ??
+    count(entry.context_length) ??
+    count(entry.context_window) ??
+    count(entry.max_context_length)
+  const trained = count(entry.meta?.n_ctx_train)
+  return {
+    id: entry.id,
+    created: count(entry.created) ?? 0,
+    contextWindow: served ?? trained,
+    isTrained: served === null && trained !== null,
+    maxOutputTokens:
+      count(entry.max_completion_tokens) ??
+      count(entry.max_output_tokens) ??
+      count(entry.top_provider?.max_completion_tokens)
+  }
+}
+
+const count = (told: unknown): number | null =>
+  typeof told === "number" && Number.isSafeInteger(told) && told > 0 ? told : null
+
+/** How much being the newest of a list is worth, beside what the name says. */
+const noveltyWorth = 0.1
+
+/** A frozen state of a model counts for a little less than the model. */
+const snapshotDiscount = 0.02
+
+const bounded = (share: number): number => Math.min(1, Math.max(0, share))
+
+/** The models of a server's list, newest first, as the catalog knows them. */
+export const specsOfList = (provider: string, list: ReadonlyArray<ListedSpec>): ReadonlyArray<ModelSpec> => {
+  const releases = Arr.dedupe(list.map((model) => model.created))
+  return list.map((model) => {
+    const standing = standingOf(model.id)
+    const novelty = releases.length < 2 ? 0 : 1 - releases.indexOf(model.created) / (releases.length - 1)
+    const discount = isSnapshot(model.id) ? snapshotDiscount : 0
+    return {
+      id: model.id,
+      provider,
+      ...limitsOf(model.id, model),
+      tools: true,
+      quality: bounded(standing.quality + noveltyWorth * novelty - discount),
+      cost: standing.cost
+    }
+  })
+}
+
+/** The models that were named, the first preferred; what the server's list tells about them counts. */
+export const specsOfNames = (
+  provider: string,
+  names: ReadonlyArray<string>,
+  list: ReadonlyArray<ListedSpec>
+): ReadonlyArray<ModelSpec> =>
+  names.map((id, position) => ({
+    id,
+    provider,
+    ...limitsOf(id, list.find((model) => model.id === id) ?? { contextWindow: null, maxOutputTokens: null }),
+    tools: true,
+    quality: 1 - position / names.length,
+    cost: 0.5
+  }))

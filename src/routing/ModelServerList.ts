@@ -1,0 +1,141 @@
+import { Deferred, Effect, Latch, type Scope } from "effect"
+import type { ModelSpec } from "../domain/ModelSpec.ts"
+import { adviceOn, type Fault } from "../providers/Fault.ts"
+import { decodeModelList, type ListedSpec, specsOfList, specsOfNames } from "./ModelList.ts"
+import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
+import { completeLimits } from "./ServerLimits.ts"
+import type { Upstream } from "../providers/Upstream.ts"
+
+const refreshSeconds = 600
+const firstRetrySeconds = 1
+const retrySecondsMax = 60
+
+/** A request that needs the list while there is none waits this long for one more try. */
+const requestWaitSeconds = 10
+
+/** Whoever asks at the start what answers waits this long for the first try. */
+const introductionWaitSeconds = 2
+
+/** The models of one server, kept up to date in the background. */
+export interface ModelServerList {
+  /** The models that are known now. */
+  readonly known: Effect.Effect<ReadonlyArray<ModelSpec>>
+  /** The same, but where none are known yet the server is asked once more, within bounds. */
+  readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
+  /** What became of the last try; waits for nothing. */
+  readonly state: Effect.Effect<ListState>
+  /** The same, but waits shortly for the first try. */
+  readonly firstState: Effect.Effect<ListState>
+}
+
+export interface ListState {
+  /** Whether the server has told its models. */
+  readonly isRead: boolean
+  /** Why the list can't be read; null while it can, and before the first try. */
+  readonly problem: string | null
+  /** Whether the server refuses what the settings say, such as the key or the address, so that waiting doesn't help. */
+  readonly isRefused: boolean
+  /** Models that were named but aren't in the list. */
+  readonly unlisted: ReadonlyArray<string>
+}
+
+/**
+ * Begins to read a server's list, and goes on doing so until the scope closes. A server that is away is asked again, less and
+ * less often, and a list that was read once is kept until there is a newer one. With names given, they are the models from the
+ * start, and the list only tells their limits.
+ */
+export const keepModelServerList = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  server: ModelServer,
+  names: ReadonlyArray<string>
+): Effect.fn.Return<ModelServerList, never, Scope.Scope> {
+  let known: ReadonlyArray<ModelSpec> = specsOfNames(server.provider, names, [])
+  let state: ListState = { isRead: false, problem: null, isRefused: false, unlisted: [] }
+  let failures = 0
+  let attempt = Deferred.makeUnsafe<void>()
+  const asked = Latch.makeUnsafe(false)
+  const place = placeOf(server)
+
+  const specsOf = (list: ReadonlyArray<ListedSpec>) =>
+    names.length > 0 ? specsOfNames(server.provider, names, list) : specsOfList(server.provider, list)
+
+  const read = Effect.gen(function* () {
+    const body = yield* upstream.ask(endpointOf(server, "/models"))
+    const list = yield* decodeModelList(body)
+    const before = known.length
+    // The limits may take longer to be told; the next time they are known already.
+    if (before === 0) known = specsOf(list)
+    const wanted = names.length > 0 ? names.map((id) => list.find((one) => one.id === id) ?? named(id)) : list
+    const specs = specsOf(yield* completeLimits(upstream, server, wanted))
+    if (specs.length === 0)
+      return yield* Effect.fail<Fault>({ reason: "malformed", detail: "no chat model is listed" })
+    if (specs.length !== before) {
+      yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
+    }
+    known = specs
+    state = {
+      isRead: true,
+      problem: null,
+      isRefused: false,
+      unlisted: names.filter((id) => !list.some((one) => one.id === id))
+    }
+    failures = 0
+  })
+
+  const failed = (fault: Fault) =>
+    Effect.suspend(() => {
+      const problem = fault.detail + hintOf(server, fault)
+      state = { ...state, problem, isRefused: adviceOn(fault) !== null }
+      failures++
+      const message = `The list of models at ${place} can't be read: ${problem}`
+      // Named models answer all the same; and the first complaint is enough.
+      return failures === 1 && known.length === 0 ? Effect.logWarning(message) : Effect.logDebug(message)
+    })
+
+  const round = Effect.gen(function* () {
+    asked.closeUnsafe()
+    yield* Effect.catch(read, failed)
+    const done = attempt
+    attempt = Deferred.makeUnsafe<void>()
+    Deferred.doneUnsafe(done, Effect.void)
+    const seconds =
+      failures === 0 ? refreshSeconds : Math.min(retrySecondsMax, firstRetrySeconds * 2 ** (failures - 1))
+    yield* Effect.raceFirst(Effect.sleep(`${seconds} seconds`), asked.await)
+  })
+  const first = attempt
+  yield* Effect.forkScoped(Effect.forever(round))
+
+  const awaitAttempt = (tried: Deferred.Deferred<void>, seconds: number) =>
+    Deferred.await(tried).pipe(Effect.timeoutOption(`${seconds} seconds`), Effect.asVoid)
+
+  return {
+    known: Effect.sync(() => known),
+    models: Effect.suspend(() => {
+      if (known.length > 0) return Effect.succeed(known)
+      const next = attempt
+      asked.openUnsafe()
+      return Effect.map(awaitAttempt(next, requestWaitSeconds), () => known)
+    }),
+    state: Effect.sync(() => state),
+    firstState: Effect.map(awaitAttempt(first, introductionWaitSeconds), () => state)
+  }
+})
+
+/** A model of which nothing but its name is known. */
+const named = (id: string): ListedSpec => ({
+  id,
+  created: 0,
+  contextWindow: null,
+  isTrained: false,
+  maxOutputTokens: null
+})
+
+/** The server's address, without credentials or query. */
+export const placeOf = (server: ModelServer): string =>
+  server.baseUrl.origin + server.baseUrl.pathname.replace(/\/+$/, "")
+
+/** The usual mistake is to leave out the version. */
+export const hintOf = (server: ModelServer, fault: Fault): string =>
+  fault.status === 404 && !/\/v\d+\/*$/.test(server.baseUrl.pathname)
+    ? ` (most servers have their models under ${placeOf(server)}/v1)`
+    : ""

@@ -1,0 +1,100 @@
+import { Effect, Layer, Logger, Option, Redacted, Tracer } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
+import { hostname } from "node:os"
+import type { Settings } from "../settings/Settings.ts"
+import { bareTracer } from "./BareTracer.ts"
+import { makeCollectorClient } from "./Collector.ts"
+import { pairsIn } from "../settings/TelemetryRules.ts"
+
+/** How long each exporter may take at the end of the process to deliver what it still has. */
+const shutdownTimeout = "2 seconds"
+
+/** How often the figures are sent, and what is read of others for them. */
+export const metricsSeconds = 10
+
+const recordOf = (text: string | null): Record<string, string> =>
+  Object.fromEntries(text === null ? [] : Option.getOrElse(pairsIn(text), () => []))
+
+/** The unit is said once for a metric, and is none of its labels. */
+const withoutUnit = <Point extends { readonly attributes?: ReadonlyArray<{ readonly key: string }> }>(
+  points: ReadonlyArray<Point>
+): Array<Point> =>
+  points.map((point) => ({
+    ...point,
+    attributes: (point.attributes ?? []).filter(({ key }) => key !== "unit")
+  }))
+
+const withoutUnits = (data: OtlpMetrics.MetricsData): OtlpMetrics.MetricsData => ({
+  resourceMetrics: data.resourceMetrics.map((resource) => ({
+    ...resource,
+    scopeMetrics: resource.scopeMetrics.map((scope) => ({
+      ...scope,
+      metrics: scope.metrics.map(({ gauge, histogram, sum, ...metric }) => ({
+        ...metric,
+        ...(gauge === undefined ? {} : { gauge: { dataPoints: withoutUnit(gauge.dataPoints) } }),
+        ...(sum === undefined ? {} : { sum: { ...sum, dataPoints: withoutUnit(sum.dataPoints) } }),
+        ...(histogram === undefined
+          ? {}
+          : { histogram: { ...histogram, dataPoints: withoutUnit(histogram.dataPoints) } })
+      }))
+    }))
+  }))
+})
+
+const serializationLayer = Layer.effect(
+  OtlpSerialization.OtlpSerialization,
+  Effect.map(OtlpSerialization.OtlpSerialization, (serialization) => ({
+    ...serialization,
+    metrics: (data: OtlpMetrics.MetricsData) => serialization.metrics(withoutUnits(data))
+  }))
+).pipe(Layer.provide(OtlpSerialization.layerJson))
+
+/** The headers may hold a key, which goes to the collector that the settings name and nowhere else. */
+const noRedirects = Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" })
+
+const collectorLayer = Layer.effect(HttpClient.HttpClient, makeCollectorClient).pipe(
+  Layer.provide(FetchHttpClient.layer),
+  Layer.provide(noRedirects)
+)
+
+/** Sends the collector what the settings let it have; what it hasn't got at the end is sent within seconds. */
+export const otlpLayer = (settings: Settings["observability"], endpoint: string, version: string) => {
+  const sends = (signal: Settings["observability"]["otlpSignals"][number]) =>
+    settings.otlpSignals.includes(signal)
+  const common = {
+    headers: recordOf(settings.otlpHeaders === null ? null : Redacted.value(settings.otlpHeaders)),
+    resource: {
+      serviceName: settings.serviceName,
+      serviceVersion: version,
+      attributes: {
+        // Figures of two processes must not be taken for those of one, unless the operator has names for them.
+        "service.instance.id": `${hostname()}:${process.pid}`,
+        ...recordOf(settings.resourceAttributes)
+      }
+    },
+    shutdownTimeout
+  } as const
+  const traces = Layer.effect(
+    Tracer.Tracer,
+    Effect.map(OtlpTracer.make({ ...common, url: `${endpoint}/v1/traces` }), bareTracer)
+  )
+  const logs = Logger.layer(
+    [OtlpLogger.make({ ...common, url: `${endpoint}/v1/logs`, excludeLogSpans: true })],
+    {
+      mergeWithExisting: true
+    }
+  )
+  const metrics = Layer.effectDiscard(
+    OtlpMetrics.make({
+      ...common,
+      url: `${endpoint}/v1/metrics`,
+      exportInterval: `${metricsSeconds} seconds`
+    })
+  )
+  return Layer.mergeAll(
+    sends("traces") ? traces : Layer.empty,
+    sends("logs") ? logs : Layer.empty,
+    sends("metrics") ? metrics : Layer.empty
+  ).pipe(Layer.provide([serializationLayer, collectorLayer, OtlpExporter.layerFlusher]))
+}

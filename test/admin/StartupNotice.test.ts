@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type Startup, startupNotice } from "../../src/admin/StartupNotice.ts"
+
+const startup: Startup = {
+  url: "http://127.0.0.1:3000",
+  version: "1.2.3",
+  models: "One model.",
+  dataDir: "/data",
+  databaseDir: null,
+  key: { _tag: "Existing", email: "admin@localhost" }
+}
+
+/** What a shell makes of the command that is shown, with curl only saying what it was given. */
+const pasted = (notice: string, env: Record<string, string> = {}): string => {
+  const command = notice.slice(notice.indexOf("  curl -N"))
+  const script = `curl() { printf '%s\\n' "$@"; }\n${command}`
+  return execFileSync("sh", ["-c", script], { env: { PATH: process.env["PATH"] ?? "", ...env } }).toString()
+}
+
+describe("the start-up output", () => {
+  it("names the place of an embedded database that is not below the data directory", () => {
+    const notice = startupNotice({ ...startup, databaseDir: "/var/lib/parley/abc" })
+    assert.include(notice, "  data       /data\n  database   /var/lib/parley/abc\n")
+    assert.notInclude(startupNotice(startup), "  database ")
+  })
+})
+
+describe("the request of the start-up output", () => {
+  it("has the key that was made just now", () => {
+    const notice = startupNotice({ ...startup, key: { _tag: "First", key: "parley_made" } })
+    assert.include(pasted(notice), "\nAuthorization: Bearer parley_made\n")
+  })
+
+  it("takes the key that the operator gave from where it was given, and doesn't show it", () => {
+    const notice = startupNotice({
+      ...startup,
+      key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file: null }
+    })
+    assert.include(
+      pasted(notice, { PARLEY_INIT_API_KEY: "parley_given" }),
+      "\nAuthorization: Bearer parley_given\n"
+    )
+  })
+
+  it("reads the file that the operator named, whatever its name", () => {
+    const directory = mkdtempSync(join(tmpdir(), "parley-notice-"))
+    try {
+      const file = join(directory, `a 'strange' "$HOME" name`)
+      writeFileSync(file, "parley_in_file\n")
+      const notice = startupNotice({ ...startup, key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file } })
+      assert.include(pasted(notice), "\nAuthorization: Bearer parley_in_file\n")
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  it("otherwise names a variable for a key, and the command that makes one", () => {
+    const notice = startupNotice(startup)
+    assert.include(notice, "key create")
+    assert.include(pasted(notice, { PARLEY_API_KEY: "parley_mine" }), "Bearer parley_mine")
+  })
+})

@@ -1,0 +1,272 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import type { Caller } from "../../src/domain/CurrentUser.ts"
+import { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
+import { Usage } from "../../src/usage/Usage.ts"
+import type { Ran } from "../support/captured.ts"
+import { AdminServer, run } from "../admin/AdminServer.ts"
+import { randomUUID } from "node:crypto"
+
+const Window = Schema.Struct({
+  limit: Schema.NullOr(Schema.Int),
+  source: Schema.String,
+  used: Schema.Int,
+  reserved: Schema.Int,
+  resets_at: Schema.DateTimeUtcFromString
+})
+const Limits = Schema.Struct({ email: Schema.String, daily: Window, monthly: Window })
+const sums = {
+  requests: Schema.Int,
+  completed: Schema.Int,
+  tokenizer_counted: Schema.Int,
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  tool_calls: Schema.Int,
+  latency_millis: Schema.NullOr(Schema.Finite)
+}
+const Key = Schema.Struct({ name: Schema.String, hint: Schema.String, owner: Schema.String })
+const Report = Schema.Struct({
+  since: Schema.String,
+  until: Schema.String,
+  days: Schema.Int,
+  data: Schema.Array(Schema.Struct({ label: Schema.String, ...sums, key: Schema.NullOr(Key) })),
+  total: Schema.Struct(sums)
+})
+
+const document =
+  <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =>
+  (ran: Ran): S["Type"] => {
+    assert.strictEqual(ran.stderr, "")
+    assert.strictEqual(ran.code, 0)
+    return Schema.decodeUnknownSync(Schema.fromJsonString(schema))(ran.stdout)
+  }
+
+const someone = Effect.fnUntraced(function* (name: string) {
+  const accounts = yield* Accounts
+  const organization = `${name}'s`
+  const email = `${name}@example.com`
+  const { id: organizationId } = yield* accounts.createOrganization(organization, "default")
+  const { id } = yield* accounts.createUser(email, organization)
+  const caller: Caller = {
+    userId: UserId.make(id),
+    organizationId,
+    keyId: ApiKeyId.make(randomUUID()),
+    plan: "default"
+  }
+  return { caller, email, organization }
+})
+
+const spend = Effect.fnUntraced(function* (
+  caller: Caller,
+  model: string,
+  tokens: number,
+  outcome: "completed" | "failed" = "completed",
+  source: "provider" | "tokenizer" = "provider"
+) {
+  yield* (yield* Usage).record({
+    responseId: ResponseId.make(randomUUID()),
+    caller,
+    model,
+    usage: {
+      inputTokens: tokens,
+      outputTokens: 1,
+      cachedInputTokens: 0,
+      reasoningTokens: 0,
+      source
+    },
+    toolCalls: 2,
+    latencyMillis: 1_500,
+    outcome
+  })
+})
+
+layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }), {
+  excludeTestServices: true
+})("parley limits and usage", (it) => {
+  it.effect("sets limits of a user, and shows them with what is spent", () =>
+    Effect.gen(function* () {
+      const { caller, email } = yield* someone("ada")
+      const show = Effect.map(run("limits", "show", "--user", email, "--json"), document(Limits))
+      assert.deepInclude((yield* show).daily, { limit: 500, source: "settings", used: 0 })
+      assert.deepInclude((yield* show).monthly, { limit: null, source: "settings" })
+
+      yield* spend(caller, "m", 99)
+      const set = document(Limits)(
+        yield* run(
+          "limits",
+          "set",
+          "--user",
+          email.toUpperCase(),
+          "--daily",
+          "none",
+          "--monthly",
+          "9000",
+          "--json"
+        )
+      )
+      assert.strictEqual(set.email, email)
+      assert.deepInclude(set.daily, { limit: null, source: "user", used: 100 })
+      assert.deepInclude(set.monthly, { limit: 9_000, source: "user", used: 100, reserved: 0 })
+      assert.deepStrictEqual(yield* show, set)
+
+      yield* run("limits", "set", "--user", email, "--daily", "default")
+      assert.deepInclude((yield* show).daily, { limit: 500, source: "settings" })
+      assert.deepInclude((yield* show).monthly, { limit: 9_000, source: "user" })
+      const { stdout } = yield* run("limits", "show", "--user", email)
+      assert.match(stdout, /^monthly +9000 +user +100 +0 +\d{4}-\d\d-01 00:00 UTC$/m)
+    })
+  )
+
+  it.effect("sums up what was spent, by what it is asked for", () =>
+    Effect.gen(function* () {
+      const eve = yield* someone("eve")
+      const mallory = yield* someone("mallory")
+      yield* spend(eve.caller, "small", 9)
+      yield* spend(eve.caller, "large", 99)
+      yield* spend(eve.caller, "large", 99, "failed", "tokenizer")
+      yield* spend(mallory.caller, "large", 999)
+      const show = (...args: ReadonlyArray<string>) =>
+        Effect.map(run("usage", "show", ...args, "--json"), document(Report))
+
+      const large = {
+        label: "large",
+        requests: 2,
+        completed: 1,
+        tokenizer_counted: 1,
+        input_tokens: 198,
+        output_tokens: 2,
+        tool_calls: 4,
+        latency_millis: 1_500,
+        key: null
+      }
+      const small = {
+        ...large,
+        label: "small",
+        requests: 1,
+        tokenizer_counted: 0,
+        input_tokens: 9,
+        output_tokens: 1,
+        tool_calls: 2
+      }
+      for (const whose of [
+        ["--user", eve.email],
+        ["--org", eve.organization],
+        ["--key", eve.caller.keyId]
+      ]) {
+        const { data, total } = yield* show(...whose, "--by", "model")
+        assert.deepStrictEqual(data, [large, small])
+        assert.deepStrictEqual(total, {
+          requests: 3,
+          completed: 2,
+          tokenizer_counted: 1,
+          input_tokens: 207,
+          output_tokens: 3,
+          tool_calls: 6,
+          latency_millis: 1_500
+        })
+      }
+      const keys = (yield* show("--by", "key")).data.map(({ label }) => label)
+      assert.includeMembers(keys, [eve.caller.keyId, mallory.caller.keyId])
+      const days = yield* show("--user", mallory.email)
+      assert.strictEqual(days.days, 30)
+      assert.deepStrictEqual(
+        days.data.map(({ label }) => label),
+        [new Date().toISOString().slice(0, 10)]
+      )
+      const { stdout } = yield* run("usage", "show", "--user", eve.email, "--by", "model")
+      assert.match(stdout, /^large +2 +1 +1 +198 +2 +4 +1\.5$/m)
+      assert.match(stdout, /\nTOTAL +3 +2 +1 +207 +3 +6 +1\.5$/)
+    })
+  )
+
+  it.effect("names the key, its owner, and what nobody knows any more", () =>
+    Effect.gen(function* () {
+      const { caller, email } = yield* someone("grace")
+      const keys = yield* ApiKeys
+      const { hint, id } = yield* keys.create({ userId: caller.userId, name: "laptop", expiresAt: null })
+      yield* spend({ ...caller, keyId: id }, "m", 50)
+      yield* spend(caller, "m", 9)
+      const { data } = yield* Effect.map(
+        run("usage", "show", "--user", email, "--by", "key", "--json"),
+        document(Report)
+      )
+      assert.deepStrictEqual(
+        data.map(({ key, label }) => ({ key, label })),
+        [
+          { label: id, key: { name: "laptop", hint, owner: email } },
+          { label: caller.keyId, key: null }
+        ]
+      )
+      const { stdout } = yield* run("usage", "show", "--user", email, "--by", "key")
+      assert.match(stdout, new RegExp(`^${id} +laptop +${hint} +${email} +1 +1 +0 +50 `, "m"))
+      assert.match(stdout, new RegExp(`^${caller.keyId} +- +- +- +1 `, "m"))
+    })
+  )
+
+  it.effect("tells of the days that are named, the last one included", () =>
+    Effect.gen(function* () {
+      const { caller, email } = yield* someone("olivia")
+      const sql = yield* SqlClient.SqlClient
+      for (const [tokens, time] of [
+        [1, "2024-02-28T23:59:59.999Z"],
+        [20, "2024-02-29T00:00:00Z"],
+        [300, "2024-03-01T23:59:59.999Z"],
+        [4_000, "2024-03-02T00:00:00Z"]
+      ] as const) {
+        yield* spend(caller, "m", tokens)
+        yield* sql`UPDATE usage_records SET created_at = ${time}::timestamptz
+          WHERE user_id = ${caller.userId}::uuid AND input_tokens = ${tokens}`
+      }
+      const show = (...args: ReadonlyArray<string>) =>
+        Effect.map(run("usage", "show", "--user", email, ...args, "--json"), document(Report))
+      const some = yield* show("--since", "2024-02-29", "--until", "2024-03-01")
+      assert.deepInclude(some, { since: "2024-02-29", until: "2024-03-01", days: 2 })
+      assert.deepStrictEqual(
+        some.data.map(({ input_tokens, label }) => [label, input_tokens]),
+        [
+          ["2024-03-01", 300],
+          ["2024-02-29", 20]
+        ]
+      )
+      assert.strictEqual(some.total.input_tokens, 320)
+      const month = yield* show("--until", "2024-03-01")
+      assert.deepInclude(month, { since: "2024-02-01", days: 30 })
+      assert.strictEqual(month.total.input_tokens, 321)
+      // The days before the first one that can be named are no mistake.
+      assert.deepInclude(yield* show("--until", "1970-01-01"), { since: "1969-12-03", days: 30 })
+      const none = yield* show("--since", "2020-01-01", "--until", "2020-12-31")
+      assert.deepStrictEqual([none.days, none.data, none.total.requests], [366, [], 0])
+      assert.isNull(none.total.latency_millis)
+    })
+  )
+
+  it.effect("says what is wrong with a command", () =>
+    Effect.gen(function* () {
+      const { email } = yield* someone("trent")
+      for (const [args, code, message] of [
+        [["limits", "set", "--user", email], 1, /--daily, --monthly or both/],
+        [["limits", "set", "--user", email, "--daily", "-1"], 2, /daily/],
+        [["limits", "set", "--user", email, "--daily", "lots"], 2, /none or default/],
+        [["limits", "show", "--user", "nobody@example.com"], 1, /user does not exist/],
+        [["usage", "show", "--org", "Nobody"], 1, /organization does not exist/],
+        [["usage", "show", "--user", email, "--org", "x"], 1, /not several/],
+        [["usage", "show", "--by", "moon"], 2, /moon|by/],
+        [["usage", "show", "--since", "2023-02-29"], 2, /2026-02-28/],
+        [["usage", "show", "--until", "yesterday"], 2, /2026-02-28/],
+        [["usage", "show", "--until", "0000-01-01"], 2, /from 1970 on/],
+        [["usage", "show", "--until", "1969-12-31"], 2, /from 1970 on/],
+        [["usage", "show", "--key", "0193a1b2-0000-7000-8000-000000000000"], 1, /key does not exist/],
+        [["usage", "show", "--since", "2024-03-02", "--until", "2024-03-01"], 1, /comes after/],
+        [["usage", "show", "--since", "2024-01-01", "--until", "2025-01-01"], 1, /367 days.*at most 366/]
+      ] as const) {
+        const ran = yield* run(...args)
+        assert.strictEqual(ran.code, code, args.join(" "))
+        assert.match(ran.stderr, message)
+        assert.strictEqual(ran.stdout, "")
+      }
+    })
+  )
+})

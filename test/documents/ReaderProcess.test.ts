@@ -1,0 +1,168 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Schedule, Stream } from "effect"
+import { randomUUID } from "node:crypto"
+import { execFile } from "node:child_process"
+import { StorageFailed } from "../../src/domain/Errors.ts"
+import { readInProcess, type ReaderLimits } from "../../src/documents/ReaderProcess.ts"
+import { commandOf } from "../../src/documents/ReaderProgram.ts"
+import { hostileProgram, limits, processesWith } from "./Reading.ts"
+
+const mebibyte = 1024 * 1024
+
+/** Has the hostile reader do something. The word behind the dash tells its process from others. */
+const read = (
+  behaviour: string,
+  more: Partial<ReaderLimits> = {},
+  bytes: Stream.Stream<Uint8Array, StorageFailed> = Stream.make(Buffer.from("x"))
+) => {
+  const word = `${behaviour}-${randomUUID()}`
+  return {
+    word,
+    result: readInProcess(hostileProgram(), { ...limits, ...more }, { bytes, extension: word })
+  }
+}
+
+/** Why reading fails; and afterwards its process is gone. */
+const reasonOf = Effect.fnUntraced(function* (
+  behaviour: string,
+  more: Partial<ReaderLimits> = {},
+  bytes?: Stream.Stream<Uint8Array, StorageFailed>
+) {
+  const { result, word } = read(behaviour, more, bytes)
+  const error = yield* Effect.flip(result)
+  assert.deepStrictEqual(yield* processesWith(word), [])
+  return error._tag === "ExtractionFailed" ? error.reason : error._tag
+})
+
+const endless = Stream.forever(Stream.make(Buffer.alloc(mebibyte)))
+
+describe("a reader's process", () => {
+  it.live("is killed when it takes too long, in a loop or idle", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* reasonOf("loops", { seconds: 1 }), "too_long")
+      assert.strictEqual(yield* reasonOf("waits", { seconds: 1 }), "too_long")
+    })
+  )
+
+  it.live("is killed when it doesn't take its bytes, or they never end", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* reasonOf("loops", { seconds: 1 }, endless), "too_long")
+      assert.strictEqual(yield* reasonOf("counts", { seconds: 1 }, endless), "too_long")
+    })
+  )
+
+  it.live("is killed when it takes too much memory, in V8's heap or beside it", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* reasonOf("buffers", { memoryBytes: 200 * mebibyte }), "too_large")
+      // Where the process may hold more than V8's heap, V8 itself gives up.
+      assert.strictEqual(yield* reasonOf("heap", { memoryBytes: 400 * mebibyte }), "too_large")
+    })
+  )
+
+  for (const behaviour of ["dies", "kills", "throws", "silent"]) {
+    it.live(`has crashed when it ends without an answer: ${behaviour}`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* reasonOf(behaviour), "crashed")
+      })
+    )
+  }
+
+  const wrongAnswers = [
+    "garbage",
+    "huge head",
+    "no JSON",
+    "unknown status",
+    "long message",
+    "odd message",
+    "failed with text",
+    "less text",
+    "more text",
+    "broken text",
+    "NUL text",
+    "blank text",
+    "wild pages",
+    "falling pages",
+    "too long"
+  ]
+  for (const behaviour of wrongAnswers) {
+    it.live(`has crashed when its answer isn't one: ${behaviour}`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* reasonOf(behaviour, { textBytesMax: 1999 }), "crashed")
+      })
+    )
+  }
+
+  it.live("is killed when it answers without end", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* reasonOf("floods", { textBytesMax: mebibyte }), "crashed")
+    })
+  )
+
+  it.live("is killed when nobody waits for it any more", () =>
+    Effect.gen(function* () {
+      const { result, word } = read("loops")
+      const fiber = yield* Effect.forkChild(result)
+      yield* processesWith(word).pipe(
+        Effect.repeat({ until: (pids) => pids.length === 1, schedule: Schedule.spaced("10 millis") })
+      )
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* processesWith(word), [])
+    })
+  )
+
+  it.live("is killed when the store fails, which is no fault of the file", () =>
+    Effect.gen(function* () {
+      const broken = Stream.concat(
+        Stream.make(Buffer.alloc(1000)),
+        Stream.fail(new StorageFailed({ operation: "get", cause: new Error("away") }))
+      )
+      assert.strictEqual(yield* reasonOf("counts", {}, broken), "StorageFailed")
+    })
+  )
+
+  it.live("gets every byte, or as many as it wants", () =>
+    Effect.gen(function* () {
+      const pieces = Stream.fromIterable(Array.from({ length: 20 }, () => Buffer.alloc(mebibyte + 1)))
+      assert.strictEqual((yield* read("counts", {}, pieces).result).text, String(20 * (mebibyte + 1)))
+      assert.strictEqual((yield* read("early", {}, endless).result).text, "early")
+    })
+  )
+
+  it.live("has its answer taken when it does not end after it, and is ended", () =>
+    Effect.gen(function* () {
+      const { result, word } = read("lingers", { seconds: 600 })
+      assert.strictEqual((yield* result).text, "read")
+      assert.deepStrictEqual(yield* processesWith(word), [])
+    })
+  )
+
+  it.live("reaches no files, starts nothing, and has no environment", () =>
+    Effect.gen(function* () {
+      const { text } = yield* read("tries").result
+      const [list, write, spawned, thread, code, environment] = text.split("\n")
+      assert.strictEqual(list, "ERR_ACCESS_DENIED")
+      assert.strictEqual(write, "ERR_ACCESS_DENIED")
+      assert.strictEqual(spawned, "ERR_ACCESS_DENIED")
+      assert.strictEqual(thread, "ERR_ACCESS_DENIED")
+      assert.include(code, "Code generation from strings disallowed")
+      assert.notInclude(environment, "PATH")
+    })
+  )
+
+  it.live("is ended by the kernel when it has used too much of the processor", () =>
+    Effect.gen(function* () {
+      // Nobody would end it otherwise: this stands for a service that was killed itself.
+      const { args, file } = commandFor("loops")
+      const signal = yield* Effect.promise(
+        () =>
+          new Promise((resolve) => {
+            execFile(file, args, (error) => resolve(error?.signal ?? error?.code))
+          })
+      )
+      assert.oneOf(signal, ["SIGKILL", "SIGXCPU"])
+    })
+  )
+})
+
+const commandFor = (behaviour: string) =>
+  commandOf(hostileProgram(), { memoryBytes: 200 * mebibyte, cpuSeconds: 1 }, [behaviour])

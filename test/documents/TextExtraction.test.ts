@@ -1,0 +1,169 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Ref, Schedule, Stream } from "effect"
+import { pathToFileURL } from "node:url"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { TextExtraction } from "../../src/documents/TextExtraction.ts"
+import { readInProcess } from "../../src/documents/ReaderProcess.ts"
+import { readerProgram } from "../../src/documents/ReaderProgram.ts"
+import { buildBundle, bundle } from "../support/ServiceProcess.ts"
+import { testConfig } from "../support/TestConfig.ts"
+import { until } from "../support/until.ts"
+import { makeDocx, wordParagraph } from "./OfficeFixture.ts"
+import { makePdf } from "./PdfFixture.ts"
+import { limits } from "./Reading.ts"
+
+const extractionsMax = 2
+
+const extractionLayer = TextExtraction.layer.pipe(
+  Layer.provide(Layer.succeed(AppConfig, testConfig({ files: { extractionsMax, textBytesMax: 100_000 } })))
+)
+
+const fileOf = (text: string, filename: string, user = "alice") => ({
+  user,
+  bytes: Stream.make(Buffer.from(text)),
+  size: text.length,
+  filename
+})
+
+describe("TextExtraction", () => {
+  it.live("reads a file by its bytes, and by the last extension of its name", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const names: ReadonlyArray<readonly [name: string, mediaType: string]> = [
+        ["a.b.MD", "text/markdown"],
+        ["md", "text/plain"],
+        ["a.--eval", "text/plain"],
+        ["\u202egnp.md ", "text/plain"],
+        ["", "text/plain"]
+      ]
+      for (const [name, mediaType] of names) {
+        const read = yield* extraction.extract(fileOf("Text", name))
+        assert.deepStrictEqual(read, { text: "Text", mediaType, truncated: false, pages: null }, name)
+      }
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("reads so many files at once, and the others afterwards", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const reading = yield* Ref.make(0)
+      const gate = yield* Deferred.make<void>()
+      const held = Stream.unwrap(
+        Ref.update(reading, (count) => count + 1).pipe(
+          Effect.andThen(Deferred.await(gate)),
+          Effect.as(Stream.make(Buffer.from("held")))
+        )
+      )
+      const fibers = yield* Effect.forEach([1, 2, 3, 4], (n) =>
+        Effect.forkChild(extraction.extract({ user: `user ${n}`, bytes: held, size: 4, filename: "a.txt" }))
+      )
+      yield* Ref.get(reading).pipe(
+        Effect.repeat({ until: (count) => count === extractionsMax, schedule: Schedule.spaced("5 millis") })
+      )
+      // One that is given up while it waits takes no place.
+      yield* Fiber.interrupt(fibers[3]!)
+      yield* Deferred.succeed(gate, undefined)
+      for (const fiber of fibers.slice(0, 3)) assert.strictEqual((yield* Fiber.join(fiber)).text, "held")
+      assert.strictEqual(yield* Ref.get(reading), 3)
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("reads fewer files of one user than there are places, and users take turns", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const begun: Array<string> = []
+      const gate = yield* Deferred.make<void>()
+      const held = (user: string) =>
+        Effect.forkChild(
+          extraction.extract({
+            user,
+            bytes: Stream.unwrap(
+              Effect.sync(() => begun.push(user)).pipe(
+                Effect.andThen(Deferred.await(gate)),
+                Effect.as(Stream.make(Buffer.from("held")))
+              )
+            ),
+            size: 4,
+            filename: "a.txt"
+          }),
+          { startImmediately: true }
+        )
+      const fibers = yield* Effect.forEach(["alice", "alice", "alice", "bob", "bob", "carol"], held)
+      yield* until(Effect.sync(() => begun.length === extractionsMax))
+      assert.deepStrictEqual(begun, ["alice", "bob"])
+      yield* Deferred.succeed(gate, undefined)
+      for (const fiber of fibers) yield* Fiber.join(fiber)
+      // Carol's first comes before the third of Alice, who has been asking for longer.
+      assert.isBelow(begun.indexOf("carol"), begun.lastIndexOf("alice"))
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("reads short plain texts in UTF-8 as the process does, and leaves it all others", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const texts: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
+        ["Grüße\r\naus Köln", "a.md"],
+        ["\uFEFFa,b\n1,2\n", "a.csv"],
+        ["x".repeat(65_536), "a"]
+      ]
+      const plain = (content: string | Uint8Array, filename: string) =>
+        extraction.plainText({
+          bytes: Stream.make(Buffer.from(content)),
+          size: Buffer.from(content).length,
+          filename
+        })
+      for (const [content, name] of texts) {
+        const bytes = Stream.make(Buffer.from(content))
+        const read = yield* extraction.extract({ user: "alice", bytes, size: 1, filename: name })
+        assert.deepStrictEqual(yield* plain(content, name), read, name)
+      }
+      const others: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
+        ["x".repeat(65_537), "long.txt"],
+        [Buffer.from("Gr\u00fc\u00dfe", "latin1"), "latin1.txt"],
+        ["<html><p>Text", "page"],
+        ["<p>Text", "page.html"],
+        ["{\\rtf1 Text}", "a.rtf"],
+        ["", "empty.txt"],
+        [" \n", "blank.txt"],
+        [makePdf([["Text"]]), "a.txt"]
+      ]
+      for (const [content, name] of others) assert.isNull(yield* plain(content, name), name)
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("refuses what can't wait any more, and takes files again afterwards", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const never = { user: "alice", bytes: Stream.never, size: 1, filename: "a" }
+      const fibers = yield* Effect.forEach(Array.from({ length: 1000 + extractionsMax }), () =>
+        Effect.forkChild(extraction.extract(never), { startImmediately: true })
+      )
+      const error = yield* Effect.flip(extraction.extract(fileOf("x", "a")))
+      assert.strictEqual(error._tag, "ExtractionBusy")
+      yield* Fiber.interruptAll(fibers)
+      assert.strictEqual((yield* extraction.extract(fileOf("x", "a"))).text, "x")
+    }).pipe(Effect.provide(extractionLayer))
+  )
+})
+
+describe("the bundle", () => {
+  it.live(
+    "has a reader of its own beside it, which needs nothing else",
+    () =>
+      Effect.gen(function* () {
+        yield* buildBundle
+        const program = readerProgram(pathToFileURL(bundle).href)
+        const documents = [
+          makeDocx(wordParagraph("Words")),
+          makePdf([["Words"]]),
+          Buffer.from("<html><p>Words"),
+          Buffer.from("Words")
+        ]
+        for (const bytes of documents) {
+          const read = yield* readInProcess(program, limits, { bytes: Stream.make(bytes), extension: "" })
+          assert.strictEqual(read.text, "Words")
+        }
+      }),
+    180_000
+  )
+})

@@ -1,0 +1,145 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { decodeErrorBody } from "../../src/providers/AnswerChunk.ts"
+import { type Fault, refined, statusReason, toModelFailure } from "../../src/providers/Fault.ts"
+
+const openAi = (message: string, code: string | null = null) => ({
+  error: { message, type: "invalid_request_error", param: "messages", code }
+})
+
+/** What servers say, by status and body, and the size of the context where they say it. */
+const refusals: ReadonlyArray<readonly [server: string, status: number, body: unknown, tokens?: number]> = [
+  [
+    "OpenAI",
+    400,
+    openAi(
+      "This model's maximum context length is 8192 tokens. However, your messages resulted in 9011 tokens. Please reduce the length of the messages.",
+      "context_length_exceeded"
+    ),
+    8192
+  ],
+  [
+    "OpenAI Responses",
+    400,
+    openAi(
+      "Your input exceeds the context window of this model. Please adjust your input and try again.",
+      "context_length_exceeded"
+    )
+  ],
+  [
+    "vLLM",
+    400,
+    {
+      object: "error",
+      message:
+        "This model's maximum context length is 4096 tokens. However, you requested 5573 tokens (4549 in the messages, 1024 in the completion). Please reduce the length of the messages or completion.",
+      type: "BadRequestError",
+      code: 400
+    },
+    4096
+  ],
+  [
+    "vLLM, of the answer",
+    400,
+    openAi(
+      "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's maximum context length is 4096 tokens and your request has 1033 input tokens (4000 > 4096 - 1033)."
+    ),
+    4096
+  ],
+  [
+    "vLLM, of the prompt",
+    400,
+    openAi("The decoder prompt (length 5012) is longer than the maximum model length of 4096."),
+    4096
+  ],
+  [
+    "llama.cpp",
+    400,
+    {
+      error: {
+        code: 400,
+        message: "request (5012 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        type: "exceed_context_size_error",
+        n_prompt_tokens: 5012,
+        n_ctx: 4096
+      }
+    },
+    4096
+  ],
+  [
+    "llama.cpp, older",
+    500,
+    {
+      error: {
+        code: 500,
+        message:
+          "the request exceeds the available context size. try increasing the context size or enable context shift",
+        type: "server_error"
+      }
+    }
+  ],
+  ["Ollama", 400, { error: "the input length exceeds the context length" }],
+  [
+    "Ollama, by its OpenAI interface",
+    400,
+    openAi("prompt too long; exceeded max context length by 912 tokens")
+  ],
+  [
+    "Anthropic",
+    400,
+    {
+      type: "error",
+      error: { type: "invalid_request_error", message: "prompt is too long: 200251 tokens > 199999 maximum" }
+    },
+    199_999
+  ],
+  [
+    "Anthropic, of the answer",
+    400,
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message:
+          "input length and `max_tokens` exceed context limit: 198000 + 21333 > 200000, decrease input length or `max_tokens` and try again"
+      }
+    },
+    200_000
+  ]
+]
+
+const failureOf = (status: number, body: unknown) => {
+  const { label, message } = decodeErrorBody(JSON.stringify(body))
+  const fault: Fault = { reason: statusReason(status), status, detail: `HTTP ${status} ${label}`, message }
+  return toModelFailure(refined(fault), { provider: "a", model: "b" })
+}
+
+describe("refined", () => {
+  it.effect.each(refusals)("%s says that a request is too long", ([, status, body, tokens]) =>
+    Effect.gen(function* () {
+      const failure = yield* failureOf(status, body)
+      assert.strictEqual(failure.reason, "context_length")
+      assert.strictEqual(failure.contextTokens, tokens)
+    })
+  )
+
+  it.effect.each([
+    [400, openAi("Invalid value for 'temperature'.")],
+    [400, openAi("'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")],
+    [500, openAi("The server had an error while processing your request.")],
+    [413, openAi("Request too large.")]
+  ] as const)("says so of no other refusal: %i %j", ([status, body]) =>
+    Effect.gen(function* () {
+      assert.notStrictEqual((yield* failureOf(status, body)).reason, "context_length")
+    })
+  )
+
+  it("knows it in a stream, too", () => {
+    const fault = {
+      reason: "in_stream",
+      detail: "an error in the stream context_length_exceeded",
+      message: ""
+    } as const
+    assert.strictEqual(refined(fault).reason, "context_length")
+  })
+})

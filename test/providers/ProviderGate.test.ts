@@ -1,0 +1,308 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { ModelFailure } from "../../src/domain/Errors.ts"
+import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
+import { aloneSeconds, failuresPerUserMax } from "../../src/providers/Blame.ts"
+import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/providers/Circuits.ts"
+import type { Fault } from "../../src/providers/Fault.ts"
+import { isBlamed, Pass, type ProviderGate } from "../../src/providers/ProviderGate.ts"
+import { gate } from "./ServerSetup.ts"
+
+const broken: Fault = { reason: "server_error", status: 500, detail: "HTTP 500" }
+
+const failureOf = ({ detail, reason }: Fault) =>
+  new ModelFailure({ reason, detail, provider: "mock", model: "mock-model" })
+
+const of = (user: string): CallOptions => ({ ...alone, user })
+const withFallback = (user: string): CallOptions => ({ hasFallback: () => true, user })
+
+/** One request of a user that comes to this end; fails where the server isn't asked. */
+const ask = (through: ProviderGate, options: CallOptions, end: Effect.Effect<string, ModelFailure>) =>
+  through.guard(options, end, (fault) => Effect.fail(failureOf(fault)))
+
+const fails = (fault = broken) => Effect.fail(failureOf(fault))
+const succeeds = Effect.succeed("answered")
+
+/** Whether a user's request reaches the server where another model could answer. */
+const reaches = (through: ProviderGate, user: string) =>
+  Effect.map(Effect.exit(ask(through, withFallback(user), succeeds)), Exit.isSuccess)
+
+const stateOf = (through: ProviderGate) => Effect.map(through.health, ({ state }) => state)
+
+/** Requests of different users fail in a row. */
+const open = (through: ProviderGate) =>
+  Effect.forEach(Array.from({ length: failuresMax }).keys(), (n) =>
+    Effect.exit(ask(through, of(`user ${n}`), fails()))
+  )
+
+describe("a failure of a model", () => {
+  it("counts against it unless the next request may do better", () => {
+    const isCounted = (reason: Fault["reason"], status: number) => isBlamed({ reason, status })
+    assert.isTrue(isCounted("server_error", 500))
+    assert.isTrue(isCounted("unauthorized", 401))
+    assert.isTrue(isCounted("misconfigured", 404))
+    assert.isFalse(isCounted("bad_request", 400))
+    assert.isFalse(isCounted("unauthorized", 403))
+    assert.isFalse(isCounted("rate_limited", 429))
+  })
+})
+
+describe("the turns of a provider", () => {
+  it.effect("are given in the order of coming", () =>
+    Effect.gen(function* () {
+      const through = yield* gate({ concurrentMax: 2 })
+      const order: Array<number> = []
+      const passes = Array.from({ length: 6 }, () => new Pass(through))
+      for (const [index, pass] of passes.entries()) {
+        const fiber = yield* Effect.forkChild(
+          Effect.tap(pass.enter, () => Effect.sync(() => order.push(index))),
+          { startImmediately: true }
+        )
+        assert.strictEqual(fiber.pollUnsafe() !== undefined, index < 2)
+      }
+      assert.strictEqual((yield* through.health).waiting, 4)
+      // The third gives up while it waits.
+      passes[2]?.leave()
+      for (const index of [1, 0, 3, 4]) {
+        passes[index]?.leave()
+        yield* Effect.yieldNow
+      }
+      assert.deepStrictEqual(order, [0, 1, 3, 4, 5])
+      passes[5]?.leave()
+      const { running, waiting } = yield* through.health
+      assert.deepStrictEqual([running, waiting], [0, 0])
+    })
+  )
+
+  it.effect("go round among the users who wait, each in the order of their own requests", () =>
+    Effect.gen(function* () {
+      const through = yield* gate({ concurrentMax: 1 })
+      const running = new Pass(through, { ...alone, user: "ada" })
+      yield* running.enter
+      const order: Array<string> = []
+      const passes = yield* Effect.forEach(["ada 1", "ada 2", "ada 3", "bob 1", "bob 2", "eve 1"], (name) =>
+        Effect.gen(function* () {
+          const pass = new Pass(through, { ...alone, user: name.slice(0, 3) })
+          yield* Effect.forkChild(
+            Effect.andThen(
+              pass.enter,
+              Effect.sync(() => order.push(name))
+            ),
+            { startImmediately: true }
+          )
+          return { name, pass }
+        })
+      )
+      // Who gives up is passed over, and so is a user of whom nobody waits any more.
+      passes.find(({ name }) => name === "bob 2")?.pass.leave()
+      let inside: Pass | undefined = running
+      while (inside !== undefined) {
+        inside.leave()
+        yield* Effect.yieldNow
+        inside = passes.find(({ name }) => name === order.at(-1))?.pass
+        if (order.length === 5) break
+      }
+      assert.deepStrictEqual(order, ["ada 1", "bob 1", "eve 1", "ada 2", "ada 3"])
+      inside?.leave()
+      const { running: left, waiting } = yield* through.health
+      assert.deepStrictEqual([left, waiting], [0, 0])
+    })
+  )
+
+  it.effect("aren't waited for without end, and whoever gave up gets none", () =>
+    Effect.gen(function* () {
+      const through = yield* gate({ concurrentMax: 1, queueSeconds: 10 })
+      const first = new Pass(through)
+      yield* first.enter
+      const second = new Pass(through)
+      const fiber = yield* Effect.forkChild(Effect.flip(second.enter), { startImmediately: true })
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "refused")
+      second.leave()
+      first.leave()
+      assert.strictEqual((yield* through.health).running, 0)
+    })
+  )
+
+  it.effect.prop(
+    "are never more than allowed, and all come back, whatever is done in whatever order",
+    {
+      places: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
+      steps: Schema.Array(
+        Schema.Struct({
+          pass: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 })),
+          leave: Schema.Boolean
+        })
+      ).check(Schema.isMaxLength(60))
+    },
+    ({ places, steps }) =>
+      Effect.gen(function* () {
+        const through = yield* gate({ concurrentMax: places })
+        const passes = new Map<number, Pass>()
+        for (const { leave, pass: index } of steps) {
+          const known = passes.get(index)
+          if (leave && known !== undefined) {
+            known.leave()
+            passes.delete(index)
+          } else if (known === undefined) {
+            const pass = new Pass(through)
+            passes.set(index, pass)
+            yield* Effect.forkChild(Effect.exit(pass.enter), { startImmediately: true })
+          }
+          const { running, waiting } = yield* through.health
+          assert.strictEqual(running, Math.min(places, passes.size))
+          assert.strictEqual(waiting, Math.max(0, passes.size - places))
+        }
+        for (const pass of passes.values()) pass.leave()
+        assert.strictEqual((yield* through.health).running, 0)
+      })
+  )
+})
+
+const users = Schema.Literals(["alice", "bob", "eve"])
+
+describe("the circuit of a provider", () => {
+  it.effect("opens after failures of several users in a row, for longer each time that a probe fails", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* open(through)
+      assert.strictEqual(yield* stateOf(through), "open")
+      let prober = 0
+      for (let seconds = openSecondsMin; seconds <= openSecondsMax * 2; seconds *= 2) {
+        const wait = Math.min(seconds, openSecondsMax)
+        assert.strictEqual((yield* through.health).openSeconds, wait)
+        assert.isFalse(yield* reaches(through, "somebody"))
+        yield* TestClock.adjust(`${wait} seconds`)
+        yield* Effect.exit(ask(through, withFallback(`prober ${prober++}`), fails()))
+      }
+      yield* TestClock.adjust(`${openSecondsMax} seconds`)
+      assert.isTrue(yield* reaches(through, "somebody"))
+      assert.notStrictEqual(yield* stateOf(through), "open")
+    })
+  )
+
+  it.effect("doesn't open by the failures of one user while another user asks", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* ask(through, of("bob"), succeeds)
+      for (let n = 0; n < 50; n++) yield* Effect.exit(ask(through, of("alice"), fails()))
+      assert.isTrue(yield* reaches(through, "bob"))
+      assert.isTrue(yield* reaches(through, "alice"))
+      // Nobody else is there any more, so that it may well be the server.
+      yield* TestClock.adjust(`${aloneSeconds} seconds`)
+      for (let n = 0; n < failuresMax; n++) yield* Effect.exit(ask(through, of("alice"), fails()))
+      assert.strictEqual(yield* stateOf(through), "open")
+    })
+  )
+
+  it.effect.prop(
+    "never opens by the failures of a single user while another user's requests succeed",
+    {
+      steps: Schema.Array(
+        Schema.Struct({
+          failures: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 12 })),
+          other: users,
+          seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: aloneSeconds - 1 }))
+        })
+      ).check(Schema.isMaxLength(20))
+    },
+    ({ steps }) =>
+      Effect.gen(function* () {
+        const through = yield* gate()
+        yield* ask(through, of("bob"), succeeds)
+        for (const { failures, other, seconds } of steps) {
+          for (let n = 0; n < failures; n++) yield* Effect.exit(ask(through, withFallback("alice"), fails()))
+          yield* TestClock.adjust(`${seconds} seconds`)
+          for (let n = 0; n < failures; n++) yield* Effect.exit(ask(through, of("alice"), fails()))
+          assert.isTrue(yield* reaches(through, other === "alice" ? "bob" : other))
+        }
+      })
+  )
+
+  it.effect("lets requests through while it is open where no other model can answer", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* open(through)
+      assert.isFalse(yield* reaches(through, "bob"))
+      assert.strictEqual(yield* ask(through, of("bob"), succeeds), "answered")
+    })
+  )
+
+  it.effect("is probed by one request at a time, and next by another user than the last that failed", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* open(through)
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      yield* Effect.exit(ask(through, withFallback("alice"), fails()))
+      yield* TestClock.adjust(`${openSecondsMin * 2} seconds`)
+      assert.isFalse(yield* reaches(through, "alice"))
+      const answer = yield* Deferred.make<string>()
+      const probe = yield* Effect.forkChild(ask(through, withFallback("bob"), Deferred.await(answer)), {
+        startImmediately: true
+      })
+      assert.isFalse(yield* reaches(through, "eve"))
+      assert.strictEqual(yield* stateOf(through), "open")
+      yield* Deferred.succeed(answer, "answered")
+      yield* Fiber.join(probe)
+      assert.isTrue(yield* reaches(through, "alice"))
+    })
+  )
+
+  it.effect("is probed by the next request where the one that probed was interrupted", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      yield* open(through)
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      const probe = yield* Effect.forkChild(ask(through, withFallback("bob"), Effect.never), {
+        startImmediately: true
+      })
+      yield* Fiber.interrupt(probe)
+      assert.isTrue(yield* reaches(through, "eve"))
+      assert.notStrictEqual(yield* stateOf(through), "open")
+    })
+  )
+
+  it.effect("stays closed while answers come between the failures", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      for (let round = 0; round < 5; round++) {
+        for (const user of ["alice", "bob", "eve", "ada"]) yield* Effect.exit(ask(through, of(user), fails()))
+        assert.isTrue(yield* reaches(through, "bob"))
+      }
+    })
+  )
+
+  it.effect("stays closed at what a request did wrong, and at limits", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      for (const reason of ["bad_request", "content_refused", "unauthorized", "rate_limited"] as const) {
+        for (const user of ["alice", "bob", "eve", "ada"]) {
+          for (let n = 0; n < failuresPerUserMax; n++)
+            yield* Effect.exit(ask(through, of(user), fails({ reason, detail: "" })))
+        }
+      }
+      assert.isTrue(yield* reaches(through, "bob"))
+    })
+  )
+})
+
+describe("the health of a provider", () => {
+  it.effect("says why the last request failed, for ten minutes or until an answer", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      through.failed(broken, 0)
+      const failing = { state: "failing", failure: "server_error (HTTP 500)", openSeconds: null } as const
+      assert.deepInclude(yield* through.health, failing)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepInclude(yield* through.health, { state: "unknown", failure: null })
+      through.failed({ reason: "bad_request", status: 400, detail: "" }, 600)
+      assert.deepInclude(yield* through.health, { state: "unknown", failure: null })
+      through.failed(broken, 600)
+      through.answered("bob", 600)
+      assert.deepInclude(yield* through.health, { state: "ok", failure: null })
+    })
+  )
+})

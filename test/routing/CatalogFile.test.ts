@@ -1,0 +1,237 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted } from "effect"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
+import { endpointOf } from "../../src/providers/ModelServer.ts"
+import { protocolNames, protocols } from "../../src/providers/Protocols.ts"
+
+const directory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true }))
+)
+
+const environment = (variables: Readonly<Record<string, string>>) =>
+  Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(variables))
+
+/** Reads a catalog from a file that is written for it. */
+const read = (content: unknown, variables: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    const file = join(yield* directory, "models.json")
+    const text = typeof content === "string" ? content : JSON.stringify(content)
+    yield* Effect.promise(() => writeFile(file, text))
+    return yield* readCatalogFile(file)
+  }).pipe(environment(variables))
+
+const provider = { id: "local", protocol: "openai-chat", baseUrl: "http://127.0.0.1:8000/v1" }
+const model = {
+  id: "m",
+  provider: "local",
+  contextWindow: 8192,
+  maxOutputTokens: 1024,
+  tools: true,
+  quality: 0.5,
+  cost: 0.1
+}
+const catalog = { providers: [provider], models: [model] }
+
+describe("readCatalogFile", () => {
+  it.effect("reads providers and models", () =>
+    Effect.gen(function* () {
+      const { models, servers } = yield* read(catalog)
+      assert.deepStrictEqual(models, [model])
+      assert.strictEqual(servers.length, 1)
+      assert.deepInclude(servers[0], { provider: "local", key: null, tokenParameter: null })
+      assert.strictEqual(servers[0]?.baseUrl.href, "http://127.0.0.1:8000/v1")
+    })
+  )
+
+  it.effect("takes prices, where they are given", () =>
+    Effect.gen(function* () {
+      const priced = { ...model, id: "n", price: { input: 0.15, output: 2.5 } }
+      assert.deepStrictEqual((yield* read({ ...catalog, models: [model, priced] })).models, [model, priced])
+    })
+  )
+
+  it.effect("takes headers for a provider, secrets among them from variables", () =>
+    Effect.gen(function* () {
+      const headers = { "x-portkey-provider": "openai", "x-portkey-api-key": { variable: "PORTKEY_KEY" } }
+      const { servers } = yield* read(
+        { ...catalog, providers: [{ ...provider, headers }] },
+        { PORTKEY_KEY: "sesame" }
+      )
+      assert.notInclude(JSON.stringify(servers), "sesame")
+      assert.deepInclude(endpointOf(servers[0]!, "/models").headers, {
+        "x-portkey-provider": "openai",
+        "x-portkey-api-key": "sesame"
+      })
+    })
+  )
+
+  it.effect.each<readonly [object, string, RegExp]>([
+    [{ "x-a": { variable: "PORTKEY_KEY" } }, "providers[0].headers.x-a.variable", /PORTKEY_KEY is not set/],
+    [{ "x-a": { variable: "sesame-7" } }, "providers[0].headers.x-a", /variable/],
+    [{ "x-a": "sesame-7\r\nx-b: c" }, "providers[0].headers.x-a", /printable ASCII/],
+    [{ authorization: "Bearer sesame-7" }, "providers[0].headers", /keyVariable/],
+    [{ "X-A": "b" }, "providers[0].headers", /small letters/]
+  ])("refuses headers that can't be sent: %j", ([headers, path, message]) =>
+    Effect.gen(function* () {
+      const invalid = yield* Effect.flip(read({ ...catalog, providers: [{ ...provider, headers }] }))
+      assert.include(invalid.problems[0].path, path)
+      assert.match(invalid.message, message)
+      assert.notInclude(invalid.message, "sesame")
+    })
+  )
+
+  it.effect("knows every protocol, and a provider's own limit on requests at once", () =>
+    Effect.gen(function* () {
+      const providers = protocolNames.map((protocol) => ({
+        ...provider,
+        id: protocol,
+        protocol,
+        concurrentMax: 7
+      }))
+      const { servers } = yield* read({ providers, models: [{ ...model, provider: "anthropic" }] })
+      assert.deepStrictEqual(
+        servers.map((server) => [server.provider, server.protocol, server.concurrentMax]),
+        protocolNames.map((protocol) => [protocol, protocols[protocol], 7])
+      )
+    })
+  )
+
+  it.effect("takes the key from the variable that is named, or from the file that NAME_FILE names", () =>
+    Effect.gen(function* () {
+      const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
+      const keyOf = (content: Effect.Success<ReturnType<typeof read>>) => {
+        const key = content.servers[0]?.key
+        return key === undefined || key === null ? null : Redacted.value(key)
+      }
+      assert.strictEqual(keyOf(yield* read(withKey, { MY_KEY: "sk-1" })), "sk-1")
+      const file = join(yield* directory, "key")
+      yield* Effect.promise(() => writeFile(file, "sk-2\n"))
+      assert.strictEqual(keyOf(yield* read(withKey, { MY_KEY_FILE: file })), "sk-2")
+    })
+  )
+
+  it.effect.each([
+    ["a missing field", { providers: [provider] }, "models: Missing key"],
+    ["a field of another type", { ...catalog, models: [{ ...model, tools: "yes" }] }, "models[0].tools: "],
+    [
+      "a share above 1",
+      { ...catalog, models: [model, { ...model, id: "n", quality: 2 }] },
+      "models[1].quality: "
+    ],
+    ["a window of 0", { ...catalog, models: [{ ...model, contextWindow: 0 }] }, "models[0].contextWindow: "],
+    [
+      "a price below 0",
+      { ...catalog, models: [{ ...model, price: { input: -1, output: 0 } }] },
+      "models[0].price.input: "
+    ],
+    [
+      "a price without the half of it",
+      { ...catalog, models: [{ ...model, price: { input: 1 } }] },
+      "models[0].price.output: "
+    ],
+    ["an unknown field", { ...catalog, providers: [{ ...provider, key: "sk-9" }] }, "providers[0].key: "],
+    [
+      "a token parameter where the protocol has none",
+      { ...catalog, providers: [{ ...provider, protocol: "anthropic", tokenParameter: "max_tokens" }] },
+      "providers[0].tokenParameter: "
+    ],
+    [
+      "no request at once",
+      { ...catalog, providers: [{ ...provider, concurrentMax: 0 }] },
+      "providers[0].concurrentMax: "
+    ],
+    [
+      "an unknown protocol",
+      { ...catalog, providers: [{ ...provider, protocol: "x" }] },
+      "providers[0].protocol: "
+    ],
+    ["no URL", { ...catalog, providers: [{ ...provider, baseUrl: "ftp://a" }] }, "providers[0].baseUrl: "],
+    [
+      "a URL with credentials",
+      { ...catalog, providers: [{ ...provider, baseUrl: "http://u:sk-9@a/v1" }] },
+      "providers[0].baseUrl: "
+    ],
+    [
+      "a key in the place of its variable",
+      { ...catalog, providers: [{ ...provider, keyVariable: "sk-9" }] },
+      "providers[0].keyVariable: "
+    ],
+    ["no models", { ...catalog, models: [] }, "models"],
+    ["no JSON", "{", "JSON"],
+    ["an unknown provider", { ...catalog, models: [{ ...model, provider: "x" }] }, "models[0].provider: "],
+    ["a model twice", { ...catalog, models: [model, model] }, "models[1].id: "],
+    ["a provider twice", { ...catalog, providers: [provider, provider] }, "providers[1].id: "],
+    [
+      "more output than window",
+      { ...catalog, models: [{ ...model, maxOutputTokens: 9000 }] },
+      "models[0].maxOutputTokens: "
+    ],
+    ["a variable that isn't set", { ...catalog, providers: [{ ...provider, keyVariable: "GONE" }] }, "GONE"]
+  ] as const)("names the file and the place of %s", ([, content, expected]) =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(read(content))
+      assert.match(failure.message, /PARLEY_MODELS_FILE .*models\.json can't be used/)
+      assert.include(failure.message, expected)
+      assert.notInclude(failure.message, "sk-9")
+    })
+  )
+
+  it.effect("tells all problems at once", () =>
+    Effect.gen(function* () {
+      const broken = {
+        providers: [{ ...provider, id: "" }],
+        models: [{ ...model, cost: -1, quality: "good" }]
+      }
+      const failure = yield* Effect.flip(read(broken))
+      assert.deepStrictEqual(failure.problems.map((problem) => problem.path).toSorted(), [
+        "models[0].cost",
+        "models[0].quality",
+        "providers[0].id"
+      ])
+    })
+  )
+
+  it.effect("tells also what lies behind a wrong shape: references and keys", () =>
+    Effect.gen(function* () {
+      const broken = {
+        providers: [
+          { ...provider, id: "broken", protocol: "x" },
+          { ...provider, keyVariable: "GONE" }
+        ],
+        models: [{ ...model, provider: "broken" }, { ...model, provider: "nobody" }, model, model],
+        more: 1
+      }
+      const failure = yield* Effect.flip(read(broken))
+      assert.deepStrictEqual(failure.problems.map((problem) => problem.path).toSorted(), [
+        "models[1].provider",
+        "models[3].id",
+        "more",
+        "providers[0].protocol",
+        "providers[1].keyVariable"
+      ])
+    })
+  )
+
+  it.effect("refuses a key that is given twice, or whose file can't be read", () =>
+    Effect.gen(function* () {
+      const withKey = { ...catalog, providers: [{ ...provider, keyVariable: "MY_KEY" }] }
+      for (const variables of [{ MY_KEY: "sk-9", MY_KEY_FILE: "/x" }, { MY_KEY_FILE: "/nowhere/key" }]) {
+        const failure = yield* Effect.flip(read(withKey, variables))
+        assert.include(failure.message, "providers[0].keyVariable")
+        assert.include(failure.message, "MY_KEY_FILE")
+        assert.notInclude(failure.message, "sk-9")
+      }
+    })
+  )
+
+  it.effect("names a file that isn't there", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(readCatalogFile("/nowhere/models.json"))
+      assert.include(failure.message, "/nowhere/models.json")
+    })
+  )
+})

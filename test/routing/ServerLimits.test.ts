@@ -1,0 +1,114 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createServer } from "node:http"
+import { keepModelServerList } from "../../src/routing/ModelServerList.ts"
+import { makeUpstream } from "../../src/providers/Upstream.ts"
+import { serveOnLoopback } from "../support/serveOnLoopback.ts"
+import { until } from "../support/until.ts"
+import { patience, serverAt } from "../providers/ServerSetup.ts"
+
+/** What a server answers, by method and path; 404 else. */
+type Answers = Readonly<Record<string, (body: string) => unknown>>
+
+/** The limits of the models of a server that answers like this, once its list has been read. */
+const limitsAt = (answers: Answers, names: ReadonlyArray<string> = []) =>
+  Effect.gen(function* () {
+    const asked: Array<string> = []
+    const server = createServer((request, response) => {
+      const pieces: Array<Buffer> = []
+      request.on("data", (piece: Buffer) => pieces.push(piece))
+      request.on("end", () => {
+        const name = `${request.method} ${request.url}`
+        asked.push(name)
+        const answer = answers[name]?.(Buffer.concat(pieces).toString("utf8"))
+        response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer ?? {}))
+      })
+    })
+    const port = yield* serveOnLoopback(server)
+    const upstream = yield* makeUpstream(patience)
+    const list = yield* keepModelServerList(upstream, serverAt(`http://127.0.0.1:${port}/v1`), names)
+    yield* until(Effect.map(list.state, ({ isRead }) => isRead))
+    const known = yield* list.known
+    return {
+      asked,
+      known: known.map(({ assumed, contextWindow, id }) => [id, contextWindow, assumed] as const)
+    }
+  })
+
+const guessed = ["contextWindow", "maxOutputTokens"] as const
+const outputGuessed = ["maxOutputTokens"] as const
+
+const listOf =
+  (...models: ReadonlyArray<object>) =>
+  () => ({ object: "list", data: models })
+
+const shown: Readonly<Record<string, object>> = {
+  "llama3:8b": { model_info: { "general.architecture": "llama", "llama.context_length": 8192 } },
+  "qwen:7b": {
+    parameters: 'stop "<|end|>"\nnum_ctx                        16384',
+    model_info: { "qwen2.context_length": 131072 }
+  },
+  "odd:1b": { model_info: {} }
+}
+
+const idIn = (body: string): string => {
+  const { model } = JSON.parse(body) as { readonly model: string }
+  return model
+}
+
+describe("the window of a model that nobody declared", () => {
+  it.live("is what llama.cpp was started with, and not what the model was trained for", () =>
+    Effect.gen(function* () {
+      const { known } = yield* limitsAt({
+        "GET /v1/models": listOf({ id: "m", meta: { n_ctx_train: 131072 } }),
+        "GET /props": () => ({ default_generation_settings: { n_ctx: 4096 } })
+      })
+      assert.deepStrictEqual(known, [["m", 4096, outputGuessed]])
+    })
+  )
+
+  it.live("is what Ollama shows of each model, and assumed of those of which it shows none", () =>
+    Effect.gen(function* () {
+      const { known } = yield* limitsAt({
+        "GET /v1/models": listOf({ id: "llama3:8b" }, { id: "odd:1b" }, { id: "qwen:7b" }),
+        "POST /api/show": (body) => shown[idIn(body)]
+      })
+      assert.deepStrictEqual(known, [
+        ["llama3:8b", 8192, outputGuessed],
+        ["odd:1b", 32_768, guessed],
+        ["qwen:7b", 16_384, outputGuessed]
+      ])
+    })
+  )
+
+  it.live("is asked for by its name where the list names it otherwise", () =>
+    Effect.gen(function* () {
+      const answers: Answers = {
+        "GET /v1/models": listOf({ id: "llama3:latest" }),
+        "POST /api/show": () => shown["llama3:8b"]
+      }
+      assert.deepStrictEqual((yield* limitsAt(answers, ["llama3"])).known, [["llama3", 8192, outputGuessed]])
+    })
+  )
+
+  it.live("is assumed where a server tells nothing but names", () =>
+    Effect.gen(function* () {
+      const { asked, known } = yield* limitsAt({ "GET /v1/models": listOf({ id: "a" }, { id: "b" }) })
+      assert.deepStrictEqual(known, [
+        ["a", 32_768, guessed],
+        ["b", 32_768, guessed]
+      ])
+      assert.deepStrictEqual(asked, ["GET /v1/models", "GET /props", "POST /api/show"])
+    })
+  )
+
+  it.live("isn't asked for where the list tells it, as vLLM's does", () =>
+    Effect.gen(function* () {
+      const { asked, known } = yield* limitsAt({
+        "GET /v1/models": listOf({ id: "m", max_model_len: 4096 })
+      })
+      assert.deepStrictEqual(known, [["m", 4096, outputGuessed]])
+      assert.deepStrictEqual(asked, ["GET /v1/models"])
+    })
+  )
+})

@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Option, Schema } from "effect"
+import { headerList, pairsIn, share } from "../../src/settings/TelemetryRules.ts"
+
+describe("a share", () => {
+  for (const [text, value] of [
+    ["0", 0],
+    ["1", 1],
+    ["0.05", 0.05],
+    ["0%", 0],
+    ["5%", 0.05],
+    ["12.5%", 0.125],
+    ["100%", 1]
+  ] as const) {
+    it(`is ${value} for ${text}`, () => {
+      assert.deepStrictEqual(share.read(text), Option.some(value))
+    })
+  }
+})
+
+describe("pairs", () => {
+  it("are decoded, and may have blanks around them, and an equals sign in a value", () => {
+    assert.deepStrictEqual(
+      pairsIn(" authorization = Bearer%20a%2Cb== , x-other=%C3%A9,,"),
+      Option.some([
+        ["authorization", "Bearer a,b=="],
+        ["x-other", "é"]
+      ])
+    )
+  })
+
+  it.prop(
+    "come out as they went in",
+    [Schema.Array(Schema.Tuple([Schema.NonEmptyString, Schema.String]))],
+    ([pairs]) => {
+      const isWhole = pairs.every((pair) => pair.every((text) => text.isWellFormed()))
+      if (!isWhole) return
+      const text = pairs.map((pair) => pair.map(encodeURIComponent).join("=")).join(",")
+      assert.deepStrictEqual(pairsIn(text), Option.some(pairs))
+    }
+  )
+
+  it("are no headers with a line end in them", () => {
+    assert.isTrue(Option.isNone(headerList.read("a=b%0d%0ac")))
+    assert.isTrue(Option.isNone(headerList.read("a b=c")))
+    assert.isTrue(Option.isSome(headerList.read("a=b%20c,d=")))
+  })
+})

@@ -1,0 +1,70 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Logger, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import { TestConsole } from "effect/testing"
+import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
+import { makeLogLines } from "../../src/telemetry/LogLines.ts"
+
+const Line = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+
+const away = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({
+    cause: new Error("refused"),
+    message: "connect ECONNREFUSED 127.0.0.1:5432",
+    operation: "connect"
+  })
+})
+
+/** The lines that the program writes. */
+const linesOf = (program: Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    yield* Effect.provide(program, Logger.layer([makeLogLines()]))
+    return yield* Effect.forEach(yield* TestConsole.errorLines, (line) =>
+      Schema.decodeUnknownEffect(Line)(line)
+    )
+  }).pipe(Effect.provide(TestConsole.layer))
+
+describe("a line of the log", () => {
+  it.effect("has one string as its message, whatever is logged", () =>
+    Effect.gen(function* () {
+      const cause = Effect.fail(new Error("broken")).pipe(Effect.tapCause(Effect.logWarning), Effect.ignore)
+      const lines = yield* linesOf(
+        Effect.all([
+          Effect.logInfo("plain"),
+          Effect.logWarning("with an error", new Error("broken")),
+          Effect.logWarning("with a value", { a: 1 }),
+          cause
+        ])
+      )
+      assert.deepStrictEqual(
+        lines.map(({ message }) => message),
+        ["plain", "with an error: broken", 'with a value: {"a":1}', "broken"]
+      )
+      assert.match(String(lines[3]?.["cause"]), /broken[^]*at /)
+    })
+  )
+
+  it.effect("about the database says the sentence without a stack, and once where it would be the same", () =>
+    Effect.gen(function* () {
+      const failing = Effect.fail(new DatabaseUnavailable({ cause: away })).pipe(
+        Effect.tapCause(Effect.logWarning),
+        Effect.ignore
+      )
+      const lines = yield* linesOf(
+        Effect.all([
+          failing,
+          failing,
+          Effect.logWarning("A job broke off", away),
+          Effect.logWarning("A job broke off", away)
+        ])
+      )
+      assert.deepStrictEqual(
+        lines.map(({ cause, message }) => [message, cause]),
+        [
+          ["connect ECONNREFUSED 127.0.0.1:5432", undefined],
+          ["A job broke off: connect ECONNREFUSED 127.0.0.1:5432", undefined]
+        ]
+      )
+    })
+  )
+})
