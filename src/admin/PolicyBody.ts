@@ -1,6 +1,5 @@
 import { Schema } from "effect"
-import { LicenseBounds } from "../domain/License.ts"
-import { PlanTerms } from "../domain/Plan.ts"
+import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
 
 /** Plans and the licence, as the operator's side says them. */
 

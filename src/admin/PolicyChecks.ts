@@ -1,8 +1,7 @@
 import { DateTime, Effect } from "effect"
 import { Accounts } from "../auth/Accounts.ts"
 import { InstalledLicense, lapsedText, stateOf } from "../plans/License.ts"
-import type { License } from "../domain/License.ts"
-import { Plans } from "../domain/Plan.ts"
+import { type License, Plans } from "../domain/Plan.ts"
 import { check } from "./SettingsChecks.ts"
 
 /** A licence that ends this soon is worth a warning. */

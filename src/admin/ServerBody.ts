@@ -1,7 +1,6 @@
 import { Schema } from "effect"
-import { ModelHealth } from "../domain/ModelHealth.ts"
+import { ModelHealth, ProviderHealth } from "../domain/ModelHealth.ts"
 import { ModelSpec } from "../domain/ModelSpec.ts"
-import { ProviderHealth } from "../domain/ProviderHealth.ts"
 
 /** The server itself, as the operator's side says it. */
 

@@ -1,19 +1,22 @@
-import { Context, Deferred, Effect, Exit, Layer, Schedule } from "effect"
-import type { Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
-import { ConversationNotFound, InvalidRequest, TurnLeaseLost } from "../domain/Errors.ts"
-import type { ConversationBusy, DatabaseUnavailable } from "../domain/Errors.ts"
+import {
+  ConversationNotFound,
+  InvalidRequest,
+  TurnLeaseLost,
+  type ConversationBusy,
+  type DatabaseUnavailable
+} from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
 import type { FileSearchCall } from "../domain/Item.ts"
-import { inRealTime } from "../domain/inRealTime.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeHeldTurns } from "./HeldTurns.ts"
 import { makeLeaseTable } from "./LeaseTable.ts"
-import { makeTurnTable } from "./TurnTable.ts"
-import type { CommitTurn, FoundItem } from "./TurnTable.ts"
+import { makeTurnTable, type CommitTurn, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 

@@ -25,11 +25,7 @@ export const readerProgram = (self: string = import.meta.url): ReaderProgram => 
   const project = pathOf("../..")
   return {
     entry: pathOf("./child.ts"),
-    readable: [
-      join(project, "src/"),
-      join(project, "package.json"),
-      join(pathOf("../../node_modules"), "/")
-    ],
+    readable: [join(project, "src/"), join(project, "package.json"), join(pathOf("../../node_modules"), "/")],
     launcher: []
   }
 }

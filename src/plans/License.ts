@@ -1,6 +1,6 @@
 import { Clock, Context, DateTime, Effect, Layer } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
-import type { License, LicenseState } from "../domain/License.ts"
+import type { License, LicenseState } from "../domain/Plan.ts"
 import { type LicenseInvalid, readLicense } from "./LicenseKey.ts"
 
 /** Whether a licence is good at a time. */

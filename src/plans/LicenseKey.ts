@@ -1,6 +1,6 @@
 import { Effect, Redacted, Schema } from "effect"
 import { compactVerify, importSPKI } from "jose"
-import { type License, LicenseBounds } from "../domain/License.ts"
+import { type License, LicenseBounds } from "../domain/Plan.ts"
 
 /**
  * A licence is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified

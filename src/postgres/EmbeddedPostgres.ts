@@ -2,20 +2,19 @@ import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, type PlatformError, Schedule } from "effect"
 import { rmdir } from "node:fs/promises"
 import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
-import { inRealTime } from "../domain/inRealTime.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 import { answers, ownDirectory } from "./OwnerSocket.ts"
-import { initAccount, runProgram } from "./PostgresAccount.ts"
-import type { PostgresAccount } from "./PostgresAccount.ts"
+import { initAccount, runProgram, type PostgresAccount } from "./PostgresAccount.ts"
 import {
   chownTree,
   homeMode,
   leaveSharedAccount,
   preparePostgresBinaries,
-  preparePostgresHome
+  preparePostgresHome,
+  type PostgresBinaries,
+  type PostgresHome
 } from "./PostgresHome.ts"
-import type { PostgresBinaries, PostgresHome } from "./PostgresHome.ts"
-import { startPostgresServer, stopOrphan } from "./PostgresServer.ts"
-import type { PostgresServer } from "./PostgresServer.ts"
+import { startPostgresServer, stopOrphan, type PostgresServer } from "./PostgresServer.ts"
 
 export interface EmbeddedPostgresOptions {
   /** The service's data directory; the server lives in `postgres` below it. */

@@ -1,15 +1,12 @@
-import { Context, Effect, Fiber, identity, Layer, Schedule, Schema, Scope, Semaphore } from "effect"
-import { Reactivity } from "effect/reactivity"
-import { SqlClient } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
-import { makeDatabaseClient } from "./DatabaseClient.ts"
-import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 import { startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
 import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "../postgres/EmbeddedPostgresError.ts"
-import { inRealTime } from "../domain/inRealTime.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { databaseConnections, databaseConnectionsMax, databasePending } from "../telemetry/Instruments.ts"
+import { keepRegistered, registerGauge } from "../telemetry/RegisteredGauge.ts"
+import { makeDatabaseClient, type ClientLimits, type DatabaseAddress } from "./DatabaseClient.ts"
 import { isPassing, orUnavailable } from "./orUnavailable.ts"
-import { showPool } from "./PoolGauges.ts"
 import {
   type DatabaseUnsuitable,
   type DatabaseUnreachable,
@@ -17,6 +14,17 @@ import {
   readOnlyText,
   unreachable
 } from "./ServerRequirements.ts"
+import { Context, Effect, Fiber, identity, Layer, Schedule, Schema, Scope, Semaphore } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
+
+/** Shows how busy a pool is, while the scope is open. `takers` are those who have a connection or wait for one. */
+const showPool = (connectionsMax: number) => (takers: () => number) =>
+  keepRegistered((context) => [
+    registerGauge(databaseConnections.of("used"), context, () => Math.min(takers(), connectionsMax)),
+    registerGauge(databasePending.of(), context, () => Math.max(0, takers() - connectionsMax)),
+    registerGauge(databaseConnectionsMax.of(), context, () => connectionsMax)
+  ])
 
 export { orUnavailable } from "./orUnavailable.ts"
 

@@ -1,11 +1,9 @@
-import { PgClient, PgPool } from "@effect/sql-pg"
-import type { PgConnection } from "@effect/sql-pg"
+import { PgClient, PgPool, type PgConnection } from "@effect/sql-pg"
 import { Effect, identity, Predicate, Redacted, type Scope, Stream, String } from "effect"
-import { SqlClient, SqlError, Statement } from "effect/sql"
-import type { SqlConnection } from "effect/sql"
+import { SqlClient, SqlError, Statement, type SqlConnection } from "effect/sql"
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
-import { inRealTime } from "../domain/inRealTime.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 import { withServerSentence } from "./serverSentence.ts"
 
 /** Where a PostgreSQL server is. */

@@ -7,7 +7,7 @@ import {
   makeDatabaseClient,
   startupParameterNames
 } from "./DatabaseClient.ts"
-import { inRealTime } from "../domain/inRealTime.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 
 /** No connection to the database could be made. `message` is for the operator and holds no secret. */
 export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {

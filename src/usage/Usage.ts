@@ -7,7 +7,7 @@ import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.t
 import { type ResponseId, UserId } from "../domain/Ids.ts"
 import type { ModelUsage } from "../domain/ModelCall.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
-import { inRealTime } from "../domain/inRealTime.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAdmission } from "./Admission.ts"
 import { makeLimitTable } from "./LimitTable.ts"

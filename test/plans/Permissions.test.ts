@@ -3,8 +3,13 @@ import { Schema } from "effect"
 import { stateOf } from "../../src/plans/License.ts"
 import { isListed, matches } from "../../src/plans/ModelPatterns.ts"
 import { type Basis, type Permissions, permissionsOf } from "../../src/plans/Permissions.ts"
-import type { License, LicenseBounds } from "../../src/domain/License.ts"
-import { grantFields, type Operation, operationNames } from "../../src/domain/Plan.ts"
+import {
+  type License,
+  type LicenseBounds,
+  grantFields,
+  type Operation,
+  operationNames
+} from "../../src/domain/Plan.ts"
 import { toolNames } from "../../src/domain/Tool.ts"
 
 const licenseWith = (bounds: LicenseBounds, more: Partial<License> = {}): License => ({

@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { makeLicenseKeys, type NewLicense, signLicense } from "../../scripts/license.ts"
-import type { LicenseBounds } from "../../src/domain/License.ts"
-import type { PlanTerms } from "../../src/domain/Plan.ts"
+import type { LicenseBounds, PlanTerms } from "../../src/domain/Plan.ts"
 
 /** A file, as long as the scope is open. */
 export const fileWith = (text: string) =>

@@ -1,9 +1,8 @@
 import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
 import { ModelFailure, ModelForbidden, PromptTooLong } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
-import type { ModelHealth } from "../../src/domain/ModelHealth.ts"
+import type { ModelHealth, ProviderHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
-import type { ProviderHealth } from "../../src/domain/ProviderHealth.ts"
 import { type Need, rank } from "../../src/routing/Ranking.ts"
 import { type Permits, Router } from "../../src/routing/Router.ts"
 
