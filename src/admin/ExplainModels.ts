@@ -7,7 +7,7 @@ import { PlanNotFound } from "../domain/Errors.ts"
 import { Plans } from "../domain/Plan.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { difficultyOf } from "../routing/Difficulty.ts"
-import type { Excluded, Need, Ranked } from "../routing/Ranking.ts"
+import type { Excluded, Need, Ranked } from "../routing/Candidates.ts"
 import type { Router } from "../routing/Router.ts"
 import type { ExplainedBody, ExplainPayload } from "./ExplainedBody.ts"
 

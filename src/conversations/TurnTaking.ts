@@ -1,17 +1,55 @@
-import { Deferred, Effect, Exit, Random, Scope } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { OpenTurn } from "../domain/Conversation.ts"
-import { ConversationBusy, ConversationNotFound } from "../domain/Errors.ts"
-import type { DatabaseUnavailable } from "../domain/Errors.ts"
-import { ConversationId } from "../domain/Ids.ts"
-import type { UserId } from "../domain/Ids.ts"
+import { ConversationBusy, ConversationNotFound, type DatabaseUnavailable } from "../domain/Errors.ts"
+import { ConversationId, type UserId } from "../domain/Ids.ts"
+import { monotonicMillis } from "../domain/Monotonic.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { monotonicMillis } from "../domain/Monotonic.ts"
-import type { HeldTurns } from "./HeldTurns.ts"
-import { firstFence } from "./LeaseTable.ts"
-import type { LeaseTable, NewConversation } from "./LeaseTable.ts"
-import { makeTurnQueues } from "./TurnQueues.ts"
+import { type HeldTurns, firstFence, type LeaseTable, type NewConversation } from "./TurnLeases.ts"
+import { Deferred, Effect, Exit, Random, Scope, Option, Semaphore } from "effect"
+import { SecureRandom } from "effect/crypto"
+
+interface Queue {
+  readonly semaphore: Semaphore.Semaphore
+  /** How many hold the turn or wait for it; the last one takes the queue away. */
+  users: number
+}
+
+/** Within this process, the turns of one conversation are had in the order in which they were asked for. */
+interface TurnQueues {
+  /** Lines up until the scope closes; true when somebody is there already. */
+  readonly enter: (conversationId: ConversationId) => Effect.Effect<boolean, never, Scope.Scope>
+  /** Waits for one's turn after `enter`, at most so long; false when it took longer. */
+  readonly wait: (
+    conversationId: ConversationId,
+    millis: number
+  ) => Effect.Effect<boolean, never, Scope.Scope>
+}
+
+const makeTurnQueues = (): TurnQueues => {
+  const queues = new Map<ConversationId, Queue>()
+  return {
+    enter: (conversationId) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const queue = queues.get(conversationId) ?? { semaphore: Semaphore.makeUnsafe(1), users: 0 }
+          queues.set(conversationId, queue)
+          queue.users++
+          return queue
+        }),
+        (queue) =>
+          Effect.sync(() => {
+            queue.users--
+            if (queue.users === 0) queues.delete(conversationId)
+          })
+      ).pipe(Effect.map((queue) => queue.users > 1)),
+    wait: (conversationId, millis) =>
+      Effect.suspend(() => {
+        const queue = queues.get(conversationId)
+        if (queue === undefined) return Effect.die(new Error("The turn was waited for without lining up"))
+        return Effect.map(Effect.timeoutOption(queue.semaphore.takeScoped(1), millis), Option.isSome)
+      })
+  }
+}
 
 /** How often another process's lease is looked at while waiting for it: from the first pause to the longest. */
 const pollMillisMin = 50

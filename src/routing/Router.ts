@@ -6,7 +6,7 @@ import type { ModelHealth, ProviderHealth } from "../domain/ModelHealth.ts"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
 import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
 import type { ServerProbe } from "./ServerProbe.ts"
-import { type Need, rank, type Ranked, type Ranking } from "./Ranking.ts"
+import { type Need, rank, type Ranked, type Ranking } from "./Candidates.ts"
 
 /** More candidates than this are not prepared for. */
 const candidatesMax = 8

@@ -12,8 +12,7 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAdmission } from "./Admission.ts"
 import { makeLimitTable } from "./LimitTable.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
-import { makeHoldings } from "./Holdings.ts"
-import { type Ask, beatSeconds, type Grant, makeTokenCounters } from "./TokenCounters.ts"
+import { makeHoldings, type Ask, beatSeconds, type Grant, makeTokenCounters } from "./TokenCounters.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
 /** What became of a response. */

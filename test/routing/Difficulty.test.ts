@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Asked, difficultyOf, type FeatureName } from "../../src/routing/Difficulty.ts"
-import { charactersMax, signsOf } from "../../src/routing/TextSigns.ts"
+import {
+  type Asked,
+  difficultyOf,
+  type FeatureName,
+  charactersMax,
+  signsOf
+} from "../../src/routing/Difficulty.ts"
 
 const asked = (text: string, more: Partial<Asked> = {}): Asked => ({
   text,

@@ -1,10 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { decodeModelList, specsOfList, specsOfNames } from "../../src/routing/ModelList.ts"
-import { isChatModel, limitsOf, standingOf } from "../../src/routing/ModelNames.ts"
+import {
+  decodeModelList,
+  specsOfList,
+  specsOfNames,
+  isChatModel,
+  limitsOf,
+  standingOf
+} from "../../src/routing/ModelList.ts"
 import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
-import { rank } from "../../src/routing/Ranking.ts"
+import { rank } from "../../src/routing/Candidates.ts"
 
 const decode = (list: unknown) => decodeModelList(JSON.stringify(list))
 

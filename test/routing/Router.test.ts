@@ -6,7 +6,7 @@ import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
 import { type CatalogEntry, ModelCatalog } from "../../src/routing/ModelCatalog.ts"
-import type { Need } from "../../src/routing/Ranking.ts"
+import type { Need } from "../../src/routing/Candidates.ts"
 import { Router } from "../../src/routing/Router.ts"
 import { testConfig } from "../support/TestConfig.ts"
 

@@ -3,7 +3,7 @@ import { ModelFailure, ModelForbidden, PromptTooLong } from "../../src/domain/Er
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import type { ModelHealth, ProviderHealth } from "../../src/domain/ModelHealth.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
-import { type Need, rank } from "../../src/routing/Ranking.ts"
+import { type Need, rank } from "../../src/routing/Candidates.ts"
 import { type Permits, Router } from "../../src/routing/Router.ts"
 
 export const scriptedUsage: ModelUsage = {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { UserId } from "../../src/domain/Ids.ts"
-import { makeUsualOutput } from "../../src/usage/UsualOutput.ts"
+import { makeUsualOutput } from "../../src/usage/Admission.ts"
 import { randomUUID } from "node:crypto"
 
 const user = () => UserId.make(randomUUID())

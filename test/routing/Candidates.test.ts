@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import { ModelSpec } from "../../src/domain/ModelSpec.ts"
-import { type Need, rank } from "../../src/routing/Ranking.ts"
+import { type Need, rank } from "../../src/routing/Candidates.ts"
 
 const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5000 }))
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
