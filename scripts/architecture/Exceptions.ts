@@ -52,7 +52,7 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "It is one table of all settings, in the order of docs/settings.md."
   },
   {
-    path: "src/providers/AnswerChunk.ts",
+    path: "src/providers/Protocol.ts",
     rule: "word",
     about: "JSON.parse",
     reason: "Every token passes through it, and a Schema costs several times the rest of the delivery."

@@ -1,6 +1,6 @@
 import type { Array as Arr } from "effect"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
-import type { AnswerChunk, CallFragment, Decode } from "./AnswerChunk.ts"
+import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
 import { type Fault, refined } from "./Fault.ts"
 import { ServerSentEvents } from "./ServerSentEvents.ts"
 

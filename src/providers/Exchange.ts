@@ -1,7 +1,7 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect } from "effect"
 import type { ModelPart } from "../domain/ModelCall.ts"
-import { decodeErrorBody } from "./AnswerChunk.ts"
+import { decodeErrorBody } from "./Protocol.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
 import { type Fault, refined, statusReason, transportFault } from "./Fault.ts"
 

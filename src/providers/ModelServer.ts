@@ -1,36 +1,24 @@
-import {
-  Channel,
-  Clock,
-  Context,
-  Effect,
-  Option,
-  Random,
-  Record,
-  Redacted,
-  Scope,
-  Stream,
-  Tracer
-} from "effect"
-import type { ModelFailure } from "../domain/Errors.ts"
-import {
-  alone,
-  type CallOptions,
-  type ModelPart,
-  type ModelRequest,
-  nothingSpent
-} from "../domain/ModelCall.ts"
+import { Effect, Record, Redacted, Schema } from "effect"
 import type { ModelSpec } from "../domain/ModelSpec.ts"
-import { monotonicSeconds } from "../domain/Monotonic.ts"
-import { AnswerReader } from "./AnswerReader.ts"
-import { type Dialect, firstGuess, type TokenParameter } from "./Dialect.ts"
-import { Exchange, type Parts, type Patience, type Pull } from "./Exchange.ts"
-import { askedWait, type Fault, toModelFailure } from "./Fault.ts"
-import type { Protocol } from "./Protocol.ts"
-import type { ModelRecord } from "./ModelRecord.ts"
-import { isBlamed, Pass, type ProviderGate } from "./ProviderGate.ts"
-import { retryBudget, retryWait } from "./Retry.ts"
-import { countPromptTokens, countTokens } from "./Tokenizer.ts"
-import type { Endpoint, Upstream } from "./Upstream.ts"
+import { FileProblem } from "../settings/JsonFile.ts"
+import { secretVariable } from "../settings/Variable.ts"
+import { anthropicMessages } from "./AnthropicMessages.ts"
+import { openAiChat } from "./OpenAiChat.ts"
+import { openAiResponses } from "./OpenAiResponses.ts"
+import type { Dialect, Protocol, TokenParameter } from "./Protocol.ts"
+import type { Endpoint } from "./Upstream.ts"
+
+/** As a catalog file names them. */
+export const protocolNames = ["openai-chat", "openai-responses", "anthropic"] as const
+
+export type ProtocolName = (typeof protocolNames)[number]
+
+/** Every protocol that a model server can be asked in. */
+export const protocols: Readonly<Record<ProtocolName, Protocol>> = {
+  "openai-chat": openAiChat,
+  "openai-responses": openAiResponses,
+  anthropic: anthropicMessages
+}
 
 /** A server that answers with models. */
 export interface ModelServer {
@@ -47,26 +35,6 @@ export interface ModelServer {
   readonly concurrentMax: number | null
 }
 
-/** With another model to fall back to, one that is known to be slow is still waited for so many times its usual wait. */
-const usualWaits = 3
-
-/** A request is put at most so often without a wait: in other words, or over a fresh connection. */
-const attemptsMax = 4
-
-/** Everything that the calls of one server share. */
-interface Line {
-  readonly upstream: Upstream
-  readonly server: ModelServer
-  readonly gate: ProviderGate
-  readonly retrySeconds: number
-  readonly endpoint: Endpoint
-  /**
-   * How each model's server wants to be asked, where the first guess was wrong. It is found out by asking, and remembered,
-   * so that it costs a second request only once.
-   */
-  readonly dialects: Map<string, Dialect>
-}
-
 /** Where a server's resource is, and the headers that every request to it carries. */
 export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   origin: server.baseUrl.origin,
@@ -78,219 +46,93 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   }
 })
 
-/**
- * The way to call the models of a server. What fails before any output, and may pass, is put again for up to `retrySeconds`
- * after the call began; where another model can answer, once and at once or not at all.
- */
-export const makeModelCall = (
-  upstream: Upstream,
-  server: ModelServer,
-  options: { readonly gate: ProviderGate; readonly retrySeconds: number }
-) => {
-  const line: Line = {
-    ...options,
-    upstream,
-    server,
-    endpoint: endpointOf(server, server.protocol.path),
-    dialects: new Map()
-  }
-  return (model: ModelSpec) =>
-    (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
-      Stream.fromChannel(
-        Channel.fromTransform((_: unknown, scope) =>
-          Effect.suspend(() => {
-            const call = new Call(line, model, request, options)
-            return Effect.as(Scope.addFinalizer(scope, call.close), call.pull)
-          })
-        )
-      )
-}
+/** How a server is asked first. */
+export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
+  tokenParameter:
+    server.tokenParameter ??
+    (server.baseUrl.hostname === "api.openai.com" ? "max_completion_tokens" : "max_tokens"),
+  streamOptions: true,
+  tools: model.tools
+})
 
-/** Tells a server of the trace that a request belongs to. Source: W3C Trace Context, traceparent header. */
-const traceHeaders: Effect.Effect<Readonly<Record<string, string>>> = Effect.contextWith(
-  (context: Context.Context<never>) => {
-    const span = Option.getOrNull(Context.getOption(context, Tracer.ParentSpan))
-    return Effect.succeed(
-      span === null || !span.sampled ? {} : { traceparent: `00-${span.traceId}-${span.spanId}-01` }
-    )
-  }
+const headersMax = 32
+const charactersMax = 4_096
+
+/** A name that is no name may be the key itself, and must not be shown. */
+export const VariableName = Schema.String.check(
+  Schema.makeFilter((text) =>
+    /^[A-Z_][A-Z0-9_]*$/.test(text)
+      ? undefined
+      : "Expected the name of an environment variable, in capitals; the key itself doesn't belong here"
+  )
 )
 
-/** One call: the request goes out at the first pull, as soon as it is its turn. */
-class Call implements Patience {
-  private readonly line: Line
-  private readonly model: ModelSpec
-  private readonly request: ModelRequest
-  private readonly options: CallOptions
-  private readonly pass: Pass
-  private readonly record: ModelRecord
-  /** How long the first output may take while another model could take over. */
-  private shortSeconds = 0
-  private exchange: Exchange<ModelFailure> | null = null
-  private attempts = 0
-  private retries = 0
-  private isAwaited = false
-  /** When the call was made, and when its turn came. */
-  private calledSeconds = 0
-  private beganSeconds = 0
-  private endpoint: Endpoint
+const namePattern = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
-  constructor(line: Line, model: ModelSpec, request: ModelRequest, options: CallOptions) {
-    this.line = line
-    this.model = model
-    this.request = request
-    this.options = options
-    this.pass = new Pass(line.gate, options)
-    this.record = line.gate.recordOf(model.id)
-    this.endpoint = line.endpoint
-  }
+/** What the service says itself, and what belongs to the connection. */
+const ownNames: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "authorization",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "x-api-key"
+])
 
-  readonly pull: Pull<ModelFailure> = Effect.callback((resume) => {
-    if (this.exchange !== null) return this.exchange.next(resume)
-    resume(this.first)
-    return undefined
+const isName = (name: string): boolean => namePattern.test(name) && !ownNames.has(name)
+
+const isValue = (text: string): boolean => text.length <= charactersMax && /^[\x20-\x7e]*$/.test(text)
+
+const valueMessage = `Expected up to ${charactersMax} printable ASCII characters, or { "variable": "NAME" }`
+
+/** Headers for gateways that route by them: by name, a text, or the variable that holds a secret. */
+export const ExtraHeaders = Schema.Record(
+  Schema.String,
+  Schema.Union([
+    Schema.String.check(Schema.makeFilter((text) => (isValue(text) ? undefined : valueMessage))),
+    Schema.Struct({ variable: VariableName })
+  ])
+).check(
+  Schema.makeFilter((headers) => {
+    const names = Object.keys(headers)
+    return names.length <= headersMax && names.every(isName)
+      ? undefined
+      : `Expected up to ${headersMax} names of headers in small letters, none of them one that the service sends itself ` +
+          "(such as authorization, for which there is keyVariable)"
   })
+)
+export type ExtraHeaders = typeof ExtraHeaders.Type
 
-  readonly close: Effect.Effect<void> = Effect.map(monotonicSeconds, (now) => {
-    if (this.exchange?.isFinished === true) {
-      this.line.gate.answered(this.pass.user, now)
-      this.record.answered(now)
+/** The headers with what their variables hold, and what is wrong with those. */
+export const readExtraHeaders = Effect.fnUntraced(function* (headers: ExtraHeaders, path: string) {
+  const read: Array<readonly [string, Redacted.Redacted]> = []
+  const problems: Array<typeof FileProblem.Type> = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string") {
+      read.push([name, Redacted.make(value)])
+      continue
     }
-    this.exchange?.close()
-    this.pass.leave()
-    this.settled()
-  })
-
-  private settled(): void {
-    if (this.isAwaited) this.record.settled()
-    this.isAwaited = false
-  }
-
-  private readonly first: Pull<ModelFailure> = Effect.gen({ self: this }, function* () {
-    const headers = yield* traceHeaders
-    const { endpoint } = this.line
-    this.endpoint = { ...endpoint, headers: { ...endpoint.headers, ...headers } }
-    // How long it takes until the first output counts from here on, so that a queue makes a model slow as well.
-    this.calledSeconds = yield* monotonicSeconds
-    return yield* this.pass.enter
-  }).pipe(
-    Effect.catch((fault) => this.failWith(fault)),
-    Effect.andThen(
-      Effect.suspend(() => this.line.gate.guard(this.options, this.ask, (fault) => this.failWith(fault)))
-    )
-  )
-
-  /** The first output, with retries. */
-  private readonly ask: Pull<ModelFailure> = Effect.flatMap(monotonicSeconds, (now) => {
-    this.beganSeconds = now
-    this.record.asked()
-    this.isAwaited = true
-    this.shortSeconds = this.shortSecondsAt(now)
-    const { dialects, server } = this.line
-    return Effect.tap(this.put(dialects.get(this.model.id) ?? firstGuess(server, this.model)), () =>
-      Effect.map(monotonicSeconds, (answered) => {
-        this.settled()
-        this.record.began(answered - this.calledSeconds, answered)
+    const found = yield* secretVariable(value.variable)
+    if (found.text !== undefined && isValue(found.text)) read.push([name, Redacted.make(found.text)])
+    else
+      problems.push({
+        path: `${path}.${name}.variable`,
+        message: `Expected the name of a variable that holds printable ASCII characters, but ${found.name} ${
+          found.text !== undefined
+            ? "holds others"
+            : found.problem === null
+              ? "is not set"
+              : `has ${found.problem}`
+        }`
       })
-    )
-  })
-
-  get idleSeconds(): number {
-    return this.line.upstream.patience.idleSeconds
   }
-
-  get firstTokenSeconds(): number {
-    const { firstTokenSeconds } = this.line.upstream.patience
-    return this.options.hasFallback() ? Math.min(firstTokenSeconds, this.shortSeconds) : firstTokenSeconds
-  }
-
-  private shortSecondsAt(now: number): number {
-    const usualSeconds = this.record.seen(now).firstOutputSeconds ?? 0
-    return Math.max(this.line.upstream.fallbackSeconds, usualWaits * usualSeconds)
-  }
-
-  private put(dialect: Dialect): Pull<ModelFailure> {
-    return Effect.callback((resume) => {
-      const { server, upstream } = this.line
-      this.attempts++
-      const exchange: Exchange<ModelFailure> = new Exchange({
-        reader: new AnswerReader(server.protocol.makeDecode()),
-        patience: this,
-        recover: (fault) => this.recover(fault, dialect, exchange.hasDelivered),
-        count: (reader) => estimate(this.request, reader)
-      })
-      this.exchange = exchange
-      upstream.post(this.endpoint, server.protocol.encode(this.model.id, this.request, dialect), exchange)
-      return exchange.next(resume)
-    })
-  }
-
-  private recover(fault: Fault, dialect: Dialect, hasDelivered: boolean): Pull<ModelFailure> {
-    if (this.attempts < attemptsMax) {
-      if (fault.staleConnection === true) return this.put(dialect)
-      const other = this.otherDialect(fault, dialect)
-      if (other !== null)
-        return Effect.tap(this.put(other), () =>
-          Effect.sync(() => this.line.dialects.set(this.model.id, other))
-        )
-    }
-    return hasDelivered ? this.giveUp(fault) : this.retry(fault, dialect)
-  }
-
-  /** However often it was put, the request has failed once. */
-  private giveUp(fault: Fault): Pull<ModelFailure> {
-    return Effect.flatMap(monotonicSeconds, (now) => {
-      this.line.gate.failed(fault, now)
-      if (isBlamed(fault)) this.record.failed(now)
-      // It may be slow and nothing worse: the next request waits for it longer.
-      if (fault.reason === "first_token_timeout") this.record.began(now - this.calledSeconds, now)
-      return this.failWith(fault)
-    })
-  }
-
-  private otherDialect(fault: Fault, dialect: Dialect): Dialect | null {
-    if (fault.reason !== "bad_request") return null
-    return this.line.server.protocol.adapt(dialect, `${fault.detail} ${fault.message ?? ""}`)
-  }
-
-  private retry(fault: Fault, dialect: Dialect): Pull<ModelFailure> {
-    return Effect.gen({ self: this }, function* () {
-      const now = yield* monotonicSeconds
-      const askedSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
-      if (fault.reason === "rate_limited") this.record.limited(askedSeconds ?? 0, now)
-      const wait = retryWait(
-        fault,
-        { retries: this.retries, seconds: now - this.beganSeconds, askedSeconds },
-        retryBudget(this.line.retrySeconds, this.options.hasFallback()),
-        yield* Random.next
-      )
-      if (wait === null) return yield* this.giveUp(fault)
-      this.retries++
-      this.attempts = 0
-      yield* Effect.logInfo("A model server failed before its first output; asking it again.").pipe(
-        Effect.annotateLogs({ provider: this.line.server.provider, reason: fault.reason, waitSeconds: wait })
-      )
-      yield* Effect.sleep(`${wait * 1000} millis`)
-      return yield* this.put(dialect)
-    })
-  }
-
-  private failWith(fault: Fault): Pull<ModelFailure> {
-    const from = { provider: this.line.server.provider, model: this.model.id }
-    return Effect.flatMap(toModelFailure(fault, from), (failure) => Effect.fail(failure))
-  }
-}
-
-/** The finish of an answer whose server counted nothing, or only a part. */
-const estimate = Effect.fnUntraced(function* (
-  request: ModelRequest,
-  reader: AnswerReader
-): Effect.fn.Return<Parts> {
-  const counted = reader.counted ?? nothingSpent
-  return reader.finishWith({
-    ...counted,
-    inputTokens: counted.inputTokens || (yield* countPromptTokens(request)),
-    outputTokens: counted.outputTokens || (yield* countTokens(reader.written)),
-    source: "tokenizer"
-  })
+  return { headers: Object.fromEntries(read), problems }
 })

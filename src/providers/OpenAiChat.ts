@@ -1,6 +1,200 @@
-import { decodeChatChunk } from "./ChatChunk.ts"
-import { adaptChatDialect, encodeChatRequest } from "./ChatRequest.ts"
-import { bearer, type Protocol } from "./Protocol.ts"
+import type { FinishReason, ModelUsage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import {
+  type AnswerChunk,
+  type CallFragment,
+  decodeCount,
+  decodeDetail,
+  decodeError,
+  done,
+  type Fields,
+  isUnreadable,
+  malformed,
+  noFragments,
+  parseEvent,
+  unknown,
+  type Adapt,
+  adaptTools,
+  type Dialect,
+  type TokenParameter,
+  bearer,
+  type Protocol,
+  asOffered,
+  inTurns
+} from "./Protocol.ts"
+import { Predicate } from "effect"
+
+/** The request body of a Chat Completions call, as JSON. */
+export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
+  JSON.stringify({
+    model,
+    messages: inTurns(asOffered(request, dialect)).map(encodeMessage),
+    stream: true,
+    ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
+    [dialect.tokenParameter]: request.maxOutputTokens,
+    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {})
+  })
+
+const encodeMessage = (message: ModelMessage): object => {
+  switch (message.role) {
+    case "system":
+    case "user":
+      return { role: message.role, content: message.text }
+    case "assistant":
+      return message.toolCalls.length === 0
+        ? { role: "assistant", content: message.text }
+        : {
+            role: "assistant",
+            content: message.text === "" ? null : message.text,
+            tool_calls: message.toolCalls.map((call) => ({
+              id: call.id,
+              type: "function",
+              function: { name: call.name, arguments: call.arguments }
+            }))
+          }
+    case "tool":
+      return { role: "tool", tool_call_id: message.callId, content: message.text }
+  }
+}
+
+const encodeTool = (tool: ToolSpec): object => ({
+  type: "function",
+  function: { name: tool.name, description: tool.description, parameters: tool.parameters }
+})
+
+const adaptChatDialect: Adapt = (dialect, complaint) => {
+  if (dialect.streamOptions && complaint.includes("stream_options"))
+    return { ...dialect, streamOptions: false }
+  if (complaint.includes(dialect.tokenParameter)) {
+    return { ...dialect, tokenParameter: otherTokenParameter(dialect.tokenParameter) }
+  }
+  return adaptTools(dialect, complaint)
+}
+
+const otherTokenParameter = (parameter: TokenParameter): TokenParameter =>
+  parameter === "max_tokens" ? "max_completion_tokens" : "max_tokens"
+
+const noFields: Fields = {}
+
+/** Reads one event of a Chat Completions stream, or one whole answer. */
+export const decodeChatChunk = (data: string): AnswerChunk => {
+  if (data === "[DONE]") return done
+  const json = parseEvent(data)
+  if (isUnreadable(json)) return data.trim() === "[DONE]" ? done : json
+  const error = json["error"]
+  if (error !== undefined && error !== null) return decodeError(error)
+  const choices = json["choices"]
+  if (choices === undefined) return unknown
+  const usage = decodeUsage(json["usage"])
+  if (choices === null) return { type: "usage", usage }
+  if (!Array.isArray(choices)) return malformed("choices is no list")
+  return decodeChoice(choices[0], usage)
+}
+
+const decodeChoice = (choice: unknown, usage: ModelUsage | null): AnswerChunk => {
+  if (choice === undefined) return { type: "usage", usage }
+  if (!Predicate.isObject(choice)) return malformed("a choice is no object")
+  if (choice["finish_reason"] === "error") return { type: "error", label: "finish_reason error", message: "" }
+  const finish = decodeFinish(choice["finish_reason"])
+  if (finish === undefined) return malformed("finish_reason is no text")
+  // A whole answer says `message` where a stream says `delta`.
+  const delta = choice["delta"] ?? choice["message"] ?? noFields
+  if (!Predicate.isObject(delta)) return malformed("a delta is no object")
+  const text = decodeText(delta)
+  if (text === undefined) return malformed("content is no text")
+  const fragments = decodeFragments(delta["tool_calls"])
+  if (fragments === undefined) return malformed("a tool call is not well-formed")
+  const progress = text !== "" || fragments.length > 0 || isThinking(delta)
+  return { type: "delta", text, progress, fragments, finish, usage }
+}
+
+/** Text of the answer; a refusal is text too. Undefined where it is neither text nor absent. */
+const decodeText = (delta: Fields): string | undefined => {
+  const content = delta["content"]
+  const refusal = delta["refusal"]
+  const text = typeof content === "string" ? content : decodeContentParts(content)
+  if (refusal === undefined || refusal === null) return text
+  return typeof refusal === "string" && text !== undefined ? text + refusal : undefined
+}
+
+/** Some servers send content as a list of parts, thoughts among them. */
+const decodeContentParts = (content: unknown): string | undefined => {
+  if (content === null || content === undefined) return ""
+  if (!Array.isArray(content)) return undefined
+  let text = ""
+  for (const part of content) {
+    if (Predicate.isObject(part) && typeof part["text"] === "string") text += part["text"]
+  }
+  return text
+}
+
+const isThinking = (delta: Fields): boolean =>
+  isFilled(delta["reasoning_content"]) || isFilled(delta["reasoning"]) || isFilled(delta["content"])
+
+const isFilled = (value: unknown): boolean =>
+  (typeof value === "string" || Array.isArray(value)) && value.length > 0
+
+const decodeFragments = (calls: unknown): ReadonlyArray<CallFragment> | undefined => {
+  if (calls === undefined || calls === null) return noFragments
+  if (!Array.isArray(calls)) return undefined
+  const fragments = calls.flatMap((call) => decodeFragment(call) ?? [])
+  return fragments.length === calls.length ? fragments : undefined
+}
+
+const decodeFragment = (call: unknown): CallFragment | undefined => {
+  if (!Predicate.isObject(call)) return undefined
+  const called = call["function"] ?? noFields
+  const index = call["index"] ?? null
+  if (!Predicate.isObject(called) || !(index === null || Predicate.isNumber(index))) return undefined
+  const id = decodeOptionalText(call["id"])
+  const name = decodeOptionalText(called["name"])
+  // Some servers send the arguments as the object that they should be the text of.
+  const args = Predicate.isObject(called["arguments"])
+    ? JSON.stringify(called["arguments"])
+    : decodeOptionalText(called["arguments"])
+  if (id === undefined || name === undefined || args === undefined) return undefined
+  return { index, id, name, arguments: args }
+}
+
+const decodeOptionalText = (value: unknown): string | undefined => {
+  if (value === undefined || value === null) return ""
+  return typeof value === "string" ? value : undefined
+}
+
+/** null while the answer goes on; undefined where it isn't text. A reason that nobody knows ends the answer all the same. */
+const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
+  if (reason === undefined || reason === null || reason === "") return null
+  if (typeof reason !== "string") return undefined
+  switch (reason) {
+    case "length":
+    case "max_tokens":
+    case "model_length":
+      return "length"
+    case "tool_calls":
+    case "function_call":
+    case "tool_use":
+      return "tool_calls"
+    case "content_filter":
+    case "safety":
+      return "content_filter"
+    default:
+      return "stop"
+  }
+}
+
+/** null where the counts are absent or unusable; they are estimated then. */
+const decodeUsage = (usage: unknown): ModelUsage | null => {
+  if (!Predicate.isObject(usage)) return null
+  const inputTokens = decodeCount(usage["prompt_tokens"])
+  const outputTokens = decodeCount(usage["completion_tokens"])
+  if (inputTokens === null || outputTokens === null) return null
+  return {
+    inputTokens,
+    cachedInputTokens: decodeDetail(usage["prompt_tokens_details"], "cached_tokens"),
+    outputTokens,
+    reasoningTokens: decodeDetail(usage["completion_tokens_details"], "reasoning_tokens"),
+    source: "provider"
+  }
+}
 
 /** OpenAI Chat Completions, which nearly every model server speaks. */
 export const openAiChat: Protocol = {

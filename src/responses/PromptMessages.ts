@@ -2,7 +2,7 @@ import type { FileId } from "../domain/Ids.ts"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Item.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
-import { tellCalls } from "../providers/ToldCalls.ts"
+import { tellCalls } from "../providers/Protocol.ts"
 import { callIdOf, isSameRound, sentCall, sentName } from "./SentCalls.ts"
 import { resultText } from "./ToolRounds.ts"
 

@@ -3,9 +3,14 @@ import { DeclaredModel, type ModelSpec } from "../domain/ModelSpec.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 import { webUrl } from "../settings/Setting.ts"
 import { secretVariable } from "../settings/Variable.ts"
-import { ExtraHeaders, readExtraHeaders, VariableName } from "../providers/ExtraHeaders.ts"
-import type { ModelServer } from "../providers/ModelServer.ts"
-import { protocolNames, protocols } from "../providers/Protocols.ts"
+import {
+  ExtraHeaders,
+  type ModelServer,
+  protocolNames,
+  protocols,
+  readExtraHeaders,
+  VariableName
+} from "../providers/ModelServer.ts"
 
 /** An address of a model server, as far as its protocol is found under it: for most up to the version. */
 const BaseUrl = Schema.String.check(

@@ -9,7 +9,8 @@ import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { type Circuits, makeCircuits } from "../providers/Circuits.ts"
 import { callDemoModel, demoModel } from "../providers/DemoModel.ts"
 import { keepModelServerList, type ListState, placeOf } from "./ModelServerList.ts"
-import { makeModelCall, type ModelServer } from "../providers/ModelServer.ts"
+import type { ModelServer } from "../providers/ModelServer.ts"
+import { makeServerCall } from "../providers/ServerCall.ts"
 import { openAiChat } from "../providers/OpenAiChat.ts"
 import { ProviderGate } from "../providers/ProviderGate.ts"
 import { probeServer, type ServerProbe } from "./ServerProbe.ts"
@@ -118,12 +119,12 @@ const lineOf = (
   gate: ProviderGate,
   { retrySeconds }: Settings["models"]
 ) => {
-  const call = makeModelCall(upstream, server, { gate, retrySeconds })
+  const call = makeServerCall(upstream, server, { gate, retrySeconds })
   return {
     gate,
     entry: (model: ModelSpec): CatalogEntry => ({ model, call: call(model) }),
     probe: (models: ReadonlyArray<ModelSpec>) =>
-      probeServer(upstream, server, makeModelCall(upstream, server, { gate, retrySeconds: 0 }), models)
+      probeServer(upstream, server, makeServerCall(upstream, server, { gate, retrySeconds: 0 }), models)
   }
 }
 

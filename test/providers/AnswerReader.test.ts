@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
-import { decodeChatChunk } from "../../src/providers/ChatChunk.ts"
+import { decodeChatChunk } from "../../src/providers/OpenAiChat.ts"
 
 const usage = { prompt_tokens: 5, completion_tokens: 2 }
 const counted = {

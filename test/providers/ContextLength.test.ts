@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { decodeErrorBody } from "../../src/providers/AnswerChunk.ts"
+import { decodeErrorBody } from "../../src/providers/Protocol.ts"
 import { type Fault, refined, statusReason, toModelFailure } from "../../src/providers/Fault.ts"
 
 const openAi = (message: string, code: string | null = null) => ({

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Fault } from "../../src/providers/Fault.ts"
-import { isPassing, retryBudget, retryWait } from "../../src/providers/Retry.ts"
+import { type Fault, isPassing, retryBudget, retryWait } from "../../src/providers/Fault.ts"
 
 const status = (code: number, detail = ""): Fault => ({
   reason: code === 429 ? "rate_limited" : code >= 500 ? "server_error" : "bad_request",

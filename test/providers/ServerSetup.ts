@@ -4,8 +4,8 @@ import type { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
 import { makeCircuits } from "../../src/providers/Circuits.ts"
-import { makeModelCall, type ModelServer } from "../../src/providers/ModelServer.ts"
-import { type ProtocolName, protocols } from "../../src/providers/Protocols.ts"
+import { makeServerCall } from "../../src/providers/ServerCall.ts"
+import { type ModelServer, type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"
 import { ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { makeUpstream, type Upstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
@@ -54,7 +54,7 @@ export const gate = (limits: { readonly concurrentMax?: number; readonly queueSe
 
 /** A way to call that asks only once, so that one fault is one failure. */
 export const callOnce = (upstream: Upstream, server: ModelServer) =>
-  Effect.map(gate(), (through) => makeModelCall(upstream, server, { gate: through, retrySeconds: 0 }))
+  Effect.map(gate(), (through) => makeServerCall(upstream, server, { gate: through, retrySeconds: 0 }))
 
 /** A mock server, and the adapter that talks to it. */
 export const setUpFor = (protocol: ProtocolName) =>

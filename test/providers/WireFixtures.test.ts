@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import type { FinishReason, ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
-import { type ProtocolName, protocols } from "../../src/providers/Protocols.ts"
+import { type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"
 
 /** Whole answers in the form in which the providers' documentation shows them. */
 const bytesOf = (name: string): Buffer => readFileSync(new URL(`wire/${name}.txt`, import.meta.url))

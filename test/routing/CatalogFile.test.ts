@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
 import { endpointOf } from "../../src/providers/ModelServer.ts"
-import { protocolNames, protocols } from "../../src/providers/Protocols.ts"
+import { protocolNames, protocols } from "../../src/providers/ModelServer.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { describe as describeFailure } from "../../src/api/Failure.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { ModelCatalog, unusedModelSettings } from "../../src/routing/ModelCatalog.ts"
-import { protocolNames } from "../../src/providers/Protocols.ts"
+import { protocolNames } from "../../src/providers/ModelServer.ts"
 import { Router } from "../../src/routing/Router.ts"
 import {
   makeMockModelServer,

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { failuresMax, openSecondsMin } from "../../src/providers/Circuits.ts"
-import { makeModelCall } from "../../src/providers/ModelServer.ts"
-import { type ProtocolName, protocolNames } from "../../src/providers/Protocols.ts"
+import { makeServerCall } from "../../src/providers/ServerCall.ts"
+import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"
 import type { ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
@@ -15,7 +15,7 @@ const setUp = (protocol: ProtocolName, retrySeconds: number, given: ProviderGate
     const upstream = yield* makeUpstream(patience)
     const through = given ?? (yield* gate())
     const options = { gate: through, retrySeconds }
-    const call = makeModelCall(upstream, serverAt(server.url, protocol), options)(model)
+    const call = makeServerCall(upstream, serverAt(server.url, protocol), options)(model)
     return { server, call, through }
   })
 

@@ -3,8 +3,8 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { unknownHealth } from "../../src/domain/ModelHealth.ts"
 import { failuresMax } from "../../src/providers/Circuits.ts"
-import { makeModelCall } from "../../src/providers/ModelServer.ts"
-import { type ProtocolName, protocolNames } from "../../src/providers/Protocols.ts"
+import { makeServerCall } from "../../src/providers/ServerCall.ts"
+import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"
 import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
@@ -15,7 +15,7 @@ const setUp = (protocol: ProtocolName, retrySeconds = 10) =>
     const server = yield* makeMockModelServer
     const upstream = yield* makeUpstream(patience)
     const through = yield* gate()
-    const call = makeModelCall(upstream, serverAt(server.url, protocol), { gate: through, retrySeconds })(
+    const call = makeServerCall(upstream, serverAt(server.url, protocol), { gate: through, retrySeconds })(
       model
     )
     const health = Effect.map(through.modelHealth, (healthOf) => healthOf(model.id))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { type ProtocolName, protocolNames } from "../../src/providers/Protocols.ts"
+import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"
 import { countPromptTokens, countTokens } from "../../src/providers/Tokenizer.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"

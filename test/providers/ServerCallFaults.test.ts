@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
-import { protocolNames, type ProtocolName } from "../../src/providers/Protocols.ts"
+import { protocolNames, type ProtocolName } from "../../src/providers/ModelServer.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
 import {
