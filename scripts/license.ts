@@ -12,7 +12,7 @@ import { print, printable } from "../src/cli/Output.ts"
 import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/LicenseKey.ts"
 import { AccountName, expected } from "../src/domain/Account.ts"
 import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
-import { toolNames } from "../src/domain/Tool.ts"
+import { toolNames } from "../src/domain/ModelCall.ts"
 import { license as licenseRule, namesIn, type Rule, someOf } from "../src/settings/Setting.ts"
 
 /** Creates key pairs and signs licenses, which is the work of a vendor. The service only verifies them. */

@@ -108,7 +108,7 @@ describe("confined modules", () => {
     ['import { join } from "node:path"', "src/settings/AppConfig.ts", "src/responses/Responses.ts"],
     ['import { createServer } from "node:http"', "src/http/Server.ts", "src/http/Sse.ts"],
     [
-      'import { CurrentUser } from "../domain/CurrentUser.ts"',
+      'import { CurrentUser } from "../domain/Account.ts"',
       "src/responses/Responses.ts",
       "src/usage/Usage.ts"
     ],
@@ -129,7 +129,7 @@ describe("confined modules", () => {
 
   it("may be named by a type", () => {
     const text =
-      'import type { CurrentUser } from "../domain/CurrentUser.ts"\nimport { type SqlClient } from "effect/sql"'
+      'import type { CurrentUser } from "../domain/Account.ts"\nimport { type SqlClient } from "effect/sql"'
     assert.deepStrictEqual(broken("src/usage/Usage.ts", text), [])
   })
 

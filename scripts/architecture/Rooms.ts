@@ -108,7 +108,7 @@ const confined: ReadonlyArray<{
   },
   {
     // The contract only declares who provides it.
-    name: /CurrentUser\.ts(#CurrentUser)?$/,
+    name: /domain\/Account\.ts(#CurrentUser)?$/,
     isAllowed: isIn("api", "responses", "http", "admin"),
     where: "responses, http and admin"
   },

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { PlanName } from "../domain/Account.ts"
-import { ModelHealth } from "../domain/ModelHealth.ts"
+import { ModelHealth } from "../domain/Model.ts"
 
 /** The router's decision as the operator's side says it. */
 

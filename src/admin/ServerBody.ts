@@ -1,6 +1,5 @@
 import { Schema } from "effect"
-import { ModelHealth, ProviderHealth } from "../domain/ModelHealth.ts"
-import { ModelSpec } from "../domain/ModelSpec.ts"
+import { ModelHealth, ProviderHealth, ModelSpec } from "../domain/Model.ts"
 
 /** The server itself, as the operator's side says it. */
 

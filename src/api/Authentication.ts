@@ -1,5 +1,5 @@
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
-import { CurrentUser } from "../domain/CurrentUser.ts"
+import { CurrentUser } from "../domain/Account.ts"
 import { commonErrors, Unauthorized } from "./ErrorEnvelope.ts"
 
 const bearer = HttpApiSecurity.bearer.pipe(

@@ -3,8 +3,7 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
-import type { ApiKeyRecord, Page } from "../domain/Account.ts"
-import type { Caller } from "../domain/CurrentUser.ts"
+import type { ApiKeyRecord, Page, Caller } from "../domain/Account.ts"
 import {
   ApiKeyNotFound,
   ApiKeyRejected,

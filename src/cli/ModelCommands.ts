@@ -1,7 +1,6 @@
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
-import type { ModelHealth, ProviderHealth } from "../domain/ModelHealth.ts"
-import type { limitNames, ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelHealth, ProviderHealth, limitNames, ModelSpec } from "../domain/Model.ts"
 import type { ExplainedBody } from "../admin/ExplainedBody.ts"
 import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"

@@ -1,8 +1,8 @@
 import { Context } from "effect"
-import type { Caller } from "./CurrentUser.ts"
+import type { Caller } from "./Account.ts"
 import type { ConversationId, ResponseId } from "./Ids.ts"
 import type { ModelUsage } from "./ModelCall.ts"
-import type { ModelSpec } from "./ModelSpec.ts"
+import type { ModelSpec } from "./Model.ts"
 
 /**
  * What is found out about one request while it runs, for the line and the metrics at its end. It is written by whoever

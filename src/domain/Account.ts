@@ -1,5 +1,5 @@
-import { type DateTime, Schema } from "effect"
 import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
+import { type DateTime, Schema, Context } from "effect"
 
 /** Characters that a name may have. */
 const nameCharactersMax = 100
@@ -72,3 +72,15 @@ export interface Page<A> {
   readonly data: ReadonlyArray<A>
   readonly hasMore: boolean
 }
+
+/** The person on whose behalf a request runs, and the key that said so. */
+export interface Caller {
+  readonly userId: UserId
+  readonly organizationId: OrganizationId
+  readonly keyId: ApiKeyId
+  /** The plan of the caller's organization, by name. */
+  readonly plan: string
+}
+
+/** Read only in responses, http and admin; services take ids as arguments. */
+export class CurrentUser extends Context.Service<CurrentUser, Caller>()("parley/domain/CurrentUser") {}

@@ -3,6 +3,10 @@
  * Plain data, so that an adapter costs nothing beyond reading its wire format.
  */
 
+/** The tools that the service can run by itself. Source: specification, Tools. */
+export const toolNames = ["calculator", "current_datetime", "web_fetch", "web_search"] as const
+export type ToolName = (typeof toolNames)[number]
+
 /** A tool call as the model asked for it; `arguments` is JSON as text, whole but not yet checked. */
 export interface ToolCall {
   readonly id: string

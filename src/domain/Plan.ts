@@ -1,5 +1,5 @@
 import { tokensMax } from "./Allowance.ts"
-import { toolNames } from "./Tool.ts"
+import { toolNames } from "./ModelCall.ts"
 import { Context, Schema } from "effect"
 
 /**

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Metric } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { type ProviderHealth, providerStates } from "../domain/ModelHealth.ts"
+import { type ProviderHealth, providerStates } from "../domain/Model.ts"
 import { Router } from "../routing/Router.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { prometheusText } from "../telemetry/Prometheus.ts"

@@ -1,6 +1,6 @@
 import { LicenseForbids, PlanForbids } from "../domain/Errors.ts"
 import type { License, LicenseState, Grants, Operation, PlanStorage, PlanTerms } from "../domain/Plan.ts"
-import { type ToolName, toolNames } from "../domain/Tool.ts"
+import { type ToolName, toolNames } from "../domain/ModelCall.ts"
 import { lapsedText } from "./License.ts"
 import { isListed } from "./ModelPatterns.ts"
 

@@ -5,10 +5,10 @@ import type {
   ModelPart,
   ModelRequest,
   NumberedPassage,
-  ToolCall
+  ToolCall,
+  ToolName
 } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
-import type { ToolName } from "../domain/Tool.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 
 /** The model that answers where no other is configured. It needs no network and no key. */

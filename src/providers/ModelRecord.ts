@@ -1,4 +1,4 @@
-import type { ModelHealth } from "../domain/ModelHealth.ts"
+import type { ModelHealth } from "../domain/Model.ts"
 
 /** After this time what was seen of failures counts for half. */
 const failureHalfLifeSeconds = 60

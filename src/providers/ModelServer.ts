@@ -1,5 +1,5 @@
 import { Effect, Record, Redacted, Schema } from "effect"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { FileProblem } from "../settings/JsonFile.ts"
 import { secretVariable } from "../settings/Variable.ts"
 import { anthropicMessages } from "./AnthropicMessages.ts"

@@ -7,7 +7,7 @@ import {
   type ModelRequest,
   nothingSpent
 } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import { Exchange, type Parts, type Patience, type Pull } from "./Exchange.ts"

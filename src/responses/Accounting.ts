@@ -11,7 +11,7 @@ import {
   Stream
 } from "effect"
 import { type AccessEntry, CurrentAccess } from "../domain/AccessEntry.ts"
-import type { Caller } from "../domain/CurrentUser.ts"
+import type { Caller } from "../domain/Account.ts"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
 import { allowanceRefusals } from "../telemetry/Instruments.ts"

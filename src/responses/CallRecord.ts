@@ -1,6 +1,6 @@
 import { Clock, Effect, Exit, Metric, type Scope, type Tracer } from "effect"
 import type { FinishReason, ModelUsage } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
 import { operationDuration } from "../telemetry/Instruments.ts"
 

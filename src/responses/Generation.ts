@@ -12,7 +12,7 @@ import {
 } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
 import { alone, type CallOptions, type ModelPart, type ModelRequest } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { recordCall } from "./CallRecord.ts"
 import type { GenerationPart } from "./Events.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 
 /** What one response has spent so far, and how it ended. */

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import type { ItemId } from "../domain/Ids.ts"
-import type { ToolCall } from "../domain/ModelCall.ts"
-import type { ToolName } from "../domain/Tool.ts"
+import type { ToolCall, ToolName } from "../domain/ModelCall.ts"
 import { Toolkit } from "../tools/Toolkit.ts"
 import { toolOffer, type ToolOffer } from "./PromptAssembly.ts"
 import type { ToolBelt } from "./ToolRounds.ts"

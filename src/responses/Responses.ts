@@ -8,7 +8,7 @@ import type { Denial } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
-import { CurrentUser } from "../domain/CurrentUser.ts"
+import { CurrentUser } from "../domain/Account.ts"
 import {
   type ConversationBusy,
   type ConversationNotFound,

@@ -10,7 +10,7 @@ import {
   nothingSpent,
   type ToolCall
 } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
 import { countPromptTokens } from "../providers/Tokenizer.ts"
 import { makeAnswerBound } from "./AnswerBound.ts"

@@ -1,5 +1,4 @@
-import type { ModelHealth } from "../domain/ModelHealth.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelHealth, ModelSpec } from "../domain/Model.ts"
 
 /** What a request asks of a model. */
 export interface Need {

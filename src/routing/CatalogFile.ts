@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
-import { DeclaredModel, type ModelSpec } from "../domain/ModelSpec.ts"
+import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 import { webUrl } from "../settings/Setting.ts"
 import { secretVariable } from "../settings/Variable.ts"

@@ -1,4 +1,4 @@
-import { type ModelSpec, limitNames } from "../domain/ModelSpec.ts"
+import { type ModelSpec, limitNames } from "../domain/Model.ts"
 import type { Fault } from "../providers/Fault.ts"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 

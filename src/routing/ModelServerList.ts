@@ -1,4 +1,4 @@
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { adviceOn, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import type { Upstream, Endpoint } from "../providers/Upstream.ts"

@@ -1,7 +1,7 @@
 import { Effect, Result, Stream } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/ModelSpec.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { adviceOn, type Fault } from "../providers/Fault.ts"
 import { idsOfList } from "./ModelList.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"

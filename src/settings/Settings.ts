@@ -1,6 +1,6 @@
 import type { Redacted } from "effect"
-import type { OtlpSignal } from "../domain/Telemetry.ts"
-import type { ToolName } from "../domain/Tool.ts"
+import type { OtlpSignal } from "./SettingsTable.ts"
+import type { ToolName } from "../domain/ModelCall.ts"
 
 /** Every setting of the service. Lengths of time are in seconds, sizes in bytes; paths are absolute. */
 export interface Settings {

@@ -1,9 +1,12 @@
 import { tokensMax } from "../domain/Allowance.ts"
-import { toolNames } from "../domain/Tool.ts"
-import { otlpSignals } from "../domain/Telemetry.ts"
-import * as TelemetryRules from "./TelemetryRules.ts"
+import { toolNames } from "../domain/ModelCall.ts"
 import * as PathRule from "./PathRule.ts"
 import * as Setting from "./Setting.ts"
+import * as TelemetryRules from "./TelemetryRules.ts"
+
+/** What a collector of OpenTelemetry can be sent. */
+export const otlpSignals = ["traces", "logs", "metrics"] as const
+export type OtlpSignal = (typeof otlpSignals)[number]
 
 /**
  * Every setting, once: the start-up check, `parley config print`, docs/settings.md and .env.example all come from

@@ -1,6 +1,5 @@
 import { Effect, Schema } from "effect"
-import type { ToolSpec } from "../domain/ModelCall.ts"
-import type { ToolName } from "../domain/Tool.ts"
+import type { ToolSpec, ToolName } from "../domain/ModelCall.ts"
 
 /** What a tool found. */
 export interface ToolAnswer {

@@ -1,7 +1,7 @@
 import { type Array as Arr, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
-import type { Caller } from "../domain/CurrentUser.ts"
+import type { Caller } from "../domain/Account.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import { type ResponseId, UserId } from "../domain/Ids.ts"

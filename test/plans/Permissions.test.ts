@@ -10,7 +10,7 @@ import {
   type Operation,
   operationNames
 } from "../../src/domain/Plan.ts"
-import { toolNames } from "../../src/domain/Tool.ts"
+import { toolNames } from "../../src/domain/ModelCall.ts"
 
 const licenseWith = (bounds: LicenseBounds, more: Partial<License> = {}): License => ({
   id: "1",

@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema, Stream } from "effect"
-import type { ModelMessage, ModelPart, ModelRequest, ToolCall } from "../../src/domain/ModelCall.ts"
-import { toolNames } from "../../src/domain/Tool.ts"
+import {
+  type ModelMessage,
+  type ModelPart,
+  type ModelRequest,
+  type ToolCall,
+  toolNames
+} from "../../src/domain/ModelCall.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { callDemoModel, demoModel } from "../../src/providers/DemoModel.ts"

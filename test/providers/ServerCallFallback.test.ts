@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { unknownHealth } from "../../src/domain/ModelHealth.ts"
+import { unknownHealth } from "../../src/domain/Model.ts"
 import { failuresMax } from "../../src/providers/Circuits.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"

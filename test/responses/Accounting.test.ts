@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { Caller } from "../../src/domain/CurrentUser.ts"
+import type { Caller } from "../../src/domain/Account.ts"
 import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
 import { ApiKeyId, OrganizationId, ResponseId, UserId } from "../../src/domain/Ids.ts"
 import { makeAccounting } from "../../src/responses/Accounting.ts"

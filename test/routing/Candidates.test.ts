@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { unknownHealth } from "../../src/domain/ModelHealth.ts"
-import { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { unknownHealth, ModelSpec } from "../../src/domain/Model.ts"
 import { type Need, rank } from "../../src/routing/Candidates.ts"
 
 const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5000 }))

@@ -8,8 +8,7 @@ import {
   limitsOf,
   standingOf
 } from "../../src/routing/ModelList.ts"
-import { unknownHealth } from "../../src/domain/ModelHealth.ts"
-import type { ModelSpec } from "../../src/domain/ModelSpec.ts"
+import { unknownHealth, type ModelSpec } from "../../src/domain/Model.ts"
 import { rank } from "../../src/routing/Candidates.ts"
 
 const decode = (list: unknown) => decodeModelList(JSON.stringify(list))

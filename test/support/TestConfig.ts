@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { otlpSignals } from "../../src/domain/Telemetry.ts"
-import { toolNames } from "../../src/domain/Tool.ts"
+import { otlpSignals } from "../../src/settings/SettingsTable.ts"
+import { toolNames } from "../../src/domain/ModelCall.ts"
 import type { Settings } from "../../src/settings/AppConfig.ts"
 
 /** What a test wants to be different: any field, at any depth. */

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Caller } from "../../src/domain/CurrentUser.ts"
+import type { Caller } from "../../src/domain/Account.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../../src/domain/Ids.ts"
 import { randomUUID } from "node:crypto"
 

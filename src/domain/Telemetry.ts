@@ -1,3 +1,0 @@
-/** What a collector of OpenTelemetry can be sent. */
-export const otlpSignals = ["traces", "logs", "metrics"] as const
-export type OtlpSignal = (typeof otlpSignals)[number]
