@@ -38,7 +38,8 @@ const fileCheck =
   <A>(
     setting: Setting<string | null>,
     read: (path: string) => Effect.Effect<A, CatalogInvalid | PlansInvalid>,
-    allowed: string
+    allowed: string,
+    docs: string
   ): SettingsCheck =>
   ({ valueOf }) => {
     const path = Option.getOrNull(valueOf(setting))
@@ -51,7 +52,7 @@ const fileCheck =
             name: setting.name,
             seen: `${shown(path)}, in which is wrong:`,
             details: problems.map(problemLine),
-            allowed: `${allowed}, as README.md shows one`,
+            allowed: `${allowed}; see ${docs}`,
             example: `${setting.name}=${setting.example}`
           }
         ])
@@ -62,9 +63,15 @@ const fileCheck =
 const catalogCheck = fileCheck(
   settingsTable.models.file,
   readCatalogFile,
-  "a catalog of providers and models"
+  "a catalog of providers and models",
+  "docs/models.md"
 )
-const plansCheck = fileCheck(settingsTable.policy.plansFile, readPlansFile, "a catalog of plans")
+const plansCheck = fileCheck(
+  settingsTable.policy.plansFile,
+  readPlansFile,
+  "a catalog of plans",
+  "docs/plans.md"
+)
 
 const problemWith = (setting: Setting<unknown>, { nameOf }: Given, seen: string): SettingProblem => ({
   name: nameOf(setting),
