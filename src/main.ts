@@ -3,7 +3,7 @@ import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime } from "e
 import { HttpServer } from "effect/http"
 import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
-import { firstAccount } from "./admin/FirstStart.ts"
+import { firstAccount, firstKeyNotice, type StartupKey, startupNotice } from "./admin/StartupNotice.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
 import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
@@ -15,7 +15,6 @@ import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { isRoot, rootText } from "./postgres/PostgresAccount.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import { endAtSecondSignal } from "./SecondSignal.ts"
-import { firstKeyNotice, type StartupKey, startupNotice } from "./admin/StartupNotice.ts"
 import { variable } from "./settings/Variable.ts"
 
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */

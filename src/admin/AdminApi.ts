@@ -16,11 +16,24 @@ import { AccountName, Email, PlanName } from "../domain/Account.ts"
 import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
 import { filenameCharactersMax } from "../domain/StoredFile.ts"
-import { ExplainedBody, ExplainPayload } from "./ExplainedBody.ts"
-import { CorpusFileBody, FoundBody, MemberBody, ProjectBody, SearchPayload } from "./ProjectBody.ts"
-import { LicenseBody, PlansBody } from "./PolicyBody.ts"
-import { Check, ModelsBody, SettingBody } from "./ServerBody.ts"
-import { LimitsBody, SetLimitsPayload, UsageBody, usageQuery } from "./UsageBody.ts"
+import {
+  ExplainedBody,
+  ExplainPayload,
+  CorpusFileBody,
+  FoundBody,
+  MemberBody,
+  ProjectBody,
+  SearchPayload,
+  LimitsBody,
+  SetLimitsPayload,
+  UsageBody,
+  usageQuery,
+  LicenseBody,
+  PlansBody,
+  Check,
+  ModelsBody,
+  SettingBody
+} from "./AdminBodies.ts"
 
 /** The operator's side, under /admin. It is no part of the public interface and of its description. */
 

@@ -1,20 +1,59 @@
-import { Effect } from "effect"
-import type { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import * as Failure from "../api/Failure.ts"
 import { fileObject } from "../api/FileObject.ts"
 import { pageFilesMax } from "../api/FilesApi.ts"
 import { Accounts } from "../auth/Accounts.ts"
-import { Policy } from "../plans/Policy.ts"
+import { UploadCut } from "../domain/Errors.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import { cleanFilename, defaultPurpose } from "../domain/StoredFile.ts"
 import { FileStore } from "../files/FileStore.ts"
 import { Drain } from "../http/Drain.ts"
-import { isEncoded, respond } from "../http/ErrorBoundary.ts"
+import { enveloped, isEncoded, respond } from "../http/ErrorBoundary.ts"
+import { Policy } from "../plans/Policy.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { AdminApi } from "./AdminApi.ts"
-import { answer } from "./answer.ts"
-import { readSentFile } from "./SentFile.ts"
+import { Effect, Clock, Duration, Stream } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpServerRequest } from "effect/http"
+
+/** How long the rest of a refused file is taken in. */
+const lingerSeconds = 10
+
+interface SendingLimits {
+  /** In which the whole body must have arrived. */
+  readonly uploadSeconds: number
+  /** In which some of the body must arrive. */
+  readonly idleSeconds: number
+}
+
+/**
+ * A file that is the whole body of a request. `bytes` reads it as it is taken. `discard` takes in what is left of it, for a
+ * while: a client that is still sending when the connection is closed would not get to read why it was refused.
+ */
+const readSentFile = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  limits: SendingLimits
+) {
+  const pull = yield* Stream.toPull(request.stream)
+  const startedAt = yield* Clock.monotonicTimeNanos
+  const end = startedAt + BigInt(limits.uploadSeconds) * 1_000_000_000n
+
+  const next = Effect.gen(function* () {
+    const left = end - (yield* Clock.monotonicTimeNanos)
+    return yield* pull.pipe(
+      Effect.catchTag("HttpServerError", () => Effect.fail(new UploadCut({ reason: "cut" }))),
+      Effect.timeoutOrElse({
+        duration: Duration.min(Duration.seconds(limits.idleSeconds), Duration.nanos(left > 0n ? left : 0n)),
+        orElse: () => Effect.fail(new UploadCut({ reason: "slow" }))
+      })
+    )
+  })
+
+  const discard = Effect.forever(next).pipe(
+    Effect.timeoutOption(Duration.seconds(lingerSeconds)),
+    Effect.ignore
+  )
+  return { bytes: Stream.fromPull(Effect.succeed(next)), discard }
+})
 
 interface Sent {
   readonly email: string
@@ -56,7 +95,7 @@ const upload = Effect.fnUntraced(
     return yield* Effect.raceFirst(stored, drain.cutoff)
   },
   (effect) => Effect.scoped(effect),
-  answer
+  enveloped
 )
 
 /** What the operator does with the files of a user. */
@@ -73,7 +112,7 @@ export const AdminFilesHandlers = HttpApiBuilder.group(
       uploadLimits: ({ query }) =>
         accounts
           .findUserByEmail(query.email)
-          .pipe(Effect.as({ file_bytes_max: settings.fileBytesMax }), answer),
+          .pipe(Effect.as({ file_bytes_max: settings.fileBytesMax }), enveloped),
       upload: ({ query, request }) => Effect.provideContext(upload(request, query), services),
       list: ({ query: { after, email, purpose } }) =>
         Effect.gen(function* () {
@@ -85,18 +124,18 @@ export const AdminFilesHandlers = HttpApiBuilder.group(
             ...(purpose === undefined ? {} : { purpose })
           })
           return { data: files.map(fileObject), has_more: hasMore }
-        }).pipe(answer),
+        }).pipe(enveloped),
       get: ({ params, query }) =>
         Effect.gen(function* () {
           const { id } = yield* accounts.findUserByEmail(query.email)
           return fileObject(yield* store.get(id, params.file_id))
-        }).pipe(answer),
+        }).pipe(enveloped),
       delete: ({ params, query }) =>
         Effect.gen(function* () {
           const { id } = yield* accounts.findUserByEmail(query.email)
           yield* store.delete(id, params.file_id)
           return { id: params.file_id, object: "file", deleted: true } as const
-        }).pipe(answer)
+        }).pipe(enveloped)
     })
   })
 )

@@ -5,15 +5,15 @@ import { Policy } from "../plans/Policy.ts"
 import type { CorpusFile, Project, ProjectMember } from "../domain/Project.ts"
 import { Projects } from "../retrieval/Projects.ts"
 import { type Explained, type Found, type Hit, Retrieval } from "../retrieval/Retrieval.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
 import { AdminApi } from "./AdminApi.ts"
-import { answer } from "./answer.ts"
 import {
   type CorpusFileBody,
   type FoundBody,
   type MemberBody,
   type ProjectBody,
   searchHitsDefault
-} from "./ProjectBody.ts"
+} from "./AdminBodies.ts"
 
 const projectBody = (project: Project): typeof ProjectBody.Type => ({
   id: project.id,
@@ -64,23 +64,23 @@ export const AdminProjectsHandlers = HttpApiBuilder.group(
       list: ({ query: { after, name } }) =>
         projects.list({ name: name ?? null, ...(after === undefined ? {} : { after }) }).pipe(
           Effect.map(({ data, hasMore }) => ({ data: data.map(projectBody), has_more: hasMore })),
-          answer
+          enveloped
         ),
       create: ({ payload }) =>
-        projects.create(payload.name, payload.organization).pipe(Effect.map(projectBody), answer),
+        projects.create(payload.name, payload.organization).pipe(Effect.map(projectBody), enveloped),
       listMembers: ({ params, query }) =>
         projects.members(params.project_id, query.after).pipe(
           Effect.map(({ data, hasMore }) => ({ data: data.map(memberBody), has_more: hasMore })),
-          answer
+          enveloped
         ),
       addMember: ({ params, payload }) =>
         projects
           .addMember(params.project_id, payload.email, payload.role ?? "member")
-          .pipe(Effect.map(memberBody), answer),
+          .pipe(Effect.map(memberBody), enveloped),
       removeMember: ({ params, query }) =>
         projects
           .removeMember(params.project_id, query.email)
-          .pipe(Effect.as({ removed: true } as const), answer),
+          .pipe(Effect.as({ removed: true } as const), enveloped),
       uploadLimits: ({ params, query }) =>
         projects.fileOwner(params.project_id, query.email ?? null).pipe(
           Effect.map((email) => ({
@@ -88,25 +88,25 @@ export const AdminProjectsHandlers = HttpApiBuilder.group(
             file_bytes_max: settings.fileBytesMax,
             uploads_max: settings.uploadsPerUserMax
           })),
-          answer
+          enveloped
         ),
       listFiles: ({ params, query: { after, status } }) =>
         projects
           .files(params.project_id, { status: status ?? null, ...(after === undefined ? {} : { after }) })
           .pipe(
             Effect.map(({ data, hasMore }) => ({ data: data.map(corpusFileBody), has_more: hasMore })),
-            answer
+            enveloped
           ),
       addFile: ({ params, payload }) =>
-        projects.addFile(params.project_id, payload.file_id).pipe(Effect.map(corpusFileBody), answer),
+        projects.addFile(params.project_id, payload.file_id).pipe(Effect.map(corpusFileBody), enveloped),
       removeFile: ({ params }) =>
         projects
           .removeFile(params.project_id, params.file_id)
-          .pipe(Effect.as({ removed: true } as const), answer),
+          .pipe(Effect.as({ removed: true } as const), enveloped),
       reindex: ({ params }) =>
         projects.reindex(params.project_id).pipe(
           Effect.map((files) => ({ files })),
-          answer
+          enveloped
         ),
       search: ({ params, payload: { explain, limit, query } }) =>
         Effect.gen(function* () {
@@ -117,7 +117,7 @@ export const AdminProjectsHandlers = HttpApiBuilder.group(
               ? retrieval.explain(membership, asked)
               : retrieval.search(membership, asked)
           )
-        }).pipe(answer)
+        }).pipe(enveloped)
     })
   })
 )

@@ -7,9 +7,9 @@ import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Usage } from "../usage/Usage.ts"
 import type { Report, ReportLine } from "../usage/UsageReport.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
 import { AdminApi } from "./AdminApi.ts"
-import { answer } from "./answer.ts"
-import type { LimitsBody, UsageBody } from "./UsageBody.ts"
+import type { LimitsBody, UsageBody } from "./AdminBodies.ts"
 
 const windowBody = ({ limit, reserved, resetsAt, source, used }: WindowState) => ({
   limit,
@@ -77,14 +77,14 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
       limits: ({ query }) =>
         accounts.findUserByEmail(query.email).pipe(
           Effect.flatMap(({ email, id }) => limitsOf(email, id)),
-          answer
+          enveloped
         ),
       setLimits: ({ payload: { email: asked, ...changes } }) =>
         accounts.findUserByEmail(asked).pipe(
           Effect.flatMap(({ email, id }) =>
             Effect.andThen(usage.setLimits(id, changes), limitsOf(email, id))
           ),
-          answer
+          enveloped
         ),
       usage: ({ query }) =>
         Effect.gen(function* () {
@@ -99,7 +99,7 @@ export const AdminUsageHandlers = HttpApiBuilder.group(
             return yield* new ApiKeyNotFound()
           }
           return { since, until, days, data: lines.map(lineBody), total: sumsBody(total) }
-        }).pipe(answer)
+        }).pipe(enveloped)
     })
   })
 )

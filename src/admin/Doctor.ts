@@ -1,22 +1,119 @@
-import { DateTime, Duration, Effect, FileSystem } from "effect"
-import { AppConfig } from "../settings/AppConfig.ts"
-import { databaseElsewhere } from "../postgres/DataDisk.ts"
+import { Accounts } from "../auth/Accounts.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { TextExtraction } from "../documents/TextExtraction.ts"
-import { demoModel } from "../providers/DemoModel.ts"
-import { Router } from "../routing/Router.ts"
 import { failureReason } from "../domain/failureReason.ts"
+import { type License, Plans } from "../domain/Plan.ts"
+import { StoreHealth, type StoreReport } from "../files/StoreHealth.ts"
+import { InstalledLicense, lapsedText, stateOf } from "../plans/License.ts"
+import { databaseElsewhere } from "../postgres/DataDisk.ts"
+import { demoModel } from "../providers/DemoModel.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
+import { Router } from "../routing/Router.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { reasonOf } from "../sql/Database.ts"
 import { DatabaseReport } from "../sql/DatabaseReport.ts"
 import { readOnlyText } from "../sql/ServerRequirements.ts"
 import { SearchProbe } from "../tools/search/SearchProbe.ts"
+import type { Check } from "./AdminBodies.ts"
 import { AdminKey } from "./AdminKey.ts"
-import { diskCheck } from "./LocalChecks.ts"
-import { licenseCheck, plansCheck } from "./PolicyChecks.ts"
-import type { Check } from "./ServerBody.ts"
-import { accountChecks, check, searchCheck, settingsChecks } from "./SettingsChecks.ts"
-import { storeCheck } from "./StoreCheck.ts"
+import { diskCheck, accountChecks, check, searchCheck, settingsChecks } from "./LocalChecks.ts"
+import { DateTime, Duration, Effect, FileSystem } from "effect"
+
+/** A licence that ends this soon is worth a warning. */
+const daysLow = 30
+
+/** Plans that a check names. */
+const namesMax = 10
+
+/** Whether organizations have plans that nobody defined. */
+const plansCheck = Effect.gen(function* () {
+  const { catalog } = yield* Plans
+  const inUse = yield* (yield* Accounts).plansInUse
+  if (catalog === null) {
+    return check("plans", "ok", "No plan bounds anything; PARLEY_PLANS_FILE names a catalog of them.")
+  }
+  const undefinedPlans = inUse.filter(({ plan }) => !catalog.has(plan))
+  if (undefinedPlans.length === 0) {
+    return check("plans", "ok", `PARLEY_PLANS_FILE has every plan that organizations have.`)
+  }
+  const names = undefinedPlans
+    .slice(0, namesMax)
+    .map(({ organizations, plan }) => `${plan} (${organizations})`)
+    .join(", ")
+  const detail =
+    `Organizations have plans that PARLEY_PLANS_FILE doesn't define, and may do nothing: ${names}. Define them there, or ` +
+    "give those organizations others by `parley org set-plan`."
+  return check("plans", "warning", detail)
+}).pipe(
+  Effect.catchTag("DatabaseUnavailable", () =>
+    Effect.succeed(
+      check("plans", "warning", "There is no database that tells which plans organizations have.")
+    )
+  )
+)
+
+const seats = ["users", "organizations"] as const
+
+/** What there is more of than the licence has room for, as it may be from before the licence; null if nothing. */
+const beyond = Effect.fnUntraced(function* (bounds: License["bounds"]) {
+  const counts = yield* (yield* Accounts).counts
+  const over = seats.flatMap((what) => {
+    const max = bounds[what]
+    return max === undefined || counts[what] <= max ? [] : [`${what}: ${counts[what]} of ${max}`]
+  })
+  return over.length === 0
+    ? null
+    : `There is more than the licence has room for (${over.join(", ")}). Disable users, or install another one in PARLEY_LICENSE.`
+})
+
+/** Whether the licence is in force, for how long, and whether what it counts is within it. */
+const licenseCheck = Effect.gen(function* () {
+  const { license } = yield* InstalledLicense
+  if (license === null) return check("licence", "ok", "This is the free edition, which bounds nothing.")
+  const now = yield* DateTime.now
+  const state = stateOf(license, DateTime.toEpochMillis(now))
+  if (state !== "in_force") return check("licence", "failed", lapsedText(license, state))
+  const over = yield* beyond(license.bounds)
+  if (over !== null) return check("licence", "warning", over)
+  if (license.endsAtMillis === null) return check("licence", "ok", "It is in force, and has no end.")
+  const end = DateTime.makeUnsafe(license.endsAtMillis)
+  const isNear = DateTime.isLessThan(end, DateTime.add(now, { days: daysLow }))
+  return check("licence", isNear ? "warning" : "ok", `It is in force until ${DateTime.formatIso(end)}.`)
+}).pipe(
+  Effect.catchTag("DatabaseUnavailable", () =>
+    Effect.succeed(check("licence", "warning", "There is no database that tells what the licence counts."))
+  )
+)
+
+/** For what takes longer than a look, such as the trash of a bucket. */
+const reportSeconds = 15
+/** Ids that a line names. */
+const idsMax = 3
+
+const storeLine = ({ database, databaseId, looked, missing, place, trashed }: StoreReport) => {
+  const bound = `${place} works and is bound to ${database} (id ${databaseId}). Blobs in the trash: ${trashed}.`
+  if (missing.length === 0) return check("files", "ok", bound)
+  const ids = missing.slice(0, idsMax).join(", ")
+  return check(
+    "files",
+    "warning",
+    `${bound} ${missing.length} of the newest ${looked} files have no bytes there: ${ids}${missing.length > idsMax ? ", …" : ""}. ` +
+      "Restore the store from the backup that belongs to the database's."
+  )
+}
+
+/** Whether files can be stored and read. Bytes are stored, read back and removed for it. */
+export const storeCheck = Effect.gen(function* () {
+  const { check: works, place, report } = yield* StoreHealth
+  return yield* works.pipe(
+    Effect.andThen(report),
+    Effect.timeout(`${reportSeconds} seconds`),
+    Effect.map(storeLine),
+    Effect.catch((error) =>
+      Effect.succeed(check("files", "failed", `${place} can't be used: ${failureReason(error)}`))
+    )
+  )
+})
 
 /** Clocks that differ by more are worth a warning: keys expire and days begin by them. */
 const clockSecondsMax = 5

@@ -1,11 +1,12 @@
-import { NodeCrypto } from "@effect/platform-node"
-import { Effect, Option, Redacted } from "effect"
-import { Command } from "effect/cli"
+import type { PlanBody, LicenseBody } from "../admin/AdminBodies.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { print, shortTime, table } from "./Output.ts"
+import { print, shortTime, table, listText } from "./Output.ts"
+import { NodeCrypto } from "@effect/platform-node"
+import { Effect, Option, Redacted } from "effect"
+import { Command } from "effect/cli"
 
 const { json } = Parameter
 
@@ -188,4 +189,100 @@ const generateKey = Command.make(
 export const keyCommand = Command.make("key").pipe(
   Command.withDescription("API keys"),
   Command.withSubcommands([createKey, listKeys, revokeKey, generateKey])
+)
+
+const boundText = (bound: number | null | undefined): string => {
+  if (bound === undefined) return "-"
+  return bound === null ? "no limit" : String(bound)
+}
+
+const planRow = ({ defined, name, organizations, terms }: PlanBody): ReadonlyArray<string> => {
+  const { models, operations, storage, tokens, tools } = terms
+  const bounds = [
+    listText(operations),
+    listText(models),
+    listText(tools),
+    boundText(storage?.files),
+    boundText(storage?.bytes),
+    boundText(tokens?.daily),
+    boundText(tokens?.monthly)
+  ]
+  return [
+    name,
+    String(organizations),
+    ...(defined ? bounds : ["none: not defined", ...bounds.slice(1).map(() => "-")])
+  ]
+}
+
+const headings = [
+  "PLAN",
+  "ORGANIZATIONS",
+  "OPERATIONS",
+  "MODELS",
+  "TOOLS",
+  "FILES",
+  "FILE BYTES",
+  "TOKENS A DAY",
+  "A MONTH"
+]
+
+const listPlans = Command.make(
+  "list",
+  { json },
+  Effect.fnUntraced(function* ({ json }) {
+    const plans = yield* askServer((client) => client.policy.listPlans())
+    yield* print(json, plans, () =>
+      [
+        table(headings, plans.data.map(planRow)),
+        ...(plans.catalog
+          ? []
+          : ["", "No plan bounds anything: PARLEY_PLANS_FILE names no catalog of plans."])
+      ].join("\n")
+    )
+  })
+).pipe(Command.withDescription("List the plans, what they bound, and how many organizations have them"))
+
+export const planCommand = Command.make("plan").pipe(
+  Command.withDescription("Plans of organizations"),
+  Command.withSubcommands([listPlans])
+)
+
+const stateTexts = { in_force: "in force", early: "not in force yet", over: "ended" } as const
+
+const used = (count: number, max: number | undefined): string =>
+  `${count} of ${max === undefined ? "any number" : max}`
+
+const licenseText = ({ license, organizations, users }: LicenseBody): string => {
+  if (license === null) return "This is the free edition: complete, and without bounds."
+  const { bounds } = license
+  return table(
+    ["LICENCE", license.id],
+    [
+      ["licensee", license.licensee],
+      ["issuer", license.issuer ?? "-"],
+      ["state", stateTexts[license.state]],
+      ["issued", shortTime(license.issued_at)],
+      ["begins", shortTime(license.begins_at)],
+      ["ends", shortTime(license.ends_at)],
+      ["users", used(users, bounds.users)],
+      ["organizations", used(organizations, bounds.organizations)],
+      ["operations", listText(bounds.operations)],
+      ["models", listText(bounds.models)],
+      ["tools", listText(bounds.tools)]
+    ]
+  )
+}
+
+const showLicense = Command.make(
+  "show",
+  { json },
+  Effect.fnUntraced(function* ({ json }) {
+    const found = yield* askServer((client) => client.policy.license())
+    yield* print(json, found, () => licenseText(found))
+  })
+).pipe(Command.withDescription("Show the licence of the installation, and what it bounds"))
+
+export const licenseCommand = Command.make("license").pipe(
+  Command.withDescription("The licence of the installation"),
+  Command.withSubcommands([showLicense])
 )

@@ -16,7 +16,7 @@ import { httpUrl } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 import { AdminApi } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
-import { CliFailure } from "./CliFailure.ts"
+import { CliFailure } from "./CommandLine.ts"
 
 /** Nothing that the operator can ask takes longer, but for an upload. */
 const answerSeconds = 30

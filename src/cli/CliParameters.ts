@@ -1,14 +1,15 @@
-import { Effect, Option, Schema } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { expirySecondsMax } from "../admin/AdminApi.ts"
+import { documentsMax, textCharactersMax, queryCharactersMax, searchHitsMax } from "../admin/AdminBodies.ts"
 import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, expected, PlanName } from "../domain/Account.ts"
-import { ApiKeyId, FileId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, ProjectId } from "../domain/Ids.ts"
 import { ProjectName, projectNameExpected, ProjectRole } from "../domain/Project.ts"
 import { purposeCharactersMax } from "../domain/StoredFile.ts"
-import { expirySecondsMax } from "../admin/AdminApi.ts"
-import { documentsMax, textCharactersMax } from "../admin/ExplainedBody.ts"
-import { queryCharactersMax, searchHitsMax } from "../admin/ProjectBody.ts"
-import { CliFailure } from "./CliFailure.ts"
+import { askServer } from "./AdminClient.ts"
+import { CliFailure } from "./CommandLine.ts"
+import { printable } from "./Output.ts"
+import { Effect, Option, Schema } from "effect"
+import { Argument, Flag } from "effect/cli"
 
 /** What the commands take, each checked before anything is sent. */
 
@@ -215,3 +216,21 @@ export const expiresIn = Flag.String("expires-in").pipe(
   Flag.withDescription("After how long the key expires, such as 30d; never, if left out"),
   Flag.optional
 )
+
+/** Projects of one name that a message lists. */
+const namedMax = 10
+
+/** The project that a command line names, by its id or by its name. */
+export const findProject = Effect.fnUntraced(function* (text: string) {
+  if (Schema.is(ProjectId)(text)) return { id: ProjectId.make(text), name: text }
+  const nobody = new CliFailure({ message: `There is no project ${printable(text)}.` })
+  if (!Schema.is(ProjectName)(text)) return yield* nobody
+  const { data } = yield* askServer((client) => client.projects.list({ query: { name: text } }))
+  const [found, ...others] = data
+  if (found === undefined) return yield* nobody
+  if (others.length === 0) return { id: found.id, name: found.name }
+  const ids = data.slice(0, namedMax).map(({ id, organization }) => `${id} (${printable(organization)})`)
+  return yield* new CliFailure({
+    message: `${data.length} projects have the name ${printable(text)}; name yours by its id: ${ids.join(", ")}.`
+  })
+})

@@ -1,6 +1,8 @@
-import { Console, Effect, Exit, Layer, Runtime } from "effect"
+import { Console, Effect, Exit, Layer, Runtime, Schema } from "effect"
 import { CliConfig, CliOutput, GlobalFlag } from "effect/cli"
-import { CliFailure } from "./CliFailure.ts"
+
+/** Why a command came to nothing, in one line for the person at the terminal. */
+export class CliFailure extends Schema.TaggedError<CliFailure>()("CliFailure", { message: Schema.String }) {}
 
 /** How a command ends. */
 const exitCode = { done: 0, failed: 1, misused: 2 } as const

@@ -1,13 +1,16 @@
 import { Command } from "effect/cli"
-import { keyCommand, organizationCommand, userCommand } from "./AccountCommands.ts"
+import {
+  keyCommand,
+  organizationCommand,
+  userCommand,
+  planCommand,
+  licenseCommand
+} from "./AccountCommands.ts"
 import manifest from "../../package.json" with { type: "json" }
 import { exitCodeOf } from "./CommandLine.ts"
 import { fileCommand } from "./FileCommands.ts"
-import { licenseCommand } from "./LicenseCommands.ts"
-import { modelsCommand } from "./ModelCommands.ts"
-import { planCommand } from "./PlanCommands.ts"
+import { modelsCommand, configCommand, doctorCommand } from "./ServerCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
-import { configCommand, doctorCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 
 const parley = Command.make("parley").pipe(

@@ -3,14 +3,13 @@ import { Duration, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
 import type { CorpusStatus } from "../domain/Project.ts"
-import type { CorpusFileBody } from "../admin/ProjectBody.ts"
+import type { CorpusFileBody } from "../admin/AdminBodies.ts"
 import { askForAll, askServer, sendToServer } from "./AdminClient.ts"
-import { CliFailure } from "./CliFailure.ts"
+import { CliFailure } from "./CommandLine.ts"
 import * as Parameter from "./CliParameters.ts"
-import { findProject } from "./FindProject.ts"
+import { findProject } from "./CliParameters.ts"
 import { findLocalFile, type LocalFile, refuseLarger } from "./LocalFile.ts"
-import { print, printable, shortTime, table } from "./Output.ts"
-import { makeProgress, type Progress, sending } from "./Progress.ts"
+import { print, printable, shortTime, table, makeProgress, type Progress, sending } from "./Output.ts"
 
 const { json } = Parameter
 

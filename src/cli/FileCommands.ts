@@ -5,11 +5,10 @@ import type { FileObject } from "../api/FileObject.ts"
 import type { FileId } from "../domain/Ids.ts"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { askForAll, askServer, sendToServer } from "./AdminClient.ts"
-import { CliFailure } from "./CliFailure.ts"
+import { CliFailure } from "./CommandLine.ts"
 import * as Parameter from "./CliParameters.ts"
 import { findLocalFile, type LocalFile, refuseLarger } from "./LocalFile.ts"
-import { print, printable, shortTime, table } from "./Output.ts"
-import { makeProgress, sending } from "./Progress.ts"
+import { print, printable, shortTime, table, makeProgress, sending } from "./Output.ts"
 
 const { json } = Parameter
 

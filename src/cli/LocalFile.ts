@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, type PlatformError, Stream } from "effect"
-import { CliFailure } from "./CliFailure.ts"
+import { CliFailure } from "./CommandLine.ts"
 import { printable } from "./Output.ts"
 
 /** A file of this machine that is to be sent. */

@@ -1,12 +1,79 @@
-import { Effect, Option } from "effect"
-import { Command } from "effect/cli"
-import type { LimitsBody, UsageBody } from "../admin/UsageBody.ts"
-import type { UsageBy } from "../domain/Allowance.ts"
+import type { LimitsBody, UsageBody } from "../admin/AdminBodies.ts"
+import { AccountName, Email, expected } from "../domain/Account.ts"
+import {
+  UsageBy,
+  CalendarDay,
+  expectedDay,
+  LimitChange,
+  reportDaysMax,
+  tokensMax
+} from "../domain/Allowance.ts"
+import { ApiKeyId } from "../domain/Ids.ts"
 import { askServer } from "./AdminClient.ts"
-import { CliFailure } from "./CliFailure.ts"
 import { json, user } from "./CliParameters.ts"
+import { CliFailure } from "./CommandLine.ts"
 import { print, shortTime, table } from "./Output.ts"
-import * as Parameter from "./UsageParameters.ts"
+import { Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+
+const isLimit = Schema.is(LimitChange)
+
+const parseLimit = (text: string): Option.Option<LimitChange> => {
+  if (text === "none") return Option.some(null)
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : text
+  return isLimit(value) ? Option.some(value) : Option.none()
+}
+
+const limit = (name: string, span: string) =>
+  Flag.String(name).pipe(
+    Flag.filterMap(parseLimit, () => `a whole number from 0 to ${tokensMax}, none or default.`),
+    Flag.withDescription(
+      `Tokens per ${span} (UTC); none: no limit; default: what the plan or the settings say`
+    ),
+    Flag.optional
+  )
+
+const daily = limit("daily", "day")
+const monthly = limit("monthly", "month")
+
+const ofUser = Flag.String("user").pipe(
+  Flag.filter(Schema.is(Email), () => `${expected.email}.`),
+  Flag.withDescription("Only what this user spent, by e-mail address"),
+  Flag.optional
+)
+
+const ofOrganization = Flag.String("org").pipe(
+  Flag.filter(Schema.is(AccountName), () => `${expected.name}.`),
+  Flag.withDescription("Only what the users of this organization spent"),
+  Flag.optional
+)
+
+const ofKey = Flag.String("key").pipe(
+  Flag.filterMap(
+    (text) => (Schema.is(ApiKeyId)(text) ? Option.some(ApiKeyId.make(text)) : Option.none()),
+    () => "the id of a key, as `parley key list` shows it."
+  ),
+  Flag.withDescription("Only what was spent with this key, by its id"),
+  Flag.optional
+)
+
+const by = Flag.Literals("by", UsageBy.literals).pipe(
+  Flag.withDescription("Split by day (UTC), model or key"),
+  Flag.withDefault("day" as const)
+)
+
+const day = (name: string, what: string) =>
+  Flag.String(name).pipe(
+    Flag.filter(Schema.is(CalendarDay), () => `${expectedDay}.`),
+    Flag.withDescription(what),
+    Flag.optional
+  )
+
+const since = day(
+  "since",
+  `The first day (UTC), such as 2026-02-28; the report covers at most ${reportDaysMax} days`
+)
+const until = day("until", "The last day (UTC), which is part of the report; today, if left out")
 
 const limitsText = ({ email, ...windows }: typeof LimitsBody.Type): string =>
   `Tokens of ${email}:\n` +
@@ -36,7 +103,7 @@ const showLimits = Command.make(
 
 const setLimits = Command.make(
   "set",
-  { user, daily: Parameter.daily, monthly: Parameter.monthly, json },
+  { user, daily: daily, monthly: monthly, json },
   Effect.fnUntraced(function* ({ daily, json, monthly, user }) {
     if (Option.isNone(daily) && Option.isNone(monthly)) {
       return yield* new CliFailure({ message: "Say what to set: --daily, --monthly or both." })
@@ -97,12 +164,12 @@ const usageText = (by: UsageBy, { data, since, total, until }: Usage): string =>
 const showUsage = Command.make(
   "show",
   {
-    user: Parameter.ofUser,
-    organization: Parameter.ofOrganization,
-    key: Parameter.ofKey,
-    by: Parameter.by,
-    since: Parameter.since,
-    until: Parameter.until,
+    user: ofUser,
+    organization: ofOrganization,
+    key: ofKey,
+    by: by,
+    since: since,
+    until: until,
     json
   },
   Effect.fnUntraced(function* ({ by, json, key, organization, since, until, user }) {

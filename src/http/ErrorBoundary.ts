@@ -50,6 +50,12 @@ export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
   )
 }
 
+/** Turns an expected failure into its response, and logs it where `logFailure` does. */
+export const enveloped = <A, E extends Failure.Expected, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
+  Effect.catch(effect, (error) => Effect.as(logFailure(error), respondTo(error)))
+
 const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   switch (error._tag) {
     case "ModelFailure": {

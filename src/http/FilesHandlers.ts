@@ -11,13 +11,9 @@ import { CurrentUser } from "../domain/Account.ts"
 import { FileStore } from "../files/FileStore.ts"
 import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
 import { Drain } from "./Drain.ts"
-import { isEncoded, logFailure, respond, respondTo } from "./ErrorBoundary.ts"
+import { enveloped, isEncoded, respond } from "./ErrorBoundary.ts"
 import { readUpload } from "./UploadBody.ts"
 import type { FileId } from "../domain/Ids.ts"
-
-/** What goes wrong becomes the envelope. */
-const enveloped = <A, E extends Failure.Expected, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.catch(effect, (error) => Effect.as(logFailure(error), respondTo(error)))
 
 /** The content of a file, or the part of it that is asked for. */
 const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerRequest.HttpServerRequest) {

@@ -3,7 +3,7 @@ import { ConfigProvider, Context, Effect, FileSystem, Layer, Path, Redacted, Ref
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
-import { AdminRoutes } from "../../src/admin/AdminHandlers.ts"
+import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"

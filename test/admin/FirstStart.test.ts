@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { adoptGivenKey, firstAccount } from "../../src/admin/FirstStart.ts"
+import { adoptGivenKey, firstAccount } from "../../src/admin/StartupNotice.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"

@@ -1,13 +1,20 @@
 import { Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/AuthorizationHeader.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
-import { AdminAuthentication } from "./AdminApi.ts"
+import { DatabaseReport } from "../sql/DatabaseReport.ts"
+import { AdminAccountsHandlers, AdminPolicyHandlers } from "./AdminAccountsHandlers.ts"
+import { AdminApi, AdminAuthentication } from "./AdminApi.ts"
+import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
+import { AdminServerHandlers } from "./AdminServerHandlers.ts"
+import { AdminUsageHandlers } from "./AdminUsageHandlers.ts"
 
 /** Lets nobody in but the holder of the operator's key. What he is told is not to be kept by anything on the way. */
-export const AdminAuthenticationLayer = Layer.effect(
+const AdminAuthenticationLayer = Layer.effect(
   AdminAuthentication,
   Effect.gen(function* () {
     const adminKey = yield* AdminKey
@@ -22,4 +29,17 @@ export const AdminAuthenticationLayer = Layer.effect(
         })
     })
   })
+)
+
+/** The operator's side of the server, all of it under /admin. */
+export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
+  Layer.provide([
+    AdminAccountsHandlers,
+    AdminFilesHandlers,
+    AdminProjectsHandlers,
+    AdminUsageHandlers,
+    AdminPolicyHandlers,
+    AdminServerHandlers
+  ]),
+  Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])
 )

@@ -1,15 +1,20 @@
 import { Effect } from "effect"
-import type { Settings } from "../settings/AppConfig.ts"
-import type { Permissions } from "../plans/Permissions.ts"
-import type { Policy } from "../plans/Policy.ts"
+import { HttpApiBuilder } from "effect/http-api"
 import { defaultPlan } from "../domain/Account.ts"
 import { PlanNotFound } from "../domain/Errors.ts"
 import { Plans } from "../domain/Plan.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
+import type { Permissions } from "../plans/Permissions.ts"
+import { Policy } from "../plans/Policy.ts"
 import { difficultyOf } from "../routing/Difficulty.ts"
 import type { Excluded, Need, Ranked } from "../routing/Candidates.ts"
-import type { Router } from "../routing/Router.ts"
-import type { ExplainedBody, ExplainPayload } from "./ExplainedBody.ts"
+import { Router } from "../routing/Router.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { describeSettings } from "../settings/SettingsDescription.ts"
+import { AdminApi } from "./AdminApi.ts"
+import type { ExplainedBody, ExplainPayload } from "./AdminBodies.ts"
+import { examine } from "./Doctor.ts"
 
 /** Never "-0.00". */
 const hundredths = (value: number): string => ((Math.round(value * 100) || 0) / 100).toFixed(2)
@@ -30,7 +35,7 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
         ]
       : []),
     ...(lacksTools ? ["It can't call the tools that are offered."] : []),
-    ...(isTight ? ["Its window leaves little room for an answer."] : []),
+    ...(isTight ? ["Its window leaves little room for an enveloped."] : []),
     ...(isFailing ? ["More than half of its recent requests failed."] : []),
     willDo
       ? `It will do: its quality is ${hundredths(model.quality)}, and ${hundredths(need.difficulty)} is asked for.`
@@ -50,7 +55,7 @@ const exclusionOf = ({ model, why }: Excluded, need: Need, permissions: Permissi
     : `Its window of ${model.contextWindow} tokens is too small for a prompt of ${need.promptTokens}.`
 
 /** What the router would decide for a message as the first of a conversation, without instructions. */
-export const explainModels = Effect.fnUntraced(function* (
+const explainModels = Effect.fnUntraced(function* (
   router: Router["Service"],
   policy: Policy["Service"],
   settings: Settings,
@@ -93,3 +98,28 @@ export const explainModels = Effect.fnUntraced(function* (
     }))
   }
 })
+
+export const AdminServerHandlers = HttpApiBuilder.group(
+  AdminApi,
+  "server",
+  Effect.fnUntraced(function* (handlers) {
+    const settings = yield* AppConfig
+    const plans = yield* Plans
+    const policy = yield* Policy
+    const router = yield* Router
+    const services = yield* Effect.context<Effect.Services<typeof examine>>()
+    return handlers.handleAll({
+      models: () =>
+        Effect.all({
+          data: router.models,
+          health: router.modelHealth,
+          providers: router.health,
+          description: router.describe
+        }),
+      explainModels: ({ payload }) =>
+        enveloped(Effect.provideService(explainModels(router, policy, settings, payload), Plans, plans)),
+      config: () => Effect.succeed({ data: describeSettings(settings) }),
+      doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
+    })
+  })
+)

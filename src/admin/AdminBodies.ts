@@ -1,0 +1,271 @@
+import { Email, AccountName, PlanName } from "../domain/Account.ts"
+import { CalendarDay, LimitChange, LimitSource, UsageBy } from "../domain/Allowance.ts"
+import { FileId, ProjectId, UserId, ApiKeyId } from "../domain/Ids.ts"
+import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
+import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
+import { CorpusStatus, ProjectRole } from "../domain/Project.ts"
+import { Schema } from "effect"
+
+/** Projects as the operator's interface shows them. */
+
+const Time = Schema.DateTimeUtcFromString
+
+/** Hits that one search gives at most, and usually. */
+export const searchHitsMax = 100
+export const searchHitsDefault = 10
+/** The longest query, in characters. */
+export const queryCharactersMax = 10_000
+
+export const ProjectBody = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  organization: Schema.String,
+  members: Schema.Int,
+  files: Schema.Int,
+  created_at: Time
+})
+
+export const MemberBody = Schema.Struct({
+  /** Of the user. */
+  id: UserId,
+  email: Schema.String,
+  role: ProjectRole,
+  added_at: Time
+})
+
+export const CorpusFileBody = Schema.Struct({
+  id: FileId,
+  filename: Schema.String,
+  bytes: Schema.Int,
+  /** The address of the user whose file it is. */
+  owner: Schema.String,
+  status: CorpusStatus,
+  status_details: Schema.NullOr(Schema.String),
+  chunks: Schema.NullOr(Schema.Int),
+  added_at: Time
+})
+export type CorpusFileBody = typeof CorpusFileBody.Type
+
+export const SearchPayload = Schema.Struct({
+  query: Schema.String.check(
+    Schema.makeFilter((text) => text.trim() !== "" && text.length <= queryCharactersMax, {
+      expected: `1 to ${queryCharactersMax} characters`
+    })
+  ),
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: searchHitsMax }))),
+  /** Whether to say by what each hit was found. */
+  explain: Schema.optionalKey(Schema.Boolean)
+})
+
+const HitBody = Schema.Struct({
+  file_id: FileId,
+  filename: Schema.String,
+  /** Offsets into the text of the file, in UTF-16 code units. */
+  start: Schema.Int,
+  end: Schema.Int,
+  page: Schema.NullOr(Schema.Int),
+  headings: Schema.Array(Schema.String),
+  score: Schema.Finite,
+  text: Schema.String
+})
+
+const Explanation = Schema.Struct({
+  chunks: Schema.Int,
+  languages: Schema.Array(Schema.String),
+  terms: Schema.Array(
+    Schema.Struct({
+      term: Schema.String,
+      word: Schema.String,
+      edits: Schema.Int,
+      chunks: Schema.Int,
+      idf: Schema.Finite,
+      weight: Schema.Finite
+    })
+  ),
+  /** For each hit, in their order. */
+  contributions: Schema.Array(Schema.Array(Schema.Struct({ term: Schema.String, score: Schema.Finite })))
+})
+
+export const FoundBody = Schema.Struct({
+  /** Best first. */
+  hits: Schema.Array(HitBody),
+  nothing: Schema.NullOr(Schema.Literals(["no_files", "still_indexing", "no_match"])),
+  explanation: Schema.NullOr(Explanation)
+})
+export type FoundBody = typeof FoundBody.Type
+
+/** Limits of tokens and reports of usage, as the operator's side says them. */
+
+const Window = Schema.Struct({
+  /** Null: no limit. */
+  limit: Schema.NullOr(Schema.Int),
+  source: LimitSource,
+  used: Schema.Int,
+  /** Held by requests under way. */
+  reserved: Schema.Int,
+  resets_at: Schema.DateTimeUtcFromString
+})
+
+export const LimitsBody = Schema.Struct({ email: Schema.String, daily: Window, monthly: Window })
+
+/** A limit that is left out stays as it is. */
+export const SetLimitsPayload = Schema.Struct({
+  email: Email,
+  daily: Schema.optionalKey(LimitChange),
+  monthly: Schema.optionalKey(LimitChange)
+})
+
+/** At most one of the first three; none of them: everybody. */
+export const usageQuery = {
+  email: Schema.optionalKey(Email),
+  organization: Schema.optionalKey(AccountName),
+  key_id: Schema.optionalKey(ApiKeyId),
+  by: Schema.optionalKey(UsageBy),
+  /** The first day and the last one, UTC; without them the last 30 days. */
+  since: Schema.optionalKey(CalendarDay),
+  until: Schema.optionalKey(CalendarDay)
+}
+
+const sums = {
+  requests: Schema.Int,
+  completed: Schema.Int,
+  /** Requests whose tokens the tokenizer counted, because no provider said. */
+  tokenizer_counted: Schema.Int,
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  tool_calls: Schema.Int,
+  /** On average, from the request to the end of the answer, whatever became of it; null where it is not known. */
+  latency_millis: Schema.NullOr(Schema.Finite)
+}
+
+export const UsageBody = Schema.Struct({
+  since: Schema.String,
+  until: Schema.String,
+  days: Schema.Int,
+  data: Schema.Array(
+    Schema.Struct({
+      /** The day, the name of the model, or the id of the key. */
+      label: Schema.String,
+      ...sums,
+      /** Null unless it is split by key. */
+      key: Schema.NullOr(Schema.Struct({ name: Schema.String, hint: Schema.String, owner: Schema.String }))
+    })
+  ),
+  /** Of everything, also of what has no line because there are too many. */
+  total: Schema.Struct(sums)
+})
+
+/** Plans and the licence, as the operator's side says them. */
+
+export const PlanBody = Schema.Struct({
+  name: Schema.String,
+  /** False for a plan that organizations have, but nobody defined. */
+  defined: Schema.Boolean,
+  organizations: Schema.Int,
+  /** What is left out is not bounded by the plan. */
+  terms: PlanTerms
+})
+export type PlanBody = typeof PlanBody.Type
+
+export const PlansBody = Schema.Struct({
+  /** Whether there is a catalog of plans; without one no plan bounds anything. */
+  catalog: Schema.Boolean,
+  data: Schema.Array(PlanBody)
+})
+
+const InstalledBody = Schema.Struct({
+  id: Schema.String,
+  licensee: Schema.String,
+  issuer: Schema.NullOr(Schema.String),
+  state: Schema.Literals(["in_force", "early", "over"]),
+  issued_at: Time,
+  begins_at: Schema.NullOr(Time),
+  ends_at: Schema.NullOr(Time),
+  /** What is left out is not bounded by the licence. */
+  bounds: LicenseBounds
+})
+
+export const LicenseBody = Schema.Struct({
+  edition: Schema.Literals(["free", "licensed"]),
+  license: Schema.NullOr(InstalledBody),
+  /** Users that are not disabled. */
+  users: Schema.Int,
+  organizations: Schema.Int
+})
+export type LicenseBody = typeof LicenseBody.Type
+
+/** The server itself, as the operator's side says it. */
+
+export const ModelsBody = Schema.Struct({
+  data: Schema.Array(ModelSpec),
+  /** How each of them fared lately, in the same order. */
+  health: Schema.Array(ModelHealth),
+  providers: Schema.Array(ProviderHealth),
+  description: Schema.String
+})
+
+export const SettingBody = Schema.Struct({
+  name: Schema.String,
+  value: Schema.NullOr(Schema.String),
+  default: Schema.NullOr(Schema.String),
+  description: Schema.String
+})
+
+export const Check = Schema.Struct({
+  name: Schema.String,
+  status: Schema.Literals(["ok", "warning", "failed"]),
+  detail: Schema.String
+})
+export type Check = typeof Check.Type
+
+/** The router's decision as the operator's side says it. */
+
+export const textCharactersMax = 200_000
+export const documentsMax = 500
+
+export const ExplainPayload = Schema.Struct({
+  text: Schema.String.check(Schema.isMaxLength(textCharactersMax)),
+  documents: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: documentsMax }))),
+  /** The plan of whoever asks; left out: `default`. */
+  plan: Schema.optionalKey(PlanName),
+  /** Left out: as the settings and the plan say. */
+  tools: Schema.optionalKey(Schema.Boolean),
+  max_output_tokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
+})
+
+const Feature = Schema.Struct({
+  name: Schema.String,
+  value: Schema.Finite,
+  points: Schema.Finite,
+  sentence: Schema.String
+})
+
+const Candidate = Schema.Struct({
+  model: Schema.String,
+  provider: Schema.String,
+  max_output_tokens: Schema.Int,
+  will_do: Schema.Boolean,
+  utility: Schema.Finite,
+  /** What the utility is the sum of. */
+  terms: Schema.Struct({
+    quality: Schema.Finite,
+    price: Schema.Finite,
+    latency: Schema.Finite,
+    failures: Schema.Finite
+  }),
+  /** In the currency of the catalog; null where not every model that fits has a price. */
+  expected_price: Schema.NullOr(Schema.Finite),
+  health: ModelHealth,
+  reasons: Schema.Array(Schema.String)
+})
+
+export const ExplainedBody = Schema.Struct({
+  difficulty: Schema.Struct({ score: Schema.Finite, features: Schema.Array(Feature) }),
+  balance: Schema.Finite,
+  /** The first is asked, the others are there to fall back to. */
+  candidates: Schema.Array(Candidate),
+  excluded: Schema.Array(
+    Schema.Struct({ model: Schema.String, provider: Schema.String, reason: Schema.String })
+  )
+})
+export type ExplainedBody = typeof ExplainedBody.Type
