@@ -18,9 +18,9 @@ import { allowanceRefusals } from "../telemetry/Instruments.ts"
 import type { Ask, Grant } from "../usage/TokenCounters.ts"
 import { type Spending, Usage } from "../usage/Usage.ts"
 import { makeUsualOutput } from "../usage/Admission.ts"
-import type { Attempt } from "./Generation.ts"
+import type { Attempt } from "./Attempts.ts"
 import * as Meter from "./Meter.ts"
-import { type Budget, type RoundCosts, unlimited } from "./Rounds.ts"
+import { type Budget, type RoundCosts, unlimited } from "./AnswerBound.ts"
 
 /** Times that a record of usage is tried again while the database is away, over about six seconds. */
 const settleRetriesMax = 7

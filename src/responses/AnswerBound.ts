@@ -3,6 +3,28 @@ import type { ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../domain/Tokens.ts"
 import { countTokens, lastWordEnd } from "../providers/Tokenizer.ts"
 
+/** What a round costs beside its answer: what earlier rounds have spent, and its prompt. */
+export interface RoundCosts {
+  readonly spent: ModelUsage
+  readonly promptTokens: number
+}
+
+/** What a generation may spend. */
+export interface Budget {
+  /** How many tokens are held for the answer of a round. */
+  readonly room: (round: RoundCosts) => number
+  /** Holds more for the answer of a round, which may have so many tokens in all. */
+  readonly more: (round: RoundCosts, outputTokens: number) => Effect.Effect<void>
+  /** How many of so many tokens the answer of the next round may have; 0 where nothing is left for it. */
+  readonly nextRound: (round: RoundCosts, outputTokens: number) => Effect.Effect<number>
+}
+
+export const unlimited: Budget = {
+  room: () => Number.POSITIVE_INFINITY,
+  more: () => Effect.void,
+  nextRound: (_round, outputTokens) => Effect.succeed(outputTokens)
+}
+
 /**
  * Keeps an answer within its tokens, whatever the model server makes of the bound that it was given. The server's own count
  * is the truth, but comes last. Until then a cheap estimate passes what is surely within the bound, and the tokenizer counts
@@ -30,7 +52,7 @@ export interface HeldTokens {
   readonly more: Effect.Effect<void>
 }
 
-const unlimited: HeldTokens = { tokens: () => Number.POSITIVE_INFINITY, more: Effect.void }
+const everything: HeldTokens = { tokens: () => Number.POSITIVE_INFINITY, more: Effect.void }
 
 /** The counts of two tokenizers never differ by more than this: a factor, and a little for short answers. */
 const countsFactorMax = 2
@@ -104,7 +126,7 @@ const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: n
 })
 
 /** The finish of an answer that was cut tells of the answer only: the server's count never arrives then. */
-export const makeAnswerBound = (tokensMax: number, held: HeldTokens = unlimited): AnswerBound => {
+export const makeAnswerBound = (tokensMax: number, held: HeldTokens = everything): AnswerBound => {
   const cutTokens = tokensMax * countsFactorMax + countsTokensMax
   const written = makeWritten()
   let shownTo = 0

@@ -1,28 +1,58 @@
-import { Array as Arr, Effect, Order } from "effect"
-import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
-import { type DatabaseUnavailable, type NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
+import {
+  type DatabaseUnavailable,
+  type ModelFailure,
+  type NoModelAvailable,
+  PromptTooLong
+} from "../domain/Errors.ts"
 import type { ItemId, UserId } from "../domain/Ids.ts"
 import type { InputItem } from "../domain/Item.ts"
-import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
+import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { ModelSpec } from "../domain/Model.ts"
+import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
+import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
+import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
 import { type Candidate, Router } from "../routing/Router.ts"
-import { makeAttachedFiles, type UnreadFiles } from "./AttachedFiles.ts"
-import { filesShown } from "./EarlierTurns.ts"
-import { historyFilesTokensMax, type PromptFiles } from "./FileParts.ts"
-import { longInput } from "./LongInput.ts"
-import type { Attempt } from "./Generation.ts"
-import { textOf } from "./IncomingInput.ts"
-import { type Knowledge, passagesMessage, passagesWithin } from "./Passages.ts"
 import {
+  makeAttachedFiles,
+  type UnreadFiles,
+  historyFilesTokensMax,
+  type PromptFiles
+} from "./AttachedFiles.ts"
+import {
+  filesShown,
   makeAssembly,
   type Prompt,
   type PromptModel,
   type PromptParts,
   promptTokensMax
 } from "./PromptAssembly.ts"
+import { textOf } from "./IncomingInput.ts"
+import { type Knowledge, passagesMessage, passagesWithin } from "./Citations.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
+import { Array as Arr, Effect, Order, type Stream } from "effect"
+
+/** One way to get the answer: a model and what to send to it. */
+export interface Attempt {
+  readonly model: ModelSpec
+  readonly request: ModelRequest
+  /** Tokens of the request's messages, estimated. */
+  readonly promptTokens: number
+  /** Whether a token limit leaves its answer less room than was asked for. */
+  readonly isLimited: boolean
+  /** Turns of the conversation that the model's window has no room for. */
+  readonly forgottenTurns: number
+  /** Whether its provider is left alone for now, so that nobody can count on it. */
+  readonly leftAlone: boolean
+  readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
+  /**
+   * The same with a shorter prompt, for a server that finds it too long, and may have said how many tokens its context has;
+   * null where nothing more can be left out.
+   */
+  readonly shorter: (contextTokens: number | null) => Attempt | null
+}
 
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
@@ -217,4 +247,38 @@ const attempt = (
         : attempt(candidate, user, shortened, fewer, prompt, window)
     }
   }
+}
+
+/** The texts that a prompt must have. */
+const textsOf = ({ directions, items, systemMessage }: PromptParts): ReadonlyArray<string> => [
+  systemMessage ?? "",
+  ...directions,
+  ...items.flatMap((item) =>
+    item.type === "message"
+      ? item.content.flatMap((part) => (part.type === "input_file" ? [] : [part.text]))
+      : []
+  )
+]
+
+/**
+ * What is wrong with texts that alone exceed the roomiest window; null where they don't. No more of them is counted than that
+ * window holds, so that a text of megabytes is refused at little cost.
+ */
+const longInput = (parts: PromptParts, contextWindow: number): PromptTooLong | null => {
+  const texts = textsOf(parts)
+  const characters = texts.reduce((sum, { length }) => sum + length, 0)
+  // A short input fits, or is counted at little cost.
+  if (characters <= contextWindow) return null
+  let left = contextWindow
+  let counted = 0
+  for (const text of texts) {
+    const held = beginningWithin(text, left)
+    counted += held.length
+    if (held.length < text.length) {
+      const promptTokens = Math.ceil((contextWindow * characters) / Math.max(1, counted))
+      return new PromptTooLong({ promptTokens, tokensMax: contextWindow - 1 })
+    }
+    left -= estimateTokens(text)
+  }
+  return null
 }

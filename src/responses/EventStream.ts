@@ -7,7 +7,7 @@ import type { OutputItem } from "../domain/Item.ts"
 import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
 import * as Meter from "./Meter.ts"
-import type { Knowledge } from "./Passages.ts"
+import type { Knowledge } from "./Citations.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable

@@ -1,27 +1,22 @@
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { startedResponse } from "../api/ResponseObject.ts"
-import type { ResponseObject, ResponseStart, ResponseUsage } from "../api/ResponseObject.ts"
+import {
+  startedResponse,
+  type ResponseObject,
+  type ResponseStart,
+  type ResponseUsage
+} from "../api/ResponseObject.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { McpCall, OutputItem, OutputMessage } from "../domain/Item.ts"
 import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
-import { storable } from "../domain/storable.ts"
-import { citationsIn, type Knowledge, type Passage, searchCall } from "./Passages.ts"
+import { storable, type Cleaned, cleanPiece, cleanRest } from "../domain/storable.ts"
+import { citationsIn, type Knowledge, type Passage, searchCall } from "./Citations.ts"
 import { whyNoAnswer } from "./NoAnswer.ts"
-import { type Cleaned, cleanPiece, cleanRest } from "./StorableText.ts"
-import type { ToolPart } from "./ToolRounds.ts"
+import type { GenerationPart } from "./Rounds.ts"
 
 /**
  * From what a generation yields to the events of the stream: a pure state machine. For any parts in any order the
  * events obey the grammar of the wire contract, section 2.
  */
-
-/** What a generation yields, whole or piece by piece. */
-export type GenerationPart =
-  | { readonly type: "text"; readonly text: string }
-  | ToolPart
-  /** What all rounds cost so far, when another one follows. */
-  | { readonly type: "spent"; readonly usage: ModelUsage }
-  | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
 interface OpenMessage {
   readonly id: ItemId

@@ -1,3 +1,13 @@
+import { ModelFailure } from "../domain/Errors.ts"
+import { alone, type CallOptions } from "../domain/ModelCall.ts"
+import type { ModelSpec } from "../domain/Model.ts"
+import { secondsBetween } from "../domain/Monotonic.ts"
+import { adviceOn } from "../providers/Fault.ts"
+import { operationDuration } from "../telemetry/Instruments.ts"
+import type { Attempt } from "./Attempts.ts"
+import { type Budget, unlimited } from "./AnswerBound.ts"
+import { type CallRecord, failureOf, type Flow, type GenerationPart, pullRounds } from "./Rounds.ts"
+import type { ToolBelt } from "./ToolCalls.ts"
 import {
   type Array as Arr,
   Channel,
@@ -8,36 +18,61 @@ import {
   Option,
   Pull,
   Scope,
-  Stream
+  Stream,
+  Clock,
+  Metric
 } from "effect"
-import { ModelFailure } from "../domain/Errors.ts"
-import { alone, type CallOptions, type ModelPart, type ModelRequest } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/Model.ts"
-import { adviceOn } from "../providers/Fault.ts"
-import { recordCall } from "./CallRecord.ts"
-import type { GenerationPart } from "./Events.ts"
-import { type Budget, failureOf, type Flow, pullRounds, unlimited } from "./Rounds.ts"
-import type { ToolBelt } from "./ToolRounds.ts"
 
-/** One way to get the answer: a model and what to send to it. */
-export interface Attempt {
-  readonly model: ModelSpec
-  readonly request: ModelRequest
-  /** Tokens of the request's messages, estimated. */
-  readonly promptTokens: number
-  /** Whether a token limit leaves its answer less room than was asked for. */
-  readonly isLimited: boolean
-  /** Turns of the conversation that the model's window has no room for. */
-  readonly forgottenTurns: number
-  /** Whether its provider is left alone for now, so that nobody can count on it. */
-  readonly leftAlone: boolean
-  readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
-  /**
-   * The same with a shorter prompt, for a server that finds it too long, and may have said how many tokens its context has;
-   * null where nothing more can be left out.
-   */
-  readonly shorter: (contextTokens: number | null) => Attempt | null
-}
+/**
+ * Records a call until its scope closes, in the metrics and as a span. A call that neither finishes nor fails was not
+ * wanted to its end. Source: OpenTelemetry semantic conventions, generative AI spans, inference.
+ */
+const recordCall = Effect.fnUntraced(function* (
+  { id, provider }: ModelSpec,
+  maxOutputTokens: number
+): Effect.fn.Return<CallRecord, never, Scope.Scope> {
+  const beganNanos = yield* Clock.monotonicTimeNanos
+  const made = yield* Effect.makeSpan(`chat ${id}`, {
+    kind: "client",
+    attributes: {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": provider,
+      "gen_ai.request.model": id,
+      "gen_ai.request.max_tokens": maxOutputTokens
+    }
+  })
+  const span = made.sampled ? made : null
+  let isFinished = false
+  let errorType: string | null = null
+
+  const finished: CallRecord["finished"] = (reason, usage) => {
+    isFinished = true
+    if (span === null) return
+    span.attribute("gen_ai.response.model", id)
+    span.attribute("gen_ai.response.finish_reasons", [reason])
+    span.attribute("gen_ai.usage.input_tokens", usage.inputTokens)
+    span.attribute("gen_ai.usage.output_tokens", usage.outputTokens)
+  }
+
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      const seconds = secondsBetween(beganNanos, yield* Clock.monotonicTimeNanos)
+      const type = errorType ?? (isFinished ? "" : "cancelled")
+      yield* Metric.update(operationDuration.of("chat", provider, id, id, type), seconds)
+      if (span === null) return
+      if (type !== "") span.attribute("error.type", type)
+      const exit = errorType === null ? Exit.void : Exit.fail({ _tag: errorType })
+      span.end(yield* Clock.currentTimeNanos, exit)
+    })
+  )
+  return {
+    span,
+    finished,
+    failed: (type) => {
+      errorType ??= type
+    }
+  }
+})
 
 const never = () => null
 

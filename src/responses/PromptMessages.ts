@@ -2,9 +2,12 @@ import type { FileId } from "../domain/Ids.ts"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Item.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
+import type { ToolResult } from "../tools/Toolkit.ts"
 import { tellCalls } from "../providers/Protocol.ts"
 import { callIdOf, isSameRound, sentCall, sentName } from "./SentCalls.ts"
-import { resultText } from "./ToolRounds.ts"
+
+/** What a model hears of a result. */
+export const resultText = ({ error, output }: ToolResult): string => output ?? `Error: ${error ?? "unknown"}`
 
 /** How a file is shown in the place of a part that refers to it. */
 export type ShowFile = (id: FileId) => string

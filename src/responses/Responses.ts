@@ -1,48 +1,51 @@
-import { Clock, Context, Effect, Layer, Ref, type Scope, Stream } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseStart } from "../api/ResponseObject.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
-import type { Denial } from "../plans/Permissions.ts"
-import { Policy } from "../plans/Policy.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import {
-  type ConversationBusy,
-  type ConversationNotFound,
-  type DatabaseUnavailable,
-  type FileNotFound,
-  type FileNotReady,
-  type FileUnreadable,
-  type InvalidRequest,
-  type ItemNotFound,
-  type ModelFailure,
-  type NoModelAvailable,
-  type NotProjectMember,
-  type ProjectNotFound,
-  type PromptTooLong,
-  type TurnLeaseLost,
-  type UsageLimitExceeded
+import type {
+  ConversationBusy,
+  ConversationNotFound,
+  DatabaseUnavailable,
+  FileNotFound,
+  FileNotReady,
+  FileUnreadable,
+  InvalidRequest,
+  ItemNotFound,
+  ModelFailure,
+  NoModelAvailable,
+  NotProjectMember,
+  ProjectNotFound,
+  PromptTooLong,
+  TurnLeaseLost,
+  UsageLimitExceeded
 } from "../domain/Errors.ts"
 import { type ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
 import type { OutputItem } from "../domain/Item.ts"
+import type { Denial, Permissions } from "../plans/Permissions.ts"
+import { Policy } from "../plans/Policy.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccounting } from "./Accounting.ts"
-import { makeAttempts } from "./Attempts.ts"
 import { makeAttachedFiles, unreadFiles } from "./AttachedFiles.ts"
+import { makeAttempts } from "./Attempts.ts"
+import { turnTokens, type PromptParts } from "./PromptAssembly.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
 import { generate } from "./Generation.ts"
-import { turnTokens } from "./EarlierTurns.ts"
-import { readInput } from "./IncomingInput.ts"
+import {
+  readInput,
+  type IncomingInput,
+  makeReferencedItems,
+  notInHistory,
+  type GivenItem
+} from "./IncomingInput.ts"
 import * as Meter from "./Meter.ts"
+import { makePermittedTools, withNamedAddresses } from "./ToolCalls.ts"
 import { makeProjectKnowledge } from "./ProjectKnowledge.ts"
-import { makePermittedTools } from "./PermittedTools.ts"
-import { demand, demandReferenced } from "./Permitted.ts"
+import { filesOf } from "./PromptMessages.ts"
 import { instructionsOf, isStored, makeRequestTurn } from "./RequestTurn.ts"
-import { withNamedAddresses } from "./ReadableAddresses.ts"
-import type { PromptParts } from "./PromptAssembly.ts"
-import { makeReferencedItems, notInHistory } from "./ReferencedItems.ts"
+import { Clock, Context, Effect, Layer, Ref, type Scope, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
@@ -200,4 +203,30 @@ const heardIn = (request: CreateResponse, turn: ConversationState) => {
     systemMessage: isNew ? (instructions ?? turn.systemMessage) : turn.systemMessage,
     directions: isNew || instructions === null ? [] : [instructions]
   }
+}
+
+const passed = (denial: Denial | null): Effect.Effect<void, Denial> =>
+  denial === null ? Effect.void : Effect.fail(denial)
+
+/** Fails where a request asks for what the caller's plan or the licence doesn't have. */
+const demand = (
+  { operation }: Permissions,
+  request: Pick<CreateResponse, "project_id">,
+  { files }: Pick<IncomingInput, "files">
+): Effect.Effect<void, Denial> => {
+  const [file] = files
+  return passed(
+    operation("responses", "") ??
+      (request.project_id == null ? null : operation("projects", "project_id")) ??
+      (file === undefined ? null : operation("files", file.param))
+  )
+}
+
+/** The same for files that come by a reference to an earlier item. */
+const demandReferenced = (
+  { operation }: Permissions,
+  given: ReadonlyArray<GivenItem>
+): Effect.Effect<void, Denial> => {
+  const withFile = given.find(({ item, reference }) => reference !== null && filesOf([item]).length > 0)
+  return passed(withFile?.reference == null ? null : operation("files", withFile.reference.param))
 }

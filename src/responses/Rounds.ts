@@ -1,4 +1,4 @@
-import { Array as Arr, Cause, Effect, type Pull, Scope } from "effect"
+import { Array as Arr, Cause, Effect, type Pull, Scope, type Tracer } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
 import {
   type EndReason,
@@ -13,11 +13,27 @@ import {
 import type { ModelSpec } from "../domain/Model.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
 import { countPromptTokens } from "../providers/Tokenizer.ts"
-import { makeAnswerBound } from "./AnswerBound.ts"
-import type { CallRecord } from "./CallRecord.ts"
-import type { GenerationPart } from "./Events.ts"
-import type { Attempt } from "./Generation.ts"
-import { type RunningCalls, runCalls, type ToolBelt, toolRoundsMax } from "./ToolRounds.ts"
+import { type Budget, makeAnswerBound } from "./AnswerBound.ts"
+import type { Attempt } from "./Attempts.ts"
+import { type RunningCalls, runCalls, type ToolBelt, type ToolPart, toolRoundsMax } from "./ToolCalls.ts"
+
+/** What a generation yields, whole or piece by piece. */
+export type GenerationPart =
+  | { readonly type: "text"; readonly text: string }
+  | ToolPart
+  /** What all rounds cost so far, when another one follows. */
+  | { readonly type: "spent"; readonly usage: ModelUsage }
+  | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
+
+/** What is noted of one call of a model while it lasts: nothing for each piece of its answer. */
+export interface CallRecord {
+  /** Null where the request isn't traced. The model's server is told of it. */
+  readonly span: Tracer.Span | null
+  /** The model has said all. */
+  readonly finished: (reason: FinishReason, usage: ModelUsage) => void
+  /** The call has failed; the first time counts. */
+  readonly failed: (errorType: string) => void
+}
 
 export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
 
@@ -28,28 +44,6 @@ export interface Flow {
   readonly record: CallRecord
   /** Ends everything upstream. */
   readonly close: Effect.Effect<void>
-}
-
-/** What a round costs beside its answer: what earlier rounds have spent, and its prompt. */
-export interface RoundCosts {
-  readonly spent: ModelUsage
-  readonly promptTokens: number
-}
-
-/** What a generation may spend. */
-export interface Budget {
-  /** How many tokens are held for the answer of a round. */
-  readonly room: (round: RoundCosts) => number
-  /** Holds more for the answer of a round, which may have so many tokens in all. */
-  readonly more: (round: RoundCosts, outputTokens: number) => Effect.Effect<void>
-  /** How many of so many tokens the answer of the next round may have; 0 where nothing is left for it. */
-  readonly nextRound: (round: RoundCosts, outputTokens: number) => Effect.Effect<number>
-}
-
-export const unlimited: Budget = {
-  room: () => Number.POSITIVE_INFINITY,
-  more: () => Effect.void,
-  nextRound: (_round, outputTokens) => Effect.succeed(outputTokens)
 }
 
 /** So much of a window at most is kept free for the answer when results of tools want room. */

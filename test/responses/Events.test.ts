@@ -7,6 +7,7 @@ import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"
 import { collect } from "../../src/responses/Collect.ts"
 import * as Events from "../../src/responses/Events.ts"
+import type { GenerationPart } from "../../src/responses/Rounds.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 
 const start: ResponseStart = {
@@ -61,7 +62,7 @@ const saidOf = (script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type>
   script.map((one) => ("calls" in one ? one : textOf(one)))
 
 let calls = 0
-const partsOf = (said: Said): ReadonlyArray<Events.GenerationPart> => {
+const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
   if (typeof said === "string") return [{ type: "text", text: said }]
   const ids = Array.from({ length: said.calls }, () =>
     ItemId.make(`00000000-0000-4000-9000-${String(calls++).padStart(12, "0")}`)
@@ -94,7 +95,7 @@ const play = (
   ending: typeof Ending.Type,
   batch: number
 ): ReadonlyArray<EventBody> => {
-  const parts: Array<Events.GenerationPart> = said.flatMap(partsOf)
+  const parts: Array<GenerationPart> = said.flatMap(partsOf)
   if (ending === "stop" || ending === "length" || ending === "content_filter") {
     parts.push({ type: "finish", reason: ending, usage })
   }

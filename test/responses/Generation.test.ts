@@ -3,7 +3,8 @@ import { Deferred, Effect, Exit, Fiber, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
-import { type Attempt, generate } from "../../src/responses/Generation.ts"
+import type { Attempt } from "../../src/responses/Attempts.ts"
+import { generate } from "../../src/responses/Generation.ts"
 import { attempt, drain, noTools } from "./attempts.ts"
 
 const usage: ModelUsage = {

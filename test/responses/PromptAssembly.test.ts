@@ -6,17 +6,17 @@ import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import type { Dialect } from "../../src/providers/Protocol.ts"
-import { turnTokens } from "../../src/responses/EarlierTurns.ts"
-import { renderFile } from "../../src/responses/FileParts.ts"
-import { promptFile } from "./promptFile.ts"
-import { callIdOf } from "../../src/responses/SentCalls.ts"
 import {
+  turnTokens,
   makeAssembly,
   type PromptModel,
   type PromptParts,
-  promptTokensMax,
-  toolOffer
+  promptTokensMax
 } from "../../src/responses/PromptAssembly.ts"
+import { renderFile } from "../../src/responses/AttachedFiles.ts"
+import { promptFile } from "./promptFile.ts"
+import { callIdOf } from "../../src/responses/SentCalls.ts"
+import { toolOffer } from "../../src/responses/ToolCalls.ts"
 import { messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { templateProblem } from "../support/ChatTemplate.ts"
 

@@ -4,9 +4,10 @@ import type { ModelFailure } from "../../src/domain/Errors.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
-import type { GenerationPart } from "../../src/responses/Events.ts"
-import type { Attempt, Generation } from "../../src/responses/Generation.ts"
-import type { ToolBelt } from "../../src/responses/ToolRounds.ts"
+import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { Attempt } from "../../src/responses/Attempts.ts"
+import type { Generation } from "../../src/responses/Generation.ts"
+import type { ToolBelt } from "../../src/responses/ToolCalls.ts"
 
 /** An attempt with a scripted stream, whose answer may have 100 tokens. */
 export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => {

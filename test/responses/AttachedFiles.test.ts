@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { beginningWithin, estimateTokens } from "../../src/domain/Tokens.ts"
 import { FileId } from "../../src/domain/Ids.ts"
-import { fairShares, renderFile, sharesInOrder } from "../../src/responses/FileParts.ts"
+import { fairShares, renderFile, sharesInOrder } from "../../src/responses/AttachedFiles.ts"
 import { promptFile } from "./promptFile.ts"
 
 const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5_000 }))

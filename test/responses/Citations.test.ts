@@ -9,7 +9,7 @@ import {
   passagesMessage,
   passagesWithin,
   searchCall
-} from "../../src/responses/Passages.ts"
+} from "../../src/responses/Citations.ts"
 
 const id = ItemId.make("019845e1-682f-4b02-a706-3b2422d13aec")
 const passage = (n: number, text = `text ${n}`): Passage => ({

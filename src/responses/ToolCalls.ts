@@ -1,0 +1,224 @@
+import type { StoredTurn } from "../domain/Conversation.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import type { InputItem, OutputItem } from "../domain/Item.ts"
+import type { ModelMessage, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
+import type { ToolName } from "../domain/ModelCall.ts"
+import {
+  addressIn,
+  type AddressSource,
+  type FindAddress,
+  NamedAddresses
+} from "../tools/egress/NamedAddresses.ts"
+import { type ToolResult, Toolkit } from "../tools/Toolkit.ts"
+import { resultText } from "./PromptMessages.ts"
+import { callIdOf, firstOfRound, nextOfRound, sentCall, sentName } from "./SentCalls.ts"
+import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
+
+/** Rounds in which a model may call tools; after them it must answer without. */
+export const toolRoundsMax = 8
+/** Calls of one round that are run; a model that wants more is told to ask again. */
+const callsPerRoundMax = 16
+/** Calls that run at the same time. */
+const callsAtOnceMax = 4
+/** Below this a result would say nothing. */
+const resultTokensMin = 50
+
+/** The tools as a generation sees them. */
+export interface ToolBelt {
+  readonly run: (call: ToolCall) => Effect.Effect<ToolResult>
+  readonly nextItemId: () => ItemId
+}
+
+/** A tool call that begins, or ends. */
+export type ToolPart =
+  | { readonly type: "tool_begin"; readonly id: ItemId; readonly name: string; readonly arguments: string }
+  | { readonly type: "tool_end"; readonly id: ItemId; readonly result: ToolResult }
+
+interface Ended {
+  readonly id: ItemId
+  readonly result: ToolResult
+}
+
+const tooMany: ToolResult = {
+  output: null,
+  error: `Not run: no more than ${callsPerRoundMax} calls are run at a time. Call again.`
+}
+
+const cutMark = "\n[… cut here: the rest has no room …]"
+const cutMarkTokens = estimateTokens(cutMark)
+
+/** A result that takes no more than so many tokens of the prompt, cut visibly. */
+const within = (result: ToolResult, tokensMax: number): ToolResult => {
+  const { output } = result
+  if (output === null || estimateTokens(output) <= tokensMax) return result
+  if (tokensMax < resultTokensMin) {
+    return { output: null, error: "The result has no room in the conversation any more." }
+  }
+  return { output: beginningWithin(output, tokensMax - cutMarkTokens) + cutMark, error: null }
+}
+
+/** The calls of one round while they run. */
+export interface RunningCalls {
+  /** The calls as they began. */
+  readonly begun: Arr.NonEmptyReadonlyArray<ToolPart>
+  /** The next ones that ended; not to be pulled when all have. */
+  readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
+  readonly isOver: () => boolean
+  /** What the model is to hear, once all have ended: its own words and calls, and each result. */
+  readonly messages: () => ReadonlyArray<ModelMessage>
+}
+
+/** Starts the calls of one round. `tokensMax` is what all results together may take of the next prompt. */
+export const runCalls = Effect.fnUntraced(function* (
+  belt: ToolBelt,
+  text: string,
+  calls: Arr.NonEmptyReadonlyArray<ToolCall>,
+  tokensMax: number
+): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
+  const share = Math.floor(tokensMax / calls.length)
+  let before: ItemId | null = null
+  const started = Arr.map(calls, (call) => {
+    const id: ItemId = before === null ? firstOfRound(belt.nextItemId) : nextOfRound(before, belt.nextItemId)
+    before = id
+    return { call, id }
+  })
+  const results = new Map<ItemId, ToolResult>()
+  const ended = yield* Queue.unbounded<Ended>()
+  yield* Effect.forEach(
+    started.entries(),
+    ([position, { call, id }]) =>
+      (position < callsPerRoundMax ? belt.run(call) : Effect.succeed(tooMany)).pipe(
+        Effect.flatMap((result) => Queue.offer(ended, { id, result: within(result, share) }))
+      ),
+    { concurrency: callsAtOnceMax, discard: true }
+  ).pipe(Effect.forkScoped)
+
+  return {
+    begun: Arr.map(started, ({ call, id }) => ({
+      type: "tool_begin",
+      id,
+      name: call.name,
+      arguments: call.arguments
+    })),
+    ended: Effect.map(
+      Queue.takeAll(ended),
+      Arr.map(({ id, result }): ToolPart => {
+        results.set(id, result)
+        return { type: "tool_end", id, result }
+      })
+    ),
+    isOver: () => results.size === started.length,
+    messages: () => [
+      { role: "assistant", text, toolCalls: started.map(({ call, id }) => sentCall(id, call)) },
+      ...started.map(({ call, id }): ModelMessage => {
+        const result = results.get(id) ?? tooMany
+        return { role: "tool", callId: callIdOf(id), name: sentName(call.name), text: resultText(result) }
+      })
+    ]
+  }
+})
+
+/** Tools, and what describing them takes of a prompt. They are the same for every request, so they are counted once. */
+export interface ToolOffer {
+  readonly specs: ReadonlyArray<ToolSpec>
+  readonly tokens: number
+}
+
+export const toolOffer = (specs: ReadonlyArray<ToolSpec>): ToolOffer => ({
+  specs,
+  tokens: specs.length === 0 ? 0 : estimateTokens(JSON.stringify(specs))
+})
+
+/** The tools of one response: what the model is offered, and what it may call. */
+export interface PermittedTools {
+  readonly tools: ToolOffer
+  readonly belt: ToolBelt
+}
+
+/** Gives those of a set of tools that there are. What is made for a set is kept for as long as somebody has the set. */
+export const makePermittedTools = Effect.fnUntraced(function* (nextItemId: () => ItemId) {
+  const toolkit = yield* Toolkit
+  const made = new WeakMap<ReadonlySet<ToolName>, PermittedTools>()
+
+  return (permitted: ReadonlySet<ToolName>): PermittedTools => {
+    const known = made.get(permitted)
+    if (known !== undefined) return known
+    const specs = toolkit.offered.filter(({ name }) => hasName(permitted, name))
+    const offered = new Set(specs.map(({ name }) => name))
+    const tools = {
+      tools: toolOffer(specs),
+      belt: { run: (call: ToolCall) => toolkit.run(call, offered), nextItemId }
+    }
+    made.set(permitted, tools)
+    return tools
+  }
+})
+
+const hasName = (names: ReadonlySet<string>, name: string): boolean => names.has(name)
+
+const decodeQuery = Schema.decodeOption(Schema.fromJsonString(Schema.Struct({ query: Schema.String })))
+
+const queryOf = (args: string): string =>
+  Option.match(decodeQuery(args), { onNone: () => args, onSome: ({ query }) => query })
+
+/** The result of a tool, where it names addresses that the model may read then. */
+const sourcesOfResult = (
+  { arguments: args, name }: { readonly name: string; readonly arguments: string },
+  output: string | null
+): ReadonlyArray<AddressSource> => {
+  if (output === null) return []
+  if (name === "web_fetch") return [{ text: output, query: "" }]
+  // What stands in front of the first result repeats the query.
+  const results = output.indexOf("\n\n")
+  return name === "web_search" && results >= 0 ? [{ text: output.slice(results), query: queryOf(args) }] : []
+}
+
+const sourcesOf = (item: InputItem | OutputItem): ReadonlyArray<AddressSource> => {
+  if (item.type === "mcp_call") return sourcesOfResult(item, item.output)
+  if (item.type !== "message" || item.role !== "user") return []
+  return item.content.flatMap((part) => (part.type === "input_text" ? [said(part.text)] : []))
+}
+
+const said = (text: string): AddressSource => ({ text, query: "" })
+
+/** What a model is given by others than itself, apart from files. */
+export interface Given {
+  /** The conversation's own system message. */
+  readonly systemMessage: string | null
+  /** What holds for this response only, in the order of the request. */
+  readonly directions: ReadonlyArray<string>
+  /** Earlier turns, oldest first. */
+  readonly history: ReadonlyArray<StoredTurn>
+  /** The turn to answer. */
+  readonly items: ReadonlyArray<InputItem>
+}
+
+const sourcesOfGiven = ({
+  directions,
+  history,
+  items,
+  systemMessage
+}: Given): ReadonlyArray<AddressSource> => [
+  ...(systemMessage === null ? [] : [said(systemMessage)]),
+  ...directions.map(said),
+  ...[...history.flatMap(({ input, output }) => [...input, ...output]), ...items].flatMap(sourcesOf)
+]
+
+/**
+ * The tools of one response. `web_fetch` reads an address only where the user, a search result or a page that was read has
+ * named it: neither the model nor a file can make one up.
+ */
+export const withNamedAddresses = (belt: ToolBelt, given: Given): ToolBelt => {
+  const results: Array<AddressSource> = []
+  // Most responses read no page, so nothing is collected for them.
+  const find: FindAddress = (url) => addressIn([...sourcesOfGiven(given), ...results])(url)
+  return {
+    ...belt,
+    run: (call) =>
+      belt.run(call).pipe(
+        Effect.provideService(NamedAddresses, find),
+        Effect.tap(({ output }) => Effect.sync(() => results.push(...sourcesOfResult(call, output))))
+      )
+  }
+}
