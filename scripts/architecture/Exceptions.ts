@@ -40,7 +40,7 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The check of a key is a CRC32, which Effect doesn't have."
   },
   {
-    path: "src/files/blobs/Tally.ts",
+    path: "src/files/blobs/Pieces.ts",
     rule: "confined",
     about: "node:crypto",
     reason: "Effect's Digest takes only bytes that are whole in memory, and a file is not."

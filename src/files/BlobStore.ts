@@ -7,8 +7,12 @@ import type { Blobs } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"
 import { makePostgresBlobs } from "./blobs/PostgresBlobs.ts"
 import { makeS3Blobs } from "./blobs/S3Blobs.ts"
-import { type BoundDatabase, makeStoreBinding, type StoreMismatch } from "./StoreBinding.ts"
-import type { StoreNotShared } from "./StoreReplicas.ts"
+import {
+  type BoundDatabase,
+  makeStoreBinding,
+  type StoreMismatch,
+  type StoreNotShared
+} from "./StoreBinding.ts"
 
 export type { StoredBlob } from "./blobs/Blobs.ts"
 

@@ -15,8 +15,7 @@ import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
 import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
-import { sweepExpired } from "./FileExpiry.ts"
-import { sweepFiles } from "./FileSweep.ts"
+import { sweepExpired, sweepFiles } from "./FileSweep.ts"
 import {
   type ListFiles,
   makeFileTable,
@@ -25,8 +24,7 @@ import {
   type TextSummary,
   type WantedText
 } from "./FileTable.ts"
-import { jobsTable } from "./ReadingTurns.ts"
-import { makeTextJobs } from "./TextJobs.ts"
+import { jobsTable, makeTextJobs } from "./TextJobs.ts"
 import type { ExtractedText, TextExtraction } from "../documents/TextExtraction.ts"
 import {
   bounded,

@@ -18,10 +18,8 @@ import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } fr
 import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
-import { makeCorpusTable } from "./CorpusTable.ts"
-import { makeIndexJobs } from "./IndexJobs.ts"
-import { jobsTable, makeIndexJobTable } from "./IndexJobTable.ts"
-import { makeProjectTable } from "./ProjectTable.ts"
+import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
+import { makeIndexJobs, jobsTable, makeIndexJobTable } from "./IndexJobs.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
 /**

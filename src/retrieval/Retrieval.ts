@@ -9,12 +9,15 @@ import { orUnavailable } from "../sql/Database.ts"
 import { makeAnalysis } from "./analysis/Analysis.ts"
 import { makeIndexTable } from "./index/IndexTable.ts"
 import { makeTidying } from "./index/Tidying.ts"
-import { makeSearching } from "./search/Searching.ts"
+import { type Explained, type Found, makeSearching, type Query } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { startEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
-import { watchDimension } from "./vectors/DimensionWatch.ts"
-import { type EmbeddingsProbe, probeEmbeddings } from "./vectors/EmbeddingsProbe.ts"
-import { makeEmbeddings } from "./vectors/Embeddings.ts"
+import {
+  watchDimension,
+  makeEmbeddings,
+  type EmbeddingsProbe,
+  probeEmbeddings
+} from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
 import { makeUserTurns } from "../domain/UserTurns.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
@@ -26,61 +29,6 @@ export interface IndexedFile {
   readonly text: string
   /** Where in `text` each page starts; null for a file without pages. */
   readonly pages: ReadonlyArray<number> | null
-}
-
-export interface Query {
-  readonly text: string
-  /** Hits at most. */
-  readonly limit: number
-}
-
-/** A passage of a file that answers a query. Offsets are in UTF-16 code units of the file's text. */
-export interface Hit {
-  readonly fileId: FileId
-  readonly filename: string
-  readonly start: number
-  readonly end: number
-  /** Counted from one; null for a file without pages. */
-  readonly page: number | null
-  /** The headings above the passage, outermost first. */
-  readonly headings: ReadonlyArray<string>
-  /** What the file says from `start` to `end`, to the letter. */
-  readonly text: string
-  readonly score: number
-}
-
-export interface Found {
-  /** Best first. */
-  readonly hits: ReadonlyArray<Hit>
-  /** Why there are no hits; null when there are. */
-  readonly nothing: null | "no_files" | "still_indexing" | "no_match"
-}
-
-/** How much of a score one term accounts for. */
-export interface TermScore {
-  readonly term: string
-  readonly score: number
-}
-
-export interface ExplainedTerm {
-  readonly term: string
-  /** The word of the query that led to the term. */
-  readonly word: string
-  /** Edits between the word and the term: above zero, the word itself is not in the index. */
-  readonly edits: number
-  /** Chunks that hold the term. */
-  readonly chunks: number
-  readonly idf: number
-  /** How often the query says it, times `idf`, less for a word that had to be corrected. */
-  readonly weight: number
-}
-
-export interface Explained extends Found {
-  readonly chunks: number
-  readonly languages: ReadonlyArray<string>
-  readonly terms: ReadonlyArray<ExplainedTerm>
-  /** For each hit, in the order of `hits`, the terms that it was found by, most telling first. */
-  readonly contributions: ReadonlyArray<ReadonlyArray<TermScore>>
 }
 
 /** Searches of one user at once; the others wait. */

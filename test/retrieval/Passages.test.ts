@@ -6,7 +6,7 @@ import {
   joinNeighbours,
   type Scored,
   withoutRepetitions
-} from "../../src/retrieval/search/Passages.ts"
+} from "../../src/retrieval/search/Ranking.ts"
 import { editsBetween, editsMax, nearestOf } from "../../src/retrieval/search/Spelling.ts"
 
 const files = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"].map((id) =>

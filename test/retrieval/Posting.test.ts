@@ -1,7 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { frequencyMax, lengthMax, pack, unpack } from "../../src/retrieval/index/Posting.ts"
-import { postingRowsMax, rowsOf, textOf } from "../../src/retrieval/index/PostingRows.ts"
+import {
+  frequencyMax,
+  lengthMax,
+  pack,
+  unpack,
+  postingRowsMax,
+  rowsOf,
+  textOf
+} from "../../src/retrieval/index/IndexTable.ts"
 
 const below = (maximum: number, minimum = 0) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 

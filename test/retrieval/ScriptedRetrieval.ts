@@ -1,7 +1,8 @@
 import { Context, Deferred, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId } from "../../src/domain/Ids.ts"
-import { type Found, type Hit, type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
+import type { Found, Hit } from "../../src/retrieval/search/Searching.ts"
 import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 
 const Parts = Schema.Array(

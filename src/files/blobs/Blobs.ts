@@ -1,6 +1,6 @@
-import type { Duration, Effect, Stream } from "effect"
-import type { StorageFailed } from "../../domain/Errors.ts"
+import { StorageFailed } from "../../domain/Errors.ts"
 import type { ByteRange } from "./Pieces.ts"
+import { type Duration, Effect, Stream, Schema } from "effect"
 
 /** What was put. No two puts have the same key, also where their bytes are the same. */
 export interface StoredBlob {
@@ -60,3 +60,53 @@ export interface Blobs {
     }) => Effect.Effect<void, StorageFailed>
   } | null
 }
+
+/** Of any version: the id of a new bucket is computed. */
+const isId = Schema.is(Schema.String.check(Schema.isPattern(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)))
+
+/** The mark of a store that nothing was written to. */
+export const noMark: StoreMark = { store: null, database: null }
+
+/** The id of the store on the first line, that of its database on the second. */
+export const markText = ({
+  database,
+  store
+}: {
+  readonly store: string
+  readonly database: string
+}): string => `${store}\n${database}\n`
+
+/** The first line alone is what a directory had before stores were bound. */
+export const parseMark = (text: string): Effect.Effect<StoreMark, StorageFailed> => {
+  const [store, database = null, ...others] = text.trim().split("\n")
+  return isId(store) && (database === null || isId(database)) && others.length === 0
+    ? Effect.succeed({ store, database })
+    : Effect.fail(
+        new StorageFailed({
+          operation: "start",
+          cause: new Error(
+            "The store's identity can't be understood; `parley file adopt-store` writes it anew"
+          )
+        })
+      )
+}
+
+const probe = "Parley stores this to see whether the store works.\n"
+
+/** Stores some bytes, reads them back and removes them. What a failure leaves is found by the sweep. */
+export const roundTrip = (store: Pick<Blobs, "put" | "get" | "remove">): Effect.Effect<void, StorageFailed> =>
+  Effect.gen(function* () {
+    const { key } = yield* store.put(Stream.make(new TextEncoder().encode(probe)))
+    const text = yield* store.get(key).pipe(
+      Stream.decodeText,
+      Stream.mkString,
+      Effect.onError(() => Effect.ignore(store.remove(key)))
+    )
+    yield* store.remove(key)
+    if (text !== probe) {
+      return yield* new StorageFailed({
+        operation: "get",
+        cause: new Error("Other bytes came back than were stored")
+      })
+    }
+  })

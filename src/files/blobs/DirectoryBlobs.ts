@@ -1,3 +1,7 @@
+import { StorageFailed } from "../../domain/Errors.ts"
+import { AppConfig } from "../../settings/AppConfig.ts"
+import { type Blobs, roundTrip, markText, parseMark } from "./Blobs.ts"
+import { ofLength, writeInPieces, makeTally } from "./Pieces.ts"
 import {
   Clock,
   DateTime,
@@ -12,13 +16,6 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
-import { AppConfig } from "../../settings/AppConfig.ts"
-import { StorageFailed } from "../../domain/Errors.ts"
-import type { Blobs } from "./Blobs.ts"
-import { makeDirectoryMark } from "./DirectoryMark.ts"
-import { ofLength, writeInPieces } from "./Pieces.ts"
-import { roundTrip } from "./roundTrip.ts"
-import { makeTally } from "./Tally.ts"
 
 /** Nobody but the owner may look. */
 const directoryMode = 0o700
@@ -244,3 +241,51 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
 
 const unknownKey = (operation: StorageFailed["operation"]) =>
   new StorageFailed({ operation, cause: new Error("The key is none of the directory's") })
+
+const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
+
+const starting = Effect.mapError(
+  (cause: PlatformError.PlatformError) => new StorageFailed({ operation: "start", cause })
+)
+
+/** What a directory is known by, wherever it is mounted: a file with a random id, which the first process creates. */
+const makeDirectoryMark = Effect.fnUntraced(function* (root: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const random = yield* SecureRandom.SecureRandom
+  const file = path.join(root, "identity")
+
+  const writeNew = (name: string, text: string) =>
+    fs.writeFileString(name, text, { mode: fileMode, flag: "wx" })
+
+  /** The path of a file with this text that is removed with the scope, unless it is moved. */
+  const draftOf = Effect.fnUntraced(function* (text: string) {
+    const draft = `${file}.${yield* random.uuidV4()}`
+    yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(draft, { force: true })))
+    yield* writeNew(draft, text)
+    return draft
+  })
+
+  const create = Effect.gen(function* () {
+    const text = `${yield* random.uuidV4()}\n`
+    const draft = yield* draftOf(text)
+    // A link is made whole or not at all, and by one process only. Some file systems have none.
+    yield* fs.link(draft, file).pipe(
+      Effect.catchIf(
+        (error) => !isTaken(error),
+        () => writeNew(file, text)
+      ),
+      Effect.catchIf(isTaken, () => Effect.void)
+    )
+  }).pipe(Effect.scoped)
+
+  const read = Effect.gen(function* () {
+    if (!(yield* fs.exists(file))) yield* create
+    return yield* fs.readFileString(file)
+  }).pipe(starting, Effect.flatMap(parseMark))
+
+  const write = (ids: Parameters<typeof markText>[0]) =>
+    Effect.flatMap(draftOf(markText(ids)), (draft) => fs.rename(draft, file)).pipe(Effect.scoped, starting)
+
+  return { read, write } satisfies Blobs["mark"]
+})

@@ -1,11 +1,17 @@
-import { Clock, Duration, Effect, Option, Stream } from "effect"
-import { AppConfig } from "../../settings/AppConfig.ts"
 import { StorageFailed } from "../../domain/Errors.ts"
-import type { Blobs } from "./Blobs.ts"
-import { markText, noMark, parseMark } from "./Mark.ts"
-import { roundTrip } from "./roundTrip.ts"
-import { bucketLimits, type BucketLimits, makeBucket } from "./S3Bucket.ts"
-import { failed, failing, isKey, makeS3Objects } from "./S3Objects.ts"
+import { AppConfig } from "../../settings/AppConfig.ts"
+import { type Blobs, markText, noMark, parseMark, roundTrip } from "./Blobs.ts"
+import {
+  type BucketFailure,
+  bucketLimits,
+  type BucketLimits,
+  ifPresent,
+  makeBucket,
+  type Bucket
+} from "./S3Bucket.ts"
+import { inPieces, ofLength, makeTally } from "./Pieces.ts"
+import { Clock, Duration, Effect, Option, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
 
 /** For a request whose failure somebody waits to hear of. */
 const onceSeconds = 5
@@ -69,17 +75,15 @@ export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
 
   const markName = `${prefix}identity`
   const mark: Blobs["mark"] = {
-    read: once.read(markName, 0, undefined).pipe(
-      Stream.decodeText,
-      Stream.mkString,
-      Effect.map(Option.some),
-      Effect.catchIf(
-        (error) => error.status === 404,
-        () => Effect.succeed(Option.none<string>())
+    read: once
+      .read(markName, 0, undefined)
+      .pipe(
+        Stream.decodeText,
+        Stream.mkString,
+        ifPresent,
+        failing("start"),
+        Effect.flatMap(Option.match({ onNone: () => Effect.succeed(noMark), onSome: parseMark }))
       ),
-      failing("start"),
-      Effect.flatMap(Option.match({ onNone: () => Effect.succeed(noMark), onSome: parseMark }))
-    ),
     write: (ids) => failing("start")(once.put(markName, new TextEncoder().encode(markText(ids))))
   }
 
@@ -96,3 +100,113 @@ export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
 
 const noBucket = (operation: StorageFailed["operation"]) =>
   new StorageFailed({ operation, cause: new Error("The settings name no bucket") })
+
+/** Parts of one upload that are under way at once; each is in memory, and so are two more that are being read. */
+const partsAtOnceMax = 2
+/** What a failed put has left is cleaned up for so long; then it is left to the sweep. */
+const cleanupSeconds = 30
+
+const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Whether a key is one that this store gives. */
+const isKey = (key: string): boolean => keyPattern.test(key)
+
+const failed =
+  (operation: StorageFailed["operation"]) =>
+  (cause: BucketFailure): StorageFailed =>
+    new StorageFailed({ operation, cause })
+
+const failing = (operation: StorageFailed["operation"]) => Effect.mapError(failed(operation))
+
+/** Objects below a prefix, each under a new name; what is longer than one part is uploaded in parts. */
+const makeS3Objects = Effect.fnUntraced(function* (bucket: Bucket, prefix: string, partBytes: number) {
+  const random = yield* SecureRandom.SecureRandom
+
+  const abortUploads = (name: string) =>
+    bucket.uploads(name).pipe(
+      Stream.filter(({ Key }) => Key === name),
+      Stream.runForEach(bucket.abortUpload)
+    )
+
+  /** `begun` is given the id of the upload, should there be one. */
+  const write = Effect.fnUntraced(function* <E, R>(
+    name: string,
+    bytes: Stream.Stream<Uint8Array, E, R>,
+    begun: Array<string>
+  ) {
+    const tally = makeTally()
+    const upload = yield* bucket.createUpload(name).pipe(
+      Effect.tap(({ id }) => Effect.sync(() => begun.push(id))),
+      failing("put"),
+      Effect.cached
+    )
+    const parts = yield* bytes.pipe(
+      inPieces(partBytes),
+      Stream.map((part) => {
+        tally.add(part)
+        return part
+      }),
+      Stream.zipWithNext,
+      Stream.zipWithIndex,
+      Stream.mapEffect(
+        ([[part, next], index]) =>
+          index === 0 && Option.isNone(next)
+            ? Effect.as(failing("put")(bucket.put(name, part)), null)
+            : Effect.flatMap(upload, ({ id }) =>
+                failing("put")(bucket.uploadPart(name, id, index + 1, part))
+              ),
+        { concurrency: partsAtOnceMax }
+      ),
+      Stream.runCollect
+    )
+    const total = tally.total()
+    const uploaded = parts.filter((part) => part !== null)
+    if (parts.length === 0) yield* failing("put")(bucket.put(name, new Uint8Array(0)))
+    if (uploaded.length > 0) {
+      const { id, strays } = yield* upload
+      yield* failing("put")(bucket.completeUpload(name, id, uploaded, total.bytes))
+      if (strays) yield* Effect.ignore(abortUploads(name))
+    }
+    return total
+  })
+
+  // The list also has what an attempt began whose answer was lost; not every store lets everyone see it.
+  const cleanUp = (name: string, begun: ReadonlyArray<string>) =>
+    Effect.all(
+      [
+        Effect.ignore(Effect.forEach(begun, (UploadId) => bucket.abortUpload({ Key: name, UploadId }))),
+        Effect.ignore(abortUploads(name)),
+        Effect.ignore(bucket.remove(name))
+      ],
+      { discard: true }
+    ).pipe(Effect.timeoutOption(`${cleanupSeconds} seconds`))
+
+  const put: Blobs["put"] = (bytes) =>
+    Effect.gen(function* () {
+      const key = yield* random.uuidV7()
+      const name = prefix + key
+      const begun: Array<string> = []
+      const total = yield* Effect.onError(write(name, bytes, begun), () => cleanUp(name, begun))
+      return { key, ...total }
+    })
+
+  const get: Blobs["get"] = (key, range) => {
+    if (!isKey(key)) return Stream.fail(unknownKey())
+    const name = prefix + key
+    if (range !== undefined && range.end <= range.start) return Stream.empty
+    const bytes = Stream.mapError(bucket.read(name, range?.start ?? 0, range?.end), failed("get"))
+    return range === undefined ? bytes : ofLength(range.end - range.start)(bytes)
+  }
+
+  const has = (key: string) =>
+    isKey(key)
+      ? failing("get")(bucket.lengthOf(prefix + key)).pipe(Effect.map(Option.isSome))
+      : Effect.succeed(false)
+
+  const remove = (key: string) => (isKey(key) ? failing("remove")(bucket.remove(prefix + key)) : Effect.void)
+
+  return { put, get, has, remove }
+})
+
+const unknownKey = () =>
+  new StorageFailed({ operation: "get", cause: new Error("The key is none of the bucket's") })

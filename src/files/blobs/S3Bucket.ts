@@ -1,34 +1,57 @@
-import { Effect, Option, Redacted, Schedule, Schema, Stream } from "effect"
-import { S3mini } from "s3mini"
-import type { Settings } from "../../settings/AppConfig.ts"
+import { failureReason } from "../../domain/failureReason.ts"
 import { monotonicSeconds } from "../../domain/Monotonic.ts"
-import { BucketFailure, failureAt } from "./BucketFailure.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
+import { Effect, Option, Redacted, Schedule, Schema, Stream, Predicate } from "effect"
+import { S3mini, S3ServiceError } from "s3mini"
 
-export interface BucketLimits {
-  /** For a request without bytes, and until an answer begins. */
-  readonly requestSeconds: number
-  /** For a request that carries bytes. */
-  readonly uploadSeconds: number
-  /** For the next bytes of an answer. */
-  readonly idleSeconds: number
-  /** From the first failure of a request on, how long it is repeated. A download counts anew with each byte that comes. */
-  readonly retrySeconds: number
-  /** Attempts after the first; each waits twice as long as the one before it, up to `backoffMillisMax`. */
-  readonly retriesMax: number
-  readonly backoffMillis: number
-  readonly backoffMillisMax: number
-  /** What is longer is uploaded in parts of this size. */
-  readonly partBytes: number
+/** A request to the bucket came to nothing. */
+export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
+  /** Null when there was no answer, or none that can be understood. */
+  status: Schema.NullOr(Schema.Int),
+  message: Schema.String
+}) {
+  /** Whether the same request may succeed a little later. */
+  get isPassing(): boolean {
+    const { status } = this
+    return status === null || (status >= 500 && status !== 501) || status === 408 || status === 429
+  }
 }
 
-export const bucketLimits: Omit<BucketLimits, "retrySeconds"> = {
+/** Codes of S3 that mean "later", whatever status a server gives them. */
+const passingCodes = ["SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable"]
+
+/** What the client threw while it talked to the server at `host`. The client wraps what it gets. */
+const failureAt =
+  (host: string) =>
+  (error: unknown): BucketFailure => {
+    const reason =
+      Predicate.hasProperty(error, "cause") && error.cause instanceof S3ServiceError ? error.cause : error
+    if (reason instanceof S3ServiceError) {
+      // The text of the answer repeats the request and its signature, which no log needs.
+      const status = passingCodes.includes(reason.serviceCode ?? "") ? 503 : reason.status
+      return new BucketFailure({ status, message: `${host} refuses: ${reason.message}` })
+    }
+    return new BucketFailure({ status: null, message: `${host} can't be reached: ${failureReason(error)}` })
+  }
+
+export const bucketLimits = {
+  /** For a request without bytes, and until an answer begins. */
   requestSeconds: 30,
+  /** For a request that carries bytes. */
   uploadSeconds: 180,
+  /** For the next bytes of an answer. */
   idleSeconds: 60,
+  /** Attempts after the first; each waits twice as long as the one before it, up to `backoffMillisMax`. */
   retriesMax: 1_000,
   backoffMillis: 200,
   backoffMillisMax: 2_000,
+  /** A longer object is uploaded in parts of this size. */
   partBytes: 8 * 1024 * 1024
+}
+
+export type BucketLimits = Readonly<typeof bucketLimits> & {
+  /** How long a request is repeated after its first failure. For a download this starts again with each byte received. */
+  readonly retrySeconds: number
 }
 
 /** Objects that one request lists. */
@@ -36,6 +59,15 @@ const objectsPerPage = 1000
 
 const refused = (message: string, status: number | null = null) =>
   Effect.fail(new BucketFailure({ status, message }))
+
+/** Nothing where the bucket has no such object or upload. */
+export const ifPresent = <A>(effect: Effect.Effect<A, BucketFailure>) =>
+  Effect.asSome(effect).pipe(
+    Effect.catchIf(
+      (error) => error.status === 404,
+      () => Effect.succeedNone
+    )
+  )
 
 const within = (host: string, seconds: number) =>
   Effect.timeoutOrElse({
@@ -159,13 +191,7 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
   const bytesOf = (name: string) => repeated(request(requestSeconds, (s3) => s3.getContentLength(name)))
 
   /** How long an object is, if there is one. */
-  const lengthOf = (name: string) =>
-    Effect.map(bytesOf(name), Option.some).pipe(
-      Effect.catchIf(
-        (error) => error.status === 404,
-        () => Effect.succeed(Option.none<number>())
-      )
-    )
+  const lengthOf = (name: string) => ifPresent(bytesOf(name))
 
   const completeUpload = (name: string, id: string, parts: ReadonlyArray<UploadedPart>, bytes: number) =>
     whole(request(uploadSeconds, (s3) => s3.completeMultipartUpload(name, id, [...parts]))).pipe(
@@ -204,22 +230,9 @@ export const makeBucket = (endpoint: Endpoint, limits: BucketLimits) => {
     )
 
   const abortUpload = ({ Key, UploadId }: Pick<Upload, "Key" | "UploadId">) =>
-    repeated(request(requestSeconds, (s3) => s3.abortMultipartUpload(Key, UploadId))).pipe(
-      Effect.catchIf(
-        (error) => error.status === 404,
-        () => Effect.void
-      ),
-      Effect.asVoid
-    )
+    ifPresent(repeated(request(requestSeconds, (s3) => s3.abortMultipartUpload(Key, UploadId))))
 
-  const remove = (name: string) =>
-    repeated(request(requestSeconds, (s3) => s3.deleteObject(name))).pipe(
-      Effect.catchIf(
-        (error) => error.status === 404,
-        () => Effect.void
-      ),
-      Effect.asVoid
-    )
+  const remove = (name: string) => ifPresent(repeated(request(requestSeconds, (s3) => s3.deleteObject(name))))
 
   const objects = (prefix: string) =>
     Stream.paginate(undefined, (token: string | undefined) =>

@@ -1,8 +1,6 @@
 import { Effect } from "effect"
 import { type Chunk, chunksOf } from "../Chunker.ts"
-import { languageOf } from "./Language.ts"
-import type { Stem } from "./Stems.ts"
-import { makeStems } from "./Stems.ts"
+import { languageOf, type Stem, makeStems } from "./Stems.ts"
 import { type Word, Words } from "./Words.ts"
 
 /** Chunks that are analysed before others in this process have a turn. */

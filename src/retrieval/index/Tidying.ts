@@ -1,6 +1,6 @@
 import { Cause, Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { frequencyBits, lengthBits, positionBits } from "./Posting.ts"
+import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
 
 /** How often the indexes are looked through for what can be tidied away. */
 const everySeconds = 60

@@ -1,8 +1,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { FileId } from "../../domain/Ids.ts"
-import type { ProjectId } from "../../domain/Ids.ts"
-import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/Posting.ts"
+import { FileId, type ProjectId } from "../../domain/Ids.ts"
+import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/IndexTable.ts"
 
 /** A term that is looked for. */
 export interface Weighted {

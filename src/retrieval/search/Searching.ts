@@ -1,12 +1,16 @@
 import { Effect } from "effect"
 import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
-import type { ProjectId } from "../../domain/Ids.ts"
-import type { Explained, Found, Hit, Query } from "../Retrieval.ts"
-import { fuse } from "../vectors/Fusion.ts"
-import { comparedMax, type Semantic } from "../vectors/Semantic.ts"
-import type { Vector } from "../vectors/Vector.ts"
-import { aboveFloor, joinNeighbours, type Joined, type Scored, withoutRepetitions } from "./Passages.ts"
+import type { FileId, ProjectId } from "../../domain/Ids.ts"
+import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
+import type { Vector } from "../vectors/VectorTable.ts"
 import {
+  aboveFloor,
+  candidatesMax,
+  tellingTerms,
+  joinNeighbours,
+  type Joined,
+  type Scored,
+  withoutRepetitions,
   type Collection,
   type FoundWord,
   frequencyFactor,
@@ -18,12 +22,6 @@ import {
 import type { Candidate, Passage, Place, SearchTable } from "./SearchTable.ts"
 import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
 
-/** Chunks whose scores are added up, counted for each term; further terms only tell those apart that were found so far. */
-const postingsMax = 20_000
-/** The same, while there are fewer candidates than are kept. */
-const scarcePostingsMax = 100_000
-/** Chunks that are kept of them. */
-const candidatesMax = 500
 /** Words of a question that are corrected; and terms that are looked through for one. */
 const correctedWordsMax = 8
 const neighboursMax = 20_000
@@ -33,6 +31,42 @@ const prefixCharacters = 1
 const chunksPerHit = 3
 /** Hits whose texts are read for each that is wanted. */
 const textsPerHit = 1.5
+
+export interface Query {
+  readonly text: string
+  /** Hits at most. */
+  readonly limit: number
+}
+
+/** A passage of a file that answers a query. Offsets are in UTF-16 code units of the file's text. */
+export interface Hit {
+  readonly fileId: FileId
+  readonly filename: string
+  readonly start: number
+  readonly end: number
+  /** Counted from one; null for a file without pages. */
+  readonly page: number | null
+  /** The headings above the passage, outermost first. */
+  readonly headings: ReadonlyArray<string>
+  /** What the file says from `start` to `end`, to the letter. */
+  readonly text: string
+  readonly score: number
+}
+
+export interface Found {
+  /** Best first. */
+  readonly hits: ReadonlyArray<Hit>
+  /** Why there are no hits; null when there are. */
+  readonly nothing: null | "no_files" | "still_indexing" | "no_match"
+}
+
+export interface Explained extends Found {
+  readonly chunks: number
+  readonly languages: ReadonlyArray<string>
+  readonly terms: ReadonlyArray<QueryTerm>
+  /** For each hit, in the order of `hits`, what each term adds to its score, largest first. */
+  readonly contributions: ReadonlyArray<ReadonlyArray<{ readonly term: string; readonly score: number }>>
+}
 
 interface Index extends Collection {
   readonly id: number
@@ -235,17 +269,6 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
   })
 
   return { search, explain }
-}
-
-/** How many of the terms, of which the rarest come first, are added up for all chunks that hold them. */
-const tellingTerms = (terms: ReadonlyArray<QueryTerm>): number => {
-  let postings = 0
-  const rest = terms.findIndex(({ chunks }) => {
-    const max = postings < candidatesMax ? scarcePostingsMax : postingsMax
-    postings += chunks
-    return postings > max
-  })
-  return rest === -1 ? terms.length : Math.max(rest, 1)
 }
 
 /** A passage from its parts, whose texts may stand in several rows. */

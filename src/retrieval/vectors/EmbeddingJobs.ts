@@ -1,7 +1,6 @@
 import { Cause, Duration, Effect, Latch } from "effect"
 import type { EmbeddingFault, Embeddings } from "./Embeddings.ts"
-import type { Vector } from "./Vector.ts"
-import type { Claim, Embedded, StoredPassage, VectorTable } from "./VectorTable.ts"
+import type { Vector, Claim, Embedded, StoredPassage, VectorTable } from "./VectorTable.ts"
 
 /** Files that one process embeds at once. */
 const filesAtOnce = 2

@@ -1,8 +1,8 @@
-import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
-import { CircuitBreaker } from "effect/persistence"
 import { circuitStore } from "../../domain/CircuitStore.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
-import { normalised, type Vector } from "./Vector.ts"
+import { normalised, type Vector, type VectorTable } from "./VectorTable.ts"
+import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
+import { CircuitBreaker } from "effect/persistence"
 
 /** The longest wait for the embedding of a question: somebody waits for the answer. */
 const questionSeconds = 1.5
@@ -199,3 +199,67 @@ const readBounded = async (body: AsyncIterable<Uint8Array>): Promise<string> => 
   }
   return Buffer.concat(pieces).toString("utf8")
 }
+
+/** What to say where a model gives vectors that can't be compared with those that it gave before. */
+export const changedDimension = (model: string, before: number, now: number): string =>
+  `Vectors of ${model} had ${before} numbers when files were embedded, and have ${now} now: those files are searched by words ` +
+  "alone. Set the former model back, or another name in PARLEY_EMBEDDINGS_MODEL, by which all files are embedded again."
+
+/** The same embeddings, but a change of their dimension under one name is logged: once each time that it changes. */
+export const watchDimension = Effect.fnUntraced(function* (
+  embeddings: Embeddings,
+  table: VectorTable
+): Effect.fn.Return<Embeddings, never, Scope.Scope> {
+  const { model } = embeddings
+  const scope = yield* Effect.scope
+  let known = 0
+  const watch = (vector: Vector | null | undefined) =>
+    Effect.suspend(() => {
+      const dimension = vector?.length ?? 0
+      if (dimension === 0 || dimension === known) return Effect.void
+      known = dimension
+      return table.otherDimension(model, dimension).pipe(
+        Effect.flatMap((before) =>
+          before === undefined ? Effect.void : Effect.logWarning(changedDimension(model, before, dimension))
+        ),
+        // The search says itself when the database is away.
+        Effect.ignore,
+        // All vectors may have to be looked through, for which no question waits.
+        Effect.forkIn(scope),
+        Effect.asVoid
+      )
+    })
+  return {
+    ...embeddings,
+    passages: (texts) => Effect.tap(embeddings.passages(texts), ([vector]) => watch(vector)),
+    question: (text) => Effect.tap(embeddings.question(text), watch)
+  }
+})
+
+/** What asking the server of embeddings showed just now. */
+export interface EmbeddingsProbe {
+  readonly isWell: boolean
+  /** A sentence for people. */
+  readonly detail: string
+}
+
+/** Embeds one word, as a question would be, and compares its dimension with those of the files. */
+export const probeEmbeddings = (
+  { ask, model, place }: Embeddings,
+  table: VectorTable
+): Effect.Effect<EmbeddingsProbe> =>
+  Effect.gen(function* () {
+    const { length } = yield* ask("word")
+    // Without a database there is nothing to compare with; its own check says so.
+    const before = yield* Effect.orElseSucceed(table.otherDimension(model, length), () => undefined)
+    return before === undefined
+      ? { isWell: true, detail: `${place} answers: vectors of ${model} have ${length} numbers.` }
+      : { isWell: false, detail: changedDimension(model, before, length) }
+  }).pipe(
+    Effect.catchTag("EmbeddingFault", ({ detail }) =>
+      Effect.succeed({
+        isWell: false,
+        detail: `${place} gives no embedding of ${model}: ${detail}. Projects are searched by words alone.`
+      })
+    )
+  )

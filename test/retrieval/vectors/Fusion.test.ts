@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { fuse } from "../../../src/retrieval/vectors/Fusion.ts"
+import { fuse } from "../../../src/retrieval/vectors/Semantic.ts"
 
 const Positions = Schema.UniqueArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 })))
 const Cosines = Schema.Array(

@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { bytesOf, cosineOf, normalised, signsOf, vectorsOf } from "../../../src/retrieval/vectors/Vector.ts"
+import {
+  bytesOf,
+  cosineOf,
+  normalised,
+  signsOf,
+  vectorsOf
+} from "../../../src/retrieval/vectors/VectorTable.ts"
 
 describe("A vector", () => {
   it.prop("has length one, or none", [Schema.Array(Schema.Finite)], ([values]) => {
