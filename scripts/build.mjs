@@ -67,7 +67,7 @@ const bundle = async () => {
         parley: "src/cli/main.ts",
         // The process that reads a document; src/documents finds it beside itself.
         extract: "src/documents/child.ts",
-        // src/documents/CharsetDetector.ts reads it when it is needed.
+        // src/documents/Charset.ts reads it when it is needed.
         chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
       },
       loader: { ".wasm": "copy" },

@@ -1,5 +1,7 @@
+import { Unreadable } from "./Reading.ts"
+import { posix } from "node:path"
+import { SaxesParser } from "saxes"
 import { fromBufferPromise, type Entry, type ZipFile } from "yauzl"
-import { Unreadable } from "./Unreadable.ts"
 
 const entriesMax = 20_000
 const nameCharactersMax = 1000
@@ -18,6 +20,8 @@ const ratioMax = 250
 
 /** Smaller entries may have any ratio: a sheet of nothing but zeros is one of these. */
 const ratioFreeBytes = 16 * 1024 * 1024
+
+const mimetypeBytesMax = 1000
 
 const corrupt = () =>
   new Unreadable("corrupt", "The file is a damaged archive: a part of it can't be unpacked.")
@@ -53,6 +57,12 @@ export class Archive {
 
   names(): ReadonlyArray<string> {
     return [...this.entries.keys()]
+  }
+
+  /** The media type that the archive declares for itself in its first part; "" if it has none. */
+  async mimetype(): Promise<string> {
+    if (!this.has("mimetype")) return ""
+    return (await this.readWhole("mimetype", mimetypeBytesMax)).toString("latin1").trim()
   }
 
   /** Unpacks a part, piece by piece. A part that isn't there is a damaged document. */
@@ -126,4 +136,158 @@ const checkSizes = (entries: ReadonlyArray<Entry>, archiveBytes: number): void =
   }
   // Entries that share their bytes expand the same bytes many times over.
   if (expanded > expandedBytesMax || compressed > archiveBytes) throw tooLarge()
+}
+
+/** An element, by its name without the prefix of its namespace. */
+export interface XmlElement {
+  readonly name: string
+  /** An attribute by its name without a prefix. */
+  readonly attribute: (name: string) => string | undefined
+}
+
+export interface XmlHandler {
+  readonly open: (element: XmlElement) => void
+  readonly close?: (name: string) => void
+  readonly text?: (text: string) => void
+}
+
+type Decoder = InstanceType<typeof TextDecoder>
+
+/** Elements inside of each other. Office documents with nested tables reach some dozens. */
+const depthMax = 500
+
+const localName = (name: string): string => name.slice(name.indexOf(":") + 1)
+
+const malformed = () => new Unreadable("corrupt", "The file is damaged: a part of it is not well-formed XML.")
+
+/** Reads a part of an archive as XML, piece by piece. Document type declarations, and with them entities, are refused. */
+export const readXml = async (archive: Archive, part: string, handler: XmlHandler): Promise<void> => {
+  const parser = makeParser(handler)
+  let decoder: Decoder | null = null
+  for await (const piece of archive.read(part)) {
+    decoder ??= decoderFor(piece)
+    parser.write(decoder.decode(piece, { stream: true }))
+  }
+  parser.write(decoder?.decode() ?? "")
+  parser.close()
+}
+
+const makeParser = ({ close, open, text }: XmlHandler) => {
+  const parser = new SaxesParser({ position: false, xmlns: false })
+  let depth = 0
+  parser.on("error", () => {
+    throw malformed()
+  })
+  parser.on("doctype", () => {
+    throw new Unreadable("corrupt", "The file declares a document type (DTD), which is not allowed in it.")
+  })
+  parser.on("opentag", ({ attributes, name }) => {
+    depth++
+    if (depth > depthMax) throw new Unreadable("too_large", "The file's elements are nested too deeply.")
+    const attribute = (wanted: string) =>
+      attributes[wanted] ??
+      attributes[Object.keys(attributes).find((qualified) => localName(qualified) === wanted) ?? ""]
+    open({ name: localName(name), attribute })
+  })
+  parser.on("closetag", ({ name }) => {
+    depth--
+    close?.(localName(name))
+  })
+  if (text !== undefined) {
+    parser.on("text", text)
+    parser.on("cdata", text)
+  }
+  return parser
+}
+
+/** By the byte-order mark, or what the first line declares; else it is UTF-8. */
+const decoderFor = (start: Buffer): Decoder => {
+  if (start[0] === 0xff && start[1] === 0xfe) return new TextDecoder("utf-16le")
+  if (start[0] === 0xfe && start[1] === 0xff) return new TextDecoder("utf-16be")
+  const declared = /^<\?xml[^>]{0,100}encoding=["']([\w-]{1,40})["']/.exec(
+    start.toString("latin1", 0, 200)
+  )?.[1]
+  try {
+    return new TextDecoder(declared)
+  } catch {
+    throw malformed()
+  }
+}
+
+/** What a part of an Office document refers to. */
+export interface Relationship {
+  /** The last word of its type, such as `slide` or `hyperlink`. */
+  readonly type: string
+  /** A part's name, or the address of something outside. */
+  readonly target: string
+  readonly isExternal: boolean
+}
+
+const relationshipsMax = 100_000
+
+/** The relationships of a part, by their ids; those of the document itself for the empty name. */
+export const readRelationships = async (
+  archive: Archive,
+  part: string
+): Promise<ReadonlyMap<string, Relationship>> => {
+  const found = new Map<string, Relationship>()
+  const name = posix.join(posix.dirname(part), "_rels", `${posix.basename(part)}.rels`)
+  if (!archive.has(name)) return found
+  await readXml(archive, name, {
+    open: (element) => {
+      const id = element.attribute("Id")
+      const target = element.attribute("Target")
+      const type = element.attribute("Type")
+      if (element.name !== "Relationship" || id === undefined || target === undefined || type === undefined)
+        return
+      if (found.size >= relationshipsMax) return
+      const isExternal = element.attribute("TargetMode") === "External"
+      found.set(id, {
+        type: type.slice(type.lastIndexOf("/") + 1),
+        target: isExternal ? target : partName(part, target),
+        isExternal
+      })
+    }
+  })
+  return found
+}
+
+/** Targets are relative to the part that names them, or begin at the root. */
+const partName = (part: string, target: string): string =>
+  posix.resolve("/", posix.dirname(part), target).slice(1)
+
+/** The part of that type which a part refers to, if it does and it is there. */
+export const relatedPart = (
+  archive: Archive,
+  relationships: ReadonlyMap<string, Relationship>,
+  type: string
+): string | null => {
+  for (const relationship of relationships.values()) {
+    if (relationship.type === type && !relationship.isExternal && archive.has(relationship.target)) {
+      return relationship.target
+    }
+  }
+  return null
+}
+
+/** The main part of an Office document, by its content type. */
+export interface OfficePart {
+  readonly part: string
+  readonly type: string
+}
+
+const contentTypes = "[Content_Types].xml"
+
+/** Null for an archive that isn't an Office document. */
+export const officePart = async (archive: Archive): Promise<OfficePart | null> => {
+  if (!archive.has(contentTypes)) return null
+  const part = relatedPart(archive, await readRelationships(archive, ""), "officeDocument") ?? ""
+  let type = ""
+  await readXml(archive, contentTypes, {
+    open: ({ attribute, name }) => {
+      const isPart = name === "Override" && attribute("PartName")?.toLowerCase() === `/${part}`.toLowerCase()
+      if (isPart) type = attribute("ContentType") ?? ""
+    }
+  })
+  return { part, type }
 }

@@ -1,8 +1,7 @@
 import { Effect, Stream } from "effect"
 import { existsSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { type ReaderLimits, readInProcess } from "./ReaderProcess.ts"
-import type { ReaderProgram } from "./ReaderProgram.ts"
+import { type ReaderLimits, readInProcess, type ReaderProgram } from "./ReaderProcess.ts"
 
 /** What keeps a process that reads documents from the rest of the machine, besides Node's own permissions. */
 export interface Confinement {

@@ -1,11 +1,16 @@
-import { decodeText } from "./Charset.ts"
-import { declaredCharset } from "./declaredCharset.ts"
+import type { Archive, OfficePart } from "./Archive.ts"
+import { decodeText, declaredCharset } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
-import { storableForm } from "./storableForm.ts"
-import { headBytes, kindOf } from "./Kind.ts"
-import { type MailAllowance, type Reading, type ReadingLimits, wholeAllowance } from "./Reading.ts"
-import { isHtml, isMail, textMediaType } from "./TextKinds.ts"
-import { Unreadable } from "./Unreadable.ts"
+import { headBytes, kindOf, isHtml, isMail, textMediaType } from "./Kind.ts"
+import {
+  storableForm,
+  type MailAllowance,
+  type Reading,
+  type ReadingLimits,
+  wholeAllowance,
+  Unreadable
+} from "./Reading.ts"
+import { isUtf8 } from "node:buffer"
 
 /** The bytes of a document, of which no more is taken than is needed. */
 export interface DocumentBytes {
@@ -113,13 +118,51 @@ const readBinary = async (
   }
   // Each reader is loaded when it is needed: a process reads one document.
   if (kind === "pdf") return (await import("./PdfReader.ts")).readPdf(bytes, limits)
-  if (kind === "zip") return (await import("./ZipKinds.ts")).readZip(bytes, limits)
+  if (kind === "zip") return readZip(bytes, limits)
   throw bytes.includes(Buffer.from("EncryptedPackage", "utf16le"))
     ? new Unreadable("encrypted", "The file is protected by a password.")
     : new Unreadable(
         "unsupported",
         "Office files of before 2007 can't be read: save the file in a newer format."
       )
+}
+
+const openDocument = /^application\/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)(-template)?$/
+
+/** Reads a document that is a zip archive: which one, its parts tell. */
+const readZip = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
+  const { Archive, officePart } = await import("./Archive.ts")
+  const archive = await Archive.open(bytes)
+  const office = await officePart(archive)
+  if (office !== null) return readOffice(archive, office, limits)
+  const type = await archive.mimetype()
+  if (openDocument.test(type)) {
+    return (await import("./OpenDocumentReader.ts")).readOpenDocument(archive, type, limits)
+  }
+  if (type === "application/epub+zip" || archive.has("META-INF/container.xml")) {
+    return (await import("./EpubReader.ts")).readEpub(archive, limits)
+  }
+  throw new Unreadable("unsupported", "Archives can't be read: upload the documents in it one by one.")
+}
+
+const readOffice = async (
+  archive: Archive,
+  { part, type }: OfficePart,
+  limits: ReadingLimits
+): Promise<Reading> => {
+  if (/wordprocessingml|ms-word/.test(type)) {
+    return (await import("./DocxReader.ts")).readDocx(archive, part, limits)
+  }
+  if (/presentationml|ms-powerpoint/.test(type)) {
+    return (await import("./PptxReader.ts")).readPptx(archive, part, limits)
+  }
+  if (/spreadsheetml|ms-excel/.test(type) && !type.includes("binary")) {
+    return (await import("./XlsxReader.ts")).readXlsx(archive, part, limits)
+  }
+  throw new Unreadable(
+    "unsupported",
+    "Of the Office formats, only Word, Excel (not binary) and PowerPoint can be read."
+  )
 }
 
 /** The reading as it is handed over: no longer than allowed, and not without any text. */
@@ -146,3 +189,31 @@ const cutToBytes = (text: string, bytesMax: number): string => {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
   return text.slice(0, read)
 }
+
+/**
+ * Reads a plain text in UTF-8, as the process for any document would. Null for what takes more than decoding: other charsets,
+ * HTML, mails and documents; and for what can't be read.
+ */
+export const readPlainText = async (
+  bytes: Buffer,
+  extension: string,
+  limits: ReadingLimits
+): Promise<Reading | null> => {
+  if (!isUtf8(bytes)) return null
+  try {
+    const head = bytes.subarray(0, headBytes)
+    if ((await kindOf(head)) !== "text") return null
+    const mediaType = textTypeOf(head, extension)
+    if (isHtml(mediaType) || isMail(mediaType)) return null
+    return await readDocument(sourceOf(bytes), extension, limits)
+  } catch {
+    // The process says why.
+    return null
+  }
+}
+
+const sourceOf = (bytes: Buffer) => ({
+  head: (bytesMax: number) => Promise.resolve(bytes.subarray(0, bytesMax)),
+  upTo: (bytesMax: number) =>
+    Promise.resolve({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
+})

@@ -1,10 +1,8 @@
 import { posix } from "node:path"
 import { decodeText } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
-import type { Archive } from "./Archive.ts"
-import type { Reading, ReadingLimits } from "./Reading.ts"
-import { Unreadable } from "./Unreadable.ts"
-import { readXml } from "./XmlReader.ts"
+import { type Archive, readXml } from "./Archive.ts"
+import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const mediaType = "application/epub+zip"
 

@@ -1,19 +1,59 @@
-import {
-  blockElements,
-  cellElements,
-  followedElements,
-  impliedEnds,
-  skippedElements,
-  tableElements,
-  textSections,
-  voidElements
-} from "./HtmlElements.ts"
 import { MarkdownDocument } from "./MarkdownDocument.ts"
 
 /** Elements that have an effect inside of each other. What is nested deeper is read as if it weren't there. */
 const depthMax = 200
 const titleCharactersMax = 300
 const urlCharactersMax = 2000
+
+const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(" "))
+
+/** The attributes that matter. */
+export const attributeNames = wordSet("alt aria-hidden hidden href role start style")
+
+/** Elements whose content isn't text of the page: what runs, what is drawn, what is filled in, what leads elsewhere. */
+const skippedElements = wordSet(
+  "audio button canvas datalist dialog embed frameset iframe map nav noscript object script select " +
+    "style svg template textarea video"
+)
+
+/** Elements that never have content. */
+export const voidElements = wordSet(
+  "area base basefont br col embed frame hr img input link meta param source track wbr"
+)
+
+/** Elements that stand on lines of their own. */
+const blockElements = wordSet(
+  "address article aside body caption center dd details dir div dl dt fieldset figcaption figure " +
+    "footer form header hgroup legend main p section summary tbody tfoot thead"
+)
+
+/** Elements in which a footer says something about the text, not about the site. */
+const textSections = wordSet("article blockquote main")
+
+/** Elements with an effect that ends with them. Only these are followed; the depth of the others doesn't matter. */
+const followedElements: ReadonlySet<string> = new Set([
+  ...textSections,
+  ..."a code h1 h2 h3 h4 h5 h6 li ol pre table td th title tr ul".split(" ")
+])
+
+const headings = ["h1", "h2", "h3", "h4", "h5", "h6"]
+
+/** What an element's beginning closes where it was left open, and what keeps that from going further up. */
+const impliedEnds: ReadonlyMap<
+  string,
+  { readonly ends: ReadonlySet<string>; readonly within: ReadonlySet<string> }
+> = new Map([
+  ["a", { ends: new Set(["a"]), within: new Set(["td", "th", "li"]) }],
+  ["li", { ends: new Set(["li"]), within: new Set(["ul", "ol", "td", "th"]) }],
+  ["td", { ends: new Set(["td", "th"]), within: new Set(["table"]) }],
+  ["th", { ends: new Set(["td", "th"]), within: new Set(["table"]) }],
+  ["tr", { ends: new Set(["tr"]), within: new Set(["table"]) }],
+  ...headings.map((name) => [name, { ends: new Set(headings), within: new Set(["td", "th", "li"]) }] as const)
+])
+
+/** An element's end closes nothing outside of the cell that it is in. */
+const cellElements = wordSet("td th")
+const tableElements = wordSet("table tr td th")
 
 interface Open {
   readonly name: string
@@ -23,17 +63,6 @@ interface Open {
 export type Attributes = ReadonlyMap<string, string>
 
 const nothing = () => {}
-
-/** The attributes that matter. */
-export const attributeNames: ReadonlySet<string> = new Set([
-  "alt",
-  "aria-hidden",
-  "hidden",
-  "href",
-  "role",
-  "start",
-  "style"
-])
 
 /** What the elements and the text of a page, one after the other, become in Markdown. */
 export class HtmlPage {

@@ -1,6 +1,5 @@
 import { Tokenizer, type TokenizerCallbacks } from "htmlparser2"
-import { voidElements } from "./HtmlElements.ts"
-import { attributeNames, HtmlPage } from "./HtmlPage.ts"
+import { voidElements, attributeNames, HtmlPage } from "./HtmlPage.ts"
 import { TextFull } from "./MarkdownFlow.ts"
 
 export interface HtmlOptions {

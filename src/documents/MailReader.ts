@@ -1,8 +1,7 @@
 import PostalMime, { type Address, type Attachment, type Email } from "postal-mime"
 import { readHtml } from "./HtmlReader.ts"
-import type { MailAllowance, Reading, ReadingLimits } from "./Reading.ts"
-import { messageType } from "./TextKinds.ts"
-import { Unreadable } from "./Unreadable.ts"
+import { type MailAllowance, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
+import { messageType } from "./Kind.ts"
 
 /** Of one message; a mailbox may be longer. */
 const messageBytesMax = 64 * 1024 * 1024

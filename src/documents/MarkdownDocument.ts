@@ -1,4 +1,4 @@
-import { MarkdownFlow } from "./MarkdownFlow.ts"
+import { MarkdownFlow, TextFull } from "./MarkdownFlow.ts"
 
 /** A table inside of a table's cell, and so on; what is deeper becomes blocks like any others. */
 const tableDepthMax = 4
@@ -151,3 +151,17 @@ const isLayout = (cells: ReadonlyArray<string>): boolean =>
   cells.some((cell) => cell.includes("\n\n") && (cell.length > cellCharactersMax || /^(#|\|)/m.test(cell)))
 
 const cellText = (cell: string): string => cell.replaceAll("|", "\\|").replace(/\s*\n\s*/g, " ")
+
+/** Reads into the document until everything is read or no more text is taken. */
+export const untilFull = async (
+  document: MarkdownDocument,
+  read: () => Promise<void>
+): Promise<{ readonly text: string; readonly truncated: boolean }> => {
+  try {
+    await read()
+    return { text: document.toString(), truncated: false }
+  } catch (error) {
+    if (!(error instanceof TextFull)) throw error
+    return { text: document.written(), truncated: true }
+  }
+}

@@ -1,9 +1,6 @@
-import { MarkdownDocument } from "./MarkdownDocument.ts"
-import type { Archive } from "./Archive.ts"
-import type { Reading, ReadingLimits } from "./Reading.ts"
-import { Unreadable } from "./Unreadable.ts"
-import { untilFull } from "./untilFull.ts"
-import { readXml, type XmlElement, type XmlHandler } from "./XmlReader.ts"
+import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
+import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
+import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const prefix = "application/vnd.oasis.opendocument."
 

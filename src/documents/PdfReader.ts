@@ -1,9 +1,6 @@
+import { storableForm, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
+import { type Cell, isRightToLeft, cellKindOf, readingOrder, textsOf } from "./VisualOrder.ts"
 import { getDocumentProxy, getResolvedPDFJS } from "unpdf"
-import { storableForm } from "./storableForm.ts"
-import { plainLetters } from "./PdfLetters.ts"
-import { joinItems } from "./PdfLines.ts"
-import type { Reading, ReadingLimits } from "./Reading.ts"
-import { Unreadable } from "./Unreadable.ts"
 
 const mediaType = "application/pdf"
 
@@ -66,3 +63,158 @@ const openDocument = async (bytes: Buffer) => {
 /** pdf.js takes no Buffer, and keeps what it is given: it gets the memory itself, unless others have a share of that. */
 const plainBytes = (bytes: Buffer): Uint8Array =>
   bytes.buffer.byteLength === bytes.length ? new Uint8Array(bytes.buffer) : new Uint8Array(bytes)
+
+/** The forms that a letter takes beside others: fonts name their glyphs by them. */
+const forms = /[\ufb1d-\ufdff\ufe70-\ufefc\u2f00-\u2fd5]+/g
+
+/** The ideographs of the CJK Radicals Supplement from U+2E80 on (EquivalentUnifiedIdeograph.txt of Unicode 15); a blank is none. */
+const radicals = Array.from(
+  "　厂乛乚乙亻冂𠘨刀刂卜㔾小小兀尣尢𡯂巳幺彑𫜹忄心扌攵　旡日月歺母民氵氺灬爫爫丬牛犭王𤴔目示礻𥫗糹纟罓罒㓁冗𦉫羊𦍌𦍋耂肀聿肉𦥑艹艹艹虎衤覀西见角𧢲讠贝𧾷车辶辶辶邑钅長镸长门𨸏阝雨青韦页风飞食𩙿飠饣𩠐马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀龟"
+)
+const radicalsStart = 0x2e80
+const noRadical = "\u3000"
+
+/** A word in Arabic never has alef twice: what was a glyph of lam and alef has its letters the wrong way round. */
+const turnedLamAlef = /\u0627([\u0622\u0623\u0625\u0627])\u0644/g
+
+/** The letters that are meant where a PDF names the glyphs that are seen. The text is a piece of a line, in reading order. */
+const plainLetters = (text: string): string =>
+  text
+    // A lone vowel sign's form is compatible with a space and the sign.
+    .replace(forms, (found) => found.normalize("NFKC").replace(/ (?=\p{M})/gu, ""))
+    .replace(/[\u2e80-\u2ef3]/g, (radical) => {
+      const ideograph = radicals[radical.charCodeAt(0) - radicalsStart]
+      return ideograph === undefined || ideograph === noRadical ? radical : ideograph
+    })
+    .replace(turnedLamAlef, "\u0627\u0644$1")
+
+/** A piece of a page's text, as pdf.js finds it. */
+export interface TextItem {
+  readonly str: string
+  readonly dir: string
+  readonly hasEOL: boolean
+  readonly width: number
+  readonly height: number
+  readonly transform: ReadonlyArray<number>
+}
+
+type Line = ReadonlyArray<TextItem>
+
+/** Lines that are further apart than this many times the height of their letters belong to different paragraphs. */
+const paragraphGap = 2
+
+/** Pieces of a line that are further apart than this many times the height of their letters have a space between them. */
+const wordGap = 0.1
+
+/** The lines of a page, with an empty one between paragraphs. */
+export const joinItems = (items: ReadonlyArray<TextItem>): string => {
+  const lines = linesOf(items)
+  const turned = lines.filter(hasRightToLeft)
+  const pagePart = rightToLeftPart(items)
+  const texts = textsOf(
+    turned.map((line) => {
+      const cells = cellsOf(line)
+      return readingOrder(cells, isReadFromRight(cells, rightToLeftPart(line), pagePart))
+    })
+  )
+  const read = new Map(turned.map((line, at) => [line, (texts[at] ?? "").replace(/ {2,}/g, " ")]))
+  return lines
+    .map((line) => read.get(line) ?? line.map(({ str }) => str).join(""))
+    .join("\n")
+    .replace(/[^\S\n]+\n/g, "\n")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim()
+}
+
+const linesOf = (items: ReadonlyArray<TextItem>): ReadonlyArray<Line> => {
+  const lines: Array<Array<TextItem>> = [[]]
+  let last: TextItem | null = null
+  for (const item of items) {
+    if (item.str !== "") {
+      if (last !== null && item.transform[5] !== last.transform[5] && isApart(last, item)) lines.push([])
+      last = item
+    }
+    lines.at(-1)?.push(item)
+    if (item.hasEOL) lines.push([])
+  }
+  return lines
+}
+
+const isApart = (line: TextItem, next: TextItem): boolean => {
+  const distance = (line.transform[5] ?? 0) - (next.transform[5] ?? 0)
+  return distance > Math.max(line.height, next.height) * paragraphGap
+}
+
+/** A line that is neither turned nor upside down, in which something is read from right to left. */
+const hasRightToLeft = (line: Line): boolean =>
+  line.some(({ str }) => isRightToLeft(str)) &&
+  line.every(({ transform: [across = 0, up = 0] }) => across > 0 && up === 0)
+
+/** How much of the letters is read from right to left. */
+const rightToLeftPart = (items: ReadonlyArray<TextItem>): number => {
+  let letters = 0
+  let rightToLeft = 0
+  for (const { str } of items) {
+    for (const [letter] of str.matchAll(/\p{L}/gu)) {
+      letters++
+      if (isRightToLeft(letter)) rightToLeft++
+    }
+  }
+  return rightToLeft / Math.max(1, letters)
+}
+
+/** Whether the line as a whole is read from right to left: where it ends tells, or else what most of the page is like. */
+const isReadFromRight = (cells: ReadonlyArray<Cell>, linePart: number, pagePart: number): boolean => {
+  const [endsLeft, endsRight] = [cells[0], cells.at(-1)].map((cell) =>
+    /^[.!?:;,\u060c\u061b\u061f\u06d4]/.test(cell?.text ?? "")
+  )
+  return linePart === 1 || (endsLeft === endsRight ? linePart > 1 - pagePart : endsLeft === true)
+}
+
+interface Piece {
+  readonly left: number
+  readonly right: number
+  readonly height: number
+  readonly cells: ReadonlyArray<Cell>
+}
+
+/** What is seen in a line, from left to right. */
+const cellsOf = (line: Line): ReadonlyArray<Cell> => {
+  const cells: Array<Cell> = []
+  let end = Number.POSITIVE_INFINITY
+  for (const piece of piecesOf(line).toSorted((one, other) => one.left - other.left)) {
+    if (piece.left - end > piece.height * wordGap) cells.push({ text: " ", kind: "N" })
+    end = Math.max(cells.length === 0 ? piece.right : end, piece.right)
+    for (const cell of piece.cells) cells.push(cell)
+  }
+  return cells
+}
+
+/** The items of a line, each with the marks before it: a mark is drawn before its letter, and as far to the left. */
+const piecesOf = (line: Line): ReadonlyArray<Piece> => {
+  const pieces: Array<Piece> = []
+  let marks: Array<Cell> = []
+  for (const { dir, height, str, transform, width } of line) {
+    // pdf.js makes up spaces, which have no height, in the order of the items.
+    if (str === "" || (height === 0 && str.trim() === "")) continue
+    if (/^\s*\p{M}+$/u.test(str)) {
+      for (const text of str.trim()) marks.push({ text, kind: cellKindOf(text) })
+      continue
+    }
+    const left = transform[4] ?? 0
+    pieces.push({ left, right: left + width, height, cells: [...marks, ...cellsOfText(str, dir)] })
+    marks = []
+  }
+  // Without a letter, they stand where the line ends.
+  if (marks.length > 0) pieces.push({ left: Infinity, right: Infinity, height: 0, cells: marks })
+  return pieces
+}
+
+const cellsOfText = (text: string, direction: string): ReadonlyArray<Cell> => {
+  // pdf.js has put what is in one item into reading order.
+  if (direction === "rtl" && !/^\p{Nd}+$/u.test(text)) {
+    return [{ text, kind: /[\u0600-\u07bf\u0860-\u08ff\ufb50-\ufefc]/.test(text) ? "A" : "R" }]
+  }
+  if (isRightToLeft(text) && cellKindOf(text) === "L") return [{ text, kind: "L" }]
+  return Array.from(text.matchAll(/\P{M}\p{M}*/gu), ([cell]) => ({ text: cell, kind: cellKindOf(cell) }))
+}

@@ -1,9 +1,13 @@
-import { MarkdownDocument } from "./MarkdownDocument.ts"
-import type { Archive } from "./Archive.ts"
-import { readRelationships, relatedPart } from "./OfficePackage.ts"
+import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
+import {
+  type Archive,
+  readXml,
+  type XmlElement,
+  type XmlHandler,
+  readRelationships,
+  relatedPart
+} from "./Archive.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
-import { untilFull } from "./untilFull.ts"
-import { readXml, type XmlElement, type XmlHandler } from "./XmlReader.ts"
 
 const mediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 

@@ -1,10 +1,74 @@
-import { Deferred, Effect, Stream } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
 import { ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
 import type { Reading } from "./Reading.ts"
-import { commandOf, type ReaderProgram } from "./ReaderProgram.ts"
-import { memoryPollMillis, residentBytes } from "./residentBytes.ts"
+import { Deferred, Effect, Stream } from "effect"
+import { type ChildProcess, spawn, execFile } from "node:child_process"
+import { realpathSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** The program that reads a document in a process of its own. */
+export interface ReaderProgram {
+  /** Its JavaScript or TypeScript. */
+  readonly entry: string
+  /** The files and directories that it may read, which are those of the program itself. */
+  readonly readable: ReadonlyArray<string>
+  /** The words in front of its command, which confine its process. */
+  readonly launcher: ReadonlyArray<string>
+}
+
+/**
+ * Run from its sources, the service starts the reader's source; run as a bundle, the bundle's other entry beside it.
+ * `self` is the module that asks.
+ */
+export const readerProgram = (self: string = import.meta.url): ReaderProgram => {
+  const pathOf = (relative: string): string => realpathSync(fileURLToPath(new URL(relative, self)))
+  if (!self.endsWith(".ts")) {
+    const entry = pathOf("./extract.js")
+    return { entry, readable: [join(dirname(entry), "/")], launcher: [] }
+  }
+  const project = pathOf("../..")
+  return {
+    entry: pathOf("./child.ts"),
+    readable: [join(project, "src/"), join(project, "package.json"), join(pathOf("../../node_modules"), "/")],
+    launcher: []
+  }
+}
+
+/** Readers yield to everything else on the machine. */
+const niceness = 10
+
+/** How a process may live, apart from what is watched from outside. */
+interface ProcessLimits {
+  readonly memoryBytes: number
+  readonly cpuSeconds: number
+}
+
+/** Of the memory, what V8's heap may take: the program and its buffers need some as well. */
+const heapPart = 0.75
+
+/**
+ * The command that runs the program. The kernel bounds its processor time, so that it ends even if this process doesn't live
+ * to end it; the launcher takes its privileges, and Node denies it files, other processes, threads and code made from texts.
+ */
+export const commandOf = (program: ReaderProgram, limits: ProcessLimits, args: ReadonlyArray<string>) => ({
+  file: "/bin/sh",
+  args: [
+    "-c",
+    `ulimit -c 0; ulimit -t ${Math.ceil(limits.cpuSeconds)}; exec nice -n ${niceness} "$@"`,
+    "sh",
+    ...program.launcher,
+    process.execPath,
+    "--permission",
+    ...program.readable.map((path) => `--allow-fs-read=${path}`),
+    `--max-old-space-size=${Math.floor((limits.memoryBytes * heapPart) / 1_048_576)}`,
+    "--disallow-code-generation-from-strings",
+    "--disable-warning=ExperimentalWarning",
+    program.entry,
+    ...args
+  ]
+})
 
 /** What the reading of one file may cost, whatever is in it. */
 export interface ReaderLimits {
@@ -182,3 +246,44 @@ const watchMemory = Effect.fnUntraced(function* (pid: number, memoryBytes: numbe
     yield* Effect.sleep(memoryPollMillis)
   }
 })
+
+/** How often the memory of a process is looked at, in milliseconds: reading a file of /proc costs next to nothing. */
+const memoryPollMillis = process.platform === "linux" ? 25 : 250
+
+/**
+ * How much of the machine's memory a process and its children hold, in bytes, of whatever kind; null when there is no such process. V8's own
+ * limit doesn't count buffers, so that this is asked from outside.
+ */
+const residentBytes = (pid: number): Effect.Effect<number | null> =>
+  process.platform === "linux" ? fromProc(pid) : fromPs(pid)
+
+const bytesOf = (kibibytes: string | undefined): number | null =>
+  kibibytes === undefined ? null : Number(kibibytes) * 1024
+
+const fromProc = (pid: number): Effect.Effect<number | null> =>
+  Effect.promise(async () => {
+    const own = await statusBytes(pid)
+    // What confines the process waits for it, and holds next to nothing itself.
+    const children = await readText(`/proc/${pid}/task/${pid}/children`)
+    const held = await Promise.all(
+      (children ?? "")
+        .split(" ")
+        .filter(Boolean)
+        .map((child) => statusBytes(Number(child)))
+    )
+    return own === null ? null : held.reduce<number>((sum, bytes) => sum + (bytes ?? 0), own)
+  })
+
+const statusBytes = async (pid: number): Promise<number | null> => {
+  const status = await readText(`/proc/${pid}/status`)
+  return status === null ? null : bytesOf(/^VmRSS:\s*(\d+) kB/m.exec(status)?.[1])
+}
+
+const readText = (path: string): Promise<string | null> => readFile(path, "latin1").catch(() => null)
+
+const fromPs = (pid: number): Effect.Effect<number | null> =>
+  Effect.callback((resume) => {
+    execFile("/bin/ps", ["-o", "rss=", "-p", String(pid)], { env: {} }, (error, output) =>
+      resume(Effect.succeed(error === null ? bytesOf(/\d+/.exec(output)?.[0]) : null))
+    )
+  })

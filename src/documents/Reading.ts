@@ -29,3 +29,26 @@ export interface Reading {
   /** Where each page starts in the text, in UTF-16 code units; null for what has no pages. */
   readonly pages: ReadonlyArray<number> | null
 }
+
+/** Why a document gives no text. The names are those of ExtractionFailed. */
+type UnreadableReason = "unsupported" | "encrypted" | "corrupt" | "too_large" | "no_text"
+
+/**
+ * Ends the reading of a document, in the process that reads it. The message is for the owner of the file: it says what is
+ * wrong in words of our own, and quotes nothing of the document.
+ */
+export class Unreadable extends Error {
+  readonly reason: UnreadableReason
+
+  constructor(reason: UnreadableReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/**
+ * A text as it is stored and shown: lines end in LF, and what PostgreSQL can't hold (NUL, lone surrogates) has become the
+ * replacement character.
+ */
+export const storableForm = (text: string): string =>
+  text.replace(/\r\n?/g, "\n").replaceAll("\0", "\uFFFD").toWellFormed()

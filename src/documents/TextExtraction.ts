@@ -3,9 +3,8 @@ import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { confine } from "./Confinement.ts"
 import { makeUserTurns } from "../domain/UserTurns.ts"
-import { readPlainText } from "./PlainText.ts"
-import { readInProcess, type ReaderLimits } from "./ReaderProcess.ts"
-import { readerProgram } from "./ReaderProgram.ts"
+import { readPlainText } from "./DocumentReader.ts"
+import { readInProcess, type ReaderLimits, readerProgram } from "./ReaderProcess.ts"
 
 /** A file to be read. */
 export interface ExtractedFile {

@@ -1,11 +1,14 @@
-import { MarkdownDocument } from "./MarkdownDocument.ts"
-import type { Archive } from "./Archive.ts"
-import { readRelationships, relatedPart } from "./OfficePackage.ts"
-import type { Reading, ReadingLimits } from "./Reading.ts"
-import { formatNumber, type NumberFormat } from "./SheetFormats.ts"
-import { untilFull } from "./untilFull.ts"
-import { readXml, type XmlElement, type XmlHandler } from "./XmlReader.ts"
-import { readCellFormats, readSharedStrings, readWorkbook } from "./XlsxWorkbook.ts"
+import {
+  type Archive,
+  readXml,
+  type XmlElement,
+  type XmlHandler,
+  readRelationships,
+  relatedPart,
+  type Relationship
+} from "./Archive.ts"
+import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
+import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const mediaType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
@@ -117,3 +120,160 @@ const columnOf = (reference: string): number => {
   }
   return column - 1
 }
+
+/** What a workbook says about its sheets, before their cells are read. */
+
+interface Sheet {
+  readonly name: string
+  readonly part: string
+}
+
+interface Workbook {
+  readonly sheets: ReadonlyArray<Sheet>
+  /** Whether days are counted from 1904. */
+  readonly is1904: boolean
+}
+
+const sheetsMax = 1000
+
+const readWorkbook = async (
+  archive: Archive,
+  part: string,
+  relationships: ReadonlyMap<string, Relationship>
+): Promise<Workbook> => {
+  const sheets: Array<Sheet> = []
+  let is1904 = false
+  await readXml(archive, part, {
+    open: ({ attribute, name }) => {
+      if (name === "workbookPr") is1904 = /^(1|true)$/.test(attribute("date1904") ?? "")
+      if (name !== "sheet" || sheets.length >= sheetsMax) return
+      const target = relationships.get(attribute("id") ?? "")
+      if (target?.type !== "worksheet" || !archive.has(target.target)) return
+      sheets.push({ name: attribute("name") ?? "", part: target.target })
+    }
+  })
+  return { sheets, is1904 }
+}
+
+const sharedCharactersMax = 100 * 1024 * 1024
+const cellCharactersMax = 100_000
+
+/** The texts that cells refer to by their numbers. */
+const readSharedStrings = async (archive: Archive, part: string | null): Promise<ReadonlyArray<string>> => {
+  const strings: Array<string> = []
+  if (part === null) return strings
+  let text = ""
+  let characters = 0
+  let isText = false
+  let phonetic = 0
+  await readXml(archive, part, {
+    open: ({ name }) => {
+      if (name === "si") text = ""
+      // How a Japanese text is pronounced stands beside it.
+      else if (name === "rPh") phonetic++
+      else if (name === "t") isText = phonetic === 0
+    },
+    close: (name) => {
+      if (name === "t") isText = false
+      else if (name === "rPh") phonetic--
+      else if (name === "si") {
+        strings.push(text)
+        characters += text.length
+        if (characters > sharedCharactersMax) {
+          throw new Unreadable("too_large", "The workbook holds more text than can be read.")
+        }
+      }
+    },
+    text: (piece) => {
+      if (isText && text.length < cellCharactersMax) text += piece.slice(0, cellCharactersMax)
+    }
+  })
+  return strings
+}
+
+const stylesMax = 100_000
+
+/** What the numbers in cells of each style are. */
+const readCellFormats = async (
+  archive: Archive,
+  part: string | null
+): Promise<ReadonlyArray<NumberFormat>> => {
+  const formats: Array<NumberFormat> = []
+  if (part === null) return formats
+  const codes = new Map<number, NumberFormat>()
+  let isCells = false
+  await readXml(archive, part, {
+    open: ({ attribute, name }) => {
+      const id = Number(attribute("numFmtId") ?? 0)
+      if (name === "numFmt" && codes.size < stylesMax)
+        codes.set(id, formatOfCode(attribute("formatCode") ?? ""))
+      else if (name === "cellXfs") isCells = true
+      else if (name === "xf" && isCells && formats.length < stylesMax) {
+        formats.push(codes.get(id) ?? builtInFormat(id))
+      }
+    },
+    close: (name) => {
+      if (name === "cellXfs") isCells = false
+    }
+  })
+  return formats
+}
+
+/** How a spreadsheet's numbers are shown: what was a date or a share becomes one again. */
+
+type NumberFormat = "number" | "date" | "time" | "dateTime" | "percent"
+
+const builtIn: ReadonlyMap<number, NumberFormat> = new Map([
+  [9, "percent"],
+  [10, "percent"],
+  ...[14, 15, 16, 17, 27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 57, 58].map((id) => [id, "date"] as const),
+  ...[18, 19, 20, 21, 32, 33, 34, 35, 45, 46, 47, 55, 56].map((id) => [id, "time"] as const),
+  [22, "dateTime"]
+])
+
+/** What a number format that the document doesn't describe means. */
+const builtInFormat = (id: number): NumberFormat => builtIn.get(id) ?? "number"
+
+/** What a format's code means: `yyyy-mm-dd`, `0.0%` and the like. */
+const formatOfCode = (code: string): NumberFormat => {
+  // Only the first section counts, and neither what is quoted nor what stands in brackets, except elapsed hours.
+  const bare = (code.split(";")[0] ?? "")
+    .replace(/\[(h+|m+|s+)\]/gi, "$1")
+    .replace(/"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/g, "")
+    .toLowerCase()
+  if (/general/.test(bare)) return "number"
+  const hasDay = /[yd]/.test(bare) || /^m+$/.test(bare.trim())
+  const hasTime = /[hs]/.test(bare)
+  if (hasDay && hasTime) return "dateTime"
+  if (hasDay) return "date"
+  if (hasTime) return "time"
+  return bare.includes("%") ? "percent" : "number"
+}
+
+const millisPerDay = 86_400_000
+
+/** Day 0 of the two calendars. The first has a 29th of February 1900, which is why its days before March 1900 are off by one. */
+const epoch1900 = Date.UTC(1899, 11, 30)
+const epoch1904 = Date.UTC(1904, 0, 1)
+
+/** The last day of the year 9999. */
+const serialMax = 2_958_465
+
+/** A cell's number as text. */
+const formatNumber = (raw: string, format: NumberFormat, is1904: boolean): string => {
+  const value = Number(raw)
+  if (!Number.isFinite(value) || raw.trim() === "") return raw
+  if (format === "percent") return `${shortest(value * 100)}%`
+  if (format === "number" || value < 0 || value > serialMax) return shortest(value)
+  const early = !is1904 && value >= 1 && value < 60 ? 1 : 0
+  const millis = Math.round((value + early) * millisPerDay)
+  const instant = new Date((is1904 ? epoch1904 : epoch1900) + millis).toISOString()
+  const time = instant.slice(11, 19).replace(/:00$/, "")
+  if (format === "time")
+    return value >= 1 ? `${Math.floor(value) * 24 + Number(time.slice(0, 2))}${time.slice(2)}` : time
+  if (format === "date" || millis % millisPerDay === 0) return instant.slice(0, 10)
+  return `${instant.slice(0, 10)} ${time}`
+}
+
+/** Spreadsheets count with fifteen digits; the rest is noise of binary fractions. */
+const shortest = (value: number): string => String(Number(value.toPrecision(15)))

@@ -1,5 +1,5 @@
 import { type DocumentBytes, readDocument } from "./DocumentReader.ts"
-import { Unreadable } from "./Unreadable.ts"
+import { Unreadable } from "./Reading.ts"
 
 /**
  * The process that reads one document: the bytes come in on the standard input, the answer goes out on the standard output,

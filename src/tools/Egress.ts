@@ -1,53 +1,12 @@
-import { Context, Duration, Effect, Layer, type Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Schema } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { type Hop, type HopFault, sendHop } from "./egress/Hop.ts"
+import { type EgressAnswer, type EgressOptions, type Hop, type HopFault, sendHop } from "./egress/Hop.ts"
 import { Network } from "./egress/Network.ts"
-import { makePolicy } from "./egress/Policy.ts"
+import { makeEgressRules } from "./egress/EgressRules.ts"
 import { readWebAddress, type WebAddress } from "./egress/WebAddress.ts"
 
 /** Redirects that are followed; each leads to a request that is checked like the first. */
 export const redirectsMax = 5
-
-/** What a request to the web says besides its address. */
-export interface EgressOptions {
-  /** Sent on every hop. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** Sent to the origin of the first address alone: a redirect to another one loses them. */
-  readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
-  /** Which media types are read, in lower case and without parameters, "" where none was said. Without it: all. */
-  readonly accepts?: (mediaType: string) => boolean
-  /** Of the body, as sent and as unpacked; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
-  readonly bytesMax?: number
-  /** For everything together: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
-  readonly seconds?: number
-  /**
-   * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply to its origin.
-   * Its addresses are checked like all others, and inside ones have to be in PARLEY_EGRESS_ALLOW, unless it is trusted too.
-   */
-  readonly isConfigured?: boolean
-  /**
-   * An origin that the operator wrote into the settings: inside addresses may be behind it, and behind no other that a redirect
-   * leads to. Never to be made from what a model or the web says.
-   */
-  readonly trustedOrigin?: string
-}
-
-/** What came back, whatever its status. */
-export interface EgressAnswer {
-  /** Where it came from, after all redirects; without a fragment. */
-  readonly url: string
-  readonly status: number
-  /** By names in lower case; of a header that came twice, the last. */
-  readonly headers: Readonly<Record<string, string>>
-  /** In lower case and without parameters; "" where none was said. */
-  readonly mediaType: string
-  /** As the answer names it, not checked; null where it doesn't. */
-  readonly charset: string | null
-  /** Unpacked. Empty unless the status is 200 to 299: other bodies are not read. */
-  readonly bytes: Uint8Array
-  /** The body is longer. */
-  readonly isCut: boolean
-}
 
 /** The address may not be asked, or nothing answers there: whoever gets the message can't tell one from the other. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
@@ -87,7 +46,7 @@ export class Egress extends Context.Service<
     Effect.gen(function* () {
       const settings = (yield* AppConfig).tools
       const network = yield* Network
-      const policy = makePolicy(settings)
+      const rules = makeEgressRules(settings)
       if (settings.egressAllow.length > 0) {
         yield* Effect.logWarning(
           "PARLEY_EGRESS_ALLOW is set: every user can read what answers at these inside addresses."
@@ -101,11 +60,11 @@ export class Egress extends Context.Service<
         mayBeInside: boolean
       ) {
         const { host } = address
-        if (!policy.admits(address, isConfigured)) return yield* new EgressRefused({ host })
+        if (!rules.admits(address, isConfigured)) return yield* new EgressRefused({ host })
         const found = address.isLiteral ? [host] : yield* network.lookup(host)
         const addresses = mayBeInside
           ? found
-          : policy.reachable(address, found, yield* network.ownAddresses, isConfigured)
+          : rules.reachable(address, found, yield* network.ownAddresses, isConfigured)
         return addresses.length > 0 ? addresses : yield* new EgressRefused({ host })
       })
 

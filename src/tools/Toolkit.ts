@@ -1,8 +1,12 @@
-import { Context, Duration, Effect, Metric, Schema } from "effect"
-import { AppConfig } from "../settings/AppConfig.ts"
 import type { ToolCall, ToolSpec } from "../domain/ModelCall.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { toolCalls } from "../telemetry/Instruments.ts"
+import { calculator } from "./Calculator.ts"
+import { currentDatetime } from "./CurrentDatetime.ts"
 import { type Tool, ToolFailed } from "./Tool.ts"
+import { makeWebFetch } from "./WebFetch.ts"
+import { webSearch } from "./WebSearch.ts"
+import { Context, Duration, Effect, Metric, Schema, Layer } from "effect"
 
 /** Characters of a tool's answer; what is longer is cut, and says so. */
 const answerCharactersMax = 200_000
@@ -111,3 +115,11 @@ const argumentsOf = (call: ToolCall) =>
     parseJson(call.arguments),
     () => new ToolFailed({ message: `The arguments of ${call.name} are not valid JSON.` })
   )
+
+/** The tools that come with the service. */
+export const BuiltinToolsLayer = Layer.effect(
+  Toolkit,
+  Effect.gen(function* () {
+    return yield* makeToolkit([calculator, currentDatetime, yield* makeWebFetch, ...(yield* webSearch)])
+  })
+)

@@ -1,9 +1,9 @@
-import { Effect, Schema } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Egress } from "./Egress.ts"
 import { renderResults, resultsOf } from "./search/ResultList.ts"
 import { makeSearchClient } from "./search/SearchClient.ts"
-import { defineTool, type Tool } from "./Tool.ts"
+import { defineTool, type Tool, type ToolFailed } from "./Tool.ts"
+import { Effect, Schema, Context, Layer } from "effect"
 
 /** Longer queries are refused by the providers. */
 const queryCharactersMax = 400
@@ -45,3 +45,24 @@ export const webSearch: Effect.Effect<ReadonlyArray<Tool>, never, AppConfig | Eg
     ]
   }
 )
+
+/** Has results in every language and at every provider. */
+const query = "weather"
+
+/** Asks the search provider for the operator. */
+export class SearchProbe extends Context.Service<
+  SearchProbe,
+  {
+    /** The number of results of one search, as a model would make it; null where no provider is configured. */
+    readonly search: Effect.Effect<number, ToolFailed> | null
+  }
+>()("parley/tools/SearchProbe") {
+  static readonly layer = Layer.effect(
+    SearchProbe,
+    Effect.gen(function* () {
+      const client = makeSearchClient((yield* AppConfig).tools, yield* Egress)
+      const search = client === null ? null : Effect.map(client(query, 1), ({ finds }) => finds.length)
+      return SearchProbe.of({ search })
+    })
+  )
+}

@@ -14,8 +14,7 @@ import {
   missingFrom,
   readerUid
 } from "../../src/documents/Confinement.ts"
-import { readInProcess } from "../../src/documents/ReaderProcess.ts"
-import { commandOf, readerProgram } from "../../src/documents/ReaderProgram.ts"
+import { readInProcess, commandOf, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { until } from "../support/until.ts"
 import { commandsWith, hostileProgram, limits } from "./Reading.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readPlainText } from "../../src/documents/PlainText.ts"
+import { readPlainText } from "../../src/documents/DocumentReader.ts"
 import { makePdf } from "./PdfFixture.ts"
 import { failureOf, limits, readHere, readThere } from "./Reading.ts"
 

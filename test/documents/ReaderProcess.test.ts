@@ -3,8 +3,7 @@ import { Effect, Fiber, Schedule, Stream } from "effect"
 import { randomUUID } from "node:crypto"
 import { execFile } from "node:child_process"
 import { StorageFailed } from "../../src/domain/Errors.ts"
-import { readInProcess, type ReaderLimits } from "../../src/documents/ReaderProcess.ts"
-import { commandOf } from "../../src/documents/ReaderProgram.ts"
+import { readInProcess, type ReaderLimits, commandOf } from "../../src/documents/ReaderProcess.ts"
 import { hostileProgram, limits, processesWith } from "./Reading.ts"
 
 const mebibyte = 1024 * 1024

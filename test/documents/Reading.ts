@@ -3,10 +3,13 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { type DocumentBytes, readDocument } from "../../src/documents/DocumentReader.ts"
-import type { ReadingLimits } from "../../src/documents/Reading.ts"
-import { readInProcess, type ReaderLimits } from "../../src/documents/ReaderProcess.ts"
-import { readerProgram, type ReaderProgram } from "../../src/documents/ReaderProgram.ts"
-import { Unreadable } from "../../src/documents/Unreadable.ts"
+import { type ReadingLimits, Unreadable } from "../../src/documents/Reading.ts"
+import {
+  readInProcess,
+  type ReaderLimits,
+  readerProgram,
+  type ReaderProgram
+} from "../../src/documents/ReaderProcess.ts"
 
 const mebibyte = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
-import { joinItems, type TextItem } from "../../src/documents/PdfLines.ts"
+import { joinItems, type TextItem } from "../../src/documents/PdfReader.ts"
 import { readHere } from "./Reading.ts"
 
 const pdf = (name: string): Buffer => readFileSync(new URL(`pdfs/${name}.pdf`, import.meta.url))

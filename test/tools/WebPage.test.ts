@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { pageKind, readPage } from "../../src/tools/WebPage.ts"
+import { pageKind, readPage } from "../../src/tools/WebFetch.ts"
 
 const reading = {
   kind: "html",

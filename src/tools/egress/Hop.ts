@@ -1,8 +1,7 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Effect, Redacted } from "effect"
-import type { EgressAnswer, EgressOptions } from "../Egress.ts"
 import { type Dial, loadUndici } from "./Network.ts"
-import { encodingsOf, readUpTo, unpack } from "./Unpacking.ts"
+import { encodingsOf, readUpTo, unpack } from "./Decompression.ts"
 import type { WebAddress } from "./WebAddress.ts"
 
 /** Of all headers of an answer together. */
@@ -12,6 +11,47 @@ const headerBytesMax = 16 * 1024
 const addressesTriedMax = 3
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** What a request to the web says besides its address. */
+export interface EgressOptions {
+  /** Sent on every hop. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent to the origin of the first address alone: a redirect to another one loses them. */
+  readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
+  /** Which media types are read, in lower case and without parameters, "" where none was said. Without it: all. */
+  readonly accepts?: (mediaType: string) => boolean
+  /** Of the body, as sent and as unpacked; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
+  readonly bytesMax?: number
+  /** For everything together: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
+  readonly seconds?: number
+  /**
+   * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply to its origin.
+   * Its addresses are checked like all others, and inside ones have to be in PARLEY_EGRESS_ALLOW, unless it is trusted too.
+   */
+  readonly isConfigured?: boolean
+  /**
+   * An origin that the operator wrote into the settings: inside addresses may be behind it, and behind no other that a redirect
+   * leads to. Never to be made from what a model or the web says.
+   */
+  readonly trustedOrigin?: string
+}
+
+/** What came back, whatever its status. */
+export interface EgressAnswer {
+  /** Where it came from, after all redirects; without a fragment. */
+  readonly url: string
+  readonly status: number
+  /** By names in lower case; of a header that came twice, the last. */
+  readonly headers: Readonly<Record<string, string>>
+  /** In lower case and without parameters; "" where none was said. */
+  readonly mediaType: string
+  /** As the answer names it, not checked; null where it doesn't. */
+  readonly charset: string | null
+  /** Unpacked. Empty unless the status is 200 to 299: other bodies are not read. */
+  readonly bytes: Uint8Array
+  /** The body is longer. */
+  readonly isCut: boolean
+}
 
 /** One request, to addresses that have been checked. */
 export interface Hop {

@@ -1,12 +1,9 @@
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import type { Settings } from "../../settings/AppConfig.ts"
-import type { Egress, EgressAnswer, EgressFailed, EgressOptions, EgressRefused } from "../Egress.ts"
+import type { Egress, EgressFailed, EgressRefused } from "../Egress.ts"
+import type { EgressAnswer, EgressOptions } from "../egress/Hop.ts"
 import { ToolFailed } from "../Tool.ts"
-import { brave } from "./Brave.ts"
-import { exa } from "./Exa.ts"
-import type { Find, SearchAccess, SearchProvider } from "./SearchProvider.ts"
-import { searxng } from "./Searxng.ts"
-import { tavily } from "./Tavily.ts"
+import { type Find, type SearchAccess, type SearchProvider, searchProviders } from "./SearchProviders.ts"
 
 /** An answer with twenty results has some hundred KiB. */
 const answerBytesMax = 2 * 1024 * 1024
@@ -19,13 +16,6 @@ const retryAfterSecondsUsual = 1
 const reconnectMillis = 250
 
 const tooManyRequests = 429
-
-const providers: Readonly<Record<NonNullable<Settings["tools"]["searchProvider"]>, SearchProvider>> = {
-  searxng,
-  brave,
-  tavily,
-  exa
-}
 
 /** What a search found, and who was asked. */
 export interface Finds {
@@ -42,7 +32,7 @@ export const makeSearchClient = (
   egress: Egress["Service"]
 ): SearchClient | null => {
   const { searchKey, searchProvider, searchSeconds, searchUrl } = settings
-  const provider = searchProvider === null ? null : providers[searchProvider]
+  const provider = searchProvider === null ? null : searchProviders[searchProvider]
   const address = provider === null ? null : (searchUrl ?? provider.address)
   if (provider === null || address === null) return null
   const access: SearchAccess = { base: baseOf(address), key: searchKey }

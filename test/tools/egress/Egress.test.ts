@@ -4,13 +4,8 @@ import type { ServerResponse } from "node:http"
 import { createServer } from "node:https"
 import type { Socket } from "node:net"
 import { AppConfig } from "../../../src/settings/AppConfig.ts"
-import {
-  Egress,
-  type EgressFailed,
-  type EgressOptions,
-  EgressRefused,
-  redirectsMax
-} from "../../../src/tools/Egress.ts"
+import { Egress, type EgressFailed, EgressRefused, redirectsMax } from "../../../src/tools/Egress.ts"
+import type { EgressOptions } from "../../../src/tools/egress/Hop.ts"
 import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
 import { Network } from "../../../src/tools/egress/Network.ts"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"

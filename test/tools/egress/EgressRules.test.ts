@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { canonicalAddress, isPublicAddress } from "../../../src/tools/egress/Address.ts"
-import { makePolicy } from "../../../src/tools/egress/Policy.ts"
-import { readWebAddress } from "../../../src/tools/egress/WebAddress.ts"
+import { canonicalAddress, isPublicAddress, readWebAddress } from "../../../src/tools/egress/WebAddress.ts"
+import { makeEgressRules } from "../../../src/tools/egress/EgressRules.ts"
 import { insideUrls, insideV4, insideV6, trickyUrls, writtenV4 } from "./insideAddresses.ts"
 
 const nothingSet = { webAllowHosts: [], webDenyHosts: [], egressAllow: [] }
@@ -10,15 +9,15 @@ const nothingSet = { webAllowHosts: [], webDenyHosts: [], egressAllow: [] }
 const passes = (
   url: string,
   addresses: ReadonlyArray<string>,
-  settings: Partial<Parameters<typeof makePolicy>[0]> = {},
+  settings: Partial<Parameters<typeof makeEgressRules>[0]> = {},
   isConfigured = false,
   own: ReadonlyArray<string> = []
 ): boolean => {
-  const policy = makePolicy({ ...nothingSet, ...settings })
+  const rules = makeEgressRules({ ...nothingSet, ...settings })
   const address = readWebAddress(url)
-  if (address === null || !policy.admits(address, isConfigured)) return false
+  if (address === null || !rules.admits(address, isConfigured)) return false
   const found = address.isLiteral ? [address.host] : addresses
-  return policy.reachable(address, found, own, isConfigured).length > 0
+  return rules.reachable(address, found, own, isConfigured).length > 0
 }
 
 const publicV4 = [
@@ -100,7 +99,7 @@ describe("the addresses of a name", () => {
     const address = readWebAddress(url)
     assert.isNotNull(address)
     const found = ["2606:4700::1111", "1.1.1.1", "::ffff:1.1.1.1", "8.8.8.8"]
-    assert.deepStrictEqual(makePolicy(nothingSet).reachable(address!, found, [], false), [
+    assert.deepStrictEqual(makeEgressRules(nothingSet).reachable(address!, found, [], false), [
       "1.1.1.1",
       "8.8.8.8",
       "2606:4700::1111"

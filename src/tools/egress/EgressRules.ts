@@ -1,12 +1,11 @@
 import type { Settings } from "../../settings/AppConfig.ts"
-import { canonicalAddress, isPublicAddress } from "./Address.ts"
-import { isInsideName, isUnder, type WebAddress } from "./WebAddress.ts"
+import { canonicalAddress, isPublicAddress, isInsideName, isUnder, type WebAddress } from "./WebAddress.ts"
 
 /** Where the web is. Other ports of a public host may be open to this machine alone. */
 const webPorts: ReadonlySet<number> = new Set([80, 443])
 
 /** What may be asked. */
-export interface Policy {
+export interface EgressRules {
   /** Whether to look further: before any name is looked up. `isConfigured` if it is the operator's own choice. */
   readonly admits: (address: WebAddress, isConfigured: boolean) => boolean
   /**
@@ -21,15 +20,15 @@ export interface Policy {
   ) => ReadonlyArray<string>
 }
 
-export const makePolicy = (
+export const makeEgressRules = (
   settings: Pick<Settings["tools"], "webAllowHosts" | "webDenyHosts" | "egressAllow">
-): Policy => {
+): EgressRules => {
   const inside = new Set(settings.egressAllow.map((address) => canonicalAddress(address) ?? address))
   const isListed = (host: string): boolean =>
     (settings.webAllowHosts.length === 0 || settings.webAllowHosts.some((name) => isUnder(host, name))) &&
     !settings.webDenyHosts.some((name) => isUnder(host, name))
 
-  const admits: Policy["admits"] = ({ host, isLiteral, port }, isConfigured) => {
+  const admits: EgressRules["admits"] = ({ host, isLiteral, port }, isConfigured) => {
     if (isConfigured) return true
     if (!isListed(host)) return false
     // Where nothing inside may be reached, its names needn't be looked up, nor other ports. Else the addresses decide.
@@ -37,7 +36,7 @@ export const makePolicy = (
     return webPorts.has(port) && (isLiteral || !isInsideName(host))
   }
 
-  const reachable: Policy["reachable"] = ({ port }, found, own, isConfigured) => {
+  const reachable: EgressRules["reachable"] = ({ port }, found, own, isConfigured) => {
     const addresses = found.map(canonicalAddress)
     const mine = new Set(own.map(canonicalAddress))
     const isReachable = (address: string | null): address is string => {
