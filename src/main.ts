@@ -1,21 +1,47 @@
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime } from "effect"
+import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
+import { constants } from "node:os"
 import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
 import { firstAccount, firstKeyNotice, type StartupKey, startupNotice } from "./admin/StartupNotice.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
-import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
-import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { Drain } from "./http/Drain.ts"
-import { observabilityLayer } from "./telemetry/Telemetry.ts"
-import { Router } from "./routing/Router.ts"
-import { ignoredParameters } from "./sql/DatabaseClient.ts"
+import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { isRoot, rootText } from "./postgres/PostgresAccount.ts"
+import { Router } from "./routing/Router.ts"
+import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
-import { endAtSecondSignal } from "./SecondSignal.ts"
 import { variable } from "./settings/Variable.ts"
+import { ignoredParameters } from "./sql/DatabaseClient.ts"
+import { telemetryLayer } from "./telemetry/Telemetry.ts"
+
+/**
+ * One request to stop may come several times: from the terminal to everyone, and once more from each parent that passes it
+ * on. What comes this soon after the first is the same one.
+ */
+const echoMillis = 500
+
+const stopSignals = ["SIGINT", "SIGTERM"] as const
+
+/**
+ * The first signal begins an orderly end, which may take long; with a second one the process ends at once, with the exit
+ * code that tells of the signal. The embedded PostgreSQL notices that, and stops by itself.
+ */
+const endAtSecondSignal = (): void => {
+  const clock = Clock.Clock.defaultValue()
+  let first: bigint | null = null
+  for (const signal of stopSignals) {
+    process.on(signal, () => {
+      const now = clock.monotonicTimeNanosUnsafe()
+      first ??= now
+      if (now - first < BigInt(echoMillis) * 1_000_000n) return
+      process.stderr.write(`parley: stopped at once by a second ${signal}\n`)
+      process.exit(128 + constants.signals[signal])
+    })
+  }
+}
 
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
 const configurationExitCode = 78
@@ -72,7 +98,7 @@ const program = Effect.gen(function* () {
 
 const configured = warn.pipe(
   Effect.andThen(program),
-  Effect.provide(observabilityLayer(manifest.version)),
+  Effect.provide(telemetryLayer(manifest.version)),
   Effect.provide(Layer.effect(AppConfig, checkedSettings))
 )
 

@@ -3,7 +3,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { type ProviderHealth, providerStates } from "../domain/Model.ts"
 import { Router } from "../routing/Router.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
-import { prometheusText } from "../telemetry/Prometheus.ts"
+import { prometheusText } from "../telemetry/Instruments.ts"
 
 /** How often the health of the providers is read for a collector, which doesn't ask for it. */
 const refreshSeconds = 10

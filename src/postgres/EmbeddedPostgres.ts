@@ -1,9 +1,8 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, type PlatformError, Schedule } from "effect"
 import { rmdir } from "node:fs/promises"
-import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { DataDirectoryInUse, EmbeddedPostgresFailed, answers, ownDirectory } from "./OwnerSocket.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { answers, ownDirectory } from "./OwnerSocket.ts"
 import { initAccount, runProgram, type PostgresAccount } from "./PostgresAccount.ts"
 import {
   chownTree,

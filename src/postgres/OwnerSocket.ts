@@ -1,8 +1,20 @@
-import { Effect, FileSystem, Schedule } from "effect"
-import type { Scope } from "effect"
-import { connect, createServer } from "node:net"
-import type { Server } from "node:net"
-import { DataDirectoryInUse, EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { Effect, FileSystem, Schedule, type Scope, Schema } from "effect"
+import { connect, createServer, type Server } from "node:net"
+
+/** Another process that is alive owns the embedded server's directory. */
+export class DataDirectoryInUse extends Schema.TaggedError<DataDirectoryInUse>()("DataDirectoryInUse", {
+  directory: Schema.String
+}) {
+  override get message(): string {
+    return `${this.directory} is in use by another running process: give this one its own data directory, or let both share a PostgreSQL server through DATABASE_URL`
+  }
+}
+
+/** The embedded server could not be brought up. `message` is for the operator: what failed, where, and what to do. */
+export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
+  "EmbeddedPostgresFailed",
+  { message: Schema.String }
+) {}
 
 /** How often a left-over socket is cleared before giving up; each turn means that somebody else was quicker. */
 const attemptsMax = 5

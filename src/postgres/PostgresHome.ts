@@ -2,9 +2,8 @@ import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
-import { isRoot, isShared, ownAccount, runProgram } from "./PostgresAccount.ts"
-import type { PostgresAccount } from "./PostgresAccount.ts"
+import { EmbeddedPostgresFailed } from "./OwnerSocket.ts"
+import { isRoot, isShared, ownAccount, runProgram, type PostgresAccount } from "./PostgresAccount.ts"
 
 /** Where the embedded server keeps its things, and as whom it runs. */
 export interface PostgresHome {

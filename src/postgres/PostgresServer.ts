@@ -1,7 +1,7 @@
 import { Clock, Deferred, Effect, FileSystem } from "effect"
 import { spawn } from "node:child_process"
 import { openSync, closeSync } from "node:fs"
-import { EmbeddedPostgresFailed } from "./EmbeddedPostgresError.ts"
+import { EmbeddedPostgresFailed } from "./OwnerSocket.ts"
 import { identity, runProgram } from "./PostgresAccount.ts"
 import type { PostgresBinaries, PostgresHome } from "./PostgresHome.ts"
 

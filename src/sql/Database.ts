@@ -1,10 +1,15 @@
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
-import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "../postgres/EmbeddedPostgresError.ts"
+import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "../postgres/OwnerSocket.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { databaseConnections, databaseConnectionsMax, databasePending } from "../telemetry/Instruments.ts"
-import { keepRegistered, registerGauge } from "../telemetry/RegisteredGauge.ts"
+import {
+  databaseConnections,
+  databaseConnectionsMax,
+  databasePending,
+  observe,
+  observedGauge
+} from "../telemetry/Instruments.ts"
 import { makeDatabaseClient, type ClientLimits, type DatabaseAddress } from "./DatabaseClient.ts"
 import { isPassing, orUnavailable } from "./orUnavailable.ts"
 import {
@@ -14,16 +19,27 @@ import {
   readOnlyText,
   unreachable
 } from "./ServerRequirements.ts"
-import { Context, Effect, Fiber, identity, Layer, Schedule, Schema, Scope, Semaphore } from "effect"
+import {
+  Context,
+  Effect,
+  Fiber,
+  identity,
+  Layer,
+  Schedule,
+  Schema,
+  Scope,
+  Semaphore,
+  type DateTime
+} from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 
-/** Shows how busy a pool is, while the scope is open. `takers` are those who have a connection or wait for one. */
-const showPool = (connectionsMax: number) => (takers: () => number) =>
-  keepRegistered((context) => [
-    registerGauge(databaseConnections.of("used"), context, () => Math.min(takers(), connectionsMax)),
-    registerGauge(databasePending.of(), context, () => Math.max(0, takers() - connectionsMax)),
-    registerGauge(databaseConnectionsMax.of(), context, () => connectionsMax)
+/** Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for one. */
+const observePool = (connectionsMax: number) => (takers: () => number) =>
+  observe([
+    observedGauge(databaseConnections.of("used"), () => Math.min(takers(), connectionsMax)),
+    observedGauge(databasePending.of(), () => Math.max(0, takers() - connectionsMax)),
+    observedGauge(databaseConnectionsMax.of(), () => connectionsMax)
   ])
 
 export { orUnavailable } from "./orUnavailable.ts"
@@ -60,7 +76,7 @@ export class Database extends Context.Service<
           address,
           limits,
           identity,
-          showPool(limits.connectionsMax)
+          observePool(limits.connectionsMax)
         ).pipe(Effect.mapError(unreachable(address)))
         yield* client`SELECT 1`.pipe(
           Effect.retry({
@@ -147,3 +163,50 @@ const watchLayer = Layer.effectDiscard(
     )
   })
 )
+
+const Report = Schema.Tuple([
+  Schema.Struct({
+    version: Schema.String,
+    schemaVersion: Schema.Int,
+    readOnly: Schema.Boolean,
+    now: Schema.DateTimeUtcFromDate
+  })
+])
+
+/** What the operator wants to know about the database. */
+interface DatabaseFacts {
+  /** The server's version, such as "18.4". */
+  readonly version: string
+  /** The number of the newest migration that was applied. */
+  readonly schemaVersion: number
+  /** Whether it takes no writes, as a standby does. */
+  readonly readOnly: boolean
+  /** The server's clock. */
+  readonly now: DateTime.Utc
+}
+
+/** Looks at the database from outside the product. */
+export class DatabaseReport extends Context.Service<
+  DatabaseReport,
+  { readonly facts: Effect.Effect<DatabaseFacts, DatabaseUnavailable> }
+>()("parley/sql/DatabaseReport") {
+  static readonly layer = Layer.effect(
+    DatabaseReport,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      // The table is the migrator's own.
+      const facts = Effect.suspend(
+        () => sql`
+          SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
+            current_setting('transaction_read_only')::bool AS read_only,
+            (SELECT max(migration_id) FROM effect_sql_migrations) AS schema_version`
+      ).pipe(
+        Effect.flatMap(Schema.decodeUnknownEffect(Report)),
+        Effect.map(([report]) => report),
+        orUnavailable,
+        Effect.withSpan("DatabaseReport.facts")
+      )
+      return DatabaseReport.of({ facts })
+    })
+  )
+}

@@ -1,165 +1,172 @@
-import { counter, gauge, histogram } from "./Instrument.ts"
+import { type Context, Effect, Metric, type Scope } from "effect"
+import { PrometheusMetrics } from "effect/observability"
+
+/** One thing that is measured, under one name, split by the values of its labels. */
+export interface Instrument<out Series> {
+  /** As OpenTelemetry names it. */
+  readonly id: string
+  /** As Prometheus names it, with its unit. */
+  readonly prometheusName: string
+  /** The series with these values of the labels, in the labels' order; "" leaves a label out. */
+  readonly of: (...values: ReadonlyArray<string>) => Series
+}
+
+const unitSuffixes: Readonly<Record<string, string>> = { s: "_seconds", By: "_bytes" }
 
 /**
+ * Units in braces are left out, as in every translation of OpenTelemetry to Prometheus, so that a dashboard fits both.
+ * Source: OpenTelemetry, Prometheus and OpenMetrics compatibility, metric metadata.
+ */
+const prometheusNameOf = (id: string, unit: string, suffix: string): string =>
+  id.replaceAll(/[^a-zA-Z0-9]/g, "_") + (unitSuffixes[unit] ?? "") + suffix
+
+/** `unit` is in the case-sensitive code of UCUM. A series is created once, so that an update merges no attributes. */
+const instrument = <Series>(
+  id: string,
+  unit: string,
+  labels: ReadonlyArray<string>,
+  suffix: string,
+  create: (attributes: Readonly<Record<string, string>>) => Series
+): Instrument<Series> => {
+  const series = new Map<string, Series>()
+  const of = (...values: ReadonlyArray<string>): Series => {
+    const key = values.join("\n")
+    const known = series.get(key)
+    if (known !== undefined) return known
+    const labeled = labels.flatMap((label, index) => (values[index] ? [[label, values[index]]] : []))
+    const created = create({ unit, ...Object.fromEntries(labeled) })
+    series.set(key, created)
+    return created
+  }
+  return { id, prometheusName: prometheusNameOf(id, unit, suffix), of }
+}
+
+const counter = (id: string, unit: string, description: string, labels: ReadonlyArray<string> = []) =>
+  instrument(id, unit, labels, "_total", (attributes) =>
+    Metric.counter(id, { description, attributes, incremental: true })
+  )
+
+const gauge = (id: string, unit: string, description: string, labels: ReadonlyArray<string> = []) =>
+  instrument(id, unit, labels, "", (attributes) => Metric.gauge(id, { description, attributes }))
+
+const histogram = (
+  id: string,
+  unit: string,
+  description: string,
+  labels: ReadonlyArray<string>,
+  boundaries: ReadonlyArray<number>
+) =>
+  instrument(id, unit, labels, "", (attributes) =>
+    Metric.histogram(id, { description, attributes, boundaries })
+  )
+
+/*
  * Everything that is measured. No label names a user, a key, a conversation or a path: each has few values, and a model
  * is one of the catalog. Names, labels and boundaries are those of OpenTelemetry where it has any.
  * Source: OpenTelemetry semantic conventions, generative AI metrics, HTTP metrics, database client metrics.
  */
 
-const modelLabels = [
+const callLabels = [
   "gen_ai.operation.name",
   "gen_ai.provider.name",
   "gen_ai.request.model",
   "gen_ai.response.model"
 ]
 
-/** Labels: operation, provider, model asked, model that answered, `input` or `output`. */
-export const tokenUsage = histogram("gen_ai.client.token.usage", {
-  description: "Tokens of a response that models read and wrote",
-  unit: "{token}",
-  labels: [...modelLabels, "gen_ai.token.type"],
-  boundaries: [
-    1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864
-  ]
-})
+export const tokenUsage = histogram(
+  "gen_ai.client.token.usage",
+  "{token}",
+  "Tokens of a response that models read and wrote",
+  [...callLabels, "gen_ai.token.type"],
+  [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864]
+)
+export const operationDuration = histogram(
+  "gen_ai.client.operation.duration",
+  "s",
+  "Time that a call of a model took",
+  [...callLabels, "error.type"],
+  [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+)
+export const timeToFirstToken = histogram(
+  "gen_ai.server.time_to_first_token",
+  "s",
+  "Time from a request to the first output of a model",
+  callLabels,
+  [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+)
+export const requestDuration = histogram(
+  "http.server.request.duration",
+  "s",
+  "Time from a request to the end of its response",
+  ["http.request.method", "http.route", "http.response.status_code"],
+  [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+)
+export const responses = counter(
+  "parley.responses",
+  "{response}",
+  "Requests for a response, by what became of them",
+  ["outcome"]
+)
+export const errors = counter("parley.errors", "{error}", "Errors that clients were told, by their code", [
+  "code"
+])
+export const openStreams = gauge("parley.streams.open", "{stream}", "Event streams that are open")
+export const toolCalls = counter("parley.tool.calls", "{call}", "Calls of tools, by tool and outcome", [
+  "tool",
+  "outcome"
+])
+export const allowanceRefusals = counter(
+  "parley.allowance.refusals",
+  "{request}",
+  "Requests that were refused because the tokens of a day or a month were spent",
+  ["window"]
+)
+export const providerState = gauge(
+  "parley.provider.state",
+  "1",
+  "1 for the state that a provider is in, and 0 for the others",
+  ["gen_ai.provider.name", "state"]
+)
+export const providerRunning = gauge(
+  "parley.provider.requests.running",
+  "{request}",
+  "Requests that a provider works at",
+  ["gen_ai.provider.name"]
+)
+export const providerWaiting = gauge(
+  "parley.provider.requests.waiting",
+  "{request}",
+  "Requests that wait for their turn at a provider",
+  ["gen_ai.provider.name"]
+)
+export const databaseConnections = gauge(
+  "db.client.connection.count",
+  "{connection}",
+  "Connections to the database that are at work",
+  ["db.client.connection.state"]
+)
+export const databaseConnectionsMax = gauge(
+  "db.client.connection.max",
+  "{connection}",
+  "Most connections to the database that are opened"
+)
+export const databasePending = gauge(
+  "db.client.connection.pending_requests",
+  "{request}",
+  "Statements that wait for a connection to the database"
+)
+export const buildInfo = gauge("parley.build.info", "1", "1, with the version as a label", ["version"])
+export const memoryUsage = gauge("process.memory.usage", "By", "Memory that the process holds")
+export const heapUsed = gauge("v8js.memory.heap.used", "By", "Memory of the heap that is in use")
+export const cpuTime = counter("process.cpu.time", "s", "Processor time that the process took", ["cpu.mode"])
+export const uptime = gauge("process.uptime", "s", "Time that the process has been running")
+export const eventLoopDelay = gauge(
+  "nodejs.eventloop.delay.p99",
+  "s",
+  "How late the event loop was in 99 of 100 turns since this was last read"
+)
 
-/** Labels: operation, provider, model asked, model that answered, what went wrong. */
-export const operationDuration = histogram("gen_ai.client.operation.duration", {
-  description: "Time that a call of a model took",
-  unit: "s",
-  labels: [...modelLabels, "error.type"],
-  boundaries: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
-})
-
-/** Labels: operation, provider, model asked, model that answered. */
-export const timeToFirstToken = histogram("gen_ai.server.time_to_first_token", {
-  description: "Time from a request to the first output of a model",
-  unit: "s",
-  labels: modelLabels,
-  boundaries: [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
-})
-
-/** Labels: method, route template, status. */
-export const requestDuration = histogram("http.server.request.duration", {
-  description: "Time from a request to the end of its response",
-  unit: "s",
-  labels: ["http.request.method", "http.route", "http.response.status_code"],
-  boundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
-})
-
-/** Label: outcome. */
-export const responses = counter("parley.responses", {
-  description: "Requests for a response, by what became of them",
-  unit: "{response}",
-  labels: ["outcome"]
-})
-
-/** Label: code of the error. */
-export const errors = counter("parley.errors", {
-  description: "Errors that clients were told, by their code",
-  unit: "{error}",
-  labels: ["code"]
-})
-
-export const openStreams = gauge("parley.streams.open", {
-  description: "Event streams that are open",
-  unit: "{stream}",
-  labels: []
-})
-
-/** Labels: tool, outcome. */
-export const toolCalls = counter("parley.tool.calls", {
-  description: "Calls of tools, by tool and outcome",
-  unit: "{call}",
-  labels: ["tool", "outcome"]
-})
-
-/** Label: window. */
-export const allowanceRefusals = counter("parley.allowance.refusals", {
-  description: "Requests that were refused because the tokens of a day or a month were spent",
-  unit: "{request}",
-  labels: ["window"]
-})
-
-/** Labels: provider, state. */
-export const providerState = gauge("parley.provider.state", {
-  description: "1 for the state that a provider is in, and 0 for the others",
-  unit: "1",
-  labels: ["gen_ai.provider.name", "state"]
-})
-
-/** Label: provider. */
-export const providerRunning = gauge("parley.provider.requests.running", {
-  description: "Requests that a provider works at",
-  unit: "{request}",
-  labels: ["gen_ai.provider.name"]
-})
-
-/** Label: provider. */
-export const providerWaiting = gauge("parley.provider.requests.waiting", {
-  description: "Requests that wait for their turn at a provider",
-  unit: "{request}",
-  labels: ["gen_ai.provider.name"]
-})
-
-/** Label: state. */
-export const databaseConnections = gauge("db.client.connection.count", {
-  description: "Connections to the database that are at work",
-  unit: "{connection}",
-  labels: ["db.client.connection.state"]
-})
-
-export const databaseConnectionsMax = gauge("db.client.connection.max", {
-  description: "Most connections to the database that are opened",
-  unit: "{connection}",
-  labels: []
-})
-
-export const databasePending = gauge("db.client.connection.pending_requests", {
-  description: "Statements that wait for a connection to the database",
-  unit: "{request}",
-  labels: []
-})
-
-/** Label: version. */
-export const buildInfo = gauge("parley.build.info", {
-  description: "1, with the version as a label",
-  unit: "1",
-  labels: ["version"]
-})
-
-export const memoryUsage = gauge("process.memory.usage", {
-  description: "Memory that the process holds",
-  unit: "By",
-  labels: []
-})
-
-export const heapUsed = gauge("v8js.memory.heap.used", {
-  description: "Memory of the heap that is in use",
-  unit: "By",
-  labels: []
-})
-
-/** Label: user or system. */
-export const cpuTime = counter("process.cpu.time", {
-  description: "Processor time that the process took",
-  unit: "s",
-  labels: ["cpu.mode"]
-})
-
-export const uptime = gauge("process.uptime", {
-  description: "Time that the process has been running",
-  unit: "s",
-  labels: []
-})
-
-export const eventLoopDelay = gauge("nodejs.eventloop.delay.p99", {
-  description: "How late the event loop was in 99 of 100 turns since this was last read",
-  unit: "s",
-  labels: []
-})
-
-export const instruments = [
+const instruments = [
   tokenUsage,
   operationDuration,
   timeToFirstToken,
@@ -182,3 +189,40 @@ export const instruments = [
   uptime,
   eventLoopDelay
 ]
+
+const prometheusNames = new Map(instruments.map(({ id, prometheusName }) => [id, prometheusName]))
+
+/** The type of the text. Source: Prometheus, exposition formats. */
+export const prometheusContentType = "text/plain; version=0.0.4; charset=utf-8"
+
+/** Every series as it is now, in the text format of Prometheus. */
+export const prometheusText: Effect.Effect<string> = PrometheusMetrics.format({
+  metricNameMapper: (id) => prometheusNames.get(id) ?? id
+})
+
+/** A series whose value is read when the metrics are. */
+type ObservedSeries = (context: Context.Context<never>) => Metric.Registration
+
+const unused = { update: () => {}, modify: () => {} }
+
+export const observedGauge =
+  (series: Metric.Gauge<number>, read: () => number): ObservedSeries =>
+  (context) =>
+    Metric.registerUnsafe(series, context, { get: () => ({ value: read() }), ...unused })
+
+export const observedCounter =
+  (series: Metric.Counter<number>, read: () => number): ObservedSeries =>
+  (context) =>
+    Metric.registerUnsafe(series, context, {
+      get: () => ({ count: read(), incremental: true }),
+      ...unused
+    })
+
+/** Shows the series while the scope is open. */
+export const observe = (series: ReadonlyArray<ObservedSeries>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.contextWith((context: Context.Context<never>) =>
+      Effect.sync(() => series.map((register) => register(context)))
+    ),
+    (registrations) => Effect.sync(() => registrations.forEach((registration) => registration.remove()))
+  ).pipe(Effect.asVoid)

@@ -1,46 +1,81 @@
 import { Effect, Layer, Logger, Metric, References } from "effect"
+import { monitorEventLoopDelay } from "node:perf_hooks"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { makeLogLines } from "./LogLines.ts"
 import * as Instruments from "./Instruments.ts"
+import { makeLogLines } from "./LogLines.ts"
 import { otlpLayer } from "./Otlp.ts"
-import { processMetricsLayer } from "./ProcessMetrics.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
 const logLayer = (level: Settings["logLevel"]) =>
   Layer.mergeAll(Logger.layer([makeLogLines()]), Layer.succeed(References.MinimumLogLevel, levels[level]))
 
-/** Where nobody takes the spans, making them would cost every request a part of its time. */
+/** Creating spans that nobody exports would cost every request a part of its time. */
 const untracedLayer = Layer.succeed(References.TracerEnabled, false)
 
 const isTraced = ({ otlpEndpoint, otlpSignals }: Settings["observability"]) =>
   otlpEndpoint !== null && otlpSignals.includes("traces")
 
-/** Whether anybody reads the metrics. */
-const areMeasured = ({ metricsPort, metricsToken, otlpEndpoint, otlpSignals }: Settings["observability"]) =>
+/** Whether anybody can read the metrics. */
+const isMeasured = ({ metricsPort, metricsToken, otlpEndpoint, otlpSignals }: Settings["observability"]) =>
   metricsPort !== null || metricsToken !== null || (otlpEndpoint !== null && otlpSignals.includes("metrics"))
 
-const measureLayer = (version: string) =>
-  Layer.merge(processMetricsLayer, Layer.effectDiscard(Metric.update(Instruments.buildInfo.of(version), 1)))
+/** How finely the delay of the event loop is measured. */
+const resolutionMillis = 20
+const nanosPerSecond = 1_000_000_000
+const microsPerSecond = 1_000_000
+
+/** The delay of the event loop since it was last read, in seconds; 99 of 100 turns were no later. */
+const eventLoopDelay = Effect.acquireRelease(
+  Effect.sync(() => {
+    const delay = monitorEventLoopDelay({ resolution: resolutionMillis })
+    delay.enable()
+    return delay
+  }),
+  (delay) => Effect.sync(() => delay.disable())
+).pipe(
+  Effect.map((delay) => () => {
+    const nanos = delay.percentile(99)
+    delay.reset()
+    // What is measured includes the resolution itself.
+    return Math.max(0, nanos / nanosPerSecond - resolutionMillis / 1_000)
+  })
+)
+
+/** What the process uses of the machine. */
+const processMetricsLayer = (version: string) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { buildInfo, cpuTime, heapUsed, memoryUsage, observedCounter, observedGauge, uptime } =
+        Instruments
+      yield* Metric.update(buildInfo.of(version), 1)
+      yield* Instruments.observe([
+        observedGauge(memoryUsage.of(), () => process.memoryUsage.rss()),
+        observedGauge(heapUsed.of(), () => process.memoryUsage().heapUsed),
+        observedGauge(uptime.of(), () => process.uptime()),
+        observedGauge(Instruments.eventLoopDelay.of(), yield* eventLoopDelay),
+        observedCounter(cpuTime.of("user"), () => process.cpuUsage().user / microsPerSecond),
+        observedCounter(cpuTime.of("system"), () => process.cpuUsage().system / microsPerSecond)
+      ])
+    })
+  )
 
 /**
- * Logs as lines of JSON on the standard error, from the level that the settings name, and sends a collector what it is to
- * have. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer or a file.
+ * Logs lines of JSON on the standard error, from the level that the settings name, and exports what they name to a
+ * collector. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer or a file.
  */
-export const observabilityLayer = (version: string) =>
+export const telemetryLayer = (version: string) =>
   Layer.unwrap(
-    AppConfig.use(({ logLevel, observability }) =>
-      Effect.succeed(
-        Layer.mergeAll(
-          observability.otlpEndpoint === null
-            ? Layer.empty
-            : otlpLayer(observability, observability.otlpEndpoint, version),
-          isTraced(observability) ? Layer.empty : untracedLayer
-        ).pipe(
-          // Below the exporters, so that their last figures are whole.
-          Layer.provideMerge(areMeasured(observability) ? measureLayer(version) : Layer.empty),
-          Layer.provideMerge(logLayer(logLevel))
-        )
+    AppConfig.useSync(({ logLevel, observability }) =>
+      Layer.mergeAll(
+        observability.otlpEndpoint === null
+          ? Layer.empty
+          : otlpLayer(observability, observability.otlpEndpoint, version),
+        isTraced(observability) ? Layer.empty : untracedLayer
+      ).pipe(
+        // Below the exporters, so that their last figures are whole.
+        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(version) : Layer.empty),
+        Layer.provideMerge(logLayer(logLevel))
       )
     )
   )

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Schema, Tracer } from "effect"
-import { bareTracer } from "../../src/telemetry/BareTracer.ts"
+import { bareTracer } from "../../src/telemetry/Otlp.ts"
 
 class Broken extends Schema.TaggedError<Broken>()("Broken", { message: Schema.String }) {}
 
