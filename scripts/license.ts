@@ -8,7 +8,7 @@ import manifest from "../package.json" with { type: "json" }
 import { CliFailure, exitCodeOf, teardown } from "../src/cli/CommandLine.ts"
 import { json } from "../src/cli/CliParameters.ts"
 import { print, printable } from "../src/cli/Output.ts"
-import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/LicenseKey.ts"
+import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/License.ts"
 import { AccountName, expected } from "../src/domain/Account.ts"
 import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
 import { toolNames } from "../src/domain/ModelCall.ts"

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process"
 import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { makeLicenseKeys, privateKeyIn, runLicense, signLicense } from "../scripts/license.ts"
-import { readLicense } from "../src/plans/LicenseKey.ts"
+import { readLicense } from "../src/plans/License.ts"
 import { fileWith, newLicense } from "./plans/terms.ts"
 import { captured, type Ran } from "./support/captured.ts"
 

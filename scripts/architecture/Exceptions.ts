@@ -16,12 +16,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "A migration is a list of statements, read from top to bottom."
   },
   {
-    path: "src/http/PortProbe.ts",
-    rule: "confined",
-    about: "node:http",
-    reason: "It listens for a moment to find out whether a port is free."
-  },
-  {
     path: "src/api/Failure.ts",
     rule: "file length",
     about: "lines",

@@ -101,10 +101,9 @@ const confined: ReadonlyArray<{
       // documents: what runs in a process of its own, and what starts and watches that.
       isIn("sql", "postgres", "settings", "telemetry", "documents", "App")(path) ||
       path === "src/http/Server.ts" ||
-      path === "src/http/MetricsServer.ts" ||
+      path === "src/http/Metrics.ts" ||
       isEgress(path),
-    where:
-      "sql, postgres, settings, telemetry, documents, tools/egress, http/Server, http/MetricsServer and App"
+    where: "sql, postgres, settings, telemetry, documents, tools/egress, http/Server, http/Metrics and App"
   },
   {
     // The contract only declares who provides it.

@@ -7,8 +7,7 @@ import {
   HttpApiSchema,
   HttpApiSecurity
 } from "effect/http-api"
-import { Envelope } from "../api/Authentication.ts"
-import { BoundedBody } from "../api/BoundedBody.ts"
+import { Envelope, BoundedBody } from "../api/Middleware.ts"
 import { Conflict, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"

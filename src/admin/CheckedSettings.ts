@@ -8,12 +8,11 @@ import {
   type SettingsInvalid
 } from "../settings/AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
-import { readLicense } from "../plans/LicenseKey.ts"
+import { readLicense } from "../plans/License.ts"
 import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
 import { problemLine } from "../settings/JsonFile.ts"
 import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
-import type { Setting } from "../settings/Setting.ts"
-import { shown } from "../settings/Setting.ts"
+import { type Setting, shown } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 
 /** A key that could never be accepted is refused at the start and not at the first request. */

@@ -1,4 +1,4 @@
-import { portProblem } from "../http/PortProbe.ts"
+import { portProblem } from "../http/Server.ts"
 import { diskProblem, freeSpace } from "../postgres/DataDisk.ts"
 import { examineEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { isRoot, rootText } from "../postgres/PostgresAccount.ts"

@@ -1,6 +1,6 @@
-import { Schema, SchemaTransformation } from "effect"
-import { Multipart } from "effect/http"
+import { Predicate, Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Multipart } from "effect/http"
 import { FileId } from "../domain/Ids.ts"
 import {
   defaultPurpose,
@@ -9,10 +9,44 @@ import {
   isPurpose,
   purposeCharactersMax
 } from "../domain/StoredFile.ts"
-import { Authentication } from "./Authentication.ts"
+import { Authentication } from "./Middleware.ts"
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
-import { describeQuery, describeResponses } from "./OpenApiDetails.ts"
 import { FileDeleted, FileList, FileObject } from "./FileObject.ts"
+
+/** What a generated description of an operation leaves out, put into it afterwards. */
+
+type Description = Readonly<Record<string, unknown>>
+
+const membersOf = (value: unknown): Description => (Predicate.isObject(value) ? { ...value } : {})
+
+/** Says of query parameters what they are, beyond the text that they are sent as. */
+const describeQuery =
+  (schemas: Readonly<Record<string, Description>>) =>
+  (operation: Description): Description => {
+    const parameters: ReadonlyArray<unknown> = Array.isArray(operation["parameters"])
+      ? operation["parameters"]
+      : []
+    return {
+      ...operation,
+      parameters: parameters.map((parameter) => {
+        const members = membersOf(parameter)
+        const schema = schemas[String(members["name"])]
+        return schema === undefined ? parameter : { ...members, schema }
+      })
+    }
+  }
+
+/** Adds to what is said of responses, and adds those that are no error and not the usual success. */
+const describeResponses =
+  (responses: Readonly<Record<string, Description>>) =>
+  (operation: Description): Description => {
+    const known = membersOf(operation["responses"])
+    const merged = Object.entries(responses).map(([status, response]) => [
+      status,
+      { ...membersOf(known[status]), ...response }
+    ])
+    return { ...operation, responses: { ...known, ...Object.fromEntries(merged) } }
+  }
 
 /** Files that one page of a list may have. */
 export const pageFilesMax = 1_000

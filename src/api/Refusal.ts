@@ -38,3 +38,94 @@ export const expectationFailed: Failure = failure(
   "expectation_failed",
   "The only expectation that can be met is `100-continue`."
 )
+
+// What is said to a request that reaches no endpoint.
+
+/** Characters of a path that a message shows. */
+const pathCharactersMax = 80
+
+/** A path as a message shows it: what could be anything but a path is left out, and so is the rest of a long one. */
+const shownPath = (path: string): string => {
+  const plain = path.replaceAll(/[^A-Za-z0-9/_.~:%-]/g, "?")
+  return plain.length > pathCharactersMax ? `${plain.slice(0, pathCharactersMax)}…` : plain
+}
+
+const baseUrl = "The base URL for client libraries ends with `/v1`, and they add the rest."
+
+const absent =
+  "This service has no such interface: it answers messages with POST /v1/responses and keeps files."
+
+/** The first that fits counts. Paths are compared without a trailing slash and in lower case. */
+const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
+  [/^$/, "The interface is below /v1, and /docs describes it."],
+  [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
+  [
+    /(^|\/)(chat\/completions|completions)$/,
+    "Chat Completions are not offered. Use POST /v1/responses; in LangChain `use_responses_api=True` (`useResponsesApi: true`), in " +
+      "the AI SDK `openai.responses(…)`."
+  ],
+  [
+    /^(\/v1)?\/models(\/|$)/,
+    'There is no list of models: the service chooses the model. Use POST /v1/responses with any `model`, such as "auto".'
+  ],
+  [/^\/v1\/(v1|responses)\/(responses|files|models|v1)(\/|$)/, baseUrl],
+  [/^\/v1\/v1(\/|$)/, baseUrl],
+  [/^\/(responses|files)(\/|$)/, baseUrl],
+  [/^\/v1\/responses\/input_tokens$/, "Tokens are counted with each answer, in `usage`, and not beforehand."],
+  [
+    /^\/v1\/responses\/./,
+    "A response can't be read, cancelled or deleted later. POST /v1/responses goes on from it by `previous_response_id`."
+  ],
+  [
+    /^\/v1\/conversations(\/|$)/,
+    "There are no endpoints for conversations. Every response has a `conversation_id`; send it to POST /v1/responses to go on."
+  ],
+  [
+    /^\/v1\/vector_stores(\/|$)/,
+    "There are no vector stores. Files of a project are searched when POST /v1/responses has its `project_id`."
+  ],
+  [/^\/v1\/uploads(\/|$)/, "Upload a file in one piece, with POST /v1/files."],
+  [
+    /^\/v1\/(embeddings|moderations|images|audio|batches|assistants|threads|fine_tuning|realtime|videos|containers|evals)(\/|$)/,
+    absent
+  ],
+  [/^\/v1\/(response|reponses|responces|repsonses|respones)(\/|$)/, "Did you mean POST /v1/responses?"],
+  [/^\/v1\/(file|fils|flies|filse)(\/|$)/, "Did you mean /v1/files?"],
+  [/^\/v1\/files\//, "A file has GET and DELETE /v1/files/{file_id}, and GET /v1/files/{file_id}/content."],
+  [/^\/admin(\/|$)/, "The operator's side is used with the `parley` command; see `parley --help`."],
+  [
+    /^\/(openapi|swagger|docs|redoc)/,
+    "The description is at GET /openapi.json, and a page about it at /docs."
+  ]
+]
+
+const fallback = "The endpoints are POST /v1/responses and /v1/files; /docs describes them."
+
+/** Where a request to `path` should have gone. */
+const routeHint = (path: string): string => {
+  const plain = path
+    .slice(0, 4 * pathCharactersMax)
+    .replace(/\/+$/, "")
+    .toLowerCase()
+  return hints.find(([pattern]) => pattern.test(plain))?.[1] ?? fallback
+}
+
+export const unknownRoute = (method: string, path: string): Failure =>
+  failure(
+    404,
+    "not_found_error",
+    "route_not_found",
+    `There is no endpoint \`${method} ${shownPath(path)}\`. ${routeHint(path)}`
+  )
+
+/** `methods` are those that the path has. */
+export const methodNotAllowed = (method: string, path: string, methods: ReadonlyArray<string>): Failure => {
+  const allow = [...new Set(methods.flatMap((known) => (known === "GET" ? ["GET", "HEAD"] : [known])))]
+  return failure(
+    405,
+    "invalid_request_error",
+    "method_not_allowed",
+    `The endpoint \`${shownPath(path)}\` doesn't have the method ${method}. It has ${methods.join(" and ")}.`,
+    { headers: { allow: allow.toSorted().join(", ") } }
+  )
+}

@@ -15,7 +15,7 @@ import { OrganizationId, UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
-import { type Counts, makeSeats } from "../plans/Seats.ts"
+import { type Counts, makeSeats } from "../plans/License.ts"
 
 /** Plans that organizations have, as far as they are listed. */
 const plansListedMax = 1_000

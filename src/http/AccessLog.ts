@@ -4,7 +4,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
-import { probes } from "./RouteTemplates.ts"
+import { probes } from "./Routes.ts"
 
 /** Where responses are asked for. */
 const responsesRoute = "/v1/responses"

@@ -1,7 +1,7 @@
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { BoundedBody } from "../api/BoundedBody.ts"
+import { BoundedBody } from "../api/Middleware.ts"
 import * as Failure from "../api/Failure.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { InvalidRequest } from "../domain/Errors.ts"

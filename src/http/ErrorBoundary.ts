@@ -3,17 +3,16 @@ import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } fr
 import { HttpApiError } from "effect/http-api"
 import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { Envelope } from "../api/Authentication.ts"
+import { Envelope } from "../api/Middleware.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
 import { requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
-import { methodNotAllowed, unknownRoute } from "../api/RouteRefusal.ts"
-import { hostMissing } from "../api/Refusal.ts"
+import { hostMissing, methodNotAllowed, unknownRoute } from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
-import { type DeclaredRoute, makeTemplateOf, probes } from "./RouteTemplates.ts"
+import { type DeclaredRoute, makeTemplateOf, probes } from "./Routes.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/

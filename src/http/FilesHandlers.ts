@@ -12,7 +12,7 @@ import { FileStore } from "../files/FileStore.ts"
 import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped, isEncoded, respond } from "./ErrorBoundary.ts"
-import { readUpload } from "./UploadBody.ts"
+import { readUpload } from "./Upload.ts"
 import type { FileId } from "../domain/Ids.ts"
 
 /** The content of a file, or the part of it that is asked for. */

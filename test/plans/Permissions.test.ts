@@ -1,8 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { stateOf } from "../../src/plans/License.ts"
-import { isListed, matches } from "../../src/plans/ModelPatterns.ts"
-import { type Basis, type Permissions, permissionsOf } from "../../src/plans/Permissions.ts"
+import {
+  isListed,
+  matches,
+  type Basis,
+  type Permissions,
+  permissionsOf
+} from "../../src/plans/Permissions.ts"
 import {
   type License,
   type LicenseBounds,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { CompactSign, generateKeyPair, importPKCS8, UnsecuredJWT } from "jose"
 import { makeLicenseKeys, signLicense } from "../../scripts/license.ts"
-import { readLicense } from "../../src/plans/LicenseKey.ts"
+import { readLicense } from "../../src/plans/License.ts"
 import { newLicense } from "./terms.ts"
 
 const claims = { sub: "Example Ltd", jti: "1", iat: 1_700_000_000, parley: {} }

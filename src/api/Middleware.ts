@@ -22,3 +22,6 @@ export class DocumentAccess extends HttpApiMiddleware.Service<DocumentAccess>()(
 export class Envelope extends HttpApiMiddleware.Service<Envelope>()("parley/api/Envelope", {
   error: commonErrors
 }) {}
+
+/** Reads the body within its bounds, once it is known who sends it: size, encoding, nesting. */
+export class BoundedBody extends HttpApiMiddleware.Service<BoundedBody>()("parley/api/BoundedBody") {}

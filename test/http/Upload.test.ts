@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Headers } from "effect/http"
 import { cleanFilename, filenameCharactersMax, isPurpose } from "../../src/domain/StoredFile.ts"
-import { makeUploadForm, surroundingBytesMax } from "../../src/http/UploadForm.ts"
+import { makeUploadForm, surroundingBytesMax } from "../../src/http/Upload.ts"
 
 const boundary = "x-boundary"
 const headers = Headers.fromInput({ "content-type": `multipart/form-data; boundary=${boundary}` })

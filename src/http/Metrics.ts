@@ -1,0 +1,164 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Duration, Effect, Layer, Metric, Redacted, Schema } from "effect"
+import { Digest, Mac } from "effect/crypto"
+import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { createServer } from "node:http"
+import { hash } from "../auth/KeyToken.ts"
+import { MetricsTokenRejected } from "../domain/Errors.ts"
+import { type ProviderHealth, providerStates } from "../domain/Model.ts"
+import { Router } from "../routing/Router.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import * as Instruments from "../telemetry/Instruments.ts"
+import { authorizationHeader } from "./Authentication.ts"
+import { respondTo } from "./ErrorBoundary.ts"
+
+/** How often the health of the providers is read for a collector, which doesn't ask for it. */
+const refreshSeconds = 10
+
+const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const one of providerStates) {
+      yield* Metric.update(Instruments.providerState.of(provider, one), one === state ? 1 : 0)
+    }
+    yield* Metric.update(Instruments.providerRunning.of(provider), running)
+    yield* Metric.update(Instruments.providerWaiting.of(provider), waiting)
+  })
+
+/** What hasn't happened yet counts as 0, so that its first time shows as a rise. */
+const begin = Effect.gen(function* () {
+  yield* Metric.modify(Instruments.openStreams.of(), 0)
+  for (const outcome of ["completed", "failed", "abandoned", "refused"]) {
+    yield* Metric.update(Instruments.responses.of(outcome), 0)
+  }
+  for (const window of ["daily", "monthly"]) {
+    yield* Metric.update(Instruments.allowanceRefusals.of(window), 0)
+  }
+})
+
+/** The metrics as Prometheus reads them. */
+export class MetricsText extends Context.Service<
+  MetricsText,
+  {
+    /** As they are now; asks no model server. */
+    readonly text: Effect.Effect<string>
+  }
+>()("parley/http/MetricsText") {
+  static readonly layer = Layer.effect(
+    MetricsText,
+    Effect.gen(function* () {
+      const router = yield* Router
+      const { otlpEndpoint, otlpSignals } = (yield* AppConfig).observability
+      const refresh = Effect.flatMap(router.health, Effect.forEach(show, { discard: true }))
+      yield* begin
+      if (otlpEndpoint !== null && otlpSignals.includes("metrics")) {
+        yield* refresh.pipe(
+          Effect.andThen(Effect.sleep(`${refreshSeconds} seconds`)),
+          Effect.forever,
+          Effect.forkScoped
+        )
+      }
+      return MetricsText.of({ text: Effect.andThen(refresh, Instruments.prometheusText) })
+    })
+  )
+}
+
+/** The token that a request bears; "" where there is none. */
+const tokenOf = (request: HttpServerRequest.HttpServerRequest): Redacted.Redacted =>
+  Redacted.make(
+    authorizationHeader(request) === "readable"
+      ? (/^bearer +(\S+)$/i.exec(request.headers["authorization"] ?? "")?.[1] ?? "")
+      : ""
+  )
+
+const metricsResponse = (text: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(text, {
+    contentType: Instruments.prometheusContentType,
+    headers: { "cache-control": "no-store" }
+  })
+
+/** The metrics on the service's own port, for whoever has the token; no such route without one. */
+export const MetricsRoute = HttpRouter.use((router) =>
+  Effect.gen(function* () {
+    const { metricsToken } = (yield* AppConfig).observability
+    if (metricsToken === null) return
+    const { text } = yield* MetricsText
+    const services = yield* Effect.context<Digest.Digest>()
+    const expected = yield* hash(metricsToken)
+    const answer = Effect.gen(function* () {
+      const presented = yield* hash(tokenOf(yield* HttpServerRequest.HttpServerRequest))
+      // Hashes have one length and tell nothing about the token, so that the comparison can't either.
+      if (!Mac.timingSafeEqual(presented, expected)) return respondTo(new MetricsTokenRejected())
+      return metricsResponse(yield* text)
+    }).pipe(Effect.provideContext(services))
+    yield* router.add("GET", "/metrics", answer)
+  })
+)
+
+/** Bytes of all headers of a request together. */
+const headerBytesMax = 16_384
+
+/** In which a whole request must have arrived. */
+const requestSeconds = 10
+
+/** How often Node looks for requests that are past their time; by itself it would look every 30 seconds. */
+const checkSeconds = 1
+
+/** Scrapers keep their connections, and there are few of them. */
+const connectionsMax = 100
+
+/** How long an answer may still take when the process goes down. */
+const closeSeconds = 1
+
+/** The port for metrics can't be had. `message` is for the operator. */
+export class MetricsPortUnavailable extends Schema.TaggedError<MetricsPortUnavailable>()(
+  "MetricsPortUnavailable",
+  { message: Schema.String }
+) {}
+
+const serverOf = () => {
+  const server = createServer({
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: requestSeconds * 1000,
+    requestTimeout: requestSeconds * 1000,
+    connectionsCheckingInterval: checkSeconds * 1000
+  })
+  server.maxConnections = connectionsMax
+  return server
+}
+
+const isMetrics = ({ method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  (method === "GET" || method === "HEAD") && /^\/metrics(\?|$)/.test(url)
+
+/** A port of their own for the metrics, which asks for no token; none unless the settings name one. */
+export const MetricsServerLayer = Layer.unwrap(
+  Effect.gen(function* () {
+    const { metricsHost: host, metricsPort: port } = (yield* AppConfig).observability
+    if (port === null) return Layer.empty
+    const { text } = yield* MetricsText
+    const answer = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      isMetrics(request)
+        ? Effect.map(text, metricsResponse)
+        : Effect.succeed(HttpServerResponse.text("Only GET /metrics is here.\n", { status: 404 }))
+    )
+    return HttpServer.serve(answer).pipe(
+      Layer.provide(
+        NodeHttpServer.layer(serverOf, {
+          host,
+          port,
+          gracefulShutdownTimeout: Duration.seconds(closeSeconds)
+        })
+      ),
+      Layer.catchTag("ServeError", ({ cause }) =>
+        Layer.effectDiscard(
+          Effect.fail(
+            new MetricsPortUnavailable({
+              message:
+                `The metrics can't be served: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+                "PARLEY_METRICS_HOST and PARLEY_METRICS_PORT say where to listen for them."
+            })
+          )
+        )
+      )
+    )
+  })
+)
