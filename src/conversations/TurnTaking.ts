@@ -1,55 +1,13 @@
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { ConversationBusy, ConversationNotFound, type DatabaseUnavailable } from "../domain/Errors.ts"
 import { ConversationId, type UserId } from "../domain/Ids.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { monotonicMillis } from "../domain/Monotonic.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { type HeldTurns, firstFence, type LeaseTable, type NewConversation } from "./TurnLeases.ts"
-import { Deferred, Effect, Exit, Random, Scope, Option, Semaphore } from "effect"
+import { Deferred, Effect, Exit, Option, Random, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
-
-interface Queue {
-  readonly semaphore: Semaphore.Semaphore
-  /** How many hold the turn or wait for it; the last one takes the queue away. */
-  users: number
-}
-
-/** Within this process, the turns of one conversation are had in the order in which they were asked for. */
-interface TurnQueues {
-  /** Lines up until the scope closes; true when somebody is there already. */
-  readonly enter: (conversationId: ConversationId) => Effect.Effect<boolean, never, Scope.Scope>
-  /** Waits for one's turn after `enter`, at most so long; false when it took longer. */
-  readonly wait: (
-    conversationId: ConversationId,
-    millis: number
-  ) => Effect.Effect<boolean, never, Scope.Scope>
-}
-
-const makeTurnQueues = (): TurnQueues => {
-  const queues = new Map<ConversationId, Queue>()
-  return {
-    enter: (conversationId) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          const queue = queues.get(conversationId) ?? { semaphore: Semaphore.makeUnsafe(1), users: 0 }
-          queues.set(conversationId, queue)
-          queue.users++
-          return queue
-        }),
-        (queue) =>
-          Effect.sync(() => {
-            queue.users--
-            if (queue.users === 0) queues.delete(conversationId)
-          })
-      ).pipe(Effect.map((queue) => queue.users > 1)),
-    wait: (conversationId, millis) =>
-      Effect.suspend(() => {
-        const queue = queues.get(conversationId)
-        if (queue === undefined) return Effect.die(new Error("The turn was waited for without lining up"))
-        return Effect.map(Effect.timeoutOption(queue.semaphore.takeScoped(1), millis), Option.isSome)
-      })
-  }
-}
 
 /** How often another process's lease is looked at while waiting for it: from the first pause to the longest. */
 const pollMillisMin = 50
@@ -73,7 +31,7 @@ export const makeTurnTaking = Effect.fnUntraced(function* (options: {
   const { held, leases } = options
   const turnWaitMillis = options.turnWaitSeconds * 1000
   const random = yield* SecureRandom.SecureRandom
-  const queues = makeTurnQueues()
+  const queue = new FairPermits({ perKeyMax: 1 })
   const serviceScope = yield* Scope.Scope
 
   const write = (made: ReadonlyArray<NewConversation>) =>
@@ -86,8 +44,7 @@ export const makeTurnTaking = Effect.fnUntraced(function* (options: {
     const conversationId = ConversationId.make(yield* random.uuidV7())
     const turn: OpenTurn = { conversationId, turnCount: 0, systemMessage, fence: firstFence }
     const stored = yield* Deferred.make<void, DatabaseUnavailable>()
-    yield* queues.enter(conversationId)
-    yield* queues.wait(conversationId, Infinity)
+    yield* queue.acquire(conversationId)
     yield* held.hold(userId, turn, stored)
     // Not interrupted with the request, so that what is given back at the end is known to be there.
     yield* insert({ userId, conversationId, systemMessage }).pipe(
@@ -134,10 +91,11 @@ export const makeTurnTaking = Effect.fnUntraced(function* (options: {
 
   const open = Effect.fnUntraced(function* (userId: UserId, conversationId: ConversationId) {
     const startedAt = yield* monotonicMillis
-    if ((yield* queues.enter(conversationId)) && !(yield* isOwner(userId, conversationId))) {
+    const { held: taken, waiting } = queue.of(conversationId)
+    if (taken + waiting > 0 && !(yield* isOwner(userId, conversationId))) {
       return yield* new ConversationNotFound({ param: "conversation_id" })
     }
-    if (!(yield* queues.wait(conversationId, turnWaitMillis))) {
+    if (Option.isNone(yield* Effect.timeoutOption(queue.acquire(conversationId), turnWaitMillis))) {
       return yield* busy((yield* monotonicMillis) - startedAt)
     }
     return yield* pollLease(userId, conversationId, startedAt)

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Stream } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { confine } from "./Confinement.ts"
-import { makeUserTurns } from "../domain/UserTurns.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { readPlainText } from "./DocumentReader.ts"
 import { readInProcess, type ReaderLimits, readerProgram } from "./ReaderProcess.ts"
 
@@ -79,9 +79,9 @@ export class TextExtraction extends Context.Service<
       const { dataDir, files } = yield* AppConfig
       const limits = limitsOf(files)
       const confined = yield* Effect.cached(Effect.uninterruptible(confine(readerProgram(), limits, dataDir)))
-      const inTurn = makeUserTurns({
-        atOnceMax: files.extractionsMax,
-        perUserMax: readingsPerUserMax(files.extractionsMax)
+      const readers = new FairPermits({
+        totalMax: files.extractionsMax,
+        perKeyMax: readingsPerUserMax(files.extractionsMax)
       })
       let present = 0
       const enter = Effect.suspend(() => {
@@ -98,7 +98,7 @@ export class TextExtraction extends Context.Service<
         })
         return yield* Effect.acquireUseRelease(
           enter,
-          () => inTurn(file.user)(read),
+          () => readers.withPermit(file.user)(read),
           () => Effect.sync(() => present--)
         )
       })

@@ -1,20 +1,21 @@
-import { Duration, Effect, Option, type Scope, Stream } from "effect"
+import { Duration, Effect, type Scope, Stream } from "effect"
 import { FileQuotaExceeded, FileTooLarge, PlanForbids, TooManyUploads } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
-import { UserShares } from "../domain/UserShares.ts"
-import { takeShare } from "../domain/UserTurns.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import type { Quota } from "./FileTable.ts"
 
 /** Lets so many uploads of each user be under way in this process; one more waits so long for its turn. */
 export const makeUploadSlots = (uploadsMax: number, waitSeconds: number) => {
-  const shares = new UserShares({ totalMax: Number.POSITIVE_INFINITY, perUserMax: uploadsMax })
+  const slots = new FairPermits({ perKeyMax: uploadsMax })
   /** One of the user's places, until the scope closes. */
   return (userId: UserId): Effect.Effect<void, TooManyUploads, Scope.Scope> =>
-    takeShare(shares, userId, 1, Duration.seconds(waitSeconds)).pipe(
-      Effect.flatMap((place) =>
-        Option.isSome(place) ? Effect.void : Effect.fail(new TooManyUploads({ uploadsMax }))
-      )
+    slots.acquire(userId).pipe(
+      Effect.asVoid,
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(waitSeconds),
+        orElse: () => Effect.fail(new TooManyUploads({ uploadsMax }))
+      })
     )
 }
 

@@ -62,12 +62,11 @@ const makeRoom = Effect.fnUntraced(function* (
   bodyBytesMax: number
 ) {
   const caller = (yield* CurrentAccess)?.caller ?? null
-  if (caller === null) return () => {}
-  const reduce = yield* (yield* UserBounds).admitBody(caller.userId, announcedBytes(request, bodyBytesMax))
+  if (caller === null) return () => Effect.void
+  const permits = yield* (yield* UserBounds).admitBody(caller.userId, announcedBytes(request, bodyBytesMax))
   // Only a body without an announced length can be shorter than what it was given room for.
-  return (text: string) => {
-    if (request.headers["content-length"] === undefined) reduce(Buffer.byteLength(text))
-  }
+  return (text: string) =>
+    request.headers["content-length"] === undefined ? permits.reduce(Buffer.byteLength(text)) : Effect.void
 })
 
 /** What the headers alone say against a body, so that nothing of it is waited for. */
@@ -91,7 +90,7 @@ const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }:
     Effect.timeoutOrElse({ duration: Duration.seconds(requestSeconds), orElse: () => Effect.succeed(null) })
   )
   if (text === null) return respond(Failure.requestTimeout)
-  noteLength(text)
+  yield* noteLength(text)
   return nestsDeeperThan(text, nestingMax)
     ? respondTo(
         new InvalidRequest({ param: "", message: `The request body nests deeper than ${nestingMax} levels.` })

@@ -1,8 +1,7 @@
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { ServerBusy, UserLimitReached } from "../domain/Errors.ts"
-import { type Claim, UserShares } from "../domain/UserShares.ts"
-import { takeShare } from "../domain/UserTurns.ts"
+import { FairPermits, type Permits } from "../domain/FairPermits.ts"
 
 /** Requests of one user that wait for the same thing; more are refused at once. */
 const waitingMax = 2_000
@@ -22,13 +21,12 @@ export class UserBounds extends Context.Service<
     /** Admits a request until the scope closes: to so many a minute, and to so many at once. */
     readonly admit: (user: string) => Effect.Effect<void, UserLimitReached, Scope.Scope>
     /**
-     * Makes room for a body that is announced to be so long, until the scope closes. What is given back says how long it was
-     * after all.
+     * Makes room for a body that is announced to be so long, until the scope closes. Reduce the permits where it was shorter.
      */
     readonly admitBody: (
       user: string,
       bytesMax: number
-    ) => Effect.Effect<(bytes: number) => void, UserLimitReached | ServerBusy, Scope.Scope>
+    ) => Effect.Effect<Permits, UserLimitReached | ServerBusy, Scope.Scope>
   }
 >()("parley/http/UserBounds") {
   static readonly layer = Layer.effect(
@@ -37,16 +35,16 @@ export class UserBounds extends Context.Service<
       const { http } = yield* AppConfig
       const { bodiesBytesMax, userBodyBytesMax, userRequestsMax, userRequestsPerMinute, userWaitSeconds } =
         http
-      const requests = new UserShares({ totalMax: Number.POSITIVE_INFINITY, perUserMax: userRequestsMax })
-      const bodies = new UserShares({ totalMax: bodiesBytesMax, perUserMax: userBodyBytesMax })
+      const requests = new FairPermits({ perKeyMax: userRequestsMax })
+      const bodies = new FairPermits({ totalMax: bodiesBytesMax, perKeyMax: userBodyBytesMax })
       const secondsUntilDue = makePace(userRequestsPerMinute, userWaitSeconds)
       const rest = Effect.sleep(Duration.seconds(userWaitSeconds))
 
-      const take = (shares: UserShares, user: string, amount: number) =>
+      const acquire = (permits: FairPermits, user: string, amount: number) =>
         Effect.suspend(() =>
-          shares.waitingOf(user) >= waitingMax
-            ? Effect.succeed(Option.none<Claim>())
-            : takeShare(shares, user, amount, Duration.seconds(userWaitSeconds))
+          permits.of(user).waiting >= waitingMax
+            ? Effect.succeedNone
+            : Effect.timeoutOption(permits.acquire(user, amount), Duration.seconds(userWaitSeconds))
         )
 
       const limitReached = (limit: UserLimitReached["limit"], max: number, seconds: number) =>
@@ -63,14 +61,15 @@ export class UserBounds extends Context.Service<
 
       const admit = Effect.fnUntraced(function* (user: string) {
         yield* keepPace(user)
-        const claim = yield* take(requests, user, 1)
-        if (Option.isNone(claim)) return yield* limitReached("requests", userRequestsMax, userWaitSeconds)
+        const permits = yield* acquire(requests, user, 1)
+        if (Option.isNone(permits)) return yield* limitReached("requests", userRequestsMax, userWaitSeconds)
       })
 
       const admitBody = Effect.fnUntraced(function* (user: string, bytesMax: number) {
-        const claim = yield* take(bodies, user, bytesMax)
-        if (Option.isSome(claim)) return (bytes: number) => bodies.reduce(claim.value, bytes)
-        if (bodies.isWithinOwn(user, bytesMax)) {
+        const permits = yield* acquire(bodies, user, bytesMax)
+        if (Option.isSome(permits)) return permits.value
+        // Where the user's own maximum leaves room, the other users hold the rest.
+        if (bodies.of(user).held + bytesMax <= Math.min(userBodyBytesMax, bodiesBytesMax)) {
           return yield* new ServerBusy({ retryAfterSeconds: userWaitSeconds })
         }
         return yield* limitReached("bodies", userBodyBytesMax, userWaitSeconds)

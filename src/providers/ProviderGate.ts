@@ -1,14 +1,14 @@
-import { Cause, Duration, Effect, Exit, Option } from "effect"
+import { Cause, Duration, Effect, Exit, Option, type Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
-import { alone, type CallOptions } from "../domain/ModelCall.ts"
+import type { CallOptions } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth, type ProviderHealth } from "../domain/Model.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { Blame } from "./Blame.ts"
 import type { Circuits } from "./Circuits.ts"
 import type { Fault } from "./Fault.ts"
 import { ModelRecord } from "./ModelRecord.ts"
-import { TurnQueue, type Waiter } from "./TurnQueue.ts"
 
 /** Nothing is known any more of a server that answered or failed so long ago and wasn't asked since. */
 const knownSeconds = 600
@@ -52,8 +52,8 @@ export const isBlamed = ({ reason, status }: Pick<Fault, "reason" | "status">): 
 
 /** Where all requests to one model server pass: so many at once, users taking turns, and other models first while it fails. */
 export class ProviderGate {
-  readonly queue: TurnQueue
-  readonly limits: GateLimits
+  private readonly permits: FairPermits
+  private readonly limits: GateLimits
   private readonly blame = new Blame()
   private readonly circuits: Circuits
   readonly provider: string
@@ -65,7 +65,7 @@ export class ProviderGate {
     this.provider = provider
     this.limits = limits
     this.circuits = circuits
-    this.queue = new TurnQueue(limits.concurrentMax)
+    this.permits = new FairPermits({ totalMax: limits.concurrentMax })
   }
 
   /** Where to write down how a model fares. */
@@ -77,6 +77,21 @@ export class ProviderGate {
     const record = new ModelRecord()
     this.records.set(model, record)
     return record
+  }
+
+  /** Waits for the user's turn, and lets the request through until the scope closes. */
+  acquire({ user = "" }: CallOptions): Effect.Effect<void, Fault, Scope.Scope> {
+    return Effect.suspend(() =>
+      this.permits.all.waiting >= waitersMax
+        ? Effect.fail(busy(this.limits))
+        : this.permits.acquire(user).pipe(
+            Effect.asVoid,
+            Effect.timeoutOrElse({
+              duration: `${this.limits.queueSeconds} seconds`,
+              orElse: () => Effect.fail(busy(this.limits))
+            })
+          )
+    )
   }
 
   /** How each of this server's models fared lately. */
@@ -182,60 +197,14 @@ export class ProviderGate {
               : now - this.answeredSeconds < knownSeconds
                 ? "ok"
                 : "unknown",
-        running: this.queue.takenPlaces,
-        waiting: this.queue.waiting,
+        running: this.permits.all.held,
+        waiting: this.permits.all.waiting,
         concurrentMax: this.limits.concurrentMax,
         failure,
         openSeconds: openSeconds > 0 ? Math.ceil(openSeconds) : null
       }
     })
   )
-}
-
-/** One request's place among those that the server works at. `leave` must be called at the end, also while it waits. */
-export class Pass implements Waiter {
-  readonly user: string
-  private readonly gate: ProviderGate
-  private state: "outside" | "waiting" | "inside" = "outside"
-  private resume: ((entered: Effect.Effect<void>) => void) | null = null
-
-  constructor(gate: ProviderGate, { user = "" }: CallOptions = alone) {
-    this.gate = gate
-    this.user = user
-  }
-
-  leave(): void {
-    if (this.state === "waiting") this.gate.queue.forget(this)
-    if (this.state === "inside") this.gate.queue.release()
-    this.state = "outside"
-    this.resume = null
-  }
-
-  granted(): void {
-    this.state = "inside"
-    this.resume?.(Effect.void)
-    this.resume = null
-  }
-
-  /** Waits for the turn. */
-  readonly enter: Effect.Effect<void, Fault> = Effect.suspend(() => {
-    const { limits, queue } = this.gate
-    if (queue.take()) {
-      this.state = "inside"
-      return Effect.void
-    }
-    if (queue.waiting >= waitersMax) return Effect.fail(busy(limits))
-    return Effect.callback<void>((resume) => {
-      this.state = "waiting"
-      this.resume = resume
-      queue.wait(this)
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: `${limits.queueSeconds} seconds`,
-        orElse: () => Effect.fail(busy(limits))
-      })
-    )
-  })
 }
 
 const unfailed = { text: "", atSeconds: Number.NEGATIVE_INFINITY }

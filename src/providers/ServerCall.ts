@@ -15,7 +15,7 @@ import { askedWait, type Fault, toModelFailure, retryBudget, retryWait } from ".
 import type { ModelRecord } from "./ModelRecord.ts"
 import { endpointOf, firstDialect, type ModelServer } from "./ModelServer.ts"
 import type { Dialect } from "./Protocol.ts"
-import { isBlamed, Pass, type ProviderGate } from "./ProviderGate.ts"
+import { isBlamed, type ProviderGate } from "./ProviderGate.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -59,10 +59,7 @@ export const makeServerCall = (
     (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
       Stream.fromChannel(
         Channel.fromTransform((_: unknown, scope) =>
-          Effect.suspend(() => {
-            const call = new Call(line, model, request, options)
-            return Effect.as(Scope.addFinalizer(scope, call.close), call.pull)
-          })
+          Effect.sync(() => new Call(line, model, request, options, scope).pull)
         )
       )
 }
@@ -83,7 +80,7 @@ class Call implements Patience {
   private readonly model: ModelSpec
   private readonly request: ModelRequest
   private readonly options: CallOptions
-  private readonly pass: Pass
+  private readonly scope: Scope.Scope
   private readonly record: ModelRecord
   /** How long the first output may take while another model could take over. */
   private shortSeconds = 0
@@ -96,12 +93,12 @@ class Call implements Patience {
   private beganSeconds = 0
   private endpoint: Endpoint
 
-  constructor(line: Line, model: ModelSpec, request: ModelRequest, options: CallOptions) {
+  constructor(line: Line, model: ModelSpec, request: ModelRequest, options: CallOptions, scope: Scope.Scope) {
     this.line = line
     this.model = model
     this.request = request
     this.options = options
-    this.pass = new Pass(line.gate, options)
+    this.scope = scope
     this.record = line.gate.recordOf(model.id)
     this.endpoint = line.endpoint
   }
@@ -112,13 +109,12 @@ class Call implements Patience {
     return undefined
   })
 
-  readonly close: Effect.Effect<void> = Effect.map(monotonicSeconds, (now) => {
+  private readonly close: Effect.Effect<void> = Effect.map(monotonicSeconds, (now) => {
     if (this.exchange?.isFinished === true) {
-      this.line.gate.answered(this.pass.user, now)
+      this.line.gate.answered(this.options.user ?? "", now)
       this.record.answered(now)
     }
     this.exchange?.close()
-    this.pass.leave()
     this.settled()
   })
 
@@ -133,7 +129,9 @@ class Call implements Patience {
     this.endpoint = { ...endpoint, headers: { ...endpoint.headers, ...headers } }
     // How long it takes until the first output counts from here on, so that a queue makes a model slow as well.
     this.calledSeconds = yield* monotonicSeconds
-    return yield* this.pass.enter
+    yield* Scope.provide(this.line.gate.acquire(this.options), this.scope)
+    // Runs before the permit is released.
+    yield* Scope.addFinalizer(this.scope, this.close)
   }).pipe(
     Effect.catch((fault) => this.failWith(fault)),
     Effect.andThen(

@@ -19,7 +19,7 @@ import {
   probeEmbeddings
 } from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
-import { makeUserTurns } from "../domain/UserTurns.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
 
 /** A file's text on its way into a project's index. */
@@ -75,10 +75,7 @@ export class Retrieval extends Context.Service<
       const jobs = embeddings === null ? null : yield* startEmbeddingJobs(embeddings, vectors)
       const searching = makeSearching(analysis, yield* makeSearchTable, semantic)
 
-      const inTurn = makeUserTurns({
-        atOnceMax: Number.POSITIVE_INFINITY,
-        perUserMax: searchesPerUserMax
-      })
+      const searches = new FairPermits({ perKeyMax: searchesPerUserMax })
 
       const index = Effect.fn("Retrieval.index")(function* (projectId: ProjectId, file: IndexedFile) {
         const { fileId, filename, pages } = file
@@ -105,13 +102,13 @@ export class Retrieval extends Context.Service<
 
       const search = Effect.fn("Retrieval.search")(
         ({ projectId, userId }: ProjectMembership, query: Query) =>
-          inTurn(userId ?? operator)(searching.search(projectId, query)),
+          searches.withPermit(userId ?? operator)(searching.search(projectId, query)),
         orUnavailable
       )
 
       const explain = Effect.fn("Retrieval.explain")(
         ({ projectId, userId }: ProjectMembership, query: Query) =>
-          inTurn(userId ?? operator)(searching.explain(projectId, query)),
+          searches.withPermit(userId ?? operator)(searching.explain(projectId, query)),
         orUnavailable
       )
 

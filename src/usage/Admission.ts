@@ -1,17 +1,13 @@
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { Ask, Grant } from "./TokenCounters.ts"
-import { Clock, Effect, Semaphore } from "effect"
+import { Clock, Effect } from "effect"
 
 /** How often the first in a queue asks again. Tokens come back in other processes, too. */
 const retryMillis = 100
 /** Requests of one user that may wait. */
 const waitingMax = 100
-
-interface Queue {
-  readonly turn: Semaphore.Semaphore
-  waiting: number
-}
 
 type Reserve = (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
 
@@ -24,7 +20,7 @@ const isHeld = (error: UsageLimitExceeded | DatabaseUnavailable): boolean =>
  * user wait in their order, and only the first of them asks again. Interruption ends the wait, and never loses a reservation.
  */
 export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve => {
-  const queues = new Map<UserId, Queue>()
+  const queue = new FairPermits({ perKeyMax: 1 })
 
   const untilGranted = (ask: Ask, endMillis: number): ReturnType<Reserve> =>
     Effect.catchIf(reserve(ask), isHeld, (error) =>
@@ -38,29 +34,19 @@ export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve =>
       )
     )
 
-  const enqueue = Effect.fnUntraced(function* (ask: Ask, queue: Queue) {
+  const enqueue = Effect.fnUntraced(function* (ask: Ask) {
     const endMillis = (yield* Clock.currentTimeMillis) + waitSeconds * 1000
-    queue.waiting++
-    queues.set(ask.userId, queue)
-    return yield* Effect.interruptible(queue.turn.take(1)).pipe(
-      Effect.andThen(untilGranted(ask, endMillis).pipe(Effect.ensuring(queue.turn.release(1)))),
-      Effect.ensuring(
-        Effect.sync(() => {
-          queue.waiting--
-          if (queue.waiting === 0) queues.delete(ask.userId)
-        })
-      )
-    )
-  })
+    yield* Effect.interruptible(queue.acquire(ask.userId))
+    return yield* untilGranted(ask, endMillis)
+  }, Effect.scoped)
 
   return (ask) =>
     Effect.suspend(() => {
-      const queue = queues.get(ask.userId)
-      if (queue !== undefined && queue.waiting < waitingMax) return enqueue(ask, queue)
-      return Effect.catchIf(reserve(ask), isHeld, (error) => {
-        const others = queues.get(ask.userId) ?? { turn: Semaphore.makeUnsafe(1), waiting: 0 }
-        return others.waiting < waitingMax ? enqueue(ask, others) : Effect.fail(error)
-      })
+      const requests = () => queue.of(ask.userId).held + queue.of(ask.userId).waiting
+      if (requests() > 0 && requests() < waitingMax) return enqueue(ask)
+      return Effect.catchIf(reserve(ask), isHeld, (error) =>
+        requests() < waitingMax ? enqueue(ask) : Effect.fail(error)
+      )
     }).pipe(Effect.uninterruptible)
 }
 

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
 import { aloneSeconds, failuresPerUserMax } from "../../src/providers/Blame.ts"
 import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/providers/Circuits.ts"
 import type { Fault } from "../../src/providers/Fault.ts"
-import { isBlamed, Pass, type ProviderGate } from "../../src/providers/ProviderGate.ts"
+import { isBlamed, type ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
 
 const broken: Fault = { reason: "server_error", status: 500, detail: "HTTP 500" }
@@ -48,117 +48,57 @@ describe("a failure of a model", () => {
   })
 })
 
-describe("the turns of a provider", () => {
-  it.effect("are given in the order of coming", () =>
+/** One request that waits for a permit at once. */
+const enter = (through: ProviderGate, user = "") =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const fiber = yield* Effect.forkChild(Scope.provide(through.acquire(of(user)), scope), {
+      startImmediately: true
+    })
+    return {
+      user,
+      fiber,
+      isInside: () => fiber.pollUnsafe()?._tag === "Success",
+      leave: Effect.andThen(Fiber.interrupt(fiber), Scope.close(scope, Exit.void))
+    }
+  })
+
+/** How many requests a provider works at, and how many wait. */
+const load = (through: ProviderGate) =>
+  Effect.map(through.health, ({ running, waiting }) => [running, waiting])
+
+describe("the permits of a provider", () => {
+  it.effect("go round among the users who wait", () =>
     Effect.gen(function* () {
       const through = yield* gate({ concurrentMax: 2 })
-      const order: Array<number> = []
-      const passes = Array.from({ length: 6 }, () => new Pass(through))
-      for (const [index, pass] of passes.entries()) {
-        const fiber = yield* Effect.forkChild(
-          Effect.tap(pass.enter, () => Effect.sync(() => order.push(index))),
-          { startImmediately: true }
-        )
-        assert.strictEqual(fiber.pollUnsafe() !== undefined, index < 2)
-      }
-      assert.strictEqual((yield* through.health).waiting, 4)
-      // The third gives up while it waits.
-      passes[2]?.leave()
-      for (const index of [1, 0, 3, 4]) {
-        passes[index]?.leave()
-        yield* Effect.yieldNow
-      }
-      assert.deepStrictEqual(order, [0, 1, 3, 4, 5])
-      passes[5]?.leave()
-      const { running, waiting } = yield* through.health
-      assert.deepStrictEqual([running, waiting], [0, 0])
-    })
-  )
-
-  it.effect("go round among the users who wait, each in the order of their own requests", () =>
-    Effect.gen(function* () {
-      const through = yield* gate({ concurrentMax: 1 })
-      const running = new Pass(through, { ...alone, user: "ada" })
-      yield* running.enter
-      const order: Array<string> = []
-      const passes = yield* Effect.forEach(["ada 1", "ada 2", "ada 3", "bob 1", "bob 2", "eve 1"], (name) =>
-        Effect.gen(function* () {
-          const pass = new Pass(through, { ...alone, user: name.slice(0, 3) })
-          yield* Effect.forkChild(
-            Effect.andThen(
-              pass.enter,
-              Effect.sync(() => order.push(name))
-            ),
-            { startImmediately: true }
-          )
-          return { name, pass }
-        })
+      const requests = yield* Effect.forEach(["ada", "ada", "ada", "bob", "eve", "ada"], (user) =>
+        enter(through, user)
       )
-      // Who gives up is passed over, and so is a user of whom nobody waits any more.
-      passes.find(({ name }) => name === "bob 2")?.pass.leave()
-      let inside: Pass | undefined = running
-      while (inside !== undefined) {
-        inside.leave()
-        yield* Effect.yieldNow
-        inside = passes.find(({ name }) => name === order.at(-1))?.pass
-        if (order.length === 5) break
-      }
-      assert.deepStrictEqual(order, ["ada 1", "bob 1", "eve 1", "ada 2", "ada 3"])
-      inside?.leave()
-      const { running: left, waiting } = yield* through.health
-      assert.deepStrictEqual([left, waiting], [0, 0])
+      assert.deepStrictEqual(yield* load(through), [2, 4])
+      // Bob gives up while he waits.
+      yield* requests[3]?.leave ?? Effect.void
+      const inside = () => requests.map(({ isInside }) => isInside())
+      assert.deepStrictEqual(inside(), [true, true, false, false, false, false])
+      yield* requests[0]?.leave ?? Effect.void
+      yield* requests[1]?.leave ?? Effect.void
+      assert.deepStrictEqual(inside(), [true, true, true, false, true, false])
+      yield* Effect.forEach(requests, ({ leave }) => leave)
+      assert.deepStrictEqual(yield* load(through), [0, 0])
     })
   )
 
-  it.effect("aren't waited for without end, and whoever gave up gets none", () =>
+  it.effect("are waited for only so long, and a request that gave up gets none", () =>
     Effect.gen(function* () {
       const through = yield* gate({ concurrentMax: 1, queueSeconds: 10 })
-      const first = new Pass(through)
-      yield* first.enter
-      const second = new Pass(through)
-      const fiber = yield* Effect.forkChild(Effect.flip(second.enter), { startImmediately: true })
+      const first = yield* enter(through)
+      const second = yield* enter(through)
       yield* TestClock.adjust("9 seconds")
-      assert.isUndefined(fiber.pollUnsafe())
+      assert.isUndefined(second.fiber.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(fiber)).reason, "refused")
-      second.leave()
-      first.leave()
-      assert.strictEqual((yield* through.health).running, 0)
+      assert.strictEqual((yield* Effect.flip(Fiber.join(second.fiber))).reason, "refused")
+      yield* first.leave
+      assert.deepStrictEqual(yield* load(through), [0, 0])
     })
-  )
-
-  it.effect.prop(
-    "are never more than allowed, and all come back, whatever is done in whatever order",
-    {
-      places: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
-      steps: Schema.Array(
-        Schema.Struct({
-          pass: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 })),
-          leave: Schema.Boolean
-        })
-      ).check(Schema.isMaxLength(60))
-    },
-    ({ places, steps }) =>
-      Effect.gen(function* () {
-        const through = yield* gate({ concurrentMax: places })
-        const passes = new Map<number, Pass>()
-        for (const { leave, pass: index } of steps) {
-          const known = passes.get(index)
-          if (leave && known !== undefined) {
-            known.leave()
-            passes.delete(index)
-          } else if (known === undefined) {
-            const pass = new Pass(through)
-            passes.set(index, pass)
-            yield* Effect.forkChild(Effect.exit(pass.enter), { startImmediately: true })
-          }
-          const { running, waiting } = yield* through.health
-          assert.strictEqual(running, Math.min(places, passes.size))
-          assert.strictEqual(waiting, Math.max(0, passes.size - places))
-        }
-        for (const pass of passes.values()) pass.leave()
-        assert.strictEqual((yield* through.health).running, 0)
-      })
   )
 })
 

@@ -1,0 +1,122 @@
+import { Effect, PartitionedSemaphore, Scope } from "effect"
+
+interface Counts {
+  /** Permits that are held. */
+  readonly held: number
+  /** Requests that wait. */
+  readonly waiting: number
+}
+
+interface Queue {
+  readonly permits: PartitionedSemaphore.PartitionedSemaphore<string>
+  held: number
+  waiting: number
+  /** Acquired or waiting requests whose scope is open. */
+  requests: number
+}
+
+/** Permits that one request holds until its scope closes. */
+export interface Permits {
+  /** Releases what is held beyond `amount`. */
+  readonly reduce: (amount: number) => Effect.Effect<void>
+}
+
+/**
+ * Permits that keys share, such as users: at most `totalMax` are held at once, and at most `perKeyMax` by one key. Keys that
+ * wait take turns, and the requests of one key are served in their order. See docs/decisions/fair-queues.md.
+ */
+export class FairPermits {
+  private readonly amountMax: number
+  private readonly perKeyMax: number
+  private readonly shared: PartitionedSemaphore.PartitionedSemaphore<string>
+  private readonly queues = new Map<string, Queue>()
+  private readonly totals = { held: 0, waiting: 0 }
+
+  constructor({ perKeyMax = Infinity, totalMax = Infinity }: { perKeyMax?: number; totalMax?: number }) {
+    this.perKeyMax = perKeyMax
+    this.amountMax = Math.min(perKeyMax, totalMax)
+    this.shared = PartitionedSemaphore.makeUnsafe({ permits: totalMax })
+  }
+
+  /** The permits and requests of all keys. */
+  get all(): Counts {
+    return this.totals
+  }
+
+  of(key: string): Counts {
+    return this.queues.get(key) ?? { held: 0, waiting: 0 }
+  }
+
+  /** Waits for permits and holds them until the scope closes; more than a key may have is as much as it may have. */
+  acquire(key: string, wanted = 1): Effect.Effect<Permits, never, Scope.Scope> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen({ self: this }, function* () {
+        const amount = Math.min(wanted, this.amountMax)
+        const queue = this.join(key)
+        const { shared, totals } = this
+        const held = { ofKey: 0, shared: 0 }
+
+        const reduce = (left: number) =>
+          Effect.suspend(() => {
+            const ofKey = Math.max(0, held.ofKey - left)
+            const ofShared = Math.max(0, held.shared - left)
+            held.ofKey -= ofKey
+            held.shared -= ofShared
+            queue.held -= ofShared
+            totals.held -= ofShared
+            // The shared ones first, so that the key's next request lines up behind those of other keys.
+            return Effect.andThen(shared.release(ofShared), Effect.asVoid(queue.permits.release(ofKey)))
+          })
+
+        yield* Effect.addFinalizer(() =>
+          Effect.andThen(
+            reduce(0),
+            Effect.sync(() => this.leave(key, queue))
+          )
+        )
+        queue.waiting++
+        totals.waiting++
+        // What was taken is noted in the same step, so that no interruption loses it.
+        yield* Effect.map(queue.permits.take(key, amount), () => void (held.ofKey = amount)).pipe(
+          Effect.andThen(
+            Effect.map(shared.take(key, amount), () => {
+              held.shared = amount
+              queue.held += amount
+              totals.held += amount
+            })
+          ),
+          restore,
+          Effect.onExit((exit) => {
+            queue.waiting--
+            totals.waiting--
+            return exit._tag === "Success" ? Effect.void : reduce(0)
+          })
+        )
+        return { reduce }
+      })
+    )
+  }
+
+  /** Runs a task while it holds one permit. */
+  withPermit(key: string) {
+    return <A, E, R>(task: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.scopedWith((scope) => Effect.andThen(Scope.provide(this.acquire(key), scope), task))
+  }
+
+  private join(key: string): Queue {
+    const queue = this.queues.get(key) ?? {
+      permits: PartitionedSemaphore.makeUnsafe({ permits: this.perKeyMax }),
+      held: 0,
+      waiting: 0,
+      requests: 0
+    }
+    this.queues.set(key, queue)
+    queue.requests++
+    return queue
+  }
+
+  private leave(key: string, queue: Queue): void {
+    queue.requests--
+    if (queue.requests === 0) this.queues.delete(key)
+  }
+}
