@@ -1,8 +1,11 @@
 import type { Array as Arr } from "effect"
+import { Sse } from "effect/encoding"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
 import { type Fault, refined } from "./Fault.ts"
-import { ServerSentEvents } from "./ServerSentEvents.ts"
+
+/** One event longer than this is no model's delta: the stream is given up as malformed. */
+export const eventCharactersMax = 1024 * 1024
 
 /** A whole answer where a stream was asked for is read to its end before it counts. */
 const jsonBodyBytesMax = 8 * 1024 * 1024
@@ -50,7 +53,14 @@ export class AnswerReader {
   private jsonBytes = 0
   private streamBytes = 0
   private readonly decode: Decode
-  private readonly events = new ServerSentEvents((data) => this.read(this.decode(data)))
+  /** Joins characters that were cut between two reads, and takes off a byte order mark. */
+  private readonly decoder = new TextDecoder()
+  private readonly events = Sse.makeParser(
+    (event) => {
+      if (event._tag === "Event") this.read(this.decode(event.data))
+    },
+    { maxEventSize: eventCharactersMax }
+  )
 
   constructor(decode: Decode) {
     this.decode = decode
@@ -97,14 +107,16 @@ export class AnswerReader {
       return
     }
     this.streamBytes += bytes.length
-    if (!this.events.write(bytes)) this.malformed("an event that is too long")
+    if (this.events.feed(this.decoder.decode(bytes, { stream: true })) !== undefined)
+      this.malformed("an event that is too long")
     else if (this.streamBytes > streamBytesMax) this.malformed("an answer that is too long")
   }
 
   /** The body ended as it should. */
   end(): void {
     if (this.state !== "reading") return
-    if (this.json === null) this.events.end()
+    // A last event counts without its line ends.
+    if (this.json === null) this.events.feed(`${this.decoder.decode()}\n\n`)
     else this.read(this.decode(Buffer.concat(this.json).toString("utf8")))
     if (this.state === "reading") this.conclude("the answer ended without a finish")
   }
