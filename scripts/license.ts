@@ -5,9 +5,17 @@ import { SecureRandom } from "effect/crypto"
 import { CompactSign, exportPKCS8, exportSPKI, generateKeyPair, importPKCS8 } from "jose"
 import { fileURLToPath } from "node:url"
 import manifest from "../package.json" with { type: "json" }
-import { CliFailure, exitCodeOf, teardown } from "../src/cli/CommandLine.ts"
-import { json } from "../src/cli/CliParameters.ts"
-import { print, printable } from "../src/cli/Output.ts"
+import {
+  CliFailure,
+  command,
+  exitCodeOf,
+  given,
+  group,
+  teardown,
+  unreadable,
+  unusable
+} from "../src/cli/CommandLine.ts"
+import { printable } from "../src/cli/Output.ts"
 import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/License.ts"
 import { AccountName, expected } from "../src/domain/Account.ts"
 import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
@@ -73,7 +81,6 @@ const keyFileBytesMax = 65_536
 /** Reads the private key from a file. No message shows the content of the file. */
 const readKey = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
-  const unusable = (why: string) => new CliFailure({ message: `${printable(path)} ${why}.` })
   const text = yield* fs.stat(path).pipe(
     // A device may never end; a pipe has no size.
     Effect.flatMap(({ size, type }) =>
@@ -81,12 +88,10 @@ const readKey = Effect.fnUntraced(function* (path: string) {
         ? fs.readFileString(path)
         : Effect.succeed("")
     ),
-    Effect.mapError(({ reason }) =>
-      unusable(reason._tag === "NotFound" ? "does not exist" : `can't be read (${reason._tag})`)
-    )
+    Effect.mapError(unreadable(path))
   )
   const key = privateKeyIn(text)
-  return key ?? (yield* unusable("holds no private key as `npm run license -- keygen` prints it"))
+  return key ?? (yield* unusable(path, "holds no private key as `npm run license -- keygen` prints it"))
 })
 
 /** Limit of --users and --organizations. */
@@ -157,34 +162,23 @@ const signFlags = {
     "Allowed operations, by comma; everything, if left out"
   ),
   models: list("models", modelPatterns, "Models that may answer, by comma; every one, if left out"),
-  tools: list("tools", someOf(toolNames), "Tools that models may call, by comma; every one, if left out"),
-  json
+  tools: list("tools", someOf(toolNames), "Tools that models may call, by comma; every one, if left out")
 }
-
-type Bounds = { readonly [Bound in keyof LicenseBounds]-?: Option.Option<NonNullable<LicenseBounds[Bound]>> }
-
-/** The bounds of the flags that were given. */
-const boundsOf = ({ models, operations, organizations, tools, users }: Bounds): LicenseBounds => ({
-  ...(Option.isSome(users) ? { users: users.value } : {}),
-  ...(Option.isSome(organizations) ? { organizations: organizations.value } : {}),
-  ...(Option.isSome(operations) ? { operations: operations.value } : {}),
-  ...(Option.isSome(models) ? { models: models.value } : {}),
-  ...(Option.isSome(tools) ? { tools: tools.value } : {})
-})
 
 const tooLong = new CliFailure({
   message: "The license would be too long for PARLEY_LICENSE: name fewer models, or use * in their names."
 })
 
-const sign = Command.make(
+const sign = command(
   "sign",
+  "Sign a license for PARLEY_LICENSE",
   signFlags,
-  Effect.fnUntraced(function* ({ expires, json, key, licensee, ...bounds }) {
+  Effect.fnUntraced(function* ({ expires, key, licensee, ...bounds }) {
     const random = yield* SecureRandom.SecureRandom
     const id = yield* random.uuidV7()
     const issuedAtSeconds = Math.floor(DateTime.toEpochMillis(yield* DateTime.now) / 1000)
     const license = yield* signLicense(
-      { id, licensee, issuedAtSeconds, endsAtSeconds: Option.getOrNull(expires), bounds: boundsOf(bounds) },
+      { id, licensee, issuedAtSeconds, endsAtSeconds: Option.getOrNull(expires), bounds: given(bounds) },
       yield* readKey(key)
     ).pipe(
       Effect.catchTag(
@@ -193,28 +187,25 @@ const sign = Command.make(
       )
     )
     if (Option.isNone(licenseRule.read(license))) return yield* tooLong
-    yield* print(json, { id, license }, () => license)
+    return { value: { id, license }, text: license }
   })
-).pipe(Command.withDescription("Sign a license for PARLEY_LICENSE"), Command.provide(NodeCrypto.layer))
+).pipe(Command.provide(NodeCrypto.layer))
 
-const keygen = Command.make(
+const keygen = command(
   "keygen",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
+  "Print a key pair for signing licenses",
+  {},
+  Effect.fnUntraced(function* () {
     const { privateKey, publicKey } = yield* makeLicenseKeys
     const secret = Redacted.value(privateKey)
-    yield* print(
-      json,
-      { private_key: secret, public_key: publicKey },
-      () => `${secret}\nPARLEY_LICENSE_PUBLIC_KEY=${publicKey}`
-    )
+    return {
+      value: { private_key: secret, public_key: publicKey },
+      text: `${secret}\nPARLEY_LICENSE_PUBLIC_KEY=${publicKey}`
+    }
   })
-).pipe(Command.withDescription("Print a key pair for signing licenses"))
-
-const license = Command.make("license").pipe(
-  Command.withDescription("Creates key pairs and signs licenses"),
-  Command.withSubcommands([keygen, sign])
 )
+
+const license = group("license", "Creates key pairs and signs licenses", [keygen, sign])
 
 /** Runs one command line, and returns the exit code of the process. */
 export const runLicense = (args: ReadonlyArray<string>) =>

@@ -1,251 +1,236 @@
-import type { PlanBody, LicenseBody } from "../admin/AdminBodies.ts"
+import { NodeCrypto } from "@effect/platform-node"
+import { Effect, Option, Redacted } from "effect"
+import { Command, Flag } from "effect/cli"
+import { expirySecondsMax } from "../admin/AdminApi.ts"
+import type { LicenseBody, PlanBody } from "../admin/AdminBodies.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { print, shortTime, table, listText } from "./Output.ts"
-import { NodeCrypto } from "@effect/platform-node"
-import { Effect, Option, Redacted } from "effect"
-import { Command } from "effect/cli"
-
-const { json } = Parameter
+import { command, given, group } from "./CommandLine.ts"
+import { listed, listText, shortTime, table } from "./Output.ts"
 
 const secretNotice = (key: string): string =>
-  `\n  ${key}\n\nIt is kept nowhere in readable form: note it down now.`
+  `\n  ${key}\n\nOnly a hash of it is stored: copy it now, it isn't shown again.`
 
-const createOrganization = Command.make(
+const createOrganization = command(
   "create",
-  { name: Parameter.organizationName, plan: Parameter.plan, json },
-  Effect.fnUntraced(function* ({ json, name, plan }) {
-    const payload = { name, ...(Option.isSome(plan) ? { plan: plan.value } : {}) }
-    const made = yield* askServer((client) => client.accounts.createOrganization({ payload }))
-    yield* print(json, made, () => `Made organization ${made.name} (plan ${made.plan}).`)
+  "Create an organization",
+  { name: Parameter.organizationName, plan: Parameter.plan },
+  Effect.fnUntraced(function* ({ name, plan }) {
+    const payload = { name, ...given({ plan }) }
+    const value = yield* askServer((client) => client.accounts.createOrganization({ payload }))
+    return { value, text: `Created organization ${value.name} (plan ${value.plan}).` }
   })
-).pipe(Command.withDescription("Make an organization"))
+)
 
-const listOrganizations = Command.make(
+const listOrganizations = command(
   "list",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const all = yield* askForAll((client, after: OrganizationId | undefined) =>
+  "List the organizations",
+  {},
+  Effect.fnUntraced(function* () {
+    const organizations = yield* askForAll((client, after: OrganizationId | undefined) =>
       client.accounts.listOrganizations({ query: { after } })
     )
-    yield* print(json, all, () =>
-      table(
-        ["NAME", "PLAN", "SINCE", "ID"],
-        all.map(({ created_at, id, name, plan }) => [name, plan, shortTime(created_at), id])
-      )
-    )
-  })
-).pipe(Command.withDescription("List the organizations"))
-
-const setPlan = Command.make(
-  "set-plan",
-  { name: Parameter.organizationToChange, plan: Parameter.newPlan, json },
-  Effect.fnUntraced(function* ({ json, name, plan }) {
-    const payload = { organization: yield* Parameter.one(name, "organization"), plan }
-    const changed = yield* askServer((client) => client.policy.setPlan({ payload }))
-    yield* print(
-      json,
-      changed,
-      () => `Organization ${changed.name} has plan ${changed.plan}. It holds everywhere within 5 seconds.`
-    )
-  })
-).pipe(Command.withDescription("Give an organization another plan"))
-
-export const organizationCommand = Command.make("org").pipe(
-  Command.withDescription("Organizations"),
-  Command.withSubcommands([createOrganization, setPlan, listOrganizations])
-)
-
-const createUser = Command.make(
-  "create",
-  { email: Parameter.email, organization: Parameter.organization, withKey: Parameter.withKey, json },
-  Effect.fnUntraced(function* ({ email, json, organization, withKey }) {
-    const payload = { email, organization, with_key: withKey }
-    const made = yield* askServer((client) => client.accounts.createUser({ payload }))
-    yield* print(json, made, () => {
-      const text = `Made user ${made.email} in ${made.organization}.`
-      return made.key === null ? text : `${text} The key:\n${secretNotice(made.key)}`
+    return listed(organizations, {
+      NAME: ({ name }) => name,
+      PLAN: ({ plan }) => plan,
+      SINCE: ({ created_at }) => shortTime(created_at),
+      ID: ({ id }) => id
     })
   })
-).pipe(Command.withDescription("Make a user"))
+)
 
-const listUsers = Command.make(
+const setPlan = command(
+  "set-plan",
+  "Change the plan of an organization",
+  { name: Parameter.organizationToChange, plan: Parameter.newPlan },
+  Effect.fnUntraced(function* ({ name, plan }) {
+    const payload = { organization: yield* Parameter.one(name, "organization"), plan }
+    const value = yield* askServer((client) => client.policy.setPlan({ payload }))
+    return {
+      value,
+      text: `Organization ${value.name} has plan ${value.plan}. Every server applies it within 5 seconds.`
+    }
+  })
+)
+
+export const organizationCommand = group("org", "Organizations", [
+  createOrganization,
+  setPlan,
+  listOrganizations
+])
+
+const withKey = Flag.Boolean("with-key").pipe(
+  Flag.withDescription("Create a key for the user, too"),
+  Flag.withDefault(false)
+)
+
+const createUser = command(
+  "create",
+  "Create a user",
+  { email: Parameter.email, organization: Parameter.organization, withKey },
+  Effect.fnUntraced(function* ({ email, organization, withKey }) {
+    const payload = { email, organization, with_key: withKey }
+    const value = yield* askServer((client) => client.accounts.createUser({ payload }))
+    const text = `Created user ${value.email} in ${value.organization}.`
+    return { value, text: value.key === null ? text : `${text} The key:\n${secretNotice(value.key)}` }
+  })
+)
+
+const listUsers = command(
   "list",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const all = yield* askForAll((client, after: UserId | undefined) =>
+  "List the users",
+  {},
+  Effect.fnUntraced(function* () {
+    const users = yield* askForAll((client, after: UserId | undefined) =>
       client.accounts.listUsers({ query: { after } })
     )
-    yield* print(json, all, () =>
-      table(
-        ["EMAIL", "ORGANIZATION", "STATUS", "SINCE", "ID"],
-        all.map(({ created_at, disabled_at, email, id, organization }) => [
-          email,
-          organization,
-          disabled_at === null ? "active" : "disabled",
-          shortTime(created_at),
-          id
-        ])
-      )
-    )
+    return listed(users, {
+      EMAIL: ({ email }) => email,
+      ORGANIZATION: ({ organization }) => organization,
+      STATUS: ({ disabled_at }) => (disabled_at === null ? "active" : "disabled"),
+      SINCE: ({ created_at }) => shortTime(created_at),
+      ID: ({ id }) => id
+    })
   })
-).pipe(Command.withDescription("List the users"))
-
-const disableUser = Command.make(
-  "disable",
-  { email: Parameter.userToChange, json },
-  Effect.fnUntraced(function* ({ email, json }) {
-    const payload = { email: yield* Parameter.one(email, "user") }
-    const changed = yield* askServer((client) => client.policy.disableUser({ payload }))
-    yield* print(
-      json,
-      changed,
-      () => `Disabled user ${changed.email}, whose keys are refused everywhere within 5 seconds.`
-    )
-  })
-).pipe(Command.withDescription("Keep a user out, with all keys, until enabled again"))
-
-const enableUser = Command.make(
-  "enable",
-  { email: Parameter.userToChange, json },
-  Effect.fnUntraced(function* ({ email, json }) {
-    const payload = { email: yield* Parameter.one(email, "user") }
-    const changed = yield* askServer((client) => client.policy.enableUser({ payload }))
-    yield* print(
-      json,
-      changed,
-      () => `Enabled user ${changed.email}, whose keys work everywhere within 5 seconds.`
-    )
-  })
-).pipe(Command.withDescription("Let a disabled user in again"))
-
-export const userCommand = Command.make("user").pipe(
-  Command.withDescription("Users"),
-  Command.withSubcommands([createUser, disableUser, enableUser, listUsers])
 )
 
-const createKey = Command.make(
-  "create",
-  { user: Parameter.user, name: Parameter.keyName, expiresIn: Parameter.expiresIn, json },
-  Effect.fnUntraced(function* ({ expiresIn, json, name, user }) {
-    const payload = { email: user, name, expires_in_seconds: Option.getOrNull(expiresIn) }
-    const made = yield* askServer((client) => client.accounts.createKey({ payload }))
-    const until =
-      made.expires_at === null ? "which doesn't expire" : `good until ${shortTime(made.expires_at)}`
-    yield* print(json, made, () => `Made key "${made.name}" of ${user}, ${until}:\n${secretNotice(made.key)}`)
-  })
-).pipe(Command.withDescription("Make a key, and print it once"))
+const setAccess = (name: "disable" | "enable", description: string, text: (email: string) => string) =>
+  command(
+    name,
+    description,
+    { user: Parameter.userToChange },
+    Effect.fnUntraced(function* ({ user }) {
+      const payload = { email: yield* Parameter.one(user, "user") }
+      const value = yield* askServer(({ policy }) =>
+        name === "disable" ? policy.disableUser({ payload }) : policy.enableUser({ payload })
+      )
+      return { value, text: text(value.email) }
+    })
+  )
 
-const listKeys = Command.make(
+const disableUser = setAccess(
+  "disable",
+  "Disable a user: the user's keys are rejected until the user is enabled",
+  (email) => `Disabled user ${email}. Every server rejects the user's keys within 5 seconds.`
+)
+
+const enableUser = setAccess(
+  "enable",
+  "Enable a disabled user",
+  (email) => `Enabled user ${email}. Every server accepts the user's keys within 5 seconds.`
+)
+
+export const userCommand = group("user", "Users", [createUser, disableUser, enableUser, listUsers])
+
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
+
+/** The seconds of a duration such as "30d". */
+export const parseDuration = (text: string): Option.Option<number> => {
+  const [, digits, unit] = /^(\d{1,9})([smhdw])$/.exec(text) ?? []
+  const seconds = Number(digits) * (secondsOf[unit ?? ""] ?? Number.NaN)
+  return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
+}
+
+const expiresIn = Flag.String("expires-in").pipe(
+  Flag.filterMap(
+    parseDuration,
+    Parameter.must("a duration such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")
+  ),
+  Flag.withDescription("Time until the key expires, such as 30d; never, if left out"),
+  Flag.optional
+)
+
+const createKey = command(
+  "create",
+  "Create a key, and print it once",
+  { user: Parameter.user, name: Parameter.nameFlag("name", "Name of the key"), expiresIn },
+  Effect.fnUntraced(function* ({ expiresIn, name, user }) {
+    const payload = { email: user, name, expires_in_seconds: Option.getOrNull(expiresIn) }
+    const value = yield* askServer((client) => client.accounts.createKey({ payload }))
+    const until =
+      value.expires_at === null ? "which doesn't expire" : `valid until ${shortTime(value.expires_at)}`
+    return { value, text: `Created key "${value.name}" of ${user}, ${until}:\n${secretNotice(value.key)}` }
+  })
+)
+
+const listKeys = command(
   "list",
-  { user: Parameter.user, json },
-  Effect.fnUntraced(function* ({ json, user }) {
-    const all = yield* askForAll((client, after: ApiKeyId | undefined) =>
+  "List a user's keys",
+  { user: Parameter.user },
+  Effect.fnUntraced(function* ({ user }) {
+    const keys = yield* askForAll((client, after: ApiKeyId | undefined) =>
       client.accounts.listKeys({ query: { email: user, after } })
     )
-    yield* print(json, all, () =>
-      table(
-        ["NAME", "KEY", "STATUS", "EXPIRES", "LAST USED", "ID"],
-        all.map(({ expires_at, hint, id, last_used_at, name, status }) => [
-          name,
-          `…${hint}`,
-          status,
-          shortTime(expires_at),
-          shortTime(last_used_at),
-          id
-        ])
-      )
-    )
+    return listed(keys, {
+      NAME: ({ name }) => name,
+      KEY: ({ hint }) => `…${hint}`,
+      STATUS: ({ status }) => status,
+      EXPIRES: ({ expires_at }) => shortTime(expires_at),
+      "LAST USED": ({ last_used_at }) => shortTime(last_used_at),
+      ID: ({ id }) => id
+    })
   })
-).pipe(Command.withDescription("List a user's keys"))
+)
 
-const revokeKey = Command.make(
+const revokeKey = command(
   "revoke",
-  { id: Parameter.keyId, json },
-  Effect.fnUntraced(function* ({ id, json }) {
-    const revoked = yield* askServer((client) => client.accounts.revokeKey({ params: { id } }))
-    yield* print(
-      json,
-      revoked,
-      () => `Revoked key "${revoked.name}" (…${revoked.hint}). It ends everywhere within 5 seconds.`
-    )
+  "Revoke a key permanently",
+  { id: Parameter.keyId },
+  Effect.fnUntraced(function* ({ id }) {
+    const value = yield* askServer((client) => client.accounts.revokeKey({ params: { id } }))
+    const text = `Revoked key "${value.name}" (…${value.hint}). Every server rejects it within 5 seconds.`
+    return { value, text }
   })
-).pipe(Command.withDescription("End a key for good"))
+)
 
-const generateKey = Command.make(
+const generateKey = command(
   "generate",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
+  "Print a key for PARLEY_INIT_API_KEY, without a server",
+  {},
+  Effect.fnUntraced(function* () {
     const key = Redacted.value(yield* KeyToken.makeKey)
-    yield* print(json, { key }, () => key)
+    return { value: { key }, text: key }
   })
-).pipe(
-  Command.withDescription("Print a key for PARLEY_INIT_API_KEY, without a server"),
-  Command.provide(NodeCrypto.layer)
-)
+).pipe(Command.provide(NodeCrypto.layer))
 
-export const keyCommand = Command.make("key").pipe(
-  Command.withDescription("API keys"),
-  Command.withSubcommands([createKey, listKeys, revokeKey, generateKey])
-)
+export const keyCommand = group("key", "API keys", [createKey, listKeys, revokeKey, generateKey])
 
 const boundText = (bound: number | null | undefined): string => {
   if (bound === undefined) return "-"
   return bound === null ? "no limit" : String(bound)
 }
 
-const planRow = ({ defined, name, organizations, terms }: PlanBody): ReadonlyArray<string> => {
-  const { models, operations, storage, tokens, tools } = terms
-  const bounds = [
-    listText(operations),
-    listText(models),
-    listText(tools),
-    boundText(storage?.files),
-    boundText(storage?.bytes),
-    boundText(tokens?.daily),
-    boundText(tokens?.monthly)
-  ]
-  return [
-    name,
-    String(organizations),
-    ...(defined ? bounds : ["none: not defined", ...bounds.slice(1).map(() => "-")])
-  ]
-}
+/** The text of a bound; the first of them says when the plan isn't defined. */
+const bound =
+  (text: (terms: PlanBody["terms"]) => string, otherwise = "-") =>
+  ({ defined, terms }: PlanBody): string =>
+    defined ? text(terms) : otherwise
 
-const headings = [
-  "PLAN",
-  "ORGANIZATIONS",
-  "OPERATIONS",
-  "MODELS",
-  "TOOLS",
-  "FILES",
-  "FILE BYTES",
-  "TOKENS A DAY",
-  "A MONTH"
-]
-
-const listPlans = Command.make(
+const listPlans = command(
   "list",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const plans = yield* askServer((client) => client.policy.listPlans())
-    yield* print(json, plans, () =>
-      [
-        table(headings, plans.data.map(planRow)),
-        ...(plans.catalog
-          ? []
-          : ["", "No plan bounds anything: PARLEY_PLANS_FILE names no catalog of plans."])
-      ].join("\n")
-    )
+  "List the plans, their bounds, and how many organizations have them",
+  {},
+  Effect.fnUntraced(function* () {
+    const value = yield* askServer((client) => client.policy.listPlans())
+    const { text } = listed(value.data, {
+      PLAN: ({ name }) => name,
+      ORGANIZATIONS: ({ organizations }) => String(organizations),
+      OPERATIONS: bound(({ operations }) => listText(operations), "none: not defined"),
+      MODELS: bound(({ models }) => listText(models)),
+      TOOLS: bound(({ tools }) => listText(tools)),
+      FILES: bound(({ storage }) => boundText(storage?.files)),
+      "FILE BYTES": bound(({ storage }) => boundText(storage?.bytes)),
+      "TOKENS A DAY": bound(({ tokens }) => boundText(tokens?.daily)),
+      "A MONTH": bound(({ tokens }) => boundText(tokens?.monthly))
+    })
+    const note = "\n\nPlans bound nothing, because PARLEY_PLANS_FILE names no catalog of plans."
+    return { value, text: value.catalog ? text : `${text}${note}` }
   })
-).pipe(Command.withDescription("List the plans, what they bound, and how many organizations have them"))
-
-export const planCommand = Command.make("plan").pipe(
-  Command.withDescription("Plans of organizations"),
-  Command.withSubcommands([listPlans])
 )
+
+export const planCommand = group("plan", "Plans of organizations", [listPlans])
 
 const stateTexts = { in_force: "in force", early: "not in force yet", over: "ended" } as const
 
@@ -256,7 +241,7 @@ const licenseText = ({ license, organizations, users }: LicenseBody): string => 
   if (license === null) return "This is the free edition: complete, and without bounds."
   const { bounds } = license
   return table(
-    ["LICENCE", license.id],
+    ["LICENSE", license.id],
     [
       ["licensee", license.licensee],
       ["issuer", license.issuer ?? "-"],
@@ -273,16 +258,14 @@ const licenseText = ({ license, organizations, users }: LicenseBody): string => 
   )
 }
 
-const showLicense = Command.make(
+const showLicense = command(
   "show",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const found = yield* askServer((client) => client.policy.license())
-    yield* print(json, found, () => licenseText(found))
+  "Show the license of the installation and its bounds",
+  {},
+  Effect.fnUntraced(function* () {
+    const value = yield* askServer((client) => client.policy.license())
+    return { value, text: licenseText(value) }
   })
-).pipe(Command.withDescription("Show the licence of the installation, and what it bounds"))
-
-export const licenseCommand = Command.make("license").pipe(
-  Command.withDescription("The licence of the installation"),
-  Command.withSubcommands([showLicense])
 )
+
+export const licenseCommand = group("license", "The license of the installation", [showLicense])

@@ -7,8 +7,7 @@ import {
   Path,
   type PlatformError,
   Redacted,
-  Schema,
-  Stream
+  Schema
 } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
@@ -18,22 +17,15 @@ import { AdminApi } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
 import { CliFailure } from "./CommandLine.ts"
 
-/** Nothing that the operator can ask takes longer, but for an upload. */
+/** No request but an upload takes longer. */
 const answerSeconds = 30
-
-/** How long nothing of an upload may get on; the server may wait for the text almost as long. */
-const stallSeconds = 330
 
 const defaultPort = settingsTable.http.port.default
 
 const variable = (name: string): Config.Config<Option.Option<string>> =>
   Config.option(Config.String(name)).pipe(
-    Config.map((value) =>
-      Option.filter(
-        Option.map(value, (text) => text.trim()),
-        (text) => text !== ""
-      )
-    )
+    Config.map(Option.map((text) => text.trim())),
+    Config.map(Option.filter((text) => text !== ""))
   )
 
 const broken = (error: Config.ConfigError): CliFailure => new CliFailure({ message: error.message })
@@ -126,7 +118,7 @@ const explain =
   }
 
 /** Asks the server one thing, however long it takes. `unanswered` says what it means that no answer came. */
-const ask = Effect.fnUntraced(function* <A, E>(
+export const askWithoutLimit = Effect.fnUntraced(function* <A, E>(
   question: (client: Client) => Effect.Effect<A, E>,
   unanswered: (url: string) => CliFailure
 ) {
@@ -144,55 +136,19 @@ const ask = Effect.fnUntraced(function* <A, E>(
 })
 
 /** Fails when it took that long. */
-const tooLong = Effect.fnUntraced(function* (what: string, seconds: number) {
+export const tooLong = Effect.fnUntraced(function* (what: string, seconds: number) {
   const url = yield* serverUrl
   return yield* new CliFailure({ message: `The server at ${url} ${what} ${seconds} seconds.` })
 })
 
 /** Asks the server one thing. */
 export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
-  ask(question, noServer).pipe(
+  askWithoutLimit(question, noServer).pipe(
     Effect.timeoutOrElse({
       duration: Duration.seconds(answerSeconds),
       orElse: () => tooLong("took longer than", answerSeconds)
     })
   )
-
-/** Sends bytes to the server, as fast as it takes them. It may take as long as it gets on. */
-export const sendToServer = Effect.fnUntraced(function* <A, E>(
-  bytes: Stream.Stream<Uint8Array, CliFailure>,
-  onBytes: (count: number) => Effect.Effect<void>,
-  question: (client: Client, bytes: Stream.Stream<Uint8Array, CliFailure>) => Effect.Effect<A, E>
-) {
-  let sent = 0
-  let unreadable: CliFailure | null = null
-  const counted = bytes.pipe(
-    Stream.tap((piece) => {
-      sent += piece.length
-      return onBytes(piece.length)
-    }),
-    // The client only tells that the body failed.
-    Stream.tapError((failure) =>
-      Effect.sync(() => {
-        unreadable = failure
-      })
-    )
-  )
-  const stalled = Effect.gen(function* () {
-    let before = -1
-    while (before !== sent) {
-      before = sent
-      yield* Effect.sleep(Duration.seconds(stallSeconds))
-    }
-    return yield* tooLong("took nothing and said nothing for", stallSeconds)
-  })
-  const unanswered = (url: string) =>
-    unreadable ?? new CliFailure({ message: `The connection to the server at ${url} broke. Try again.` })
-  return yield* Effect.raceFirst(
-    ask((client) => question(client, counted), unanswered),
-    stalled
-  )
-})
 
 /** Pages that are fetched of one list. */
 const pagesMax = 1_000

@@ -1,9 +1,75 @@
-import { Console, Effect, Exit, Layer, Runtime, Schema } from "effect"
-import { CliConfig, CliOutput, GlobalFlag } from "effect/cli"
+import {
+  Console,
+  Effect,
+  Exit,
+  Layer,
+  type Option,
+  type PlatformError,
+  Record,
+  Runtime,
+  Schema
+} from "effect"
+import { CliConfig, CliOutput, Command, Flag, GlobalFlag } from "effect/cli"
+import { printable } from "./Output.ts"
 
-/** Why a command came to nothing, in one line for the person at the terminal. */
+/** Why a command failed, as one line for the person at the terminal. */
 export class CliFailure extends Schema.TaggedError<CliFailure>()("CliFailure", { message: Schema.String }) {}
 
+/** Why a file of this machine can't be used. */
+export const unusable = (path: string, why: string): CliFailure =>
+  new CliFailure({ message: `${printable(path)} ${why}.` })
+
+export const unreadable =
+  (path: string) =>
+  ({ reason }: PlatformError.PlatformError): CliFailure =>
+    unusable(path, reason._tag === "NotFound" ? "does not exist" : `can't be read (${reason._tag})`)
+
+/** What a command writes to the standard output. */
+interface Printed {
+  /** What `--json` prints. */
+  readonly value: unknown
+  /** What is printed without it. */
+  readonly text: string
+  /** Why the command fails although it prints something. */
+  readonly failure?: string | null
+}
+
+export const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print one JSON document"),
+  Flag.withDefault(false)
+)
+
+/** A command that prints a text, or with `--json` a document. */
+export const command = <const Name extends string, const Parameters extends Command.Command.Config, E, R>(
+  name: Name,
+  description: string,
+  parameters: Parameters,
+  run: (given: Command.Command.Config.InferValue<Parameters>) => Effect.Effect<Printed, E, R>
+) =>
+  Command.make(
+    name,
+    { given: parameters, json },
+    Effect.fnUntraced(function* ({ given, json }) {
+      const { failure = null, text, value } = yield* run(given)
+      yield* Console.log(json ? JSON.stringify(value, null, 2) : text)
+      if (failure !== null) return yield* new CliFailure({ message: failure })
+    })
+  ).pipe(Command.withDescription(description))
+
+/** A command that holds others. */
+export const group = <const Name extends string, const Commands extends ReadonlyArray<Command.Command.Any>>(
+  name: Name,
+  description: string,
+  commands: Commands
+) => Command.make(name).pipe(Command.withDescription(description), Command.withSubcommands(commands))
+
+type Given<Options> = {
+  readonly [Name in keyof Options]?: Options[Name] extends Option.Option<infer Value> ? Value : never
+}
+
+/** The options that were given, without the ones that were left out. */
+export const given = <Options extends Readonly<Record<string, Option.Option<unknown>>>>(options: Options) =>
+  Record.getSomes(options) as Given<Options>
 /** How a command ends. */
 const exitCode = { done: 0, failed: 1, misused: 2 } as const
 

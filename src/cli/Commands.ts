@@ -1,36 +1,33 @@
 import { Command } from "effect/cli"
+import manifest from "../../package.json" with { type: "json" }
 import {
   keyCommand,
+  licenseCommand,
   organizationCommand,
-  userCommand,
   planCommand,
-  licenseCommand
+  userCommand
 } from "./AccountCommands.ts"
-import manifest from "../../package.json" with { type: "json" }
-import { exitCodeOf } from "./CommandLine.ts"
+import { exitCodeOf, group } from "./CommandLine.ts"
 import { fileCommand } from "./FileCommands.ts"
-import { modelsCommand, configCommand, doctorCommand } from "./ServerCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
+import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 
-const parley = Command.make("parley").pipe(
-  Command.withDescription("Looks after a parley server"),
-  Command.withSubcommands([
-    organizationCommand,
-    userCommand,
-    keyCommand,
-    fileCommand,
-    projectCommand,
-    limitsCommand,
-    usageCommand,
-    planCommand,
-    licenseCommand,
-    modelsCommand,
-    configCommand,
-    doctorCommand
-  ])
-)
+const parley = group("parley", "Administers a parley server", [
+  organizationCommand,
+  userCommand,
+  keyCommand,
+  fileCommand,
+  projectCommand,
+  limitsCommand,
+  usageCommand,
+  planCommand,
+  licenseCommand,
+  modelsCommand,
+  configCommand,
+  doctorCommand
+])
 
-/** Runs one command line, and says with which code the process is to end. */
+/** Runs one command line, and returns the exit code of the process. */
 export const runCli = (args: ReadonlyArray<string>) =>
   exitCodeOf("parley", Command.runWith(parley, { version: manifest.version })(args))

@@ -1,23 +1,20 @@
 import { NodeHttpClient } from "@effect/platform-node"
-import { Duration, Effect, Option } from "effect"
-import { Command } from "effect/cli"
+import { Duration, Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { CorpusFileBody } from "../admin/AdminBodies.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
 import type { CorpusStatus } from "../domain/Project.ts"
-import type { CorpusFileBody } from "../admin/AdminBodies.ts"
-import { askForAll, askServer, sendToServer } from "./AdminClient.ts"
-import { CliFailure } from "./CommandLine.ts"
+import { askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { findProject } from "./CliParameters.ts"
-import { findLocalFile, type LocalFile, refuseLarger } from "./LocalFile.ts"
-import { print, printable, shortTime, table, makeProgress, type Progress, sending } from "./Output.ts"
+import { CliFailure, command, given } from "./CommandLine.ts"
+import { type Advance, listed, printable, shortTime, uploading, withProgress } from "./Output.ts"
+import { findLocalFile, type LocalFile, refuseLarger, upload } from "./Upload.ts"
 
-const { json } = Parameter
-
-/** Files that are sent at once, where the server allows as many. */
+/** Files that are uploaded at once, where the server allows as many. */
 const uploadsMax = 4
-/** How often a waiting command looks. */
-const lookSeconds = 1
-/** How long nothing may become searchable before a waiting command gives up. */
+/** Interval at which a waiting command asks for the state of the files. */
+const pollSeconds = 1
+/** How long the number of searchable files may stay the same before a waiting command fails. */
 const stallSeconds = 600
 
 const filesOf = (id: ProjectId, status?: CorpusStatus) =>
@@ -32,96 +29,88 @@ const plural = (count: number): string => (count === 1 ? "1 file" : `${count} fi
 
 interface Destination {
   readonly projectId: ProjectId
-  /** Who is to own the files. */
+  /** The user who will own the files. */
   readonly email: string
 }
 
-/** Sends a file and adds it. What was sent is added also when another file's failure ends the command. */
-const addFile = (file: LocalFile, { email, projectId }: Destination, progress: Progress) =>
+/** Uploads a file and adds it. An uploaded file is added also when another file's failure ends the command. */
+const addFile = (file: LocalFile, { email, projectId }: Destination, advance: Advance) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const stored = yield* restore(
-        sendToServer(file.bytes, progress.advance, (client, payload) =>
-          client.files.upload({ query: { email, filename: file.name }, payload })
-        )
-      )
+      const stored = yield* restore(upload(file, { email }, advance))
       return yield* askServer((client) =>
         client.projects.addFile({ params: { project_id: projectId }, payload: { file_id: stored.id } })
       )
     })
   )
 
-/** Sends the files and adds them, some at a time. */
-const sendAll = Effect.fnUntraced(function* (
+/** Uploads the files and adds them, some at a time. */
+const addAll = Effect.fnUntraced(function* (
   files: ReadonlyArray<LocalFile>,
   destination: Destination,
-  atOnce: number
+  concurrency: number
 ) {
   const [first] = files
   const name = files.length === 1 && first !== undefined ? printable(first.name) : plural(files.length)
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
-  const progress = yield* makeProgress(sending(name, bytes))
-  yield* progress.start
   let added = 0
-  return yield* Effect.forEach(
-    files,
-    (file) =>
-      addFile(file, destination, progress).pipe(
-        Effect.tap(() =>
-          Effect.sync(() => {
-            added++
-          })
-        ),
-        Effect.mapError(({ message }) => ({ file, message }))
+  const addNext = (advance: Advance) => (file: LocalFile) =>
+    addFile(file, destination, advance).pipe(
+      Effect.tap(() =>
+        Effect.sync(() => {
+          added++
+        })
       ),
-    { concurrency: atOnce }
-  ).pipe(
-    Effect.ensuring(progress.close),
-    Effect.mapError(({ file, message }) =>
-      files.length === 1
-        ? new CliFailure({ message })
-        : new CliFailure({
-            message: `${printable(file.name)}: ${message} Before that, ${added} of ${plural(files.length)} were added.`
-          })
+      Effect.mapError(({ message }) => ({ file, message }))
     )
+  return yield* withProgress(uploading(name, bytes), (advance) =>
+    Effect.forEach(files, addNext(advance), { concurrency })
+  ).pipe(
+    Effect.mapError(({ file, message }) => {
+      const before = `Before that, ${added} of ${plural(files.length)} were added.`
+      return new CliFailure({
+        message: files.length === 1 ? message : `${printable(file.name)}: ${message} ${before}`
+      })
+    })
   )
 })
 
-/** Waits until none of the files is pending, as long as that gets on. */
+/** Waits until none of the files is pending. Fails when their number stays the same for too long. */
 const awaitSearchable = Effect.fnUntraced(function* (
   projectId: ProjectId,
   files: ReadonlyArray<CorpusFileBody>
 ) {
   const ids = new Set(files.map(({ id }) => id))
-  const progress = yield* makeProgress({
+  const isOurs = ({ id }: CorpusFileBody) => ids.has(id)
+  const work = {
     title: "Making searchable",
     total: files.length,
     unit: "files",
     done: `${plural(files.length)} done.`
-  })
-  yield* progress.start
-  const look = Effect.gen(function* () {
-    let before = files.length
-    let quietSeconds = 0
-    while (true) {
-      const pending = (yield* filesOf(projectId, "pending")).filter(({ id }) => ids.has(id)).length
-      yield* progress.advance(before - pending)
-      if (pending === 0) return
-      quietSeconds = pending === before ? quietSeconds + lookSeconds : 0
-      before = pending
-      if (quietSeconds >= stallSeconds) {
-        return yield* new CliFailure({
-          message: `${plural(pending)} did not become searchable; nothing happened for ${stallSeconds} seconds.`
-        })
+  } as const
+  yield* withProgress(
+    work,
+    Effect.fnUntraced(function* (advance) {
+      let before = files.length
+      let quietSeconds = 0
+      while (true) {
+        const pending = (yield* filesOf(projectId, "pending")).filter(isOurs).length
+        yield* advance(before - pending)
+        if (pending === 0) return
+        quietSeconds = pending === before ? quietSeconds + pollSeconds : 0
+        before = pending
+        if (quietSeconds >= stallSeconds) {
+          return yield* new CliFailure({
+            message: `${plural(pending)} did not become searchable; nothing happened for ${stallSeconds} seconds.`
+          })
+        }
+        yield* Effect.sleep(Duration.seconds(pollSeconds))
       }
-      yield* Effect.sleep(Duration.seconds(lookSeconds))
-    }
-  })
-  yield* look.pipe(Effect.ensuring(progress.close))
-  return (yield* filesOf(projectId)).filter(({ id }) => ids.has(id))
+    })
+  )
+  return (yield* filesOf(projectId)).filter(isOurs)
 })
 
-/** What became of a file. */
 const outcome = ({ chunks, filename, id, status, status_details }: CorpusFileBody): string => {
   const name = `"${printable(filename)}" (${id})`
   switch (status) {
@@ -134,86 +123,88 @@ const outcome = ({ chunks, filename, id, status, status_details }: CorpusFileBod
   }
 }
 
-export const addFiles = Command.make(
+export const addFiles = command(
   "add-file",
+  "Upload files and add them to a project",
   {
     project: Parameter.project,
-    paths: Parameter.paths,
-    user: Parameter.fileOwner,
-    wait: Parameter.wait,
-    json
+    paths: Argument.String("path").pipe(
+      Argument.withDescription("Paths of the files"),
+      Argument.variadic({ min: 1 })
+    ),
+    user: Flag.optional(
+      Parameter.emailFlag(
+        "user",
+        "E-mail address of the user who will own the files; the first owner of the project, if left out"
+      )
+    ),
+    wait: Flag.Boolean("wait").pipe(
+      Flag.withDescription("Wait until the files are searchable"),
+      Flag.withDefault(false)
+    )
   },
-  Effect.fnUntraced(function* ({ json, paths, project, user, wait }) {
-    const { id: projectId } = yield* findProject(project)
+  Effect.fnUntraced(function* ({ paths, project, user, wait }) {
+    const { id: projectId } = yield* Parameter.findProject(project)
     const limits = yield* askServer((client) =>
-      client.projects.uploadLimits({
-        params: { project_id: projectId },
-        query: Option.isSome(user) ? { email: user.value } : {}
-      })
+      client.projects.uploadLimits({ params: { project_id: projectId }, query: given({ email: user }) })
     )
     const files = yield* Effect.forEach(paths, (path) =>
       Effect.tap(findLocalFile(path), (file) => refuseLarger(path, file, limits.file_bytes_max))
     )
     const destination = { projectId, email: limits.email }
-    const added = yield* sendAll(files, destination, Math.min(uploadsMax, limits.uploads_max))
-    const final = wait ? yield* awaitSearchable(projectId, added) : added
-    yield* print(json, final, () => final.map(outcome).join("\n"))
-    const failed = final.filter(({ status }) => status === "error").length
-    if (failed > 0) return yield* new CliFailure({ message: `${plural(failed)} can't be searched.` })
+    const added = yield* addAll(files, destination, Math.min(uploadsMax, limits.uploads_max))
+    const value = wait ? yield* awaitSearchable(projectId, added) : added
+    const failed = value.filter(({ status }) => status === "error").length
+    const failure = failed === 0 ? null : `${plural(failed)} can't be searched.`
+    return { value, text: value.map(outcome).join("\n"), failure }
   })
 ).pipe(
-  Command.withDescription("Upload files and add them to a project"),
   // `fetch` keeps every piece of a body that it has sent, until the end.
   Command.provide(NodeHttpClient.layerNodeHttp)
 )
 
-export const listCorpus = Command.make(
+export const listCorpus = command(
   "files",
-  { project: Parameter.project, json },
-  Effect.fnUntraced(function* ({ json, project }) {
-    const { id } = yield* findProject(project)
-    const all = yield* filesOf(id)
-    yield* print(json, all, () =>
-      table(
-        ["NAME", "STATUS", "CHUNKS", "BYTES", "OWNER", "SINCE", "ID", "DETAILS"],
-        all.map((file) => [
-          file.filename,
-          file.status,
-          file.chunks === null ? "-" : String(file.chunks),
-          String(file.bytes),
-          file.owner,
-          shortTime(file.added_at),
-          file.id,
-          file.status_details ?? ""
-        ])
-      )
-    )
+  "List the files of a project, and whether they are searchable",
+  { project: Parameter.project },
+  Effect.fnUntraced(function* ({ project }) {
+    const { id } = yield* Parameter.findProject(project)
+    return listed(yield* filesOf(id), {
+      NAME: ({ filename }) => filename,
+      STATUS: ({ status }) => status,
+      CHUNKS: ({ chunks }) => String(chunks ?? "-"),
+      BYTES: ({ bytes }) => String(bytes),
+      OWNER: ({ owner }) => owner,
+      SINCE: ({ added_at }) => shortTime(added_at),
+      ID: ({ id }) => id,
+      DETAILS: ({ status_details }) => status_details ?? ""
+    })
   })
-).pipe(Command.withDescription("List the files of a project, and whether they are searchable"))
+)
 
-export const removeFile = Command.make(
+export const removeFile = command(
   "remove-file",
-  { project: Parameter.project, id: Parameter.fileId, json },
-  Effect.fnUntraced(function* ({ id, json, project }) {
-    const { id: projectId, name } = yield* findProject(project)
-    const done = yield* askServer((client) =>
+  "Remove a file from a project, with immediate effect",
+  { project: Parameter.project, id: Parameter.fileId },
+  Effect.fnUntraced(function* ({ id, project }) {
+    const { id: projectId, name } = yield* Parameter.findProject(project)
+    const value = yield* askServer((client) =>
       client.projects.removeFile({ params: { project_id: projectId, file_id: id } })
     )
-    yield* print(json, done, () => `Took file ${id} out of project ${printable(name)}; its owner keeps it.`)
+    return { value, text: `Removed file ${id} from project ${printable(name)}; its owner keeps it.` }
   })
-).pipe(Command.withDescription("Take a file out of a project, at once"))
+)
 
-export const reindex = Command.make(
+export const reindex = command(
   "reindex",
-  { project: Parameter.project, json },
-  Effect.fnUntraced(function* ({ json, project }) {
-    const { id, name } = yield* findProject(project)
-    const begun = yield* askServer((client) => client.projects.reindex({ params: { project_id: id } }))
-    yield* print(
-      json,
-      begun,
-      () =>
-        `${plural(begun.files)} of project ${printable(name)} will be indexed again; see \`parley project files\`.`
-    )
+  "Index all files of a project again, in the background",
+  { project: Parameter.project },
+  Effect.fnUntraced(function* ({ project }) {
+    const { id, name } = yield* Parameter.findProject(project)
+    const value = yield* askServer((client) => client.projects.reindex({ params: { project_id: id } }))
+    return {
+      value,
+      text: `${plural(value.files)} of project ${printable(name)} will be indexed again; see \`parley project files\`.`
+    }
   })
-).pipe(Command.withDescription("Index all files of a project again, in the background"))
+)

@@ -23,6 +23,18 @@ export const table = (
   return [line(headings), ...rows.map(line)].join("\n")
 }
 
+/** A list as a command prints it: a line for each item, and its column's text for each heading. */
+export const listed = <Item>(
+  items: ReadonlyArray<Item>,
+  columns: Readonly<Record<string, (item: Item) => string>>
+) => ({
+  value: items,
+  text: table(
+    Object.keys(columns),
+    items.map((item) => Object.values(columns).map((textOf) => textOf(item)))
+  )
+})
+
 /** To the minute, in UTC; a dash where there is no time. */
 export const shortTime = (time: DateTime.Utc | null): string =>
   time === null ? "-" : `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
@@ -33,42 +45,32 @@ export const listText = (names: ReadonlyArray<string> | undefined): string => {
   return names.length === 0 ? "none" : names.join(", ")
 }
 
-/** The one thing that a command writes to the standard output: JSON for programs, or a text for people. */
-export const print = (json: boolean, value: unknown, text: () => string): Effect.Effect<void> =>
-  Console.log(json ? JSON.stringify(value, null, 2) : text())
-
-/** Tells on the standard error how far something has come. */
-export interface Progress {
-  readonly start: Effect.Effect<void>
-  /** So much more is done. */
-  readonly advance: (amount: number) => Effect.Effect<void>
-  /** Leaves the terminal at the beginning of a line, however the work ended. */
-  readonly close: Effect.Effect<void>
-}
-
-/** What takes its time. */
+/** Something that takes a while. */
 interface Work {
   /** What is being done, and to what; printable. */
   readonly title: string
   readonly total: number
   readonly unit: "bytes" | "files"
-  /** What is said once all of it is done. */
+  /** Printed when all of it is done. */
   readonly done: string
 }
 
-/** The sending of a file, or of some. */
-export const sending = (name: string, bytes: number): Work => ({
+/** The upload of a file, or of several. */
+export const uploading = (name: string, bytes: number): Work => ({
   title: `Uploading ${name}`,
   total: bytes,
   unit: "bytes",
   done: `Sent ${bytes} bytes.`
 })
 
+/** Adds to what is done. */
+export type Advance = (amount: number) => Effect.Effect<void>
+
 /** One line that is written again and again: at most once for each percent. */
-const lively = (stdio: Stdio.Stdio, { title, total, unit }: Work): Progress => {
+const onTerminal = (stdio: Stdio.Stdio, { title, total, unit }: Work) => {
   let done = 0
   let shown = -1
-  // A standard error that nobody takes in is no reason to end the work.
+  // The work goes on when the standard error can't be written to.
   const write = (text: string) => Effect.ignore(Stream.run(Stream.succeed(text), stdio.stderr()))
   const show = Effect.suspend(() => {
     const percent = Math.floor((done / total) * 100)
@@ -76,31 +78,31 @@ const lively = (stdio: Stdio.Stdio, { title, total, unit }: Work): Progress => {
     shown = percent
     return write(`\r${title}: ${done} of ${total} ${unit}, ${percent}%`)
   })
-  return {
-    start: show,
-    advance: (amount) => {
-      done += amount
-      return show
-    },
-    close: write("\n")
+  const advance: Advance = (amount) => {
+    done += amount
+    return show
   }
+  // The terminal is left at the beginning of a line.
+  return { start: show, advance, close: write("\n") }
 }
 
 /** A line at the start, and one at the end. */
-const plain = ({ done: end, title, total, unit }: Work): Progress => {
+const inLog = ({ done: end, title, total, unit }: Work) => {
   let done = 0
-  return {
-    start: Console.error(`${title} (${total} ${unit}).`),
-    advance: (amount) => {
-      done += amount
-      return amount > 0 && done === total ? Console.error(end) : Effect.void
-    },
-    close: Effect.void
+  const advance: Advance = (amount) => {
+    done += amount
+    return amount > 0 && done === total ? Console.error(end) : Effect.void
   }
+  return { start: Console.error(`${title} (${total} ${unit}).`), advance, close: Effect.void }
 }
 
-/** The progress of some work, in the way that suits where the standard error goes. */
-export const makeProgress = Effect.fnUntraced(function* (work: Work) {
+/** Shows on the standard error how far some work is, in the way that suits where that goes. */
+export const withProgress = Effect.fnUntraced(function* <A, E, R>(
+  work: Work,
+  run: (advance: Advance) => Effect.Effect<A, E, R>
+) {
   const stdio = yield* Stdio.Stdio
-  return (yield* stdio.stderrIsTerminal) ? lively(stdio, work) : plain(work)
+  const { advance, close, start } = (yield* stdio.stderrIsTerminal) ? onTerminal(stdio, work) : inLog(work)
+  yield* start
+  return yield* Effect.ensuring(run(advance), close)
 })

@@ -1,21 +1,108 @@
-import { type FoundBody, queryCharactersMax, searchHitsDefault } from "../admin/AdminBodies.ts"
+import { Console, Effect, FileSystem, Schema, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type FoundBody, queryCharactersMax, searchHitsDefault, searchHitsMax } from "../admin/AdminBodies.ts"
 import type { ProjectId, UserId } from "../domain/Ids.ts"
+import { ProjectName, projectNameExpected, ProjectRole } from "../domain/Project.ts"
 import { askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { CliFailure } from "./CommandLine.ts"
+import { CliFailure, command, group, unreadable } from "./CommandLine.ts"
 import { addFiles, listCorpus, reindex, removeFile } from "./CorpusCommands.ts"
-import { findProject } from "./CliParameters.ts"
-import { print, printable, shortTime, table } from "./Output.ts"
-import { Effect, Console, FileSystem, type PlatformError, Schema, Stream } from "effect"
-import { Command } from "effect/cli"
+import { listed, printable, shortTime } from "./Output.ts"
+
+const createProject = command(
+  "create",
+  "Create a project",
+  {
+    name: Argument.String("name").pipe(
+      Argument.filter(Schema.is(ProjectName), Parameter.must(projectNameExpected)),
+      Argument.withDescription("Name of the project")
+    ),
+    organization: Parameter.nameFlag("org", "Name of the organization that the project belongs to")
+  },
+  Effect.fnUntraced(function* (payload) {
+    const value = yield* askServer((client) => client.projects.create({ payload }))
+    const name = `${printable(value.name)} of ${printable(value.organization)}`
+    return { value, text: `Created project ${name}: ${value.id}.` }
+  })
+)
+
+const listProjects = command(
+  "list",
+  "List the projects",
+  {},
+  Effect.fnUntraced(function* () {
+    const projects = yield* askForAll((client, after: ProjectId | undefined) =>
+      client.projects.list({ query: { after } })
+    )
+    return listed(projects, {
+      NAME: ({ name }) => name,
+      ORGANIZATION: ({ organization }) => organization,
+      MEMBERS: ({ members }) => String(members),
+      FILES: ({ files }) => String(files),
+      SINCE: ({ created_at }) => shortTime(created_at),
+      ID: ({ id }) => id
+    })
+  })
+)
+
+const listMembers = command(
+  "members",
+  "List the members of a project",
+  { project: Parameter.project },
+  Effect.fnUntraced(function* ({ project }) {
+    const { id } = yield* Parameter.findProject(project)
+    const members = yield* askForAll((client, after: UserId | undefined) =>
+      client.projects.listMembers({ params: { project_id: id }, query: { after } })
+    )
+    return listed(members, {
+      EMAIL: ({ email }) => email,
+      ROLE: ({ role }) => role,
+      SINCE: ({ added_at }) => shortTime(added_at),
+      ID: ({ id }) => id
+    })
+  })
+)
+
+const addMember = command(
+  "add-member",
+  "Add a user to a project, or change the user's role",
+  {
+    project: Parameter.project,
+    email: Parameter.email,
+    role: Flag.Literals("role", ProjectRole.literals).pipe(
+      Flag.withDescription("Role of the member in the project"),
+      Flag.withDefault("member" as const)
+    )
+  },
+  Effect.fnUntraced(function* ({ email, project, role }) {
+    const { id, name } = yield* Parameter.findProject(project)
+    const value = yield* askServer((client) =>
+      client.projects.addMember({ params: { project_id: id }, payload: { email, role } })
+    )
+    return { value, text: `${value.email} is now ${value.role} of project ${printable(name)}.` }
+  })
+)
+
+const removeMember = command(
+  "remove-member",
+  "Remove a user from a project, with immediate effect",
+  { project: Parameter.project, email: Parameter.email },
+  Effect.fnUntraced(function* ({ email, project }) {
+    const { id, name } = yield* Parameter.findProject(project)
+    const value = yield* askServer((client) =>
+      client.projects.removeMember({ params: { project_id: id }, query: { email } })
+    )
+    return { value, text: `${printable(email)} is no longer a member of project ${printable(name)}.` }
+  })
+)
 
 /** Characters of a passage that are shown. */
 const shownCharacters = 300
 /** Terms that are shown for a hit. */
 const shownTerms = 8
-/** Hits that an evaluation asks for, if nothing is said. */
+/** Hits for each query of an evaluation, unless the command line says otherwise. */
 const evaluationHits = 20
-/** Queries of an evaluation that are under way at once. */
+/** Queries of an evaluation that run at once. */
 const queriesAtOnce = 4
 
 const reasons: Readonly<Record<NonNullable<FoundBody["nothing"]>, string>> = {
@@ -57,17 +144,14 @@ const hitText =
 const explanationText = ({ chunks, languages, terms }: NonNullable<FoundBody["explanation"]>): string =>
   [
     `${chunks} chunks; languages: ${languages.map(printable).join(", ")}.`,
-    table(
-      ["TERM", "WORD", "EDITS", "CHUNKS", "IDF", "WEIGHT"],
-      terms.map((term) => [
-        term.term,
-        term.word,
-        String(term.edits),
-        String(term.chunks),
-        number(term.idf),
-        number(term.weight)
-      ])
-    )
+    listed(terms, {
+      TERM: ({ term }) => term,
+      WORD: ({ word }) => word,
+      EDITS: ({ edits }) => String(edits),
+      CHUNKS: ({ chunks }) => String(chunks),
+      IDF: ({ idf }) => number(idf),
+      WEIGHT: ({ weight }) => number(weight)
+    }).text
   ].join("\n")
 
 const foundText = (found: FoundBody): string =>
@@ -76,26 +160,42 @@ const foundText = (found: FoundBody): string =>
     ...(found.nothing === null ? found.hits.map(hitText(found)) : [reasons[found.nothing]])
   ].join("\n\n")
 
-const ask = (
+const limitFlag = (usual: number) =>
+  Parameter.countFlag(
+    "limit",
+    { from: 1, to: searchHitsMax },
+    `Maximum number of results; ${usual}, if left out`
+  ).pipe(Flag.withDefault(usual))
+
+const searchIn = (
   id: ProjectId,
   payload: { readonly query: string; readonly limit: number; readonly explain: boolean }
 ) => askServer((client) => client.projects.search({ params: { project_id: id }, payload }))
 
-const search = Command.make(
+const search = command(
   "search",
+  "Search the files of a project in the way that answers do",
   {
     project: Parameter.project,
-    query: Parameter.query,
-    limit: Parameter.hits(searchHitsDefault),
-    explain: Parameter.explain,
-    json: Parameter.json
+    query: Argument.String("query").pipe(
+      Argument.filter(
+        (text) => text.trim() !== "" && text.length <= queryCharactersMax,
+        Parameter.must(`1 to ${queryCharactersMax} characters`)
+      ),
+      Argument.withDescription("Text to search for")
+    ),
+    limit: limitFlag(searchHitsDefault),
+    explain: Flag.Boolean("explain").pipe(
+      Flag.withDescription("Show the terms by which the results were found"),
+      Flag.withDefault(false)
+    )
   },
-  Effect.fnUntraced(function* ({ explain, json, limit, project, query }) {
-    const { id } = yield* findProject(project)
-    const found = yield* ask(id, { query, limit, explain })
-    yield* print(json, found, () => foundText(found))
+  Effect.fnUntraced(function* ({ project, ...payload }) {
+    const { id } = yield* Parameter.findProject(project)
+    const value = yield* searchIn(id, payload)
+    return { value, text: foundText(value) }
   })
-).pipe(Command.withDescription("Search the files of a project, as an answer would"))
+)
 
 const Query = Schema.Struct({
   _id: Schema.Union([Schema.String, Schema.Int]),
@@ -103,39 +203,38 @@ const Query = Schema.Struct({
 })
 const readQuery = Schema.decodeEffect(Schema.fromJsonString(Query))
 
-/** The queries of a file, one a line, which is read as they are asked. */
+const noQuery = (path: string, line: number): CliFailure =>
+  new CliFailure({
+    message: `Line ${line} of ${printable(path)} is no query, such as {"_id": "1", "text": "What …?"}.`
+  })
+
+/** The queries of a file, one a line. The file is read while they are asked. */
 const queriesOf = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
-  const unreadable = ({ reason }: PlatformError.PlatformError) =>
-    new CliFailure({
-      message: `${printable(path)} ${reason._tag === "NotFound" ? "does not exist" : `can't be read (${reason._tag})`}.`
-    })
   return fs.stream(path).pipe(
-    Stream.mapError(unreadable),
+    Stream.mapError(unreadable(path)),
     Stream.decodeText,
     Stream.splitLines,
     Stream.zipWithIndex,
     Stream.filter(([line]) => line.trim() !== ""),
-    Stream.mapEffect(([line, index]) =>
-      Effect.mapError(
-        readQuery(line),
-        () =>
-          new CliFailure({
-            message: `Line ${index + 1} of ${printable(path)} is no query, such as {"_id": "1", "text": "What …?"}.`
-          })
-      )
-    )
+    Stream.mapEffect(([line, index]) => Effect.mapError(readQuery(line), () => noQuery(path, index + 1)))
   )
 })
 
-/** A line of JSON for each query, in their order, for programs that judge the search. */
+/** Prints a line of JSON for each query, in their order, for programs that measure the search. */
 const evaluate = Command.make(
   "eval",
-  { project: Parameter.project, queries: Parameter.queries, limit: Parameter.hits(evaluationHits) },
+  {
+    project: Parameter.project,
+    queries: Flag.String("queries").pipe(
+      Flag.withDescription('A file with a line of JSON for each query: {"_id": "1", "text": "What …?"}')
+    ),
+    limit: limitFlag(evaluationHits)
+  },
   Effect.fnUntraced(function* ({ limit, project, queries }) {
-    const { id } = yield* findProject(project)
+    const { id } = yield* Parameter.findProject(project)
     const answerTo = Effect.fnUntraced(function* ({ _id, text }: typeof Query.Type) {
-      const { hits } = yield* ask(id, { query: text, limit, explain: false })
+      const { hits } = yield* searchIn(id, { query: text, limit, explain: false })
       const results = hits.map(({ end, file_id, filename, score, start }) => ({
         file_id,
         filename,
@@ -150,98 +249,16 @@ const evaluate = Command.make(
   })
 ).pipe(Command.withDescription("Search for every query of a file, and print a line of JSON for each"))
 
-const { json } = Parameter
-
-const createProject = Command.make(
-  "create",
-  { name: Parameter.projectName, organization: Parameter.projectOrganization, json },
-  Effect.fnUntraced(function* ({ json, name, organization }) {
-    const made = yield* askServer((client) => client.projects.create({ payload: { name, organization } }))
-    yield* print(
-      json,
-      made,
-      () => `Made project ${printable(made.name)} of ${printable(made.organization)}: ${made.id}.`
-    )
-  })
-).pipe(Command.withDescription("Make a project"))
-
-const listProjects = Command.make(
-  "list",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const all = yield* askForAll((client, after: ProjectId | undefined) =>
-      client.projects.list({ query: { after } })
-    )
-    yield* print(json, all, () =>
-      table(
-        ["NAME", "ORGANIZATION", "MEMBERS", "FILES", "SINCE", "ID"],
-        all.map(({ created_at, files, id, members, name, organization }) => [
-          name,
-          organization,
-          String(members),
-          String(files),
-          shortTime(created_at),
-          id
-        ])
-      )
-    )
-  })
-).pipe(Command.withDescription("List the projects"))
-
-const listMembers = Command.make(
-  "members",
-  { project: Parameter.project, json },
-  Effect.fnUntraced(function* ({ json, project }) {
-    const { id } = yield* findProject(project)
-    const all = yield* askForAll((client, after: UserId | undefined) =>
-      client.projects.listMembers({ params: { project_id: id }, query: { after } })
-    )
-    yield* print(json, all, () =>
-      table(
-        ["EMAIL", "ROLE", "SINCE", "ID"],
-        all.map(({ added_at, email, id, role }) => [email, role, shortTime(added_at), id])
-      )
-    )
-  })
-).pipe(Command.withDescription("List the members of a project"))
-
-const addMember = Command.make(
-  "add-member",
-  { project: Parameter.project, email: Parameter.email, role: Parameter.role, json },
-  Effect.fnUntraced(function* ({ email, json, project, role }) {
-    const { id, name } = yield* findProject(project)
-    const member = yield* askServer((client) =>
-      client.projects.addMember({ params: { project_id: id }, payload: { email, role } })
-    )
-    yield* print(json, member, () => `${member.email} is now ${member.role} of project ${printable(name)}.`)
-  })
-).pipe(Command.withDescription("Make a user a member of a project, or change the role"))
-
-const removeMember = Command.make(
-  "remove-member",
-  { project: Parameter.project, email: Parameter.email, json },
-  Effect.fnUntraced(function* ({ email, json, project }) {
-    const { id, name } = yield* findProject(project)
-    const done = yield* askServer((client) =>
-      client.projects.removeMember({ params: { project_id: id }, query: { email } })
-    )
-    yield* print(json, done, () => `${printable(email)} is no member of project ${printable(name)} any more.`)
-  })
-).pipe(Command.withDescription("End a membership, at once"))
-
-export const projectCommand = Command.make("project").pipe(
-  Command.withDescription("Projects: members, files and the search in them"),
-  Command.withSubcommands([
-    createProject,
-    listProjects,
-    listMembers,
-    addMember,
-    removeMember,
-    addFiles,
-    listCorpus,
-    removeFile,
-    reindex,
-    search,
-    evaluate
-  ])
-)
+export const projectCommand = group("project", "Projects: members, files and search", [
+  createProject,
+  listProjects,
+  listMembers,
+  addMember,
+  removeMember,
+  addFiles,
+  listCorpus,
+  removeFile,
+  reindex,
+  search,
+  evaluate
+])

@@ -1,48 +1,47 @@
-import type { Check, ExplainedBody } from "../admin/AdminBodies.ts"
+import { Console, Effect } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from "../admin/AdminBodies.ts"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
 import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
-import { describeSettings, type SettingDescription } from "../settings/SettingsDescription.ts"
+import { describeSettings } from "../settings/SettingsDescription.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { json } from "./CliParameters.ts"
-import { CliFailure } from "./CommandLine.ts"
-import { print, table, printable } from "./Output.ts"
-import { Console, Effect, Option } from "effect"
-import { Command } from "effect/cli"
+import { CliFailure, command, given, group } from "./CommandLine.ts"
+import { listed, printable } from "./Output.ts"
 
-const providersTable = (providers: ReadonlyArray<ProviderHealth>): string =>
-  table(
-    ["PROVIDER", "HEALTH", "RUNNING", "WAITING", "LAST FAILURE"],
-    providers.map(({ concurrentMax, failure, openSeconds, provider, running, state, waiting }) => [
-      provider,
-      openSeconds === null ? state : `${state}, ${openSeconds} s more`,
-      `${running} of ${concurrentMax}`,
-      String(waiting),
-      failure ?? "-"
-    ])
-  )
-
-const latency = (seen: ModelHealth | null): string =>
-  seen === null || seen.firstOutputSeconds === null ? "-" : `${seen.firstOutputSeconds.toFixed(2)} s`
+const latencyText = (health: ModelHealth | null): string =>
+  health === null || health.firstOutputSeconds === null ? "-" : `${health.firstOutputSeconds.toFixed(2)} s`
 
 /** "1 of 1": a share says too much of a single request. */
-const failures = (seen: ModelHealth | null): string =>
-  seen === null || Math.round(seen.requests) === 0
+const failuresText = (health: ModelHealth | null): string =>
+  health === null || Math.round(health.requests) === 0
     ? "-"
-    : `${Math.round(seen.failures)} of ${Math.round(seen.requests)}`
+    : `${Math.round(health.failures)} of ${Math.round(health.requests)}`
 
-/** "32768?" is a guess. */
-const limit = (model: ModelSpec, name: (typeof limitNames)[number]): string =>
-  `${model[name]}${model.assumed?.includes(name) === true ? "?" : ""}`
+/** "32768?" is an assumption. */
+const limitText =
+  (name: (typeof limitNames)[number]) =>
+  (model: ModelSpec): string =>
+    `${model[name]}${model.assumed?.includes(name) === true ? "?" : ""}`
+
+const providersText = (providers: ReadonlyArray<ProviderHealth>): string =>
+  listed(providers, {
+    PROVIDER: ({ provider }) => provider,
+    HEALTH: ({ openSeconds, state }) => (openSeconds === null ? state : `${state}, ${openSeconds} s more`),
+    RUNNING: ({ concurrentMax, running }) => `${running} of ${concurrentMax}`,
+    WAITING: ({ waiting }) => String(waiting),
+    "LAST FAILURE": ({ failure }) => failure ?? "-"
+  }).text
 
 const assumedNote =
-  "?: assumed, because the server doesn't tell it; PARLEY_MODELS_FILE names a catalog that can say it."
+  "?: assumed, because the server doesn't report it; a catalog in PARLEY_MODELS_FILE can state it."
 
-const listModels = Command.make(
+const listModels = command(
   "list",
-  { json: Parameter.json },
-  Effect.fnUntraced(function* ({ json }) {
+  "List the models that may answer",
+  {},
+  Effect.fnUntraced(function* () {
     const { data, description, health, providers } = yield* askServer((client) => client.server.models())
     const healthOf = new Map(providers.map((one) => [one.provider, one]))
     const models = data.map((model, index) => ({
@@ -50,44 +49,28 @@ const listModels = Command.make(
       health: healthOf.get(model.provider) ?? null,
       seen: health[index] ?? null
     }))
-    yield* print(json, models, () =>
-      [
-        table(
-          [
-            "MODEL",
-            "PROVIDER",
-            "CONTEXT",
-            "OUTPUT",
-            "TOOLS",
-            "QUALITY",
-            "COST",
-            "PRICE",
-            "FIRST OUTPUT",
-            "FAILURES"
-          ],
-          models.map((model) => [
-            model.id,
-            model.provider,
-            limit(model, "contextWindow"),
-            limit(model, "maxOutputTokens"),
-            model.tools ? "yes" : "no",
-            String(model.quality),
-            String(model.cost),
-            model.price === undefined ? "-" : `${model.price.input}/${model.price.output}`,
-            latency(model.seen),
-            failures(model.seen)
-          ])
-        ),
-        ...(providers.length === 0 ? [] : ["", providersTable(providers)]),
-        "",
-        ...(models.some(({ assumed }) => assumed !== undefined) ? [assumedNote] : []),
-        description
-      ].join("\n")
-    )
+    const { text, value } = listed(models, {
+      MODEL: ({ id }) => id,
+      PROVIDER: ({ provider }) => provider,
+      CONTEXT: limitText("contextWindow"),
+      OUTPUT: limitText("maxOutputTokens"),
+      TOOLS: ({ tools }) => (tools ? "yes" : "no"),
+      QUALITY: ({ quality }) => String(quality),
+      COST: ({ cost }) => String(cost),
+      PRICE: ({ price }) => (price === undefined ? "-" : `${price.input}/${price.output}`),
+      "FIRST OUTPUT": ({ seen }) => latencyText(seen),
+      FAILURES: ({ seen }) => failuresText(seen)
+    })
+    const lines = [
+      text,
+      ...(providers.length === 0 ? [] : ["", providersText(providers)]),
+      "",
+      ...(models.some(({ assumed }) => assumed !== undefined) ? [assumedNote] : []),
+      description
+    ]
+    return { value, text: lines.join("\n") }
   })
-).pipe(Command.withDescription("List the models that may answer"))
-
-const points = (value: number): string => value.toFixed(2)
+)
 
 const candidateText = (
   { max_output_tokens, model, provider, reasons }: ExplainedBody["candidates"][number],
@@ -105,61 +88,60 @@ const excludedText = ({ model, provider, reason }: ExplainedBody["excluded"][num
 
 const explanationText = ({ balance, candidates, difficulty, excluded }: ExplainedBody): string =>
   [
-    `The difficulty is ${points(difficulty.score)} of 1; a model of that quality or more will do.`,
-    table(
-      ["FEATURE", "POINTS", "WHY"],
-      difficulty.features.map((feature) => [feature.name, points(feature.points), feature.sentence])
-    ),
+    `The difficulty is ${difficulty.score.toFixed(2)} of 1; a model needs at least that quality to be eligible.`,
+    listed(difficulty.features, {
+      FEATURE: ({ name }) => name,
+      POINTS: ({ points }) => points.toFixed(2),
+      WHY: ({ sentence }) => sentence
+    }).text,
     candidates.length === 0
       ? "No model can answer."
-      : `With a balance of ${balance} (0: the cheapest that will do, 100: the best there is), these are asked in this order:`,
+      : `With a balance of ${balance} (0: the cheapest eligible model, 100: the best model), these are asked in this order:`,
     ...candidates.map(candidateText),
     ...(excluded.length === 0 ? [] : [["Left out:", ...excluded.map(excludedText)].join("\n")])
   ].join("\n\n")
 
-const explainModels = Command.make(
+const explainModels = command(
   "explain",
+  "Show which model would answer a message, and why",
   {
-    text: Parameter.message,
-    documents: Parameter.documents,
+    text: Argument.String("text").pipe(
+      Argument.filter(
+        (text) => text.length <= textCharactersMax,
+        Parameter.must(`no more than ${textCharactersMax} characters`)
+      ),
+      Argument.withDescription("The user message")
+    ),
+    documents: Parameter.countFlag(
+      "documents",
+      { from: 0, to: documentsMax },
+      "Number of attached files"
+    ).pipe(Flag.withDefault(0)),
     plan: Parameter.plan,
-    tools: Parameter.tools,
-    outputTokens: Parameter.outputTokens,
-    json: Parameter.json
-  },
-  Effect.fnUntraced(function* ({ documents, json, outputTokens, plan, text, tools }) {
-    const explained = yield* askServer((client) =>
-      client.server.explainModels({
-        payload: {
-          text,
-          documents,
-          ...(Option.isSome(plan) ? { plan: plan.value } : {}),
-          ...(Option.isSome(tools) ? { tools: tools.value } : {}),
-          ...(Option.isSome(outputTokens) ? { max_output_tokens: outputTokens.value } : {})
-        }
-      })
+    tools: Flag.Boolean("tools").pipe(
+      Flag.withDescription("Whether tools are offered; as the settings say, if left out"),
+      Flag.optional
+    ),
+    outputTokens: Flag.optional(
+      Parameter.countFlag("output-tokens", { from: 1 }, "Maximum number of tokens of the answer")
     )
-    yield* print(json, explained, () => explanationText(explained))
+  },
+  Effect.fnUntraced(function* ({ documents, outputTokens, plan, text, tools }) {
+    const payload = { text, documents, ...given({ plan, tools, max_output_tokens: outputTokens }) }
+    const value = yield* askServer((client) => client.server.explainModels({ payload }))
+    return { value, text: explanationText(value) }
   })
-).pipe(Command.withDescription("Say which model a message would be answered by, and why"))
-
-export const modelsCommand = Command.make("models").pipe(
-  Command.withDescription("Models"),
-  Command.withSubcommands([listModels, explainModels])
 )
 
-const settingsText = (settings: ReadonlyArray<SettingDescription>): string =>
-  table(
-    ["NAME", "VALUE", "DEFAULT"],
-    settings.map(({ default: usual, name, value }) => [name, value ?? "-", usual ?? "-"])
-  )
+export const modelsCommand = group("models", "Models", [listModels, explainModels])
 
-/** The settings of the server; where none can be asked, the ones that a server started here would have. */
-const printConfig = Command.make(
+/** The settings of the server; if none answers, those that a server started here would have. */
+const printConfig = command(
   "print",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
-    const found = yield* askServer((client) => client.server.config()).pipe(
+  "Print the settings, secrets redacted",
+  {},
+  Effect.fnUntraced(function* () {
+    const value = yield* askServer((client) => client.server.config()).pipe(
       Effect.map(({ data }) => ({ source: "server" as const, settings: data })),
       Effect.catchTag("CliFailure", ({ message }) =>
         Console.error(`parley: ${message} These are the settings of this environment instead.`).pipe(
@@ -172,14 +154,16 @@ const printConfig = Command.make(
         )
       )
     )
-    yield* print(json, found, () => settingsText(found.settings))
+    const { text } = listed(value.settings, {
+      NAME: ({ name }) => name,
+      VALUE: (setting) => setting.value ?? "-",
+      DEFAULT: (setting) => setting.default ?? "-"
+    })
+    return { value, text }
   })
-).pipe(Command.withDescription("Print the settings, secrets redacted"))
-
-export const configCommand = Command.make("config").pipe(
-  Command.withDescription("Settings"),
-  Command.withSubcommands([printConfig])
 )
+
+export const configCommand = group("config", "Settings", [printConfig])
 
 const serverChecks = askServer((client) => client.server.doctor()).pipe(
   Effect.flatMap(({ checks }) =>
@@ -196,21 +180,23 @@ const serverChecks = askServer((client) => client.server.doctor()).pipe(
   )
 )
 
-/** Looks at everything and fails if something is broken; a warning is no failure. */
-const doctor = Command.make(
+/** Makes every check, and fails if one fails; a warning is no failure. */
+export const doctorCommand = command(
   "doctor",
-  { json },
-  Effect.fnUntraced(function* ({ json }) {
+  "Check the server and its settings",
+  {},
+  Effect.fnUntraced(function* () {
     const checks = yield* serverChecks
     const failed = checks.filter(({ status }) => status === "failed").length
-    yield* print(json, { ok: failed === 0, checks }, () =>
-      table(
-        ["CHECK", "STATUS", "DETAIL"],
-        checks.map(({ detail, name, status }) => [name, status, detail])
-      )
-    )
-    if (failed > 0) return yield* new CliFailure({ message: `${failed} of ${checks.length} checks failed.` })
+    const { text } = listed(checks, {
+      CHECK: ({ name }) => name,
+      STATUS: ({ status }) => status,
+      DETAIL: ({ detail }) => detail
+    })
+    return {
+      value: { ok: failed === 0, checks },
+      text,
+      failure: failed === 0 ? null : `${failed} of ${checks.length} checks failed.`
+    }
   })
-).pipe(Command.withDescription("Look for what is wrong with the server and its settings"))
-
-export const doctorCommand = doctor
+)

@@ -37,8 +37,8 @@ const endpoints = Object.values(AdminApi.groups).flatMap((group) =>
 )
 
 layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
-  describe("the key", () => {
-    it.effect("is asked for by every endpoint, before anything of the request is read", () =>
+  describe("the admin key", () => {
+    it.effect("is required by every endpoint before anything of the request is read", () =>
       Effect.gen(function* () {
         const { key } = yield* AdminServer
         const text = Redacted.value(key)
@@ -71,7 +71,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("is taken with the scheme in any case", () =>
+    it.effect("is accepted with the scheme in any case", () =>
       Effect.gen(function* () {
         const { key } = yield* AdminServer
         const { headers, status } = yield* raw("GET", "/admin/models", {
@@ -84,7 +84,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
   })
 
   describe("accounts", () => {
-    it.effect("are made and listed, with a key that works", () =>
+    it.effect("are created and listed, with a key that works", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         const organization = yield* accounts.createOrganization({ payload: { name: "Acme", plan: "gold" } })
@@ -120,7 +120,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("have keys with an expiry by the server's clock, which can be listed and revoked", () =>
+    it.effect("have keys that expire by the server's clock and can be listed and revoked", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         yield* accounts.createOrganization({ payload: { name: "Keys" } })
@@ -154,7 +154,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("say in the envelope what is there already and what isn't", () =>
+    it.effect("answer with an envelope that names what exists already or doesn't exist", () =>
       Effect.gen(function* () {
         const { accounts } = yield* clientWith()
         const there = { name: "There" }
@@ -186,7 +186,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("refuse what is not well-formed with a 400 that names the field", () =>
+    it.effect("reject a malformed request with a 400 that names the field", () =>
       Effect.gen(function* () {
         const headers = yield* operator
         const bad = [
@@ -226,7 +226,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("answer 503 while the database is away", () =>
+    it.effect("answer 503 while the database is unavailable", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const headers = yield* operator
@@ -251,7 +251,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("tells how its models fared, in their order", () =>
+    it.effect("reports the health of its models in their order", () =>
       Effect.gen(function* () {
         const { server } = yield* clientWith()
         const { data, health } = yield* server.models()
@@ -282,7 +282,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("tells its settings, but no secret", () =>
+    it.effect("lists its settings without secrets", () =>
       Effect.gen(function* () {
         const { dataDir } = yield* AdminServer
         const { server } = yield* clientWith()
@@ -294,7 +294,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
       })
     )
 
-    it.effect("examines itself", () =>
+    it.effect("reports its own checks", () =>
       Effect.gen(function* () {
         const faults = yield* SqlFaults
         const { server } = yield* clientWith()

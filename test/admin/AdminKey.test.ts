@@ -27,7 +27,7 @@ const directory = Effect.flatMap(FileSystem.FileSystem, (fs) =>
 layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestServices: true })(
   "AdminKey",
   (it) => {
-    it.effect("is made by the first start, for its owner alone, and kept by the next", () =>
+    it.effect("is created by the first start, readable by its owner only, and kept by the next start", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = `${yield* directory}/not/there/yet`
@@ -47,7 +47,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("is one key when several processes start at once", () =>
+    it.effect("is the same for several processes that start at once", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -61,7 +61,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("is made where the file system has no links, too", () =>
+    it.effect("is created on a file system without links", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -78,7 +78,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("comes from the settings where they give it, and then makes no file", () =>
+    it.effect("is read from the settings where they give it, without creating a file", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -90,7 +90,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("takes the file away from others, and says so", () =>
+    it.effect("makes the file unreadable for others, and logs that", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory
@@ -104,7 +104,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, Log), { excludeTestSe
       })
     )
 
-    it.effect("stops the start when its file holds none, or can't be made", () =>
+    it.effect("stops the start when its file holds no key or can't be created", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const dataDir = yield* directory

@@ -27,13 +27,13 @@ const goodKey = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 const wrongKey = `${goodKey.slice(0, -1)}N`
 
 describe("checkedSettings", () => {
-  it.effect("takes a key that this program made", () =>
+  it.effect("accepts a key that this program generated", () =>
     Effect.gen(function* () {
       assert.isNotNull((yield* settingsOf({ PARLEY_INIT_API_KEY: goodKey })).auth.initApiKey)
     })
   )
 
-  it.effect("refuses a key that could never be accepted, and says how to make one", () =>
+  it.effect("rejects a malformed key, and names the command that generates one", () =>
     Effect.gen(function* () {
       for (const key of [wrongKey, `parley_${"a".repeat(39)}`, `parley_${"a".repeat(40)}`]) {
         const error = yield* Effect.flip(settingsOf({ PARLEY_INIT_API_KEY: key }))
@@ -49,47 +49,49 @@ describe("checkedSettings", () => {
     })
   )
 
-  it.effect("tells every problem at once: of the rows, between them, in the key and inside the catalog", () =>
-    Effect.gen(function* () {
-      const provider = { id: "p", protocol: "openai-chat", baseUrl: "http://u:hunter2@127.0.0.1/v1" }
-      const catalog = {
-        providers: [{ ...provider, keyVariable: "GONE" }],
-        models: [{ id: "m", provider: "q" }]
-      }
-      const error = yield* Effect.flip(
-        settingsOf({
-          PORT: "x",
-          PARLEY_REQUEST_SECONDS: "10",
-          PARLEY_HEADERS_SECONDS: "11",
-          PARLEY_INIT_API_KEY: wrongKey,
-          PARLEY_MODELS_FILE: yield* fileWith(JSON.stringify(catalog)),
-          PGHOST: "db"
-        })
-      )
-      assert.deepStrictEqual([...new Set(error.problems.map(({ name }) => name))].toSorted(), [
-        "DATABASE_URL",
-        "PARLEY_HEADERS_SECONDS",
-        "PARLEY_INIT_API_KEY",
-        "PARLEY_MODELS_FILE",
-        "PORT"
-      ])
-      assert.match(error.message, /^5 settings can't be used:/)
-      for (const place of ["providers[0].baseUrl", "models[0].contextWindow"])
-        assert.include(error.message, place)
-      assert.notInclude(error.message, "hunter2")
-      const [, file] = error.message.split("  PARLEY_MODELS_FILE\n")
-      assert.match(file ?? "", /^ {4}seen: .*\n( {15}\S.*\n){2,} {4}allowed: /)
-    })
+  it.effect(
+    "reports every problem at once: of single settings, between settings, in the key and in the catalog",
+    () =>
+      Effect.gen(function* () {
+        const provider = { id: "p", protocol: "openai-chat", baseUrl: "http://u:hunter2@127.0.0.1/v1" }
+        const catalog = {
+          providers: [{ ...provider, keyVariable: "GONE" }],
+          models: [{ id: "m", provider: "q" }]
+        }
+        const error = yield* Effect.flip(
+          settingsOf({
+            PORT: "x",
+            PARLEY_REQUEST_SECONDS: "10",
+            PARLEY_HEADERS_SECONDS: "11",
+            PARLEY_INIT_API_KEY: wrongKey,
+            PARLEY_MODELS_FILE: yield* fileWith(JSON.stringify(catalog)),
+            PGHOST: "db"
+          })
+        )
+        assert.deepStrictEqual([...new Set(error.problems.map(({ name }) => name))].toSorted(), [
+          "DATABASE_URL",
+          "PARLEY_HEADERS_SECONDS",
+          "PARLEY_INIT_API_KEY",
+          "PARLEY_MODELS_FILE",
+          "PORT"
+        ])
+        assert.match(error.message, /^5 settings can't be used:/)
+        for (const place of ["providers[0].baseUrl", "models[0].contextWindow"])
+          assert.include(error.message, place)
+        assert.notInclude(error.message, "hunter2")
+        const [, file] = error.message.split("  PARLEY_MODELS_FILE\n")
+        assert.match(file ?? "", /^ {4}seen: .*\n( {15}\S.*\n){2,} {4}allowed: /)
+      })
   )
 
-  it.effect("says of a catalog that can't be read which one it is", () =>
+  it.effect("names the catalog that can't be read", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(settingsOf({ PARLEY_MODELS_FILE: yield* directory }))
       assert.match(message, /parley-settings-[^]*can't be read/)
     })
   )
 
-  it.effect("tells what is wrong inside of the plans", () =>
+  it.effect("reports the problems in the catalog of plans", () =>
     Effect.gen(function* () {
       const file = yield* fileWith(JSON.stringify({ plans: { free: { tools: ["shell"] }, "No Plan": {} } }))
       const { message, problems } = yield* Effect.flip(settingsOf({ PARLEY_PLANS_FILE: file }))
@@ -104,7 +106,7 @@ describe("checkedSettings", () => {
     })
   )
 
-  it.effect("takes a licence only with the key that goes with it, and shows neither", () =>
+  it.effect("accepts a license only with its public key, and shows neither", () =>
     Effect.gen(function* () {
       const { license, licensePublicKey } = yield* licensed({ users: 3 }, { endsAtSeconds: 1 })
       const { licensePublicKey: otherKey } = yield* licensed({})

@@ -27,9 +27,9 @@ const answering = (reply: SearchReply) =>
   )
 
 layer(withSearchAt("http://127.0.0.1:9"), { excludeTestServices: true })(
-  "A doctor without search server",
+  "the doctor, with a search server that is down",
   (it) => {
-    it.effect("says that nobody answers at its address", () =>
+    it.effect("reports that nothing answers at its address", () =>
       Effect.gen(function* () {
         const check = yield* searchCheck
         assert.strictEqual(check?.status, "failed")
@@ -41,8 +41,8 @@ layer(withSearchAt("http://127.0.0.1:9"), { excludeTestServices: true })(
 
 const found = { json: { results: [{ url: "https://example.org/", title: "Weather" }] } }
 
-layer(answering(found), { excludeTestServices: true })("A doctor with a search server", (it) => {
-  it.effect("says that it answers, having searched", () =>
+layer(answering(found), { excludeTestServices: true })("the doctor, with a search server", (it) => {
+  it.effect("reports that a search was answered", () =>
     Effect.gen(function* () {
       assert.deepInclude(yield* searchCheck, { status: "ok" })
     })
@@ -50,9 +50,9 @@ layer(answering(found), { excludeTestServices: true })("A doctor with a search s
 })
 
 layer(answering({ json: { results: [] } }), { excludeTestServices: true })(
-  "A doctor with a search server without engines",
+  "the doctor, with a search server without engines",
   (it) => {
-    it.effect("warns that it found nothing", () =>
+    it.effect("warns that a search found nothing", () =>
       Effect.gen(function* () {
         assert.deepInclude(yield* searchCheck, { status: "warning" })
       })
@@ -61,7 +61,7 @@ layer(answering({ json: { results: [] } }), { excludeTestServices: true })(
 )
 
 layer(AdminServer.layer, { excludeTestServices: true })(
-  "A doctor in whose database a table is missing",
+  "the doctor, with a missing table in the database",
   (it) => {
     it.effect("reports the checks that need it as failed with the reason, and all others", () =>
       Effect.gen(function* () {
@@ -82,19 +82,22 @@ layer(AdminServer.layer, { excludeTestServices: true })(
   }
 )
 
-layer(AdminServer.layer, { excludeTestServices: true })("A doctor of a database that is elsewhere", (it) => {
-  it.effect("names the place where the embedded database is", () =>
-    Effect.gen(function* () {
-      const { dataDir } = yield* AdminServer
-      const { server } = yield* clientWith()
-      const elsewhere = realpathSync(tmpdir())
-      symlinkSync(elsewhere, join(dataDir, "postgres"))
-      const { checks } = yield* server.doctor()
-      const found = checks.find(({ name }) => name === "database")
-      assert.include(found?.detail ?? "", `the embedded one in ${elsewhere},`)
-    })
-  )
-})
+layer(AdminServer.layer, { excludeTestServices: true })(
+  "the doctor, with the embedded database in another place",
+  (it) => {
+    it.effect("names the place of the embedded database", () =>
+      Effect.gen(function* () {
+        const { dataDir } = yield* AdminServer
+        const { server } = yield* clientWith()
+        const elsewhere = realpathSync(tmpdir())
+        symlinkSync(elsewhere, join(dataDir, "postgres"))
+        const { checks } = yield* server.doctor()
+        const found = checks.find(({ name }) => name === "database")
+        assert.include(found?.detail ?? "", `the embedded one in ${elsewhere},`)
+      })
+    )
+  }
+)
 
 /** What a failover to a standby does to the sessions of the service. */
 const failOver = Effect.gen(function* () {
@@ -106,8 +109,8 @@ const failOver = Effect.gen(function* () {
   yield* Effect.ignore(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
 })
 
-layer(AdminServer.layer, { excludeTestServices: true })("A database that takes no writes", (it) => {
-  it.effect("fails the check of readiness and that of the doctor, which names the remedy", () =>
+layer(AdminServer.layer, { excludeTestServices: true })("a read-only database", (it) => {
+  it.effect("fails the readiness check and the doctor's check, which names the remedy", () =>
     Effect.gen(function* () {
       const { ping } = yield* Database
       const { server } = yield* clientWith()

@@ -25,7 +25,7 @@ const empty = Effect.gen(function* () {
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (it) => {
-  it.effect("creates a first key once", () =>
+  it.effect("creates a first key only once", () =>
     Effect.gen(function* () {
       yield* empty
       const { key, user } = yield* startWith(null)
@@ -36,7 +36,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("firstStart", (i
     })
   )
 
-  it.effect("takes the key that is given, at the first start and later", () =>
+  it.effect("adopts the given key at the first start and at later ones", () =>
     Effect.gen(function* () {
       yield* empty
       const apiKeys = yield* ApiKeys
@@ -57,8 +57,8 @@ const fullApp = Layer.unwrap(
   )
 )
 
-layer(fullApp, { excludeTestServices: true })("firstStart with a licence", (it) => {
-  it.effect("says which user it has no room for, and how to start without", () =>
+layer(fullApp, { excludeTestServices: true })("the first start with a license", (it) => {
+  it.effect("names the user that the license has no room for, and how to start without that user", () =>
     Effect.gen(function* () {
       yield* empty
       yield* startWith(null)

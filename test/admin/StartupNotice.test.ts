@@ -30,12 +30,12 @@ describe("the start-up output", () => {
 })
 
 describe("the request of the start-up output", () => {
-  it("has the key that was made just now", () => {
+  it("has the key that was just created", () => {
     const notice = startupNotice({ ...startup, key: { _tag: "First", key: "parley_made" } })
     assert.include(pasted(notice), "\nAuthorization: Bearer parley_made\n")
   })
 
-  it("takes the key that the operator gave from where it was given, and doesn't show it", () => {
+  it("refers to the key in the operator's variable, and doesn't show it", () => {
     const notice = startupNotice({
       ...startup,
       key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file: null }
@@ -46,7 +46,7 @@ describe("the request of the start-up output", () => {
     )
   })
 
-  it("reads the file that the operator named, whatever its name", () => {
+  it("reads the key from the operator's file, whatever its name", () => {
     const directory = mkdtempSync(join(tmpdir(), "parley-notice-"))
     try {
       const file = join(directory, `a 'strange' "$HOME" name`)
@@ -58,7 +58,7 @@ describe("the request of the start-up output", () => {
     }
   })
 
-  it("otherwise names a variable for a key, and the command that makes one", () => {
+  it("names a variable for a key, and the command that creates one, where the key is unknown", () => {
     const notice = startupNotice(startup)
     assert.include(notice, "key create")
     assert.include(pasted(notice, { PARLEY_API_KEY: "parley_mine" }), "Bearer parley_mine")

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:http"
 import { expirySecondsMax } from "../../src/admin/AdminApi.ts"
-import { parseLength } from "../../src/cli/CliParameters.ts"
+import { parseDuration } from "../../src/cli/AccountCommands.ts"
 import { table } from "../../src/cli/Output.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
@@ -60,7 +60,7 @@ const refused = (ran: Ran, message: RegExp) => {
 }
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley beside its server", (it) => {
-  it.effect("makes an organization, a user and keys, and ends them", () =>
+  it.effect("creates an organization, a user and keys, and revokes a key", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       const organization = document(MadeOrganization)(
@@ -114,7 +114,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("says the same to people, and a secret once", () =>
+  it.effect("prints tables without --json, and a new key only once", () =>
     Effect.gen(function* () {
       yield* run("org", "create", "People")
       const made = yield* run("user", "create", "eve@example.com", "--org", "People", "--with-key")
@@ -139,7 +139,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("fetches lists that have more than one page", () =>
+  it.effect("prints every page of a long list", () =>
     Effect.gen(function* () {
       const apiKeys = yield* ApiKeys
       yield* run("org", "create", "Many")
@@ -157,7 +157,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("lists the models, prints the settings of the server, and examines it", () =>
+  it.effect("lists the models, prints the settings of the server, and checks the server", () =>
     Effect.gen(function* () {
       const { dataDir } = yield* AdminServer
       const Listed = Schema.Struct({ id: Schema.String, health: Schema.Struct({ state: Schema.String }) })
@@ -205,7 +205,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("explains which model a message would be answered by", () =>
+  it.effect("explains which model would answer a message", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* run("models", "explain", "Prove it.", "--no-tools", "--documents", "2")
       assert.strictEqual(code, 0)
@@ -234,7 +234,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("says in one line why it was refused", () =>
+  it.effect("prints one line with the reason of a refusal", () =>
     Effect.gen(function* () {
       yield* run("org", "create", "Taken")
       refused(yield* run("org", "create", "Taken", "--json"), /organization of that name exists/)
@@ -251,29 +251,31 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
     })
   )
 
-  it.effect("finds the admin key in a variable, in a file and in the data directory, in this order", () =>
-    Effect.gen(function* () {
-      const { dataDir, key, url } = yield* AdminServer
-      const PARLEY_ADMIN_KEY = Redacted.value(key)
-      const PARLEY_ADMIN_KEY_FILE = `${dataDir}/admin.key`
-      const elsewhere = { PARLEY_URL: `${url}/`, PARLEY_DATA_DIR: `${dataDir}/nothing` }
-      const list = ["org", "list", "--json"]
-      assert.strictEqual((yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY }, list)).code, 0)
-      assert.strictEqual((yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY_FILE }, list)).code, 0)
-      refused(yield* runWith(elsewhere, list), /There is no admin key in .*nothing\/admin\.key/)
+  it.effect(
+    "reads the admin key from a variable, from a file or from the data directory, in this order",
+    () =>
+      Effect.gen(function* () {
+        const { dataDir, key, url } = yield* AdminServer
+        const PARLEY_ADMIN_KEY = Redacted.value(key)
+        const PARLEY_ADMIN_KEY_FILE = `${dataDir}/admin.key`
+        const elsewhere = { PARLEY_URL: `${url}/`, PARLEY_DATA_DIR: `${dataDir}/nothing` }
+        const list = ["org", "list", "--json"]
+        assert.strictEqual((yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY }, list)).code, 0)
+        assert.strictEqual((yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY_FILE }, list)).code, 0)
+        refused(yield* runWith(elsewhere, list), /There is no admin key in .*nothing\/admin\.key/)
 
-      const wrong = Redacted.value(yield* KeyToken.makeAdminKey)
-      const refusal = yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY: wrong, PARLEY_ADMIN_KEY_FILE }, list)
-      refused(refusal, /refuses the admin key of PARLEY_ADMIN_KEY/)
-      assert.notInclude(refusal.stderr, wrong)
-      refused(
-        yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY_FILE: `${dataDir}/gone` }, list),
-        /There is no admin key/
-      )
-    })
+        const wrong = Redacted.value(yield* KeyToken.makeAdminKey)
+        const refusal = yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY: wrong, PARLEY_ADMIN_KEY_FILE }, list)
+        refused(refusal, /refuses the admin key of PARLEY_ADMIN_KEY/)
+        assert.notInclude(refusal.stderr, wrong)
+        refused(
+          yield* runWith({ ...elsewhere, PARLEY_ADMIN_KEY_FILE: `${dataDir}/gone` }, list),
+          /There is no admin key/
+        )
+      })
   )
 
-  it.effect("runs as a process: one document on the standard output, and the exit code", () =>
+  it.effect("prints one document to the standard output and exits with the code of the outcome", () =>
     Effect.gen(function* () {
       const { dataDir, url } = yield* AdminServer
       const env = { PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
@@ -322,7 +324,7 @@ const nobody = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: "parley_adm
 layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServices: true })(
   "parley without a server",
   (it) => {
-    it.effect("says where it looked and how to start one", () =>
+    it.effect("names the address without a server and the command that starts one", () =>
       Effect.gen(function* () {
         refused(
           yield* runWith(nobody, ["org", "list", "--json"]),
@@ -336,7 +338,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("looks on the port that a server started here would take", () =>
+    it.effect("asks the port of PORT when PARLEY_URL is not set", () =>
       Effect.gen(function* () {
         const { PARLEY_ADMIN_KEY } = nobody
         refused(
@@ -346,7 +348,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("makes keys that the service accepts", () =>
+    it.effect("generates keys that the service accepts", () =>
       Effect.gen(function* () {
         const { key } = document(Schema.Struct({ key: Schema.String }))(
           yield* runWith({}, ["key", "generate", "--json"])
@@ -359,7 +361,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("prints the settings of this environment, secrets redacted, and says that it does", () =>
+    it.effect("prints the settings of the environment, secrets redacted, and names their source", () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* runWith({ ...nobody, PORT: "4567" }, [
           "config",
@@ -379,7 +381,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("examines what can be examined", () =>
+    it.effect("makes the checks that need no server", () =>
       Effect.gen(function* () {
         const { code, stdout } = yield* runWith({ ...nobody, PORT: "many", PARLEY_PROT: "1" }, [
           "doctor",
@@ -405,7 +407,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("examines without a server what keeps one from starting", () =>
+    it.effect("reports without a server what prevents one from starting", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const PARLEY_DATA_DIR = yield* fs.makeTempDirectoryScoped()
@@ -434,7 +436,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("refuses a misused command with code 2 and says how it is used", () =>
+    it.effect("exits with code 2 and prints the usage for an invalid command line", () =>
       Effect.gen(function* () {
         for (const args of [
           [],
@@ -475,7 +477,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("helps when asked to", () =>
+    it.effect("prints help when asked for it", () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* runWith({}, ["key", "create", "--help"])
         assert.strictEqual(code, 0)
@@ -489,7 +491,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("refuses a file that holds no admin key", () =>
+    it.effect("rejects a file that holds no admin key", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const PARLEY_ADMIN_KEY_FILE = yield* fs.makeTempFileScoped()
@@ -499,7 +501,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
       })
     )
 
-    it.effect("doesn't take another service for its own", () =>
+    it.effect("reports that another service answers at the address", () =>
       Effect.gen(function* () {
         for (const [status, body] of [
           [200, "hello"],
@@ -517,8 +519,8 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
   }
 )
 
-describe("a length of time", () => {
-  it("is a number and a unit, within bounds", () => {
+describe("a duration", () => {
+  it("consists of a number and a unit, within bounds", () => {
     const lengths: ReadonlyArray<readonly [string, number | undefined]> = [
       ["1s", 1],
       ["90m", 5_400],
@@ -536,19 +538,19 @@ describe("a length of time", () => {
       ["9999999999s", undefined]
     ]
     for (const [text, seconds] of lengths)
-      assert.strictEqual(Option.getOrUndefined(parseLength(text)), seconds, text)
+      assert.strictEqual(Option.getOrUndefined(parseDuration(text)), seconds, text)
   })
 
-  it.effect.prop("is never out of bounds", [Schema.String], ([text]) =>
+  it.effect.prop("is within bounds for any text", [Schema.String], ([text]) =>
     Effect.sync(() => {
-      const seconds = Option.getOrElse(parseLength(text), () => 1)
+      const seconds = Option.getOrElse(parseDuration(text), () => 1)
       assert.isTrue(Number.isInteger(seconds) && seconds >= 1 && seconds <= expirySecondsMax)
     })
   )
 })
 
 describe("a table", () => {
-  it("aligns its columns, and lets no text steer the terminal", () => {
+  it("aligns its columns and replaces control characters", () => {
     assert.strictEqual(
       table(
         ["A", "LONG"],

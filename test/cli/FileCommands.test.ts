@@ -74,7 +74,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("shows how far an upload has come where somebody watches", () =>
+  it.effect("shows the progress of an upload on a terminal", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("big.txt", Buffer.alloc(2_000_000, "text "))
@@ -94,7 +94,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("lets no file name steer the terminal", () =>
+  it.effect("replaces control characters in file names", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("a\u001b[2J\n.txt", "text")
@@ -106,7 +106,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("says that a text can't be read, and why", () =>
+  it.effect("reports why a text can't be read", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("odd", "unreadable")
@@ -120,7 +120,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("lists, shows and deletes the files of a user, and of nobody else", () =>
+  it.effect("lists, shows and deletes the files of the named user only", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const { user: other } = yield* makeUser
@@ -158,7 +158,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("fetches lists that have more than one page", () =>
+  it.effect("prints every page of a long list", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const sql = yield* SqlClient.SqlClient
@@ -170,7 +170,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("says in one line what it can't do", () =>
+  it.effect("prints one line with the reason of a failure", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("file.txt", "text")
@@ -196,7 +196,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("sends nothing else than the file that it looked at", () =>
+  it.effect("sends exactly the bytes of the file as it was when the upload began", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("log.txt", "x".repeat(100_000))
@@ -222,7 +222,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("says when the store is away, and leaves nothing behind", () =>
+  it.effect("reports an unavailable store and leaves no file behind", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const faults = yield* BlobFaults
@@ -237,7 +237,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("leaves nothing of an upload that is cut", () =>
+  it.effect("leaves no file behind when an upload is interrupted", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const { key, url } = yield* AdminServer
@@ -261,7 +261,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     })
   )
 
-  it.effect("is refused by its interface where the request is not what it must be", () =>
+  it.effect("is rejected by the interface when the request is malformed", () =>
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const { key, url } = yield* AdminServer
@@ -306,7 +306,7 @@ const limits = {
 layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
   "parley file upload, where little is allowed",
   (it) => {
-    it.effect("says that the text is still being read", () =>
+    it.effect("reports that the text is still being read", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("slow.txt", "hang")
@@ -316,7 +316,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       })
     )
 
-    it.effect("doesn't begin with a file that is too large", () =>
+    it.effect("rejects a file that is too large before sending it", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("large.txt", Buffer.alloc(200_001, "x"))
@@ -325,7 +325,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       })
     )
 
-    it.effect("is told of a file that is too large in any case, after all of it was taken in", () =>
+    it.effect("receives the refusal of a file that is too large after sending all of it", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const { files } = yield* clientWith()
@@ -345,7 +345,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       })
     )
 
-    it.effect("keeps the user's quota", () =>
+    it.effect("respects the user's quota", () =>
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("one.txt", Buffer.alloc(200_000, "x"))

@@ -56,14 +56,14 @@ const filesOf = (id: ProjectId) =>
 const project = (...args: ReadonlyArray<string>) => run("project", ...args)
 
 layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) => {
-  it.effect("makes projects and lists them", () =>
+  it.effect("creates and lists projects", () =>
     Effect.gen(function* () {
       const { organization } = yield* makeUser
       const name = `Böats & more of ${organization.name}`
       const made = yield* project("create", name, "--org", organization.name)
       assert.match(
         made.stdout,
-        new RegExp(`^Made project ${name} of ${organization.name}: [0-9a-f-]{36}\\.$`)
+        new RegExp(`^Created project ${name} of ${organization.name}: [0-9a-f-]{36}\\.$`)
       )
       refused(
         yield* project("create", name.toUpperCase(), "--org", organization.name),
@@ -89,7 +89,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("makes users of the organization members, and ends that", () =>
+  it.effect("adds users of the organization as members, and removes them", () =>
     Effect.gen(function* () {
       const { organization, user, name, id } = yield* someProject
       const { user: stranger } = yield* makeUser
@@ -113,7 +113,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
       refused(yield* project("add-member", name, "nobody@example.com"), /The user does not exist\.$/)
       assert.strictEqual((yield* project("add-member", name, user.email, "--role", "king")).code, 2)
       const removed = yield* project("remove-member", id, colleague.email)
-      assert.strictEqual(removed.stdout, `${colleague.email} is no member of project ${id} any more.`)
+      assert.strictEqual(removed.stdout, `${colleague.email} is no longer a member of project ${id}.`)
       refused(
         yield* project("remove-member", id, colleague.email),
         /^parley: The user is not a member of the project\.$/
@@ -122,7 +122,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("finds a project by its name or its id, and asks for the id where a name doesn't tell", () =>
+  it.effect("finds a project by its name or its id, and asks for the id of an ambiguous name", () =>
     Effect.gen(function* () {
       const { name, id } = yield* someProject
       const { organization: other } = yield* makeUser
@@ -142,7 +142,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("uploads files, waits until they are searchable, and says so", () =>
+  it.effect("uploads files, waits until they are searchable, and reports each", () =>
     Effect.gen(function* () {
       const { user, name, id } = yield* someProject
       const contents = Object.fromEntries(
@@ -172,7 +172,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("shows how far it has come where somebody watches", () =>
+  it.effect("shows the progress of an upload on a terminal", () =>
     Effect.gen(function* () {
       const { name } = yield* someProject
       const paths = yield* localFiles({ "a.txt": "zebra", "b.txt": "horse" })
@@ -191,7 +191,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("says which file can't be searched, and why", () =>
+  it.effect("names the file that can't be searched, and the reason", () =>
     Effect.gen(function* () {
       const { name, id } = yield* someProject
       const paths = yield* localFiles({ "odd.txt": "unreadable", "fine.txt": "zebra" })
@@ -211,7 +211,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("gives the files to whom it is told, and begins nothing that can't be", () =>
+  it.effect("uploads the files for the named user, and rejects a user who can't own them", () =>
     Effect.gen(function* () {
       const { organization, user, name, id } = yield* someProject
       const { user: stranger } = yield* makeUser
@@ -239,7 +239,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("takes a file out, which its owner keeps, and indexes all again", () =>
+  it.effect("removes a file, which its owner keeps, and indexes all files again", () =>
     Effect.gen(function* () {
       const { user, name, id } = yield* someProject
       const { projects } = yield* clientWith()
@@ -254,7 +254,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
       yield* until(areIndexed)
       assert.lengthOf(yield* filesOf(id), 2)
       const removed = yield* project("remove-file", name, first.id)
-      assert.strictEqual(removed.stdout, `Took file ${first.id} out of project ${name}; its owner keeps it.`)
+      assert.strictEqual(removed.stdout, `Removed file ${first.id} from project ${name}; its owner keeps it.`)
       refused(yield* project("remove-file", name, first.id), /^parley: The file does not exist\.$/)
       assert.strictEqual((yield* store.get(user.id, first.id)).id, first.id)
 
@@ -266,7 +266,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("searches, and says by what it found something or why it didn't", () =>
+  it.effect("searches, and explains the results or why there are none", () =>
     Effect.gen(function* () {
       const { name } = yield* someProject
       const search = (...args: ReadonlyArray<string>) => project("search", name, ...args)
@@ -296,7 +296,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
-  it.effect("says that not all is searchable yet", () =>
+  it.effect("reports that not all files are searchable yet", () =>
     Effect.gen(function* () {
       const { user, name, id } = yield* someProject
       const { projects } = yield* clientWith()
@@ -378,7 +378,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
 layer(AdminServer.layerWith({ files: { fileBytesMax: 1_000, filesPerUserMax: 2, uploadsPerUserMax: 1 } }), {
   excludeTestServices: true
 })("parley project, where little is allowed", (it) => {
-  it.effect("sends no more at once than may be, and says how far it came", () =>
+  it.effect("uploads no more files at once than allowed, and reports how many were added", () =>
     Effect.gen(function* () {
       const { name, id } = yield* someProject
       const paths = yield* localFiles({ "a.txt": "a", "b.txt": "b", "c.txt": "c" })

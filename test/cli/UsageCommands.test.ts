@@ -86,7 +86,7 @@ const spend = Effect.fnUntraced(function* (
 layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }), {
   excludeTestServices: true
 })("parley limits and usage", (it) => {
-  it.effect("sets limits of a user, and shows them with what is spent", () =>
+  it.effect("sets the limits of a user, and shows them with the usage", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("ada")
       const show = Effect.map(run("limits", "show", "--user", email, "--json"), document(Limits))
@@ -120,7 +120,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("sums up what was spent, by what it is asked for", () =>
+  it.effect("reports usage by day, model or key", () =>
     Effect.gen(function* () {
       const eve = yield* someone("eve")
       const mallory = yield* someone("mallory")
@@ -182,7 +182,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("names the key, its owner, and what nobody knows any more", () =>
+  it.effect("names each key and its owner, and shows a dash for a deleted key", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("grace")
       const keys = yield* ApiKeys
@@ -206,7 +206,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("tells of the days that are named, the last one included", () =>
+  it.effect("reports the days that are named, the last one included", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("olivia")
       const sql = yield* SqlClient.SqlClient
@@ -243,7 +243,7 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     })
   )
 
-  it.effect("says what is wrong with a command", () =>
+  it.effect("names what is wrong with a command line", () =>
     Effect.gen(function* () {
       const { email } = yield* someone("trent")
       for (const [args, code, message] of [

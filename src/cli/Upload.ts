@@ -1,6 +1,10 @@
-import { Effect, FileSystem, Path, type PlatformError, Stream } from "effect"
-import { CliFailure } from "./CommandLine.ts"
-import { printable } from "./Output.ts"
+import { Duration, Effect, FileSystem, Path, Stream } from "effect"
+import { askWithoutLimit, tooLong } from "./AdminClient.ts"
+import { CliFailure, unreadable, unusable } from "./CommandLine.ts"
+import type { Advance } from "./Output.ts"
+
+/** How long an upload may make no progress; the server may wait for the text almost as long. */
+const stallSeconds = 330
 
 /** A file of this machine that is to be sent. */
 export interface LocalFile {
@@ -9,11 +13,6 @@ export interface LocalFile {
   /** As many bytes as `size` says, or a failure. */
   readonly bytes: Stream.Stream<Uint8Array, CliFailure>
 }
-
-const unusable = (path: string, why: string) => new CliFailure({ message: `${printable(path)} ${why}.` })
-
-const unreadable = (path: string) => (error: PlatformError.PlatformError) =>
-  unusable(path, error.reason._tag === "NotFound" ? "does not exist" : `can't be read (${error.reason._tag})`)
 
 /** Looks at the file; nothing of it is read before `bytes` is. */
 export const findLocalFile = Effect.fnUntraced(function* (path: string) {
@@ -52,3 +51,40 @@ export const refuseLarger = (path: string, { size }: LocalFile, bytesMax: number
   size <= bytesMax
     ? Effect.void
     : Effect.fail(unusable(path, `has ${size} bytes; a file may have at most ${bytesMax}`))
+
+/** Uploads a file for a user, as fast as the server takes it, for as long as it makes progress. */
+export const upload = Effect.fnUntraced(function* (
+  file: LocalFile,
+  about: { readonly email: string; readonly purpose?: string },
+  advance: Advance
+) {
+  let sent = 0
+  let bodyFailure: CliFailure | null = null
+  const payload = file.bytes.pipe(
+    Stream.tap((piece) => {
+      sent += piece.length
+      return advance(piece.length)
+    }),
+    // The client reports only that the body failed.
+    Stream.tapError((failure) =>
+      Effect.sync(() => {
+        bodyFailure = failure
+      })
+    )
+  )
+  const stalled = Effect.gen(function* () {
+    let before = -1
+    while (before !== sent) {
+      before = sent
+      yield* Effect.sleep(Duration.seconds(stallSeconds))
+    }
+    return yield* tooLong("accepted no data and sent no answer for", stallSeconds)
+  })
+  const unanswered = (url: string) =>
+    bodyFailure ?? new CliFailure({ message: `The connection to the server at ${url} broke. Try again.` })
+  const query = { ...about, filename: file.name }
+  return yield* Effect.raceFirst(
+    askWithoutLimit(({ files }) => files.upload({ query, payload }), unanswered),
+    stalled
+  )
+})
