@@ -21,7 +21,8 @@ const hundredths = (value: number): string => ((Math.round(value * 100) || 0) / 
 
 /** What a candidate's place rests on, in sentences, the weightiest first. */
 const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string> => {
-  const { expectedPrice, health, isFailing, isTight, lacksTools, leftAlone, terms, utility, willDo } = reasons
+  const { expectedPrice, health, isFailing, isTight, lacksTools, coolingDown, terms, utility, isEligible } =
+    reasons
   const price =
     expectedPrice === null
       ? `cost ${hundredths(model.cost)}`
@@ -29,7 +30,7 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
   const latency =
     health.firstOutputSeconds === null ? "nothing known" : `${health.firstOutputSeconds.toFixed(1)} s`
   return [
-    ...(leftAlone
+    ...(coolingDown
       ? [
           "It is left alone for now: it failed a good deal and is being tried, or its provider asked for that."
         ]
@@ -37,7 +38,7 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
     ...(lacksTools ? ["It can't call the tools that are offered."] : []),
     ...(isTight ? ["Its window leaves little room for an enveloped."] : []),
     ...(isFailing ? ["More than half of its recent requests failed."] : []),
-    willDo
+    isEligible
       ? `It will do: its quality is ${hundredths(model.quality)}, and ${hundredths(need.difficulty)} is asked for.`
       : `It won't do: its quality is ${hundredths(model.quality)}, but ${hundredths(need.difficulty)} is asked for.`,
     `Its utility is ${hundredths(utility)}: ${hundredths(terms.quality)} for quality, ` +
@@ -84,7 +85,7 @@ const explainModels = Effect.fnUntraced(function* (
       model: candidate.model.id,
       provider: candidate.model.provider,
       max_output_tokens: candidate.maxOutputTokens,
-      will_do: candidate.reasons.willDo,
+      will_do: candidate.reasons.isEligible,
       utility: candidate.reasons.utility,
       terms: candidate.reasons.terms,
       expected_price: candidate.reasons.expectedPrice,

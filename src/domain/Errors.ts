@@ -187,7 +187,10 @@ export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("No
 }) {}
 
 /** Models could serve the request, but the caller may use none of them. */
-export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelForbidden", {}) {}
+export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelForbidden", {
+  /** The ids of the models whose window fits the prompt. */
+  models: Schema.Array(Schema.String)
+}) {}
 
 /** What went wrong between the service and a model. */
 export const ModelFailureReason = Schema.Literals([

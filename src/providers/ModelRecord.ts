@@ -74,7 +74,7 @@ export class ModelRecord {
     return now < this.limitedUntil || (this.awaited > 0 && this.seen(now).failureShare > trialShare)
   }
 
-  seen(now: number): Omit<ModelHealth, "leftAlone"> {
+  seen(now: number): Omit<ModelHealth, "coolingDown"> {
     const faded = fading(now - this.outcomesSeconds, failureHalfLifeSeconds)
     const known = this.samples * fading(now - this.samplesSeconds, latencyHalfLifeSeconds)
     return {

@@ -99,7 +99,7 @@ export class ProviderGate {
     Effect.zipWith(monotonicSeconds, this.openSeconds, (now, openSeconds) => (model) => {
       const record = this.records.get(model)
       const seen = record?.seen(now) ?? unknownHealth
-      return { ...seen, leftAlone: openSeconds > 0 || record?.isToBeSpared(now) === true }
+      return { ...seen, coolingDown: openSeconds > 0 || record?.isToBeSpared(now) === true }
     })
   )
 

@@ -45,7 +45,7 @@ export interface Attempt {
   /** Turns of the conversation that the model's window has no room for. */
   readonly forgottenTurns: number
   /** Whether its provider is left alone for now, so that nobody can count on it. */
-  readonly leftAlone: boolean
+  readonly coolingDown: boolean
   readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
   /**
    * The same with a shorter prompt, for a server that finds it too long, and may have said how many tokens its context has;
@@ -84,20 +84,12 @@ export const makeAttempts = Effect.gen(function* () {
   const attached = yield* makeAttachedFiles
 
   const route = (need: Need, { licensedModel, model, noModel }: Permissions) =>
-    router
-      .route(need, ({ id }) => model(id))
-      .pipe(
-        Effect.catchTag("ModelForbidden", () =>
-          // The licence is to blame where none of the models that fit is in it.
-          router
-            .route(need, ({ id }) => licensedModel(id))
-            .pipe(
-              Effect.as(true),
-              Effect.catchTag("ModelForbidden", () => Effect.succeed(false)),
-              Effect.flatMap((isLicensed) => Effect.fail(noModel(isLicensed)))
-            )
-        )
-      )
+    Effect.catchTag(
+      router.route(need, ({ id }) => model(id)),
+      "ModelForbidden",
+      // The license is the reason where it allows none of the models that fit.
+      ({ models }) => Effect.fail(noModel(models.some(licensedModel)))
+    )
 
   /** Before anything is counted whole. */
   const refuseLongInput = Effect.fnUntraced(function* (parts: PromptParts, { model }: Permissions) {
@@ -227,7 +219,7 @@ const attempt = (
     promptTokens,
     isLimited: false,
     forgottenTurns,
-    leftAlone: candidate.reasons.leftAlone,
+    coolingDown: candidate.reasons.coolingDown,
     request: {
       messages,
       maxOutputTokens,

@@ -114,7 +114,7 @@ const firstFlow = (
 ): Effect.Effect<Flow, ModelFailure> =>
   openFlow(
     progress.attempt,
-    { hasFallback: () => !progress.fixed && attempts.some(({ leftAlone }) => !leftAlone) },
+    { hasFallback: () => !progress.fixed && attempts.some(({ coolingDown }) => !coolingDown) },
     scope
   ).pipe(
     Effect.catch((failure) => {
@@ -134,7 +134,7 @@ const firstFlow = (
       const failed = progress.attempt
       progress.attempt = next
       // That a provider is left alone was told when it began.
-      const level = failed.leftAlone ? "Debug" : "Warn"
+      const level = failed.coolingDown ? "Debug" : "Warn"
       return Effect.logWithLevel(level)("A model failed before its first output; trying the next.").pipe(
         Effect.annotateLogs({
           provider: failure.provider,

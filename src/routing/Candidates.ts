@@ -15,7 +15,7 @@ export interface Need {
 /** Why a model stands where it stands, in numbers. */
 export interface Reasons {
   /** Its server is left alone for now. */
-  readonly leftAlone: boolean
+  readonly coolingDown: boolean
   /** Tools are offered, and it can't call them. */
   readonly lacksTools: boolean
   /** Its window leaves little room for an answer. */
@@ -23,7 +23,7 @@ export interface Reasons {
   /** More than half of its recent requests failed. */
   readonly isFailing: boolean
   /** Its quality is what the difficulty asks for, or more. */
-  readonly willDo: boolean
+  readonly isEligible: boolean
   /** What the request may cost, in the currency of the catalog; null where not every model that fits has a price. */
   readonly expectedPrice: number | null
   readonly health: ModelHealth
@@ -192,13 +192,13 @@ const reasonsOf = (
     failures: -weights.failures * health.failureShare
   }
   return {
-    leftAlone: health.leftAlone,
+    coolingDown: health.coolingDown,
     lacksTools: need.tools && !model.tools,
     isTight:
       model.contextWindow - need.promptTokens <
       Math.min(need.maxOutputTokens ?? comfortableOutputTokens, comfortableOutputTokens),
     isFailing: health.failureShare > failureShareMax,
-    willDo: model.quality >= need.difficulty,
+    isEligible: model.quality >= need.difficulty,
     expectedPrice: price.expected,
     health,
     terms,
@@ -223,15 +223,15 @@ const byId = (one: ModelSpec, other: ModelSpec): number =>
 const bestFirst = (one: Ranked, other: Ranked): number => {
   const [a, b] = [one.reasons, other.reasons]
   const standing =
-    falseFirst(a.leftAlone, b.leftAlone) ||
+    falseFirst(a.coolingDown, b.coolingDown) ||
     falseFirst(a.lacksTools, b.lacksTools) ||
     falseFirst(a.isTight, b.isTight) ||
     falseFirst(a.isFailing, b.isFailing) ||
-    falseFirst(b.willDo, a.willDo)
+    falseFirst(b.isEligible, a.isEligible)
   if (standing !== 0) return standing
   const quality = other.model.quality - one.model.quality
   return (
-    (a.willDo ? 0 : quality) ||
+    (a.isEligible ? 0 : quality) ||
     b.utility - a.utility ||
     quality ||
     (a.expectedPrice ?? 0) - (b.expectedPrice ?? 0) ||

@@ -85,7 +85,8 @@ export class Router extends Context.Service<
           return entry === undefined ? [] : [{ ...ranked, stream: entry.call }]
         })
         if (Arr.isReadonlyArrayNonEmpty(candidates)) return bounded(candidates)
-        if (ranking.excluded.some(({ why }) => why === "permits")) return yield* new ModelForbidden()
+        const forbidden = ranking.excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
+        if (forbidden.length > 0) return yield* new ModelForbidden({ models: forbidden })
         // Nobody is told of what isn't for them, unless nothing is.
         const theirs = entries.filter(({ model }) => permits(model))
         const windows = (theirs.length > 0 ? theirs : entries).map(({ model }) => model.contextWindow)

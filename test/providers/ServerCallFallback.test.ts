@@ -129,14 +129,14 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
       const limited = (seconds: string) =>
         call(request(mockDirective({ status: 429, headers: { "retry-after": seconds } })), withFallback)
       yield* Effect.flip(Stream.runDrain(limited("20")))
-      assert.isTrue((yield* health).leftAlone)
+      assert.isTrue((yield* health).coolingDown)
       yield* TestClock.adjust("19 seconds")
-      assert.isTrue((yield* health).leftAlone)
+      assert.isTrue((yield* health).coolingDown)
       yield* TestClock.adjust("1 second")
-      assert.isFalse((yield* health).leftAlone)
+      assert.isFalse((yield* health).coolingDown)
       yield* Effect.flip(Stream.runDrain(limited("86400")))
       yield* TestClock.adjust("1 minute")
-      assert.isFalse((yield* health).leftAlone)
+      assert.isFalse((yield* health).coolingDown)
       yield* Stream.runDrain(call(request("hi"), withFallback))
     })
   )
@@ -144,22 +144,22 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
   it.effect("is tried by one request at a time after failures, so that nobody else waits for it", () =>
     Effect.gen(function* () {
       const { call, health, server } = yield* setUp(protocol, 0)
-      const leftAlone = Effect.map(health, (seen) => seen.leftAlone)
+      const coolingDown = Effect.map(health, (seen) => seen.coolingDown)
       const ask = Effect.forkChild(
         Effect.exit(Stream.runDrain(call(request(mockDirective({ hangAt: 0 })), withFallback)))
       )
       const first = yield* ask
       yield* server.request(0)
       // As long as nothing speaks against it, as many as come wait for it.
-      assert.isFalse(yield* leftAlone)
+      assert.isFalse(yield* coolingDown)
       yield* TestClock.adjust("4 seconds")
       yield* Fiber.join(first)
-      assert.isFalse(yield* leftAlone)
+      assert.isFalse(yield* coolingDown)
       const trial = yield* ask
       yield* server.request(1)
-      assert.isTrue(yield* leftAlone)
+      assert.isTrue(yield* coolingDown)
       yield* Fiber.interrupt(trial)
-      assert.isFalse(yield* leftAlone)
+      assert.isFalse(yield* coolingDown)
     })
   )
 
@@ -204,10 +204,10 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
       const { call, health } = yield* setUp(protocol, 0)
       const failing = call(request(mockDirective({ status: 500 })))
       for (let round = 0; round < failuresMax; round++) yield* Effect.flip(Stream.runDrain(failing))
-      assert.isTrue((yield* health).leftAlone)
+      assert.isTrue((yield* health).coolingDown)
       // Whose turn it is to try the server again must be asked like any other.
       yield* TestClock.adjust("5 seconds")
-      assert.isFalse((yield* health).leftAlone)
+      assert.isFalse((yield* health).coolingDown)
     })
   )
 

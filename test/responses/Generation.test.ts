@@ -94,7 +94,7 @@ describe("Generation", () => {
         ["b", false]
       ])
       // One that is left alone is there to try, but not to be counted on.
-      const out = { ...watched("d", Stream.fail(failure("d"))), leftAlone: true }
+      const out = { ...watched("d", Stream.fail(failure("d"))), coolingDown: true }
       yield* Effect.scoped(Effect.exit(generate([watched("c", Stream.fail(failure("c"))), out], 15, noTools)))
       assert.deepStrictEqual(seen.slice(2), [
         ["c", false],

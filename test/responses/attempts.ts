@@ -25,7 +25,7 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
     promptTokens: 1,
     isLimited: false,
     forgottenTurns: 0,
-    leftAlone: false,
+    coolingDown: false,
     request: { messages: [], maxOutputTokens: 100, tools: [] },
     stream: () => stream,
     shorter: () => null

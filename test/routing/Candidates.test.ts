@@ -11,7 +11,7 @@ const Seconds = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 100 
 const Steps = Schema.Literals([0, 0.25, 0.5, 0.75, 1])
 
 const Health = Schema.Struct({
-  leftAlone: Schema.Boolean,
+  coolingDown: Schema.Boolean,
   firstOutputSeconds: Schema.NullOr(Seconds),
   failureShare: Schema.Union([Steps, Share]),
   requests: Schema.Literal(0),
@@ -60,7 +60,7 @@ const respects = [
   "tools",
   "latency",
   "failures",
-  "leftAlone"
+  "coolingDown"
 ] as const
 
 /** Alike in everything but quality, price and health, and all of them well. */
@@ -70,7 +70,7 @@ const alike = (models: ReadonlyArray<Model>): ReadonlyArray<Model> =>
     contextWindow: 20_000,
     maxOutputTokens: 2_000,
     tools: true,
-    health: { ...model.health, leftAlone: false, failureShare: model.health.failureShare / 2 }
+    health: { ...model.health, coolingDown: false, failureShare: model.health.failureShare / 2 }
   }))
 
 const priceOf = (model: Model, models: ReadonlyArray<Model>, need: Need): number => {
@@ -96,7 +96,7 @@ const worsen: Readonly<Record<(typeof respects)[number], (model: Model) => Model
     ...model,
     health: { ...model.health, failureShare: (1 + model.health.failureShare) / 2 }
   }),
-  leftAlone: (model) => ({ ...model, health: { ...model.health, leftAlone: true } })
+  coolingDown: (model) => ({ ...model, health: { ...model.health, coolingDown: true } })
 }
 
 describe("the candidates", () => {
@@ -199,14 +199,14 @@ describe("the candidates", () => {
   it.prop(
     "never have a model earlier because it fails more, is slower, or is left alone",
     [Needs, Models, Balance, Share, Schema.Boolean],
-    ([need, some, balance, more, leftAlone]) => {
+    ([need, some, balance, more, coolingDown]) => {
       const models = named(some)
       const [model, ...others] = models
       if (model === undefined) return
       const { health } = model
       const failing: Model["health"] = {
         ...health,
-        leftAlone: health.leftAlone || leftAlone,
+        coolingDown: health.coolingDown || coolingDown,
         firstOutputSeconds: health.firstOutputSeconds === null ? null : health.firstOutputSeconds + more,
         failureShare: health.failureShare + (1 - health.failureShare) * more
       }
@@ -316,7 +316,7 @@ describe("rank", () => {
 
   it("keeps away from what fails or is slow, for another that is nearly as good", () => {
     const good = { quality: 0.8 }
-    assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ leftAlone: true }) }), poor), "poor")
+    assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ coolingDown: true }) }), poor), "poor")
     assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ failureShare: 0.6 }) }), poor), "poor")
     assert.strictEqual(best(needing(), spec("a", sick({ failureShare: 0.1 })), spec("b")), "b")
     assert.strictEqual(best(needing(), spec("a", sick({ firstOutputSeconds: 9 })), spec("b")), "b")

@@ -66,7 +66,7 @@ const scriptedHealth: ProviderHealth = {
 }
 
 const scriptedModelHealth: ModelHealth = {
-  leftAlone: false,
+  coolingDown: false,
   firstOutputSeconds: 0.5,
   failureShare: 0.25,
   requests: 3,
@@ -125,8 +125,9 @@ export class ScriptedModel extends Context.Service<
             const { candidates, excluded } = decide(need, permits)
             const ranked = candidates.map((one) => ({ ...one, stream: stream(one.model) }))
             if (Arr.isReadonlyArrayNonEmpty(ranked)) return Effect.succeed(ranked)
-            return excluded.some(({ why }) => why === "permits")
-              ? Effect.fail(new ModelForbidden())
+            const forbidden = excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
+            return forbidden.length > 0
+              ? Effect.fail(new ModelForbidden({ models: forbidden }))
               : Effect.fail(new PromptTooLong({ promptTokens: need.promptTokens, tokensMax: 4_000 }))
           },
           explain: (need, permits) => Effect.sync(() => decide(need, permits)),
