@@ -1,4 +1,4 @@
-import * as Failure from "../api/Failure.ts"
+import * as Refusal from "../api/Refusal.ts"
 import { fileObject } from "../api/FileObject.ts"
 import { pageFilesMax } from "../api/FilesApi.ts"
 import { Accounts } from "../auth/Accounts.ts"
@@ -78,7 +78,7 @@ const upload = Effect.fnUntraced(
     const store = yield* FileStore
     const drain = yield* Drain
     const { files, http } = yield* AppConfig
-    if (isEncoded(request)) return respond(Failure.encodedBody)
+    if (isEncoded(request)) return respond(Refusal.encodedBody)
     const sent = yield* readSentFile(request, {
       uploadSeconds: files.uploadSeconds,
       idleSeconds: http.requestSeconds

@@ -2,59 +2,23 @@ import { DateTime } from "effect"
 import type * as Errors from "../domain/Errors.ts"
 import type { ErrorBody } from "./ErrorEnvelope.ts"
 
-/** Everything that a request may fail with, short of a defect. */
-export type Expected =
-  | Errors.ApiKeyMissing
-  | Errors.AuthorizationMalformed
-  | Errors.ApiKeyRejected
-  | Errors.UserDisabled
-  | Errors.PlanForbids
-  | Errors.LicenseForbids
-  | Errors.PlanNotFound
-  | Errors.InvalidRequest
-  | Errors.FileNotFound
-  | Errors.ItemNotFound
-  | Errors.ConversationNotFound
-  | Errors.ProjectNotFound
-  | Errors.NotProjectMember
-  | Errors.PromptTooLong
-  | Errors.FileTooLarge
-  | Errors.FileQuotaExceeded
-  | Errors.TooManyUploads
-  | Errors.UploadInvalid
-  | Errors.UploadCut
-  | Errors.FileNotReady
-  | Errors.FileUnreadable
-  | Errors.StorageFailed
-  | Errors.UsageLimitExceeded
-  | Errors.ConversationBusy
-  | Errors.TurnLeaseLost
-  | Errors.NoModelAvailable
-  | Errors.ModelFailure
-  | Errors.OrganizationExists
-  | Errors.OrganizationNotFound
-  | Errors.UserExists
-  | Errors.UserNotFound
-  | Errors.UserOfOtherOrganization
-  | Errors.ProjectExists
-  | Errors.ProjectMemberNotFound
-  | Errors.ProjectOwnerMissing
-  | Errors.ApiKeyNotFound
-  | Errors.AdminKeyRejected
-  | Errors.MetricsTokenRejected
-  | Errors.UserLimitReached
-  | Errors.ServerBusy
-  | Errors.DatabaseUnavailable
-  | Errors.ServerShuttingDown
+type ErrorOf<Value> = Value extends abstract new (...parameters: never) => infer Instance
+  ? Extract<Instance, { readonly _tag: string }>
+  : never
 
-/** How a failure looks from outside: the envelope's content, its status, and the headers that go with it. */
+/** Every error that a request may fail with: all domain errors but those that are handled before a client could see them. */
+export type Expected = Exclude<
+  { readonly [Name in keyof typeof Errors]: ErrorOf<(typeof Errors)[Name]> }[keyof typeof Errors],
+  Errors.ExtractionFailed | Errors.ExtractionBusy | Errors.ModelForbidden
+>
+
+/** An error as a client sees it: the status, the content of the envelope, and the headers. */
 export interface Failure {
   readonly status: number
   readonly body: ErrorBody
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** For this table, and for the few failures that come from below every route. */
 export const failure = (
   status: number,
   type: string,
@@ -70,30 +34,37 @@ export const failure = (
 const invalid = (code: string, message: string, param: string) =>
   failure(400, "invalid_request_error", code, message, { param })
 
-const notFound = (code: string, message: string, param: string) =>
-  failure(404, "not_found_error", code, message, { param })
-
-const unauthorized = (code: string, message: string, challenge: string) =>
+const unauthorized = (code: string, message: string, challenge = "Bearer") =>
   failure(401, "authentication_error", code, message, { headers: { "www-authenticate": challenge } })
 
-/** Source: RFC 6750, section 3.1. */
-const invalidToken = 'Bearer error="invalid_token"'
+const forbidden = (code: string, message: string, param = "") =>
+  failure(403, "permission_error", code, message, { param })
+
+const notFound = (code: string, message: string, param: string) =>
+  failure(404, "not_found_error", code, message, { param })
 
 const conflict = (code: string, message: string, param: string) =>
   failure(409, "invalid_request_error", code, message, { param })
 
-/** Seconds after which a model that failed, or has too much to do, is worth asking again. */
+const retryAfter = (seconds: number) => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
+
+const tooMany = (code: string, message: string, seconds = 1) =>
+  failure(429, "rate_limit_error", code, message, { headers: retryAfter(seconds) })
+
+const generationFailed = (code: string, message: string, seconds: number) =>
+  failure(500, "server_error", code, message, { headers: retryAfter(seconds) })
+
+const unavailable = (code: string, message: string, seconds = 1) =>
+  failure(503, "server_error", code, message, { headers: retryAfter(seconds) })
+
+/** Source: RFC 6750, section 3.1. */
+const invalidToken = 'Bearer error="invalid_token"'
+
+/** Seconds after which a model that failed, or is overloaded, is worth another request. */
 const modelRetrySeconds = 1
 const overloadedRetrySeconds = 5
 
-const retryAfter = (seconds: number) => ({
-  headers: { "retry-after": String(Math.max(1, Math.ceil(seconds))) }
-})
-
-const generationFailed = (message: string, seconds = modelRetrySeconds) =>
-  failure(500, "server_error", "generation_failed", message, retryAfter(seconds))
-
-/** It doesn't pass by itself, so that clients must not repeat the request. */
+/** Only the operator can change it, so clients must not repeat the request. */
 const modelMisconfigured = failure(
   500,
   "server_error",
@@ -102,9 +73,48 @@ const modelMisconfigured = failure(
   { headers: { "x-should-retry": "false" } }
 )
 
-const modelRefused = (message: string) => invalid("invalid_request", message, "input")
+const modelFailure = ({ reason, retryAfterSeconds, status }: Errors.ModelFailure): Failure => {
+  switch (reason) {
+    case "unauthorized":
+    case "misconfigured":
+      return modelMisconfigured
+    case "bad_request":
+      return invalid(
+        "invalid_request",
+        status === 413
+          ? "The input is too large for the model's provider. Shorten it."
+          : "The model's provider doesn't accept this request as it is. Change the input or the instructions.",
+        "input"
+      )
+    case "context_length":
+      return invalid(
+        "context_length_exceeded",
+        "The input is too long for the model, even without earlier messages and with no more than the beginnings of files. " +
+          "Shorten it, or name fewer files.",
+        "input"
+      )
+    case "content_refused":
+      return invalid(
+        "invalid_request",
+        "The model's provider refuses this content by its policy. Change the input or the instructions.",
+        "input"
+      )
+    case "rate_limited":
+      return generationFailed(
+        "model_overloaded",
+        "The model is overloaded. Try again later.",
+        retryAfterSeconds ?? overloadedRetrySeconds
+      )
+    default:
+      return generationFailed(
+        "generation_failed",
+        "The model could not produce an answer. Try again.",
+        retryAfterSeconds ?? modelRetrySeconds
+      )
+  }
+}
 
-/** Names that a message lists; an envelope has no room for more. */
+/** Names that a message lists. */
 const namesMax = 20
 
 const someOf = (names: ReadonlyArray<string>): string =>
@@ -114,7 +124,37 @@ const someOf = (names: ReadonlyArray<string>): string =>
 /** Such as `2026-11-23T00:00:00Z`. */
 const utcTime = (time: DateTime.Utc): string => DateTime.formatIso(time).replace(".000Z", "Z")
 
-const retryShortly = { "retry-after": "1" }
+const usageLimitExceeded = (error: Errors.UsageLimitExceeded): Failure => {
+  const { held, limit, resetsAt, retryAfterSeconds, used, window } = error
+  const isHeld = used < limit
+  return failure(
+    429,
+    "rate_limit_error",
+    isHeld ? "token_limit_held" : `${window}_token_limit_exceeded`,
+    isHeld
+      ? `What is left of the ${window} token limit is held by requests that are still running: ${used} of ${limit} tokens ` +
+          `are used, and ${held} are held. Try again when one of them has ended, or in ${retryAfterSeconds} seconds.`
+      : `The ${window} token limit is used up: ${used} of ${limit} tokens. It resets at ${utcTime(resetsAt)}, in ` +
+          `${retryAfterSeconds} seconds.`,
+    {
+      headers: {
+        "retry-after": String(retryAfterSeconds),
+        // Running requests end soon, so an automatic retry helps; a window takes hours.
+        ...(isHeld ? {} : { "x-should-retry": "false" }),
+        "x-token-limit-window": window,
+        "x-token-limit-used": String(used),
+        "x-token-limit-held": String(held),
+        "x-token-limit": String(limit)
+      }
+    }
+  )
+}
+
+const authorizationProblems = {
+  no_scheme: "The `Authorization` header lacks the word `Bearer` before the key",
+  other_scheme: "The `Authorization` header has another scheme than `Bearer`",
+  no_key: "The `Authorization` header has no key"
+} as const
 
 const userLimits = {
   requests: ["too_many_requests_at_once", "requests under way at once. Try again when one has ended."],
@@ -124,12 +164,6 @@ const userLimits = {
     "bytes for the bodies of all your requests under way. Try again when one has ended."
   ]
 } as const
-
-/** Code, message and options for a limit that a user reached. It is over soon, and clients try again. */
-const userLimit = ({ limit, max, retryAfterSeconds }: Errors.UserLimitReached) => {
-  const [code, what] = userLimits[limit]
-  return [code, `You may have ${max} ${what}`, retryAfter(retryAfterSeconds)] as const
-}
 
 /**
  * The one table from error to status, type, code and message. It is total by its type. Codes are stable: a client may
@@ -145,17 +179,14 @@ const table: {
       "api_key_missing",
       found === "other_header"
         ? "Send the API key as `Authorization: Bearer <key>`; it is read from no other header."
-        : "Send an API key: `Authorization: Bearer <key>`.",
-      "Bearer"
+        : "Send an API key: `Authorization: Bearer <key>`."
     ),
-  AuthorizationMalformed: ({ found }) => {
-    const problem = {
-      no_scheme: "The `Authorization` header lacks the word `Bearer` before the key",
-      other_scheme: "The `Authorization` header has another scheme than `Bearer`",
-      no_key: "The `Authorization` header has no key"
-    }[found]
-    return unauthorized("invalid_api_key", `${problem}: send \`Authorization: Bearer <key>\`.`, invalidToken)
-  },
+  AuthorizationMalformed: ({ found }) =>
+    unauthorized(
+      "invalid_api_key",
+      `${authorizationProblems[found]}: send \`Authorization: Bearer <key>\`.`,
+      invalidToken
+    ),
   ApiKeyRejected: () =>
     unauthorized(
       "invalid_api_key",
@@ -163,164 +194,78 @@ const table: {
       invalidToken
     ),
   UserDisabled: () =>
-    failure(
-      403,
-      "permission_error",
-      "user_disabled",
-      "Your account is disabled. Ask the operator of this service to enable it."
-    ),
-  PlanForbids: (error) =>
-    failure(403, "permission_error", "plan_forbids", error.message, { param: error.param }),
-  LicenseForbids: (error) =>
-    failure(403, "permission_error", "license_forbids", error.message, { param: error.param }),
+    forbidden("user_disabled", "Your account is disabled. Ask the operator of this service to enable it."),
+  PlanForbids: ({ message, param }) => forbidden("plan_forbids", message, param),
+  LicenseForbids: ({ message, param }) => forbidden("license_forbids", message, param),
   PlanNotFound: ({ plans }) =>
     notFound("plan_not_found", `There is no such plan. The plans are: ${someOf(plans)}.`, "plan"),
-  InvalidRequest: (error) => invalid("invalid_request", error.message, error.param),
-  // A path that names no file is a place where nothing is; a body or a query that names none is wrong.
-  FileNotFound: (error) =>
-    (error.param === "file_id" ? notFound : invalid)(
-      "file_not_found",
-      "The file does not exist.",
-      error.param
-    ),
-  ItemNotFound: (error) => invalid("item_not_found", "The referenced item does not exist.", error.param),
-  ConversationNotFound: (error) =>
+  InvalidRequest: ({ message, param }) => invalid("invalid_request", message, param),
+  // 404 for a path that names no file, 400 for a body or a query that does.
+  FileNotFound: ({ param }) =>
+    (param === "file_id" ? notFound : invalid)("file_not_found", "The file does not exist.", param),
+  ItemNotFound: ({ param }) => invalid("item_not_found", "The referenced item does not exist.", param),
+  ConversationNotFound: ({ param }) =>
     notFound(
       "conversation_not_found",
-      error.param === "previous_response_id"
+      param === "previous_response_id"
         ? "The response that `previous_response_id` names does not exist, or was not stored."
         : "The conversation does not exist.",
-      error.param
+      param
     ),
   ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
   NotProjectMember: () =>
-    failure(403, "permission_error", "not_project_member", "You are not a member of the project.", {
-      param: "project_id"
-    }),
-  PromptTooLong: (error) =>
+    forbidden("not_project_member", "You are not a member of the project.", "project_id"),
+  PromptTooLong: ({ promptTokens, tokensMax }) =>
     invalid(
       "context_length_exceeded",
-      `The input is too long: about ${error.promptTokens} tokens, where at most ${error.tokensMax} fit.`,
+      `The input is too long: about ${promptTokens} tokens, where at most ${tokensMax} fit.`,
       "input"
     ),
-  FileTooLarge: (error) =>
-    failure(
-      413,
-      "invalid_request_error",
-      "file_too_large",
-      `The file is larger than ${error.bytesMax} bytes.`,
-      { param: "file", headers: { connection: "close" } }
-    ),
-  FileQuotaExceeded: (error) =>
-    error.quota === "files"
-      ? failure(
-          403,
-          "permission_error",
-          "file_count_quota_exceeded",
-          `You have as many files as you may have: ${error.max}. Delete some.`
-        )
-      : failure(
-          403,
-          "permission_error",
+  FileTooLarge: ({ bytesMax }) =>
+    failure(413, "invalid_request_error", "file_too_large", `The file is larger than ${bytesMax} bytes.`, {
+      param: "file",
+      headers: { connection: "close" }
+    }),
+  FileQuotaExceeded: ({ max, quota }) =>
+    quota === "files"
+      ? forbidden("file_count_quota_exceeded", `You have as many files as you may have: ${max}. Delete some.`)
+      : forbidden(
           "file_bytes_quota_exceeded",
-          `Your files may have ${error.max} bytes together, and this one is too much. Delete some.`
+          `Your files may have ${max} bytes together, and this one is too much. Delete some.`
         ),
-  TooManyUploads: (error) =>
-    failure(
-      429,
-      "rate_limit_error",
+  TooManyUploads: ({ uploadsMax }) =>
+    tooMany(
       "too_many_uploads",
-      `${error.uploadsMax} of your uploads are under way, which is as many as may be. Try again.`,
-      { headers: retryShortly }
+      `${uploadsMax} of your uploads are under way, which is as many as may be. Try again.`
     ),
-  UploadInvalid: (error) => invalid("invalid_upload", error.message, error.param),
-  UploadCut: (error) => (error.reason === "slow" ? requestTimeout : unreadableBody),
-  FileNotReady: (error) =>
+  UploadInvalid: ({ message, param }) => invalid("invalid_upload", message, param),
+  UploadCut: ({ reason }) => (reason === "slow" ? requestTimeout : unreadableBody),
+  FileNotReady: ({ param }) =>
     invalid(
       "file_not_ready",
       "The text of the file is still being read. Try again when its status is `processed`.",
-      error.param
+      param
     ),
-  FileUnreadable: (error) =>
-    invalid("file_unreadable", `The text of the file can't be read. ${error.reason}`.trim(), error.param),
-  StorageFailed: () =>
-    failure(503, "server_error", "storage_unavailable", "The service can't reach its files. Try again.", {
-      headers: retryShortly
-    }),
-  UsageLimitExceeded: (error) => {
-    const isHeld = error.used < error.limit
-    return failure(
-      429,
-      "rate_limit_error",
-      isHeld ? "token_limit_held" : `${error.window}_token_limit_exceeded`,
-      isHeld
-        ? `What is left of the ${error.window} token limit is held by requests that are still running: ${error.used} of ${error.limit} tokens are used, and ${error.held} are held. Try again when one of them has ended, or in ${error.retryAfterSeconds} seconds.`
-        : `The ${error.window} token limit is used up: ${error.used} of ${error.limit} tokens. It resets at ${utcTime(error.resetsAt)}, in ${error.retryAfterSeconds} seconds.`,
-      {
-        headers: {
-          "retry-after": String(error.retryAfterSeconds),
-          // Running requests end soon, so that client libraries do well to try again; a window takes hours.
-          ...(isHeld ? {} : { "x-should-retry": "false" }),
-          "x-token-limit-window": error.window,
-          "x-token-limit-used": String(error.used),
-          "x-token-limit-held": String(error.held),
-          "x-token-limit": String(error.limit)
-        }
-      }
-    )
-  },
-  ConversationBusy: (error) =>
-    failure(
-      503,
-      "server_error",
+  FileUnreadable: ({ param, reason }) =>
+    invalid("file_unreadable", `The text of the file can't be read. ${reason}`.trim(), param),
+  StorageFailed: () => unavailable("storage_unavailable", "The service can't reach its files. Try again."),
+  UsageLimitExceeded: usageLimitExceeded,
+  ConversationBusy: ({ waitedSeconds }) =>
+    unavailable(
       "conversation_busy",
-      `An earlier message of this conversation is still being answered after ${error.waitedSeconds} seconds. Try again.`,
-      { headers: retryShortly }
+      `An earlier message of this conversation is still being answered after ${waitedSeconds} seconds. Try again.`
     ),
-  TurnLeaseLost: () => generationFailed("The answer could not be stored. Try again."),
-  NoModelAvailable: (error) =>
-    error.isRefused
+  TurnLeaseLost: () =>
+    generationFailed("generation_failed", "The answer could not be stored. Try again.", modelRetrySeconds),
+  NoModelAvailable: ({ isRefused }) =>
+    isRefused
       ? modelMisconfigured
-      : failure(
-          500,
-          "server_error",
+      : generationFailed(
           "model_unavailable",
           "No model can answer at this moment. Try again later.",
-          retryAfter(overloadedRetrySeconds)
+          overloadedRetrySeconds
         ),
-  ModelFailure: (error) => {
-    switch (error.reason) {
-      case "unauthorized":
-      case "misconfigured":
-        return modelMisconfigured
-      case "bad_request":
-        return modelRefused(
-          error.status === 413
-            ? "The input is too large for the model's provider. Shorten it."
-            : "The model's provider doesn't accept this request as it is. Change the input or the instructions."
-        )
-      case "context_length":
-        return invalid(
-          "context_length_exceeded",
-          "The input is too long for the model, even without earlier messages and with no more than the beginnings of files. Shorten it, or name fewer files.",
-          "input"
-        )
-      case "content_refused":
-        return modelRefused(
-          "The model's provider refuses this content by its policy. Change the input or the instructions."
-        )
-      case "rate_limited":
-        return failure(
-          500,
-          "server_error",
-          "model_overloaded",
-          "The model is overloaded. Try again later.",
-          retryAfter(error.retryAfterSeconds ?? overloadedRetrySeconds)
-        )
-      default:
-        return generationFailed("The model could not produce an answer. Try again.", error.retryAfterSeconds)
-    }
-  },
+  ModelFailure: modelFailure,
   OrganizationExists: () =>
     conflict("organization_exists", "An organization of that name exists already.", "name"),
   OrganizationNotFound: () =>
@@ -340,50 +285,26 @@ const table: {
   ProjectOwnerMissing: () =>
     conflict("project_owner_missing", "The project has no owner: say who is to own the file.", "email"),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
-  AdminKeyRejected: () =>
-    unauthorized("invalid_admin_key", "The admin key is missing or not the right one.", "Bearer"),
+  AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
   MetricsTokenRejected: () =>
-    unauthorized(
-      "invalid_metrics_token",
-      "The token for the metrics is missing or not the right one.",
-      "Bearer"
-    ),
-  UserLimitReached: (error) => failure(429, "rate_limit_error", ...userLimit(error)),
-  ServerBusy: (error) =>
-    failure(
-      503,
-      "server_error",
-      "server_busy",
-      "The service is busy. Try again.",
-      retryAfter(error.retryAfterSeconds)
-    ),
+    unauthorized("invalid_metrics_token", "The token for the metrics is missing or not the right one."),
+  UserLimitReached: ({ limit, max, retryAfterSeconds }) =>
+    tooMany(userLimits[limit][0], `You may have ${max} ${userLimits[limit][1]}`, retryAfterSeconds),
+  ServerBusy: ({ retryAfterSeconds }) =>
+    unavailable("server_busy", "The service is busy. Try again.", retryAfterSeconds),
   DatabaseUnavailable: () =>
-    failure(503, "server_error", "database_unavailable", "The service can't reach its database. Try again.", {
-      headers: retryShortly
-    }),
-  ServerShuttingDown: () =>
-    failure(503, "server_error", "server_shutting_down", "The service is shutting down. Try again.", {
-      headers: retryShortly
-    })
+    unavailable("database_unavailable", "The service can't reach its database. Try again."),
+  ServerShuttingDown: () => unavailable("server_shutting_down", "The service is shutting down. Try again.")
 }
 
-/** The body of an error response. Its shape is declared in ErrorEnvelope. */
 export const envelopeOf = ({ body }: Failure): { readonly detail: string; readonly error: ErrorBody } => ({
   detail: body.message,
   error: body
 })
 
-/** How `error` looks to a client. */
 export const describe = (error: Expected): Failure =>
   // The table's type pairs each tag with its own function; TypeScript can't follow that through an index by a union.
   (table[error._tag] as (error: Expected) => Failure)(error)
-
-// ---- what never becomes a typed error of ours: the platform's own refusals, and defects
-
-export const bodyTooLarge = (bytesMax: number): Failure =>
-  failure(413, "invalid_request_error", "body_too_large", `The body is larger than ${bytesMax} bytes.`, {
-    headers: { connection: "close" }
-  })
 
 /** The headers or the body didn't arrive in time. */
 export const requestTimeout: Failure = failure(
@@ -394,52 +315,10 @@ export const requestTimeout: Failure = failure(
   { headers: { connection: "close" } }
 )
 
-/** The bytes that were asked for lie beyond the end of the file. */
-export const rangeNotSatisfiable = (bytes: number): Failure =>
-  failure(
-    416,
-    "invalid_request_error",
-    "range_not_satisfiable",
-    `The file has ${bytes} bytes, and none of them is in the range.`,
-    { headers: { "content-range": `bytes */${bytes}`, "accept-ranges": "bytes" } }
-  )
-
-export const unsupportedMediaType = (message: string): Failure =>
-  failure(415, "invalid_request_error", "unsupported_media_type", message)
-
-export const encodedBody = unsupportedMediaType("A body with a content encoding is not supported.")
-
-/** A JSON body that says it is something else, or nothing. */
-export const notJson = (contentType: string | undefined): Failure => {
-  const must = "The body must be JSON, with the header `Content-Type: application/json`"
-  if (contentType === undefined) return unsupportedMediaType(`${must}; it has no Content-Type.`)
-  return unsupportedMediaType(
-    /^application\/x-www-form-urlencoded/i.test(contentType)
-      ? `${must}. curl sends form data unless it is given \`-H 'Content-Type: application/json'\`.`
-      : `${must}.`
-  )
-}
-
-/** A body in another encoding of characters than the one of JSON. */
-export const foreignCharset = unsupportedMediaType(
-  "A JSON body must be UTF-8; no other charset is supported."
-)
-
-/** The port is open, but nothing behind it is ready. */
-export const starting: Failure = failure(
-  503,
-  "server_error",
-  "server_starting",
-  "The service is starting. Try again.",
-  {
-    headers: retryShortly
-  }
-)
-
-/** A body that was cut, or that is not what its headers say. */
+/** A body that was cut off, or that is not what its headers say. */
 export const unreadableBody = invalid("unreadable_body", "The body could not be read.", "")
 
-export const defect: Failure = failure(
+export const defect = failure(
   500,
   "server_error",
   "internal_error",

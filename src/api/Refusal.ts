@@ -1,50 +1,77 @@
 import { type Failure, failure } from "./Failure.ts"
 
-// What is refused before there is a request that a route could answer. Failure has the rest.
+// What is refused before an endpoint handles it. None of it is a domain error; Failure has those.
 
-/** Bytes that are no request. */
-export const malformedRequest: Failure = failure(
-  400,
-  "invalid_request_error",
-  "malformed_request",
-  "The request is not valid HTTP."
-)
+const refusal = (
+  status: number,
+  code: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {}
+): Failure => failure(status, "invalid_request_error", code, message, { headers })
 
-export const hostMissing: Failure = failure(
-  400,
-  "invalid_request_error",
-  "malformed_request",
-  "The request has no `Host` header."
-)
+/** The received bytes are no HTTP request. */
+export const malformedRequest = refusal(400, "malformed_request", "The request is not valid HTTP.")
+
+export const hostMissing = refusal(400, "malformed_request", "The request has no `Host` header.")
 
 export const headersTooLarge = (bytesMax: number): Failure =>
-  failure(
-    431,
-    "invalid_request_error",
-    "headers_too_large",
-    `The headers are longer than ${bytesMax} bytes together.`
-  )
+  refusal(431, "headers_too_large", `The headers are longer than ${bytesMax} bytes together.`)
 
-export const chunkExtensionsTooLarge: Failure = failure(
+export const chunkExtensionsTooLarge = refusal(
   413,
-  "invalid_request_error",
   "chunk_extensions_too_large",
   "The body's chunks carry extensions that are too long."
 )
 
-export const expectationFailed: Failure = failure(
+export const expectationFailed = refusal(
   417,
-  "invalid_request_error",
   "expectation_failed",
   "The only expectation that can be met is `100-continue`."
 )
 
-// What is said to a request that reaches no endpoint.
+export const bodyTooLarge = (bytesMax: number): Failure =>
+  refusal(413, "body_too_large", `The body is larger than ${bytesMax} bytes.`, { connection: "close" })
+
+export const rangeNotSatisfiable = (bytes: number): Failure =>
+  refusal(416, "range_not_satisfiable", `The file has ${bytes} bytes, and none of them is in the range.`, {
+    "content-range": `bytes */${bytes}`,
+    "accept-ranges": "bytes"
+  })
+
+const unsupportedMediaType = (message: string): Failure => refusal(415, "unsupported_media_type", message)
+
+export const encodedBody = unsupportedMediaType("A body with a content encoding is not supported.")
+
+export const notMultipart = unsupportedMediaType("The body must be `multipart/form-data`.")
+
+/** A JSON body with another content type, or with none. */
+export const notJson = (contentType: string | undefined): Failure => {
+  const must = "The body must be JSON, with the header `Content-Type: application/json`"
+  if (contentType === undefined) return unsupportedMediaType(`${must}; it has no Content-Type.`)
+  return unsupportedMediaType(
+    /^application\/x-www-form-urlencoded/i.test(contentType)
+      ? `${must}. curl sends form data unless it is given \`-H 'Content-Type: application/json'\`.`
+      : `${must}.`
+  )
+}
+
+export const foreignCharset = unsupportedMediaType(
+  "A JSON body must be UTF-8; no other charset is supported."
+)
+
+/** The port opens before the routes exist. */
+export const starting = failure(
+  503,
+  "server_error",
+  "server_starting",
+  "The service is starting. Try again.",
+  { headers: { "retry-after": "1" } }
+)
 
 /** Characters of a path that a message shows. */
 const pathCharactersMax = 80
 
-/** A path as a message shows it: what could be anything but a path is left out, and so is the rest of a long one. */
+/** A path for a message: other characters than those of a path are replaced, and a long path is cut. */
 const shownPath = (path: string): string => {
   const plain = path.replaceAll(/[^A-Za-z0-9/_.~:%-]/g, "?")
   return plain.length > pathCharactersMax ? `${plain.slice(0, pathCharactersMax)}…` : plain
@@ -55,7 +82,7 @@ const baseUrl = "The base URL for client libraries ends with `/v1`, and they add
 const absent =
   "This service has no such interface: it answers messages with POST /v1/responses and keeps files."
 
-/** The first that fits counts. Paths are compared without a trailing slash and in lower case. */
+/** The first match counts. Paths are compared without a trailing slash and in lower case. */
 const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   [/^$/, "The interface is below /v1, and /docs describes it."],
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
@@ -101,7 +128,6 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
 
 const fallback = "The endpoints are POST /v1/responses and /v1/files; /docs describes them."
 
-/** Where a request to `path` should have gone. */
 const routeHint = (path: string): string => {
   const plain = path
     .slice(0, 4 * pathCharactersMax)
@@ -120,12 +146,11 @@ export const unknownRoute = (method: string, path: string): Failure =>
 
 /** `methods` are those that the path has. */
 export const methodNotAllowed = (method: string, path: string, methods: ReadonlyArray<string>): Failure => {
-  const allow = [...new Set(methods.flatMap((known) => (known === "GET" ? ["GET", "HEAD"] : [known])))]
-  return failure(
+  const allow = new Set(methods.flatMap((known) => (known === "GET" ? ["GET", "HEAD"] : [known])))
+  return refusal(
     405,
-    "invalid_request_error",
     "method_not_allowed",
     `The endpoint \`${shownPath(path)}\` doesn't have the method ${method}. It has ${methods.join(" and ")}.`,
-    { headers: { allow: allow.toSorted().join(", ") } }
+    { allow: [...allow].toSorted().join(", ") }
   )
 }

@@ -3,6 +3,7 @@ import { HttpServerError, HttpServerRequest } from "effect/http"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import * as Failure from "../api/Failure.ts"
+import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
@@ -72,10 +73,10 @@ const makeRoom = Effect.fnUntraced(function* (
 /** What the headers alone say against a body, so that nothing of it is waited for. */
 const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyBytesMax: number) => {
   const contentType = request.headers["content-type"]
-  if (isEncoded(request)) return Failure.encodedBody
-  if (hasBody(request) && !isJson(contentType)) return Failure.notJson(contentType)
-  if (isForeign(contentType)) return Failure.foreignCharset
-  return Number(request.headers["content-length"]) > bodyBytesMax ? Failure.bodyTooLarge(bodyBytesMax) : null
+  if (isEncoded(request)) return Refusal.encodedBody
+  if (hasBody(request) && !isJson(contentType)) return Refusal.notJson(contentType)
+  if (isForeign(contentType)) return Refusal.foreignCharset
+  return Number(request.headers["content-length"]) > bodyBytesMax ? Refusal.bodyTooLarge(bodyBytesMax) : null
 }
 
 const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }: Settings["http"]) {

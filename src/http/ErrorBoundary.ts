@@ -8,7 +8,7 @@ import { adviceOn } from "../providers/Fault.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
 import { requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
-import { hostMissing, methodNotAllowed, unknownRoute } from "../api/Refusal.ts"
+import * as Refusal from "../api/Refusal.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
@@ -138,8 +138,8 @@ const missingRoute = (request: HttpServerRequest.HttpServerRequest, known: Reado
   const path = pathOf(request.url)
   const methods = known.filter((route) => route.path.test(path)).map((route) => route.method)
   return methods.length === 0
-    ? unknownRoute(request.method, path)
-    : methodNotAllowed(request.method, path, [...new Set(methods)].toSorted())
+    ? Refusal.unknownRoute(request.method, path)
+    : Refusal.methodNotAllowed(request.method, path, [...new Set(methods)].toSorted())
 }
 
 /** A person who opens the address of the service in a browser. */
@@ -162,7 +162,7 @@ const platformFailure = (
       return Option.some(missingRoute(request, known))
     case "RequestParseError":
       return Option.some(
-        error.reason.reason === "BodyTooLarge" ? Failure.bodyTooLarge(bodyBytesMax) : Failure.unreadableBody
+        error.reason.reason === "BodyTooLarge" ? Refusal.bodyTooLarge(bodyBytesMax) : Failure.unreadableBody
       )
     default:
       return Option.none()
@@ -184,13 +184,11 @@ const bareFailure = (
   const path = pathOf(url)
   switch (status) {
     case 413:
-      return Failure.bodyTooLarge(bodyBytesMax)
+      return Refusal.bodyTooLarge(bodyBytesMax)
     case 415:
-      return uploadPath.test(path)
-        ? Failure.unsupportedMediaType("The body must be `multipart/form-data`.")
-        : Failure.notJson(headers["content-type"])
+      return uploadPath.test(path) ? Refusal.notMultipart : Refusal.notJson(headers["content-type"])
     case 404:
-      return unknownRoute(method, path)
+      return Refusal.unknownRoute(method, path)
     default:
       return Failure.defect
   }
@@ -229,7 +227,7 @@ export const layer = (declared: ReadonlyArray<KnownRoute>) =>
       }
 
       const admit = (request: HttpServerRequest.HttpServerRequest) => {
-        if (lacksHost(request)) return Effect.fail(hostMissing)
+        if (lacksHost(request)) return Effect.fail(Refusal.hostMissing)
         // They answer to the end, also while the process goes down.
         return probes.has(pathOf(request.url)) ? Effect.void : Effect.mapError(drain.admit, Failure.describe)
       }

@@ -3,7 +3,7 @@ import { Headers, HttpServerResponse, type HttpServerRequest } from "effect/http
 import { HttpApiBuilder } from "effect/http-api"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Api } from "../api/Api.ts"
-import * as Failure from "../api/Failure.ts"
+import * as Refusal from "../api/Refusal.ts"
 import { fileList, fileObject } from "../api/FileObject.ts"
 import { pageFilesDefault } from "../api/FilesApi.ts"
 import { Policy } from "../plans/Policy.ts"
@@ -26,7 +26,7 @@ const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerReq
   const wanted = wantedOf(isHead ? Headers.remove(request.headers, "range") : request.headers, file)
   const headers = { etag: etagOf(file), "accept-ranges": "bytes", "cache-control": "private, no-cache" }
   if (wanted.kind === "nothing") return HttpServerResponse.empty({ status: 304, headers })
-  if (wanted.kind === "beyond") return respond(Failure.rangeNotSatisfiable(file.bytes))
+  if (wanted.kind === "beyond") return respond(Refusal.rangeNotSatisfiable(file.bytes))
   const { end, start } = wanted.kind === "part" ? wanted.range : { start: 0, end: file.bytes }
   const bytes = yield* store.content(userId, id, { start, end })
   return HttpServerResponse.stream(Stream.interruptWhen(bytes, drain.cutoff), {
@@ -48,7 +48,7 @@ const upload = Effect.fnUntraced(
     const drain = yield* Drain
     const { files, http } = yield* AppConfig
     const { plan, userId } = yield* CurrentUser
-    if (isEncoded(request)) return respond(Failure.encodedBody)
+    if (isEncoded(request)) return respond(Refusal.encodedBody)
     const { operation, storage } = yield* (yield* Policy).permissions(plan)
     const denial = operation("files", "")
     if (denial !== null) return yield* denial

@@ -203,7 +203,7 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   }
 
   const starting = (request: IncomingMessage, response: Response) => {
-    run(answer(request, response, Failure.starting))
+    run(answer(request, response, Refusal.starting))
   }
   const server: Server = createServer({ ...options, ServerResponse: KnownResponse }, starting)
   server.on("newListener", (event) => {
