@@ -1,5 +1,5 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
@@ -15,7 +15,6 @@ import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
-import { CurrentAccess } from "./domain/AccessEntry.ts"
 import { BlobStore } from "./files/BlobStore.ts"
 import { StoreHealth } from "./files/StoreHealth.ts"
 import { leaveAllStores } from "./files/StoreBinding.ts"
@@ -43,9 +42,7 @@ import { layerMigrations } from "./sql/Migrations.ts"
 import { BuiltinToolsLayer } from "./tools/Toolkit.ts"
 import { Egress } from "./tools/Egress.ts"
 import { Network } from "./tools/egress/Network.ts"
-import { ReadDocument } from "./tools/ReadDocument.ts"
 import { SearchProbe } from "./tools/WebSearch.ts"
-import { ToolFailed } from "./tools/Tool.ts"
 import { endAllReservations } from "./usage/TokenCounters.ts"
 import { Usage } from "./usage/Usage.ts"
 
@@ -83,35 +80,9 @@ export const FilesLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
 /** Projects, and the search in their files. */
 export const ProjectsLayer = Projects.layer.pipe(Layer.provideMerge(Retrieval.layer))
 
-/** Documents from the web are read as files are: each in a process of its own. */
-const WebDocumentsLayer = Layer.effect(
-  ReadDocument,
-  Effect.map(TextExtraction, ({ extract }) => ({
-    read: (bytes) =>
-      Effect.flatMap(CurrentAccess, (entry) =>
-        extract({
-          user: entry?.caller?.userId ?? "",
-          bytes: Stream.make(bytes),
-          size: bytes.length,
-          filename: ""
-        })
-      ).pipe(
-        Effect.map(({ mediaType, text, truncated }) => ({ text, mediaType, isCut: truncated })),
-        Effect.catchTag("StorageFailed", Effect.die),
-        Effect.mapError(
-          (error) =>
-            new ToolFailed({
-              message:
-                error._tag === "ExtractionFailed" ? error.message : "Too many documents wait to be read."
-            })
-        )
-      )
-  }))
-).pipe(Layer.provide(TextExtraction.layer))
-
 /** The tools that models may call, and their way out to the web. */
 export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe(
-  Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), WebDocumentsLayer])
+  Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
 )
 
 const knownRoutes = [...ErrorBoundary.routesOf(Api), ...ErrorBoundary.routesOf(AdminApi), ...systemRoutes]

@@ -11,6 +11,8 @@ const headBytesMax = 256 * 1024
 /** The most that a process may answer before it is taken for one that has gone wrong. */
 export const answerBytesMax = (textBytesMax: number): number => lengthBytes + headBytesMax + textBytesMax
 
+const titleCharactersMax = 1000
+
 const offset = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 const Head = Schema.fromJsonString(
@@ -20,6 +22,7 @@ const Head = Schema.fromJsonString(
       mediaType: Schema.String.check(Schema.isMaxLength(200), Schema.isPattern(/^[\w.+-]+\/[\w.+-]+$/)),
       truncated: Schema.Boolean,
       pages: Schema.NullOr(Schema.Array(offset)),
+      title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(titleCharactersMax))),
       textBytes: offset
     }),
     Schema.Struct({
@@ -69,10 +72,10 @@ export const decodeAnswer = Effect.fnUntraced(function* (answer: Buffer, textByt
     try: () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
     catch: crashed
   })
-  const { mediaType, pages, truncated } = head
+  const { mediaType, pages, title, truncated } = head
   if (text.trim() === "" || text.includes("\0") || !areAscending(pages ?? [], text.length))
     return yield* crashed()
-  return { text, mediaType, truncated, pages } satisfies Reading
+  return { text, mediaType, truncated, pages, ...(title === undefined ? {} : { title }) } satisfies Reading
 })
 
 const areAscending = (offsets: ReadonlyArray<number>, max: number): boolean =>

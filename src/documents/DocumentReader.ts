@@ -8,7 +8,8 @@ import {
   type Reading,
   type ReadingLimits,
   wholeAllowance,
-  Unreadable
+  Unreadable,
+  type PageOptions
 } from "./Reading.ts"
 import { isUtf8 } from "node:buffer"
 
@@ -63,14 +64,15 @@ const readTextKind = async (
   allowance.deep--
   try {
     return await readMail(mail, limits, allowance, (bytes, extension) =>
-      readWithin(attached(bytes), extension, limits, allowance)
+      readWithin(sourceOf(bytes), extension, limits, allowance)
     )
   } finally {
     allowance.deep++
   }
 }
 
-const attached = (bytes: Buffer): DocumentBytes => ({
+/** Bytes that are there as a whole. */
+const sourceOf = (bytes: Buffer): DocumentBytes => ({
   head: async (bytesMax) => bytes.subarray(0, bytesMax),
   upTo: async (bytesMax) => ({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
 })
@@ -92,14 +94,24 @@ const readText = async (
   }
   const text = decoded.text
   if (!isHtml(mediaType)) return { text: storableForm(text), mediaType, truncated: !isWhole, pages: null }
-  const isXhtml = /^\s*<\?xml/.test(text.slice(0, 100))
-  const page = readHtml(text, { charactersMax: limits.textBytesMax, base: null, isXhtml })
+  const page = readHtml(text, { charactersMax: limits.textBytesMax, base: null, isXhtml: isXhtml(text) })
   return {
     text: withTitle(page.title, page.text),
     mediaType,
     truncated: page.truncated || !isWhole,
     pages: null
   }
+}
+
+const isXhtml = (text: string): boolean => /^\s*<\?xml/.test(text.slice(0, 100))
+
+/** Reads an HTML page of the web, whose media type the server has told. */
+export const readPage = (bytes: Uint8Array, page: PageOptions, limits: ReadingLimits): Reading => {
+  const decoded = decodeText(bytes, page.charset ?? declaredCharset(bytes))
+  if (decoded === null) throw new Unreadable("unsupported", "What is there is no text.")
+  const { charactersMax, url: base } = page
+  const html = readHtml(decoded.text, { charactersMax, base, isXhtml: isXhtml(decoded.text) })
+  return fitted({ ...html, mediaType: "text/html", pages: null }, limits.textBytesMax)
 }
 
 /** The title stands above the text, unless the text begins with it. */
@@ -178,10 +190,12 @@ const fitted = (reading: Reading, textBytesMax: number): Reading => {
   return { ...reading, text, truncated: reading.truncated || isCut, pages }
 }
 
-const withoutText = ({ mediaType }: Reading): string =>
-  mediaType === "application/pdf"
+const withoutText = ({ mediaType, title }: Reading): string => {
+  if (title !== undefined) return "The page has no text."
+  return mediaType === "application/pdf"
     ? "The PDF has no text. If it was scanned, it needs text recognition (OCR) first."
     : "The file has no text."
+}
 
 /** The longest beginning of a text that has at most so many bytes in UTF-8. No character is ever cut. */
 const cutToBytes = (text: string, bytesMax: number): string => {
@@ -211,9 +225,3 @@ export const readPlainText = async (
     return null
   }
 }
-
-const sourceOf = (bytes: Buffer) => ({
-  head: (bytesMax: number) => Promise.resolve(bytes.subarray(0, bytesMax)),
-  upTo: (bytesMax: number) =>
-    Promise.resolve({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
-})

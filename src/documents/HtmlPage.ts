@@ -153,9 +153,13 @@ export class HtmlPage {
   private endImplied(name: string): void {
     const implied = impliedEnds.get(name)
     if (implied === undefined) return
-    const border = this.opened.findLastIndex((open) => implied.within.has(open.name))
-    const at = this.opened.findIndex((open, position) => position > border && implied.ends.has(open.name))
-    if (at >= 0) this.endFrom(at)
+    let ended = this.opened.length
+    for (let at = ended - 1; at >= 0; at--) {
+      const outer = this.opened[at]?.name ?? ""
+      if (implied.within.has(outer)) break
+      if (implied.ends.has(outer)) ended = at
+    }
+    this.endFrom(ended)
   }
 
   private isSkipped(name: string, attributes: Attributes): boolean {
@@ -187,6 +191,7 @@ export class HtmlPage {
 
   /** Begins an element; what it returns ends it. */
   private beginFollowed(name: string, attributes: Attributes): () => void {
+    const { flow } = this.document
     if (/^h[1-6]$/.test(name)) {
       this.document.heading(Number(name.slice(1)))
       return () => this.document.endHeading()
@@ -194,23 +199,25 @@ export class HtmlPage {
     if (name === "a") return this.beginLink(attributes.get("href"))
     if (name === "code") return this.beginCode()
     if (name === "pre") return this.beginPre()
-    if (name === "title") return this.beginTitle()
-    if (name === "blockquote") return this.beginContainer("> ", "> ")
+    if (name === "title") {
+      this.isTitle = true
+      return () => {
+        this.isTitle = false
+      }
+    }
+    if (name === "blockquote") {
+      flow.endBlock()
+      flow.open("> ", "> ")
+      return () => {
+        flow.close()
+        flow.endBlock()
+      }
+    }
     if (name === "ul" || name === "ol")
       return this.beginList(name === "ol", Number(attributes.get("start") ?? 1))
     if (name === "li") return this.beginItem()
     if (tableElements.has(name)) return this.beginTablePart(name)
     return nothing
-  }
-
-  private beginContainer(first: string, rest: string): () => void {
-    const { flow } = this.document
-    flow.endBlock()
-    flow.open(first, rest)
-    return () => {
-      flow.close()
-      flow.endBlock()
-    }
   }
 
   private beginLink(href: string | undefined): () => void {
@@ -239,13 +246,6 @@ export class HtmlPage {
       flow.endLine()
       flow.verbatim("```")
       flow.endBlock()
-    }
-  }
-
-  private beginTitle(): () => void {
-    this.isTitle = true
-    return () => {
-      this.isTitle = false
     }
   }
 

@@ -22,35 +22,16 @@ export interface HtmlText {
  * Reads a page in one pass: the time that it takes is proportional to its length, however it is nested. That is why the
  * tokenizer is used without its parser, whose work grows with the depth.
  */
-export const readHtml = (html: string, options: HtmlOptions): HtmlText => {
-  const step = htmlSteps(html, options, html.length)
-  for (;;) {
-    const read = step()
-    if (read !== null) return read
-  }
-}
-
-/** The same, so many characters at each call, so that something else can be done in between; null until the text is there. */
-export const htmlSteps = (
-  html: string,
-  options: HtmlOptions,
-  charactersPerStep: number
-): (() => HtmlText | null) => {
-  const page = new HtmlPage(options.charactersMax, options.base)
-  const tokens = new HtmlTokens(html, page, options.isXhtml)
-  const tokenizer = new Tokenizer({ recognizeSelfClosing: options.isXhtml }, tokens)
-  let at = 0
-  return () => {
-    try {
-      tokenizer.write(html.slice(at, at + charactersPerStep))
-      at += charactersPerStep
-      if (at < html.length) return null
-      tokenizer.end()
-      return { title: page.title, text: page.document.toString(), truncated: false }
-    } catch (error) {
-      if (!(error instanceof TextFull)) throw error
-      return { title: page.title, text: page.document.written(), truncated: true }
-    }
+export const readHtml = (html: string, { base, charactersMax, isXhtml }: HtmlOptions): HtmlText => {
+  const page = new HtmlPage(charactersMax, base)
+  const tokenizer = new Tokenizer({ recognizeSelfClosing: isXhtml }, new HtmlTokens(html, page, isXhtml))
+  try {
+    tokenizer.write(html)
+    tokenizer.end()
+    return { title: page.title, text: page.document.toString(), truncated: false }
+  } catch (error) {
+    if (!(error instanceof TextFull)) throw error
+    return { title: page.title, text: page.document.written(), truncated: true }
   }
 }
 

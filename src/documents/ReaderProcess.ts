@@ -1,6 +1,6 @@
 import { ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
-import type { Reading } from "./Reading.ts"
+import type { PageOptions, Reading } from "./Reading.ts"
 import { Deferred, Effect, Stream } from "effect"
 import { type ChildProcess, spawn, execFile } from "node:child_process"
 import { realpathSync } from "node:fs"
@@ -86,19 +86,24 @@ const cpuPerSecond = 4
 /** The end of what a process wrote about its own end: V8 says there if its heap was too small. */
 const complaintBytesMax = 16 * 1024
 
-/**
- * Reads one file in a process of its own, which is gone when this ends, however it ends. `extension` is that of the file's
- * name, in lower case and without its dot.
- */
+/** A file or a page of the web, as it is given to a process. */
+export interface ReaderInput {
+  readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
+  /** Of the file's name, in lower case and without its dot. */
+  readonly extension: string
+  readonly page?: PageOptions
+}
+
+/** Reads one file in a process of its own, which is gone when this ends, however it ends. */
 export const readInProcess = (
   program: ReaderProgram,
   limits: ReaderLimits,
-  file: { readonly bytes: Stream.Stream<Uint8Array, StorageFailed>; readonly extension: string }
+  input: ReaderInput
 ): Effect.Effect<Reading, ExtractionFailed | StorageFailed> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const reader = yield* startReader(program, limits, file.extension)
-      const given = feed(reader, file.bytes).pipe(
+      const reader = yield* startReader(program, limits, input)
+      const given = feed(reader, input.bytes).pipe(
         orTooLong(limits.seconds),
         Effect.andThen(Effect.never.pipe(orTooLong(limits.seconds)))
       )
@@ -122,12 +127,12 @@ interface Reader {
 const startReader = Effect.fnUntraced(function* (
   program: ReaderProgram,
   limits: ReaderLimits,
-  extension: string
+  input: ReaderInput
 ) {
   const answered = yield* Deferred.make<Buffer, ExtractionFailed>()
   const closed = yield* Deferred.make<void>()
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawnReader(program, limits, extension, { answered, closed })),
+    Effect.sync(() => spawnReader(program, limits, input, { answered, closed })),
     (running) =>
       Effect.suspend(() => {
         endGroup(running)
@@ -149,7 +154,7 @@ const startReader = Effect.fnUntraced(function* (
 const spawnReader = (
   program: ReaderProgram,
   limits: ReaderLimits,
-  extension: string,
+  { extension, page }: ReaderInput,
   {
     answered,
     closed
@@ -162,7 +167,9 @@ const spawnReader = (
   const processLimits = { memoryBytes, cpuSeconds: seconds * cpuPerSecond }
   const { args, file } = commandOf(program, processLimits, [
     extension,
-    ...[textBytesMax, documentBytesMax, pagesMax].map(String)
+    ...[textBytesMax, documentBytesMax, pagesMax].map(String),
+    ...(page === undefined ? [] : [page.url, String(page.charactersMax)]),
+    ...(page?.charset ? [page.charset] : [])
   ])
   // A process group of its own: the terminal's Ctrl-C is for the service, which ends its readers itself.
   const child = spawn(file, args, { cwd: "/", env: {}, stdio: ["pipe", "pipe", "pipe"], detached: true })

@@ -28,6 +28,18 @@ export interface Reading {
   readonly truncated: boolean
   /** Where each page starts in the text, in UTF-16 code units; null for what has no pages. */
   readonly pages: ReadonlyArray<number> | null
+  /** Of a page of the web, whose text doesn't begin with it. */
+  readonly title?: string
+}
+
+/** How an HTML page of the web is read. */
+export interface PageOptions {
+  /** Where it is from: its links are relative to this. */
+  readonly url: string
+  /** As the server names it; null where it doesn't. */
+  readonly charset: string | null
+  /** The text is cut there. */
+  readonly charactersMax: number
 }
 
 /** Why a document gives no text. The names are those of ExtractionFailed. */

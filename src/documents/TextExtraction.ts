@@ -1,10 +1,11 @@
 import { Context, Effect, Layer, Stream } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { ExtractionBusy, type ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
+import { ExtractionBusy, ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { confine } from "./Confinement.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
-import { readPlainText } from "./DocumentReader.ts"
-import { readInProcess, type ReaderLimits, readerProgram } from "./ReaderProcess.ts"
+import { readPage, readPlainText } from "./DocumentReader.ts"
+import { readInProcess, type ReaderInput, type ReaderLimits, readerProgram } from "./ReaderProcess.ts"
+import { type PageOptions, Unreadable } from "./Reading.ts"
 
 /** A file to be read. */
 export interface ExtractedFile {
@@ -18,6 +19,13 @@ export interface ExtractedFile {
 /** A file that may be a plain text. */
 export type PlainFile = Omit<ExtractedFile, "user">
 
+/** An HTML page of the web to be read. */
+export interface FetchedPage extends PageOptions {
+  /** On whose behalf it is read. */
+  readonly user: string
+  readonly bytes: Uint8Array
+}
+
 /** What a file says. */
 export interface ExtractedText {
   /** Without NUL and lone surrogates; its lines end in LF. It isn't empty. */
@@ -30,6 +38,15 @@ export interface ExtractedText {
   readonly pages: ReadonlyArray<number> | null
 }
 
+/** What a page says. */
+export interface ExtractedPage {
+  readonly title: string
+  /** Markdown, not empty. */
+  readonly text: string
+  /** The page says more than fits. */
+  readonly truncated: boolean
+}
+
 /** Raised whenever another text would come out of some file. */
 export const extractionVersion = "6"
 
@@ -39,8 +56,8 @@ const waitingMax = 1000
 /** Of a document; what is beyond is not read. */
 const pagesMax = 10_000
 
-/** A plain text of so many bytes takes a millisecond or two. */
-const plainBytesMax = 64 * 1024
+/** A plain text or an HTML page of so many bytes takes a few milliseconds; see docs/decisions/html-reader.md. */
+const inProcessBytesMax = 64 * 1024
 
 /** Documents whose bytes must be there as a whole may take this part of the memory. */
 const documentPart = 0.25
@@ -67,6 +84,8 @@ export class TextExtraction extends Context.Service<
      * UTF-8. Null for everything else, which `extract` reads.
      */
     readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
+    /** Reads a page: a short one at once, and any other as `extract` reads a file. */
+    readonly page: (page: FetchedPage) => Effect.Effect<ExtractedPage, ExtractionFailed | ExtractionBusy>
     /** What the processes that read documents lack of being fully confined, each with the remedy. */
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
     /** Changes whenever the extraction would give another text. */
@@ -90,30 +109,52 @@ export class TextExtraction extends Context.Service<
         return Effect.void
       })
 
-      const extract = Effect.fn("TextExtraction.extract")(function* (file: ExtractedFile) {
+      const readInTurn = Effect.fnUntraced(function* (user: string, input: ReaderInput) {
         const { program } = yield* confined
-        const read = readInProcess(program, limits, {
-          bytes: file.bytes,
-          extension: extensionOf(file.filename)
-        })
         return yield* Effect.acquireUseRelease(
           enter,
-          () => readers.withPermit(file.user)(read),
+          () => readers.withPermit(user)(readInProcess(program, limits, input)),
           () => Effect.sync(() => present--)
         )
       })
 
+      const extract = Effect.fn("TextExtraction.extract")(({ bytes, filename, user }: ExtractedFile) =>
+        readInTurn(user, { bytes, extension: extensionOf(filename) })
+      )
+
+      const page = Effect.fn("TextExtraction.page")(function* ({ bytes, user, ...options }: FetchedPage) {
+        const {
+          text,
+          title = "",
+          truncated
+        } = yield* bytes.length > inProcessBytesMax
+          ? readInTurn(user, { bytes: Stream.make(bytes), extension: "html", page: options }).pipe(
+              Effect.catchTag("StorageFailed", Effect.die)
+            )
+          : readShortPage(bytes, options, limits)
+        return { text, title, truncated }
+      })
+
       const plainText = Effect.fn("TextExtraction.plainText")(function* (file: PlainFile) {
-        if (file.size > plainBytesMax) return null
+        if (file.size > inProcessBytesMax) return null
         const bytes = Buffer.concat(yield* Stream.runCollect(file.bytes))
         return yield* Effect.promise(() => readPlainText(bytes, extensionOf(file.filename), limits))
       })
 
       const unconfined = Effect.map(confined, ({ missing }) => missing)
-      return { extract, plainText, unconfined, version: extractionVersion }
+      return { extract, page, plainText, unconfined, version: extractionVersion }
     })
   )
 }
+
+const readShortPage = (bytes: Uint8Array, page: PageOptions, limits: ReaderLimits) =>
+  Effect.try({
+    try: () => readPage(bytes, page, limits),
+    catch: (error) => {
+      if (!(error instanceof Unreadable)) throw error
+      return new ExtractionFailed({ reason: error.reason, message: error.message })
+    }
+  })
 
 const limitsOf = (files: Settings["files"]): ReaderLimits => ({
   seconds: files.extractionSeconds,

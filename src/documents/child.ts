@@ -1,4 +1,4 @@
-import { type DocumentBytes, readDocument } from "./DocumentReader.ts"
+import { type DocumentBytes, readDocument, readPage } from "./DocumentReader.ts"
 import { Unreadable } from "./Reading.ts"
 
 /**
@@ -68,13 +68,23 @@ const failureOf = (error: unknown) => {
 }
 
 const read = async (): Promise<void> => {
-  const [extension = "", textBytesMax = 0, documentBytesMax = 0, pagesMax = 0] = process.argv.slice(2)
+  const [extension = "", textBytesMax, documentBytesMax, pagesMax, ...page] = process.argv.slice(2)
+  const limits = {
+    textBytesMax: Number(textBytesMax),
+    documentBytesMax: Number(documentBytesMax),
+    pagesMax: Number(pagesMax)
+  }
+  const [url, charactersMax, charset = null] = page
+  const source = standardInput()
   try {
-    const { text, ...about } = await readDocument(standardInput(), extension, {
-      textBytesMax: Number(textBytesMax),
-      documentBytesMax: Number(documentBytesMax),
-      pagesMax: Number(pagesMax)
-    })
+    const { text, ...about } =
+      url === undefined
+        ? await readDocument(source, extension, limits)
+        : readPage(
+            (await source.upTo(limits.documentBytesMax)).bytes,
+            { url, charset, charactersMax: Number(charactersMax) },
+            limits
+          )
     const bytes = Buffer.from(text)
     answer({ status: "text", ...about, textBytes: bytes.length }, bytes)
   } catch (error) {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type HtmlOptions, htmlSteps, readHtml } from "../../src/documents/HtmlReader.ts"
+import { type HtmlOptions, readHtml } from "../../src/documents/HtmlReader.ts"
 
 const options: HtmlOptions = { charactersMax: 1_000_000, base: null, isXhtml: false }
 const textOf = (html: string, more: Partial<HtmlOptions> = {}) => readHtml(html, { ...options, ...more }).text
@@ -173,23 +173,6 @@ describe("readHtml", () => {
       assert.strictEqual(textOf(html).match(/word/g)?.length ?? 0, words)
     }
   )
-})
-
-describe("htmlSteps", () => {
-  it("gives the same page, however small its steps", () => {
-    const html =
-      "<!doctype html><title>A &amp; b</title><h1>T &eacute;</h1><script>if (a</b) '</scr'</script><p>Hi &lt; " +
-      "<a href='/x?a=1&amp;b=2'>li<b>n</b>k</a><pre>\na\n b</pre><!-- c --><table><tr><th>A<td>B</table>&#x1F600; 😀 &am"
-    const page = { ...options, base: "https://x.example/" }
-    const whole = readHtml(html, page)
-    assert.match(whole.text, /\[link\]/)
-    for (let characters = 1; characters <= html.length; characters++) {
-      const step = htmlSteps(html, page, characters)
-      let read = step()
-      while (read === null) read = step()
-      assert.deepStrictEqual(read, whole)
-    }
-  })
 })
 
 describe("the base of a page", () => {

@@ -130,6 +130,57 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
+  it.live("reads a short page at once and a long one in a process, with the same result", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const html = "<title>B\u00fccher</title><p>F\u00fcnf <a href='b'>B\u00fccher</a>"
+      const page = { user: "alice", url: "https://x.example/a/", charset: "iso-8859-1", charactersMax: 1000 }
+      for (const padding of ["", `<!--${"x".repeat(65_536)}-->`]) {
+        const bytes = Buffer.from(padding + html, "latin1")
+        assert.deepStrictEqual(yield* extraction.page({ ...page, bytes }), {
+          title: "Bücher",
+          text: "Fünf [Bücher](https://x.example/a/b)",
+          truncated: false
+        })
+        const long = Buffer.from(padding + "<p>Text".repeat(1000))
+        const cut = yield* extraction.page({ ...page, bytes: long })
+        assert.isTrue(cut.truncated)
+        assert.isAtMost(cut.text.length, 1000)
+        const empty = Buffer.from(`${padding}<script>x</script>`)
+        const error = yield* Effect.flip(extraction.page({ ...page, bytes: empty }))
+        assert.deepInclude(error, { reason: "no_text", message: "The page has no text." })
+      }
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("reads a user's long pages within the places of that user", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const gate = yield* Deferred.make<void>()
+      const held = Stream.unwrap(Effect.as(Deferred.await(gate), Stream.make(Buffer.from("held"))))
+      const file = yield* Effect.forkChild(
+        extraction.extract({ user: "alice", bytes: held, size: 4, filename: "a.txt" }),
+        { startImmediately: true }
+      )
+      const bytes = Buffer.from("<p>word ".repeat(10_000))
+      const page = yield* Effect.forkChild(
+        extraction.page({
+          user: "alice",
+          bytes,
+          url: "https://x.example/",
+          charset: null,
+          charactersMax: 10
+        }),
+        { startImmediately: true }
+      )
+      assert.strictEqual((yield* extraction.extract(fileOf("x", "a", "bob"))).text, "x")
+      assert.isUndefined(page.pollUnsafe())
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual((yield* Fiber.join(file)).text, "held")
+      assert.isTrue((yield* Fiber.join(page)).truncated)
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
   it.live("refuses what can't wait any more, and takes files again afterwards", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction

@@ -32,6 +32,7 @@ export class ScriptedExtraction extends Context.Service<
       const extraction = TextExtraction.of({
         version: "scripted",
         unconfined: Effect.succeed([]),
+        page: () => Effect.die(new Error("No test of files reads a page of the web")),
         plainText: ({ bytes, filename }) =>
           filename.endsWith(".plain")
             ? Effect.map(Stream.mkString(Stream.decodeText(bytes)), (text) => ({

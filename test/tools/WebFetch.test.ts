@@ -1,35 +1,46 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import { ReadDocument } from "../../src/tools/ReadDocument.ts"
-import { ToolFailed } from "../../src/tools/Tool.ts"
-import { makeWebFetch, pageCharactersMax } from "../../src/tools/WebFetch.ts"
+import { TextExtraction } from "../../src/documents/TextExtraction.ts"
+import { ExtractionBusy, ExtractionFailed } from "../../src/domain/Errors.ts"
+import { makeWebFetch, pageCharactersMax, pageKind } from "../../src/tools/WebFetch.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { egressLayer, makeTestWeb, siteHost, startSite } from "./egress/TestWeb.ts"
 
-/** The reader of documents reads what begins with a percent sign, as PDF does. */
-const documents = Layer.succeed(ReadDocument, {
-  read: (bytes) =>
-    bytes[0] === 0x25
-      ? Effect.succeed({ text: `${bytes.length} bytes of PDF`, mediaType: "application/pdf", isCut: false })
-      : Effect.fail(new ToolFailed({ message: "Images can't be read as text." }))
-})
+/** Reads pages as the service does. Of files, it reads what begins with a percent sign, as PDF does. */
+const extractionLayer = Layer.effect(
+  TextExtraction,
+  Effect.map(TextExtraction, (extraction) => ({
+    ...extraction,
+    extract: Effect.fnUntraced(function* ({ bytes }) {
+      const read = Buffer.concat(yield* Stream.runCollect(bytes))
+      if (read[0] === 0x25) {
+        const text = `${read.length} bytes of PDF`
+        return { text, mediaType: "application/pdf", truncated: false, pages: null }
+      }
+      return yield* new ExtractionFailed({ reason: "unsupported", message: "Images can't be read as text." })
+    })
+  }))
+).pipe(Layer.provide(TextExtraction.layer))
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Fetches one page of a site that answers so, with the tool as a model calls it. */
-const fetching = Effect.fnUntraced(function* (answer: Handler, tools: SettingsOverrides["tools"] = {}) {
+const fetching = Effect.fnUntraced(function* (
+  answer: Handler,
+  tools: SettingsOverrides["tools"] = {},
+  extraction: Layer.Layer<TextExtraction, never, AppConfig> = extractionLayer
+) {
   const site = yield* startSite(answer)
   const web = makeTestWeb({ port: site.port })
   const layer = Layer.mergeAll(
     egressLayer(web, { egressAllow: [siteHost], ...tools }),
-    documents,
-    NodeCrypto.layer,
-    Layer.succeed(AppConfig, testConfig({ tools: { fetchAddresses: "any" } }))
-  )
+    extraction,
+    NodeCrypto.layer
+  ).pipe(Layer.provideMerge(Layer.succeed(AppConfig, testConfig({ tools: { fetchAddresses: "any" } }))))
   const { run } = yield* Effect.provide(makeWebFetch, layer)
   return { run: (path: string) => run({ url: `http://${siteHost}:${site.port}${path}` }), site, web }
 })
@@ -146,6 +157,34 @@ describe("web_fetch", () => {
     })
   )
 
+  it.effect("fails with the reason when the reader of a page fails or has no place", () =>
+    Effect.gen(function* () {
+      const reasonOf = (error: ExtractionFailed | ExtractionBusy) => {
+        const broken = Layer.effect(
+          TextExtraction,
+          Effect.map(TextExtraction, (real) => ({ ...real, page: () => Effect.fail(error) }))
+        ).pipe(Layer.provide(TextExtraction.layer))
+        return Effect.flatMap(fetching(sending("<p>bees"), {}, broken), ({ run }) => Effect.flip(run("/")))
+      }
+      const slow = new ExtractionFailed({ reason: "too_long", message: "It took too long." })
+      assert.deepInclude(yield* reasonOf(slow), { message: "It took too long.", host: siteHost })
+      assert.match((yield* reasonOf(new ExtractionBusy())).message, /Too many documents/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("cuts a page at its characters, without half of one", () =>
+    Effect.gen(function* () {
+      for (const type of ["text/html", "text/plain"]) {
+        for (const lead of ["", "a"]) {
+          const page = yield* fetched(sending(`${lead}${"🐝".repeat(pageCharactersMax)}`, type))
+          assert.match(page.before, /longer.*beginning/)
+          assert.isAtMost(page.text.length, pageCharactersMax)
+          assert.isTrue(page.text.isWellFormed())
+        }
+      }
+    })
+  )
+
   it.effect("finds out the charset where none or a wrong one is said", () =>
     Effect.gen(function* () {
       const russian = "Пчёлы летают над цветущим садом, и мёд у них вкусный. ".repeat(5).trim()
@@ -259,7 +298,7 @@ describe("a page without an end", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of tags alone is read to its end", () =>
+  it.live("of tags alone is read to its end", () =>
     Effect.gen(function* () {
       const nested = "<div><ul><li><table><tr><td><blockquote>".repeat(2500)
       assert.isAtLeast(nested.length, 100_000)
@@ -310,4 +349,31 @@ describe("a page that gives orders", () => {
       assert.deepStrictEqual(web.dialed, [])
     }).pipe(Effect.scoped)
   )
+})
+
+describe("the kind of a media type", () => {
+  it("is text, html or document, and none for everything else", () => {
+    const kinds = {
+      html: ["text/html", "application/xhtml+xml"],
+      text: [
+        "text/plain",
+        "text/markdown",
+        "application/json",
+        "application/ld+json",
+        "application/atom+xml"
+      ],
+      document: ["", "application/pdf", "application/octet-stream", "application/epub+zip"],
+      none: [
+        "image/png",
+        "image/svg",
+        "audio/mpeg",
+        "application/zip",
+        "application/x-msdownload",
+        "font/woff2"
+      ]
+    }
+    for (const [kind, types] of Object.entries(kinds)) {
+      for (const type of types) assert.strictEqual(pageKind(type), kind, type)
+    }
+  })
 })
