@@ -5,7 +5,7 @@ import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.t
 import { type ModelHealth, unknownHealth, type ProviderHealth, type ModelSpec } from "../domain/Model.ts"
 import { namesIn } from "../settings/Setting.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
-import { type Circuits, makeCircuits } from "../providers/Circuits.ts"
+import { makeProviderCircuits, type ProviderCircuits } from "../providers/ProviderCircuit.ts"
 import { callDemoModel, demoModel } from "../providers/DemoModel.ts"
 import { keepModelServerList, type ListState, placeOf } from "./ModelServerList.ts"
 import type { ModelServer } from "../providers/ModelServer.ts"
@@ -98,7 +98,11 @@ const demoOnly: Catalog = fixed(
     "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
 )
 
-const gateOf = (settings: Settings["models"], server: ModelServer, circuits: Circuits): ProviderGate =>
+const gateOf = (
+  settings: Settings["models"],
+  server: ModelServer,
+  circuits: ProviderCircuits
+): ProviderGate =>
   new ProviderGate(
     server.provider,
     {
@@ -130,7 +134,7 @@ const lineOf = (
 const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file: string) {
   const { models, servers } = yield* readCatalogFile(file)
   const upstream = yield* makeUpstream(settings)
-  const circuits = yield* makeCircuits
+  const circuits = yield* makeProviderCircuits
   const lines = new Map(
     servers.map((server) => [
       server.provider,
@@ -161,7 +165,7 @@ const fromServer = Effect.fnUntraced(function* (
   const upstream: Upstream = yield* makeUpstream(settings)
   const names = namesIn(settings.openaiModel ?? "")
   const list = yield* keepModelServerList(upstream, server, names)
-  const line = lineOf(upstream, server, gateOf(settings, server, yield* makeCircuits), settings)
+  const line = lineOf(upstream, server, gateOf(settings, server, yield* makeProviderCircuits), settings)
   const toEntries = Arr.map(line.entry)
   return {
     entries: Effect.map(list.models, toEntries),

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import { failuresMax } from "../../src/providers/Circuits.ts"
+import { failuresMax } from "../../src/providers/ProviderCircuit.ts"
 import { Router } from "../../src/routing/Router.ts"
 import {
   makeMockModelServer,

@@ -3,8 +3,13 @@ import { Deferred, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
-import { aloneSeconds, failuresPerUserMax } from "../../src/providers/Blame.ts"
-import { failuresMax, openSecondsMax, openSecondsMin } from "../../src/providers/Circuits.ts"
+import {
+  aloneSeconds,
+  failuresMax,
+  failuresPerUserMax,
+  openSecondsMax,
+  openSecondsMin
+} from "../../src/providers/ProviderCircuit.ts"
 import type { Fault } from "../../src/providers/Fault.ts"
 import { isBlamed, type ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
@@ -105,7 +110,7 @@ describe("the permits of a provider", () => {
 const users = Schema.Literals(["alice", "bob", "eve"])
 
 describe("the circuit of a provider", () => {
-  it.effect("opens after failures of several users in a row, for longer each time that a probe fails", () =>
+  it.effect("opens after failures of several users in a row, and for longer after each failed probe", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -124,7 +129,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("doesn't open by the failures of one user while another user asks", () =>
+  it.effect("does not open at the failures of one user while another user sends requests", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* ask(through, of("bob"), succeeds)
@@ -139,7 +144,7 @@ describe("the circuit of a provider", () => {
   )
 
   it.effect.prop(
-    "never opens by the failures of a single user while another user's requests succeed",
+    "stays closed at the failures of one user while the requests of another user succeed",
     {
       steps: Schema.Array(
         Schema.Struct({
@@ -162,7 +167,7 @@ describe("the circuit of a provider", () => {
       })
   )
 
-  it.effect("lets requests through while it is open where no other model can answer", () =>
+  it.effect("lets requests without a fallback through while it is open", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -171,7 +176,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("is probed by one request at a time, and next by another user than the last that failed", () =>
+  it.effect("is probed by one request at a time, and not by the user whose request failed last", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -191,7 +196,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("is probed by the next request where the one that probed was interrupted", () =>
+  it.effect("is probed by the next request after a probe was interrupted", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       yield* open(through)
@@ -215,7 +220,7 @@ describe("the circuit of a provider", () => {
     })
   )
 
-  it.effect("stays closed at what a request did wrong, and at limits", () =>
+  it.effect("stays closed at faulty requests and at rate limits", () =>
     Effect.gen(function* () {
       const through = yield* gate()
       for (const reason of ["bad_request", "content_refused", "unauthorized", "rate_limited"] as const) {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { failuresMax, openSecondsMin } from "../../src/providers/Circuits.ts"
+import { failuresMax, openSecondsMin } from "../../src/providers/ProviderCircuit.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { type ProtocolName, protocolNames } from "../../src/providers/ModelServer.ts"
 import type { ProviderGate } from "../../src/providers/ProviderGate.ts"

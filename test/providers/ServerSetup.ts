@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
-import { makeCircuits } from "../../src/providers/Circuits.ts"
+import { makeProviderCircuits } from "../../src/providers/ProviderCircuit.ts"
 import { makeServerCall } from "../../src/providers/ServerCall.ts"
 import { type ModelServer, type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"
 import { ProviderGate } from "../../src/providers/ProviderGate.ts"
@@ -48,7 +48,7 @@ export const serverAt = (
 
 export const gate = (limits: { readonly concurrentMax?: number; readonly queueSeconds?: number } = {}) =>
   Effect.map(
-    makeCircuits,
+    makeProviderCircuits,
     (circuits) => new ProviderGate("mock", { concurrentMax: 1000, queueSeconds: 10, ...limits }, circuits)
   )
 

@@ -1,4 +1,4 @@
-import { circuitStore } from "../../domain/CircuitStore.ts"
+import { makeCircuits } from "../../domain/Circuits.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
 import { normalised, type Vector, type VectorTable } from "./VectorTable.ts"
 import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
@@ -110,13 +110,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
       )
     )
 
-  const circuits = yield* CircuitBreaker.make({
-    tripPolicy: CircuitBreaker.consecutive(failuresMax),
-    openDuration: Schedule.min([
-      Schedule.exponential(`${openSecondsMin} seconds`),
-      Schedule.spaced(`${openSecondsMax} seconds`)
-    ])
-  }).pipe(Effect.provide(circuitStore))
+  const circuits = yield* makeCircuits({ failuresMax, openSecondsMin, openSecondsMax })
 
   /** A text that the server doesn't take says nothing of the server. */
   const outcomeOf = (exit: Exit.Exit<Vector, EmbeddingFault>): CircuitBreaker.Outcome => {

@@ -1,0 +1,170 @@
+import { Duration, Effect, Exit, Option, type Scope, Stream } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { makeCircuits } from "../domain/Circuits.ts"
+import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
+import type { CallOptions } from "../domain/ModelCall.ts"
+import { monotonicSeconds } from "../domain/Monotonic.ts"
+
+/** A circuit opens after so many counted failures in a row. */
+export const failuresMax = 5
+
+export const openSecondsMin = 5
+export const openSecondsMax = 60
+
+/** While other users send requests, at most so many failures in a row of one user count against a provider. */
+export const failuresPerUserMax = 3
+
+/** A user is alone when no other user has sent a request for so long. */
+export const aloneSeconds = 60
+
+/** While a probe runs, other requests are told to come back after this. */
+const probeSeconds = 1
+
+/** With these the request is at fault, not the server. */
+export const requestFaults: ReadonlySet<ModelFailureReason> = new Set([
+  "bad_request",
+  "context_length",
+  "content_refused"
+])
+
+/** A server that refuses a request works, and so does one that limits the rate. */
+export const refusals: ReadonlySet<ModelFailureReason> = new Set([
+  ...requestFaults,
+  "unauthorized",
+  "misconfigured",
+  "rate_limited"
+])
+
+export type ProviderCircuits = CircuitBreaker.CircuitBreaker
+
+/** One circuit for each provider's id. Logs each that opens or closes. */
+export const makeProviderCircuits: Effect.Effect<ProviderCircuits, never, Scope.Scope> = Effect.gen(
+  function* () {
+    const circuits = yield* makeCircuits({ failuresMax, openSecondsMin, openSecondsMax })
+    yield* circuits.transitions.pipe(
+      Stream.filter(({ to }) => to !== "HalfOpen"),
+      Stream.runForEach(({ key, to }) =>
+        Effect.logWarning(
+          to === "Open"
+            ? "The circuit of a model server opened: other models are asked first."
+            : "The circuit of a model server closed: it answers again."
+        ).pipe(Effect.annotateLogs({ provider: key }))
+      ),
+      Effect.forkScoped({ startImmediately: true })
+    )
+    return circuits
+  }
+)
+
+/** The circuit of one provider: while it is open, requests that have a fallback are rejected, but for one probe at a time. */
+export class ProviderCircuit {
+  private readonly provider: string
+  private readonly circuits: ProviderCircuits
+  private readonly failures = new CountedFailures()
+
+  constructor(provider: string, circuits: ProviderCircuits) {
+    this.provider = provider
+    this.circuits = circuits
+  }
+
+  /** How long requests are rejected; 0 while the circuit is closed, and when a probe may run. */
+  readonly openSeconds: Effect.Effect<number> = Effect.suspend(() =>
+    Effect.map(this.state, (state) => {
+      if (state._tag === "Open") return Duration.toSeconds(state.retryAfter)
+      return state._tag === "HalfOpen" && state.probing ? probeSeconds : 0
+    })
+  )
+
+  // The state is in memory, where reading it can't fail.
+  private readonly state = Effect.suspend(() => Effect.orDie(this.circuits.state(this.provider)))
+
+  seen(user: string, now: number): void {
+    this.failures.seen(user, now)
+  }
+
+  /** Runs a request, and `rejected` in its place while the circuit is open. With no fallback, the request runs all the same. */
+  guard<A, E, R>(
+    { hasFallback, user = "" }: CallOptions,
+    request: Effect.Effect<A, E, R>,
+    rejected: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> {
+    const open = Effect.suspend(() => (hasFallback() ? rejected : request))
+    return Effect.gen({ self: this }, function* () {
+      const now = yield* monotonicSeconds
+      this.failures.seen(user, now)
+      if (this.failures.othersProbe(user, now) && (yield* this.state)._tag !== "Closed") return yield* open
+      return yield* this.circuits
+        .execute(request, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) })
+        .pipe(Effect.catchIf(isCircuitBreakerError, () => open))
+    })
+  }
+
+  private outcomeOf(exit: Exit.Exit<unknown, unknown>, user: string): Effect.Effect<CircuitBreaker.Outcome> {
+    return Effect.map(monotonicSeconds, (now) => {
+      if (Exit.isSuccess(exit)) {
+        this.failures.succeeded()
+        return CircuitBreaker.success
+      }
+      const isCounted = Option.exists(
+        Exit.findErrorOption(exit),
+        (error) =>
+          error instanceof ModelFailure && !refusals.has(error.reason) && this.failures.failed(user, now)
+      )
+      return isCounted ? CircuitBreaker.failure() : CircuitBreaker.ignored
+    })
+  }
+}
+
+const isCircuitBreakerError = (error: unknown): error is CircuitBreaker.CircuitBreakerError =>
+  error instanceof CircuitBreaker.CircuitBreakerError
+
+/**
+ * Decides which failures count against a provider. While the requests of other users succeed, it is the prompt that makes a
+ * server fail, so one user alone never opens the circuit for others. Times are monotonic, in seconds.
+ */
+class CountedFailures {
+  private last: { readonly user: string; readonly seconds: number } | null = null
+  /** When a user other than the last one was seen. */
+  private otherSeconds = Number.NEGATIVE_INFINITY
+  /** Counted failures in a row by user; emptied when they open the circuit. */
+  private readonly counts = new Map<string, number>()
+  private total = 0
+  private failedLast: string | null = null
+
+  /** A request of the user began or was answered. */
+  seen(user: string, now: number): void {
+    if (this.last !== null && this.last.user !== user) this.otherSeconds = this.last.seconds
+    this.last = { user, seconds: now }
+  }
+
+  succeeded(): void {
+    this.reset()
+    this.failedLast = null
+  }
+
+  /** Whether this failure of a user's request counts. */
+  failed(user: string, now: number): boolean {
+    const before = this.counts.get(user) ?? 0
+    if (before >= failuresPerUserMax && !this.isAlone(user, now)) return false
+    this.failedLast = user
+    this.counts.set(user, before + 1)
+    this.total++
+    if (this.total >= failuresMax) this.reset()
+    return true
+  }
+
+  /** Whether the next probe is left to other users, because the last failed request was this user's. */
+  othersProbe(user: string, now: number): boolean {
+    return this.failedLast === user && !this.isAlone(user, now)
+  }
+
+  private reset(): void {
+    this.counts.clear()
+    this.total = 0
+  }
+
+  private isAlone(user: string, now: number): boolean {
+    const seconds = this.last !== null && this.last.user !== user ? this.last.seconds : this.otherSeconds
+    return now - seconds >= aloneSeconds
+  }
+}
