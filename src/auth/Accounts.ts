@@ -17,7 +17,7 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { type Counts, makeSeats } from "../plans/License.ts"
 
-/** Plans that organizations have, as far as they are listed. */
+/** Plans in use that are listed. */
 const plansListedMax = 1_000
 
 const OrganizationRow = Schema.Struct({
@@ -39,7 +39,7 @@ const UserRow = Schema.Struct({
 const NewOrganization = Schema.Struct({ id: OrganizationId, name: Schema.String, plan: Schema.String })
 const NewUser = Schema.Struct({ id: UserId, email: Schema.String, organization: Schema.String })
 
-/** Organizations and their users. Whether a name or an address is well-formed is decided before it comes here. */
+/** Organizations and their users. Callers have checked that names and addresses are well-formed. */
 export class Accounts extends Context.Service<
   Accounts,
   {
@@ -47,39 +47,37 @@ export class Accounts extends Context.Service<
       name: string,
       plan: string
     ) => Effect.Effect<Organization, OrganizationExists | PlanNotFound | LicenseForbids | DatabaseUnavailable>
-    /** Gives the organization of that name another plan, which holds everywhere within seconds. */
+    /** Takes effect in every process within seconds. */
     readonly setPlan: (
       name: string,
       plan: string
     ) => Effect.Effect<Organization, OrganizationNotFound | PlanNotFound | DatabaseUnavailable>
-    /** The plans that organizations have, by name, and how many have each. */
+    /** Ordered by name, each with the number of its organizations. */
     readonly plansInUse: Effect.Effect<
       ReadonlyArray<{ readonly plan: string; readonly organizations: number }>,
       DatabaseUnavailable
     >
-    /** Oldest first, from the one after `after` on. */
+    /** Oldest first, beginning after `after`. */
     readonly listOrganizations: (
       after?: OrganizationId
     ) => Effect.Effect<Page<Organization>, DatabaseUnavailable>
-    /** The id of the organization of that name. */
     readonly findOrganization: (
       name: string
     ) => Effect.Effect<OrganizationId, OrganizationNotFound | DatabaseUnavailable>
-    /** Makes a user in the organization of that name. */
     readonly createUser: (
       email: string,
       organization: string
     ) => Effect.Effect<User, UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable>
-    /** Keeps the user out, or lets the user in again, everywhere within seconds. A second time changes nothing. */
+    /** Takes effect in every process within seconds. A second call changes nothing. */
     readonly setDisabled: (
       email: string,
       isDisabled: boolean
     ) => Effect.Effect<User, UserNotFound | LicenseForbids | DatabaseUnavailable>
-    /** What a licence counts. */
+    /** The users and organizations that a license counts. */
     readonly counts: Effect.Effect<Counts, DatabaseUnavailable>
     /** The case of the address doesn't matter. */
     readonly findUserByEmail: (email: string) => Effect.Effect<User, UserNotFound | DatabaseUnavailable>
-    /** Oldest first, from the one after `after` on. */
+    /** Oldest first, beginning after `after`. */
     readonly listUsers: (after?: UserId) => Effect.Effect<Page<User>, DatabaseUnavailable>
     /** The oldest user, if possible one that isn't disabled. */
     readonly firstUser: Effect.Effect<Option.Option<User>, DatabaseUnavailable>
@@ -98,7 +96,7 @@ export class Accounts extends Context.Service<
           ? Effect.void
           : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
 
-      // A name that is taken gives no row instead of an error, which would end a transaction around it.
+      // A name in use returns no row instead of an error, which would abort a transaction around it.
       const insertOrganization = SqlSchema.findOneOption({
         Request: NewOrganization,
         Result: OrganizationRow,
@@ -114,9 +112,9 @@ export class Accounts extends Context.Service<
       ) {
         yield* knownPlan(plan)
         const id = OrganizationId.make(yield* random.uuidV7())
-        const made = yield* seats.within("organizations", insertOrganization({ id, name, plan }))
-        if (Option.isNone(made)) return yield* new OrganizationExists()
-        return made.value
+        const created = yield* seats.within("organizations", insertOrganization({ id, name, plan }))
+        if (Option.isNone(created)) return yield* new OrganizationExists()
+        return created.value
       }, orUnavailable)
 
       const updatePlan = SqlSchema.findOneOption({
@@ -162,33 +160,33 @@ export class Accounts extends Context.Service<
         Request: NewUser,
         Result: UserRow,
         execute: ({ id, email, organization }) => sql`
-          WITH made AS (
+          WITH created AS (
             INSERT INTO users (id, organization_id, email)
             SELECT ${id}, id, ${email} FROM organizations WHERE name = ${organization}
             ON CONFLICT (lower(email)) DO NOTHING
             RETURNING id, organization_id, email, disabled_at, created_at
           )
-          SELECT made.*, organizations.name AS organization
-          FROM made JOIN organizations ON organizations.id = made.organization_id`
+          SELECT created.*, organizations.name AS organization
+          FROM created JOIN organizations ON organizations.id = created.organization_id`
       })
 
-      const organizationExists = SqlSchema.findOneOption({
+      const selectOrganizationId = SqlSchema.findOneOption({
         Request: Schema.String,
         Result: Schema.Struct({ id: OrganizationId }),
         execute: (name) => sql`SELECT id FROM organizations WHERE name = ${name}`
       })
 
       const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
-        const found = yield* organizationExists(name)
+        const found = yield* selectOrganizationId(name)
         if (Option.isNone(found)) return yield* new OrganizationNotFound()
         return found.value.id
       }, orUnavailable)
 
       const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
         const id = UserId.make(yield* random.uuidV7())
-        const made = yield* seats.within("users", insertUser({ id, email, organization }))
-        if (Option.isSome(made)) return made.value
-        return yield* Option.isSome(yield* organizationExists(organization))
+        const created = yield* seats.within("users", insertUser({ id, email, organization }))
+        if (Option.isSome(created)) return created.value
+        return yield* Option.isSome(yield* selectOrganizationId(organization))
           ? new UserExists()
           : new OrganizationNotFound()
       }, orUnavailable)
@@ -217,7 +215,7 @@ export class Accounts extends Context.Service<
           UPDATE users SET disabled_at = coalesce(disabled_at, ${now}) WHERE lower(email) = lower(${email})`
       })
 
-      // Gives no row where nothing changed.
+      // Returns no row if nothing changed.
       const enable = SqlSchema.findOneOption({
         Request: Schema.String,
         Result: Schema.Struct({ id: UserId }),

@@ -11,27 +11,24 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey } from "./ApiKeys.ts"
 
-/** The organization of the first user. */
 export const firstOrganization = "default"
-/** What the first key is called. */
 const firstKeyName = "first key"
-/** What a key is called that its user got together with the account. */
 const initialKeyName = "initial key"
 
-/** Names the lock under which processes that start at once decide who makes the first user. Never to be changed. */
+/** The advisory lock that serializes the creation of the first user by several processes. Never to be changed. */
 const firstAccountLock = 7_254_301_118
 
-/** The first user, and its key where both were created just now. */
 export interface FirstAccount {
   readonly user: User
+  /** Null if the user existed already. */
   readonly key: Redacted.Redacted | null
 }
 
-/** What takes an account and its key together, or not at all. */
+/** Creates an account and its key in one transaction. */
 export class Onboarding extends Context.Service<
   Onboarding,
   {
-    /** Makes a user in the organization of that name, and a key without expiry. */
+    /** Creates a user in the organization of that name, and a key without expiry. */
     readonly userWithKey: (
       email: string,
       organization: string
@@ -40,16 +37,16 @@ export class Onboarding extends Context.Service<
       UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable
     >
     /**
-     * Where there is no user at all, creates the first one with a key. `show` gets the key before either is committed, so
-     * that a key that was not shown does not exist. Of several processes that do this at once, one creates the user.
+     * If there is no user yet, creates the first one with a key. `show` runs before the commit, so that a key that was not shown
+     * does not exist. If several processes do this at once, one of them creates the user.
      */
     readonly firstAccount: (
       email: string,
       show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>
     ) => Effect.Effect<FirstAccount, LicenseForbids | DatabaseUnavailable>
     /**
-     * Stores the key for the user of that address, who is created if there is none. A key that is stored already stays as it
-     * is, also where it was revoked. Several processes may do this at once.
+     * Stores the key for the user of that address, who is created if missing. A key that is stored already does not change; a
+     * revoked one stays revoked. Several processes may do this at once.
      */
     readonly adoptKey: (
       email: string,
@@ -75,11 +72,10 @@ export class Onboarding extends Context.Service<
         (effect) => orUnavailable(sql.withTransaction(effect))
       )
 
-      /** The user of that address, made if there is none. */
       const ensureUser = Effect.fnUntraced(function* (email: string) {
         yield* accounts.createOrganization(firstOrganization, defaultPlan).pipe(
           Effect.catchTag("OrganizationExists", () => Effect.void),
-          // Every catalog has the plan.
+          // Every catalog has the default plan.
           Effect.catchTag("PlanNotFound", Effect.die)
         )
         return yield* accounts.createUser(email, firstOrganization).pipe(
@@ -88,11 +84,11 @@ export class Onboarding extends Context.Service<
         )
       })
 
-      const alone = sql`SELECT pg_advisory_xact_lock(${firstAccountLock}::bigint)`
+      const lock = sql`SELECT pg_advisory_xact_lock(${firstAccountLock}::bigint)`
 
       const firstAccount = Effect.fn("Onboarding.firstAccount")(
         function* (email: string, show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>) {
-          yield* alone
+          yield* lock
           const existing = yield* accounts.firstUser
           if (Option.isSome(existing)) return { user: existing.value, key: null }
           const user = yield* ensureUser(email)
@@ -107,7 +103,7 @@ export class Onboarding extends Context.Service<
 
       const adoptKey = Effect.fn("Onboarding.adoptKey")(
         function* (email: string, key: Redacted.Redacted) {
-          yield* alone
+          yield* lock
           const { id: userId } = yield* ensureUser(email)
           yield* apiKeys.adopt({ userId, name: firstKeyName, expiresAt: null }, key)
         },

@@ -29,7 +29,7 @@ export class UserDisabled extends Schema.TaggedError<UserDisabled>()("UserDisabl
 
 // ---- what the caller may
 
-/** The plan of the caller's organization doesn't have what was asked. `message` says what to change. */
+/** The plan of the caller's organization doesn't permit what was asked. `message` says what to change. */
 export class PlanForbids extends Schema.TaggedError<PlanForbids>()("PlanForbids", {
   plan: Schema.String,
   /** The field of the request, "" where there is none. */
@@ -37,7 +37,7 @@ export class PlanForbids extends Schema.TaggedError<PlanForbids>()("PlanForbids"
   message: Schema.String
 }) {}
 
-/** The licence of the installation doesn't have what was asked. `message` says what to change. */
+/** The license of the installation doesn't permit what was asked. `message` says what to change. */
 export class LicenseForbids extends Schema.TaggedError<LicenseForbids>()("LicenseForbids", {
   param: Schema.String,
   message: Schema.String

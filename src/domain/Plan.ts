@@ -3,9 +3,8 @@ import { toolNames } from "./ModelCall.ts"
 import { Context, Schema } from "effect"
 
 /**
- * What a plan or a licence can leave to users or keep from them. `responses` is to ask, `projects` to name a project in a
- * request, `files` to upload files and to refer to them in a request. Listing, reading and deleting one's own files is
- * always allowed, so that nobody's data is locked in.
+ * What a plan or a license can permit. `responses`: to send messages; `projects`: to name a project in a request; `files`: to
+ * upload files and refer to them in a request. Users may always list, read and delete their own files.
  */
 export const operationNames = ["responses", "projects", "files"] as const
 export const Operation = Schema.Literals(operationNames)
@@ -24,7 +23,7 @@ export const ModelPattern = Schema.String.check(
   })
 )
 
-/** What is left to users. A field that is left out bounds nothing; an empty list leaves nothing. */
+/** A field that is left out bounds nothing; an empty list permits nothing. */
 export const grantFields = {
   operations: Schema.optionalKey(Schema.Array(Operation)),
   models: Schema.optionalKey(Schema.Array(ModelPattern).check(Schema.isMaxLength(patternsMax))),
@@ -37,7 +36,7 @@ const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MA
 /** Null: no limit, whatever the settings say. */
 const TokenLimit = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: tokensMax })))
 
-/** What a plan bounds, for every user of its organizations; what is left out is as the settings have it. */
+/** The bounds of a plan for every user of its organizations; the settings hold for what is left out. */
 export const PlanTerms = Schema.Struct({
   ...grantFields,
   storage: Schema.optionalKey(
@@ -49,27 +48,27 @@ export const PlanTerms = Schema.Struct({
 })
 export type PlanTerms = typeof PlanTerms.Type
 
-/** The storage that a plan leaves to a user, for the messages with the plan's name. */
+/** The storage that a plan permits to one user; null: as the settings say. */
 export interface PlanStorage {
   readonly plan: string
   readonly files: number | null
   readonly bytes: number | null
 }
 
-/** The plans of this installation. Its layer is in auth. */
+/** The plans of this installation. Its layer is in plans/PlanCatalog. */
 export class Plans extends Context.Service<
   Plans,
   {
-    /** By name, `default` included; null where no catalog was given, and every plan is without bounds. */
+    /** By name, `default` included; null without a catalog: then every plan is without bounds. */
     readonly catalog: ReadonlyMap<string, PlanTerms> | null
-    /** What the plan says; null for a plan that the catalog doesn't have, whose organizations may do nothing. */
+    /** Null for a plan that the catalog doesn't have: its organizations may do nothing. */
     readonly termsOf: (plan: string) => PlanTerms | null
   }
 >()("parley/domain/Plans") {}
 
 const Most = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 
-/** What a licence bounds. A field that is left out bounds nothing. */
+/** The bounds of a license. A field that is left out bounds nothing. */
 export const LicenseBounds = Schema.Struct({
   ...grantFields,
   /** Most users that are not disabled. */
@@ -78,15 +77,13 @@ export const LicenseBounds = Schema.Struct({
 })
 export type LicenseBounds = typeof LicenseBounds.Type
 
-/** The licence of an installation. Times are in milliseconds of the epoch. */
 export interface License {
   readonly id: string
   readonly licensee: string
   readonly issuer: string | null
   readonly issuedAtMillis: number
-  /** Null: from ever on. */
   readonly beginsAtMillis: number | null
-  /** The first moment at which it is no longer good; null: never. */
+  /** Exclusive; null: never. */
   readonly endsAtMillis: number | null
   readonly bounds: Grants & Pick<LicenseBounds, "users" | "organizations">
 }

@@ -5,14 +5,11 @@ import { LicenseForbids } from "../domain/Errors.ts"
 import { type License, LicenseBounds, type LicenseState } from "../domain/Plan.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 
-/**
- * A licence is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified
- * offline; what it says holds only with the public key that goes with it.
- */
+/** A license is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified offline. */
 
 export const licenseAlgorithm = "EdDSA"
 
-/** The claim that holds what is this service's own. */
+/** The private claim of this service. */
 export const boundsClaim = "parley"
 
 const namesCharactersMax = 200
@@ -37,20 +34,19 @@ const Claims = Schema.Struct({
 })
 export type LicenseClaims = typeof Claims.Type
 
-// A bound that this version doesn't know must not be taken for none; other claims of a JWT may be there.
+// Unknown claims are ignored, but an unknown bound must not be taken for no bound.
 const Own = Schema.Struct({ [boundsClaim]: Schema.Unknown })
 const decodeOwn = Schema.decodeUnknownEffect(Schema.fromJsonString(Own))
 const decodeBounds = Schema.decodeUnknownEffect(LicenseBounds, { onExcessProperty: "error" })
 const decodeClaims = Schema.decodeUnknownEffect(Schema.fromJsonString(Claims))
 
-/** The licence can't be used; the service must not start. `message` holds nothing of the licence or of a key. */
+/** The license can't be used; the service must not start. `message` quotes neither the license nor a key. */
 export class LicenseInvalid extends Schema.TaggedError<LicenseInvalid>()("LicenseInvalid", {
-  /** Which of the two settings is at fault, as far as that can be told. */
   setting: Schema.Literals(["license", "publicKey"]),
   message: Schema.String
 }) {}
 
-const invalid = (message: string) => new LicenseInvalid({ setting: "license", message })
+const invalid = (message: string) => () => new LicenseInvalid({ setting: "license", message })
 
 const inMillis = (seconds: number | undefined): number | null =>
   seconds === undefined ? null : seconds * 1000
@@ -68,10 +64,7 @@ const licenseOf = (claims: LicenseClaims): License => ({
 const pem = (label: string, base64: string): string =>
   `-----BEGIN ${label}-----\n${base64}\n-----END ${label}-----`
 
-/**
- * What a licence says, if its signature is that of the key, which is the base64 of an SPKI. Whether it is in force is not
- * looked at: time passes while the service runs.
- */
+/** Verifies the signature by the public key, the base64 of an SPKI. Whether the license is in force is not checked. */
 export const readLicense = Effect.fnUntraced(function* (
   license: Redacted.Redacted,
   publicKey: Redacted.Redacted
@@ -82,20 +75,20 @@ export const readLicense = Effect.fnUntraced(function* (
   })
   const { payload } = yield* Effect.tryPromise({
     try: () => compactVerify(Redacted.value(license), key, { algorithms: [licenseAlgorithm] }),
-    catch: () => invalid("no licence that was signed by EdDSA with the key of PARLEY_LICENSE_PUBLIC_KEY")
+    catch: invalid("no license that was signed by EdDSA with the key of PARLEY_LICENSE_PUBLIC_KEY")
   })
   const text = Buffer.from(payload).toString("utf8")
-  const own = yield* Effect.mapError(decodeOwn(text), () => invalid("a licence without the claim parley"))
-  yield* Effect.mapError(decodeBounds(own[boundsClaim]), () =>
-    invalid("a licence with bounds that this version doesn't know")
+  const own = yield* Effect.mapError(decodeOwn(text), invalid("a license without the claim parley"))
+  yield* Effect.mapError(
+    decodeBounds(own[boundsClaim]),
+    invalid("a license with bounds that this version doesn't know")
   )
   return yield* decodeClaims(text).pipe(
     Effect.map(licenseOf),
-    Effect.mapError(() => invalid("a licence whose claims are not what they must be"))
+    Effect.mapError(invalid("a license whose claims are not what they must be"))
   )
 })
 
-/** Whether a licence is good at a time. */
 export const stateOf = (license: License, nowMillis: number): LicenseState => {
   if (license.endsAtMillis !== null && nowMillis >= license.endsAtMillis) return "over"
   return license.beginsAtMillis !== null && nowMillis < license.beginsAtMillis ? "early" : "in_force"
@@ -105,22 +98,24 @@ const dayOf = (millis: number): string => DateTime.formatIsoDateUtc(DateTime.mak
 
 const instead = "in PARLEY_LICENSE, or remove it for the free edition."
 
-/** Why a licence that is not in force keeps everything from everybody, and what to change. */
+/** For users and operators: a license that is not in force permits nothing. */
 export const lapsedText = (license: License, state: "early" | "over"): string =>
   state === "over"
-    ? `The licence of this installation ended on ${dayOf((license.endsAtMillis ?? 0) - 1)}. The operator must install a new one ${instead}`
-    : `The licence of this installation begins on ${dayOf(license.beginsAtMillis ?? 0)}. The operator must install one that is in force ${instead}`
+    ? `The licence of this installation ended on ${dayOf((license.endsAtMillis ?? 0) - 1)}. ` +
+      `The operator must install a new one ${instead}`
+    : `The licence of this installation begins on ${dayOf(license.beginsAtMillis ?? 0)}. ` +
+      `The operator must install one that is in force ${instead}`
 
-/** The licence that the settings give, verified at the start; null for the free edition, which bounds nothing. */
+/** The license of the settings, verified at the start; null for the free edition, which bounds nothing. */
 export class InstalledLicense extends Context.Service<
   InstalledLicense,
   { readonly license: License | null }
->()("parley/auth/InstalledLicense") {
+>()("parley/plans/InstalledLicense") {
   static readonly layer: Layer.Layer<InstalledLicense, LicenseInvalid, AppConfig> = Layer.effect(
     InstalledLicense,
     Effect.gen(function* () {
       const { license: text, licensePublicKey } = (yield* AppConfig).policy
-      // One without the other is refused with the other settings.
+      // The check of the settings refuses one without the other.
       if (text === null || licensePublicKey === null) return { license: null }
       const license = yield* readLicense(text, licensePublicKey)
       const state = stateOf(license, yield* Clock.currentTimeMillis)
@@ -130,17 +125,22 @@ export class InstalledLicense extends Context.Service<
   )
 }
 
-/** Names the lock under which what a licence counts comes to be. Never to be changed. */
+/** The advisory lock that serializes the creation of users and organizations. Never to be changed. */
 const seatsLock = 7_254_301_119
 
 const Counts = Schema.Struct({ users: Schema.Int, organizations: Schema.Int })
 export type Counts = typeof Counts.Type
 
-const text = (room: string, instead: string): string =>
-  `The licence of this installation has room for ${room}, and none is left. ${instead} a licence for more in ` +
-  "PARLEY_LICENSE, or remove it for the free edition."
+const noRoom = (room: string, remedy: string): string =>
+  `The licence of this installation has room for ${room}, and none is left. ${remedy} a licence for more ${instead}`
 
-/** The users and organizations that the licence leaves room for. Disabled users don't count. */
+const noRoomFor = {
+  users: (max: number) =>
+    noRoom(max === 1 ? "1 user" : `${max} users`, "Disable a user (`parley user disable`), install"),
+  organizations: (max: number) => noRoom(max === 1 ? "1 organization" : `${max} organizations`, "Install")
+}
+
+/** Enforces the most users and organizations that the license permits. Disabled users don't count. */
 export const makeSeats = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const bounds = (yield* InstalledLicense).license?.bounds ?? {}
@@ -156,24 +156,18 @@ export const makeSeats = Effect.gen(function* () {
     Effect.catchTag("NoSuchElementError", Effect.die)
   )
 
-  const messages = {
-    users: (max: number) =>
-      text(max === 1 ? "1 user" : `${max} users`, "Disable a user (`parley user disable`), install"),
-    organizations: (max: number) => text(max === 1 ? "1 organization" : `${max} organizations`, "Install")
-  }
-
   /**
-   * Runs what makes one of what is counted, and undoes it where it is one too many. All who do that come one after the
-   * other, also those in other processes, so that each sees what those before it made. It costs nothing without a bound.
+   * Runs `create` in a transaction and rolls it back if it exceeds the license. A lock serializes this among all processes, so
+   * that each sees what those before it created. Without a bound it just runs `create`.
    */
-  const within = <A, E, R>(what: keyof Counts, make: Effect.Effect<Option.Option<A>, E, R>) => {
+  const within = <A, E, R>(what: keyof Counts, create: Effect.Effect<Option.Option<A>, E, R>) => {
     const max = bounds[what]
-    if (max === undefined) return make
+    if (max === undefined) return create
     return Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${seatsLock}::bigint)`
-      const made = yield* make
-      if (Option.isNone(made) || (yield* counts)[what] <= max) return made
-      return yield* new LicenseForbids({ param: "", message: messages[what](max) })
+      const created = yield* create
+      if (Option.isNone(created) || (yield* counts)[what] <= max) return created
+      return yield* new LicenseForbids({ param: "", message: noRoomFor[what](max) })
     }).pipe(sql.withTransaction)
   }
 

@@ -3,10 +3,7 @@ import { type ToolName, toolNames } from "../domain/ModelCall.ts"
 import type { Grants, License, LicenseState, Operation, PlanStorage, PlanTerms } from "../domain/Plan.ts"
 import { lapsedText } from "./License.ts"
 
-/**
- * Whether a text is as a pattern says, in which each `*` stands for any run of characters. Every piece is sought from where the
- * one before it ended, which is linear in the text for each piece, and never comes back.
- */
+/** Each `*` of the pattern stands for any run of characters. Linear in the text for each piece, without backtracking. */
 export const matches = (pattern: string, text: string): boolean => {
   const [first = "", ...rest] = pattern.split("*")
   const last = rest.pop()
@@ -21,14 +18,14 @@ export const matches = (pattern: string, text: string): boolean => {
   return text.length - last.length >= from && text.endsWith(last)
 }
 
-/** Whether a model is one of those that a list of patterns names; every model is, without a list. */
+/** Without a list of patterns, every model matches. */
 export const isListed = (patterns: ReadonlyArray<string> | undefined, model: string): boolean =>
   patterns === undefined || patterns.some((pattern) => matches(pattern, model))
 
-/** Why something is not permitted. Where plan and licence both forbid it, the licence is named. */
+/** Where plan and license both forbid something, the license is named. */
 export type Denial = PlanForbids | LicenseForbids
 
-/** What the users of a plan may do. All of it is computed from what was known at one moment. */
+/** What the users of a plan may do at one moment. */
 export interface Permissions {
   /** Why the operation is forbidden, or null. `param` is the field of the request that asks for it. */
   readonly operation: (operation: Operation, param: string) => Denial | null
@@ -36,21 +33,18 @@ export interface Permissions {
   readonly tools: ReadonlySet<ToolName>
   /** Whether a model may answer; takes its id. */
   readonly model: (id: string) => boolean
-  /** Whether a model may answer as far as the licence goes. */
+  /** Whether the license permits the model, whatever the plan says. */
   readonly licensedModel: (id: string) => boolean
-  /** What to say where models would fit but none is permitted, and whether the licence permits any of those. */
+  /** The denial if models are eligible but none is permitted; `isLicensed` if the license permits any of them. */
   readonly noModel: (isLicensed: boolean) => Denial
-  /** What of storage the plan bounds. */
   readonly storage: PlanStorage
 }
 
-/** What permissions rest on. */
 export interface Basis {
   readonly plan: string
-  /** Null: nobody defined that plan, though there is a catalog. */
+  /** Null: there is a catalog, and it doesn't have the plan. */
   readonly terms: PlanTerms | null
   readonly license: License | null
-  /** Of the licence, at the moment that counts. */
   readonly state: LicenseState
 }
 
@@ -69,13 +63,12 @@ const licenseText = (lacks: string): string =>
 
 const modelText = "model that can take this request"
 
-/** No terms at all leave nothing. */
 const nothing: Grants = { operations: [], models: [], tools: [] }
 
 const has = <A>(list: ReadonlyArray<A> | undefined, one: A): boolean =>
   list === undefined || list.includes(one)
 
-/** What plan and licence leave together: never more than either does. */
+/** The intersection of what plan and license permit. */
 export const permissionsOf = ({ license, plan, state, terms }: Basis): Permissions => {
   const planned = terms ?? nothing
   const lapsed = license === null || state === "in_force" ? null : lapsedText(license, state)

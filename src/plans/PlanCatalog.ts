@@ -9,7 +9,7 @@ const plansMax = 1_000
 const PlansFile = Schema.Struct({ plans: Schema.Record(Schema.String, PlanTerms) })
 const decodePlans = Schema.decodeUnknownResult(PlansFile, { errors: "all", onExcessProperty: "error" })
 
-/** The plans can't be known as they are configured; the service must not start. */
+/** The file of plans can't be used; the service must not start. */
 export class PlansInvalid extends Schema.TaggedError<PlansInvalid>()("PlansInvalid", {
   file: Schema.String,
   problems: Schema.NonEmptyArray(FileProblem)
@@ -25,7 +25,7 @@ const decodeNames = Schema.decodeUnknownResult(
   Schema.Struct({ plans: Schema.Record(Schema.String, Schema.Unknown) })
 )
 
-/** What is wrong with the names, also where something else is wrong with the plans. */
+/** Problems of the names, which are reported even if the terms of the plans have problems too. */
 const nameProblems = (given: unknown): ReadonlyArray<FileProblem> => {
   const shape = decodeNames(given)
   if (Result.isFailure(shape)) return []
@@ -39,7 +39,7 @@ const nameProblems = (given: unknown): ReadonlyArray<FileProblem> => {
     }))
 }
 
-/** Reads and checks the file of plans. Every problem is told at once. `default` is without bounds where the file has none. */
+/** Reports every problem of the file at once. Without an entry of its own, the plan `default` is without bounds. */
 export const readPlansFile = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<ReadonlyMap<string, PlanTerms>, PlansInvalid> {
@@ -57,13 +57,12 @@ export const readPlansFile = Effect.fnUntraced(function* (
   return new Map([[defaultPlan, {}], ...Object.entries(shape.success.plans)])
 })
 
-/** The plans of a catalog, or of an installation without one. */
+/** Without a catalog, every plan is without bounds. */
 export const plansOf = (catalog: ReadonlyMap<string, PlanTerms> | null): Plans["Service"] => ({
   catalog,
   termsOf: (plan) => (catalog === null ? {} : (catalog.get(plan) ?? null))
 })
 
-/** The plans that the settings name. */
 export const plansLayer: Layer.Layer<Plans, PlansInvalid, AppConfig> = Layer.effect(
   Plans,
   Effect.gen(function* () {

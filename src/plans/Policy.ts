@@ -13,25 +13,24 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { InstalledLicense, stateOf } from "./License.ts"
 import { type Permissions, permissionsOf } from "./Permissions.ts"
 
-/** Decides what a caller may do. Of projects nothing is remembered: each answer is that of the database at this moment. */
+/** Decides what a caller may do. Project memberships are read from the database each time. */
 export class Policy extends Context.Service<
   Policy,
   {
-    /** What plan and licence leave at this moment to the users of an organization that has the plan. */
+    /** What plan and license permit now to the users of an organization that has the plan. */
     readonly permissions: (plan: string) => Effect.Effect<Permissions>
-    /** The storage that the user's plan bounds. */
     readonly storageOf: (userId: UserId) => Effect.Effect<PlanStorage, UserNotFound | DatabaseUnavailable>
     /** The proof that the user is a member of the project. */
     readonly project: (
       userId: UserId,
       projectId: ProjectId
     ) => Effect.Effect<ProjectMembership, ProjectNotFound | NotProjectMember | DatabaseUnavailable>
-    /** The proof for the operator, who may look into every project that there is. */
+    /** The proof for the operator, who may read every project. */
     readonly projectOfOperator: (
       projectId: ProjectId
     ) => Effect.Effect<ProjectMembership, ProjectNotFound | DatabaseUnavailable>
   }
->()("parley/auth/Policy") {
+>()("parley/plans/Policy") {
   static readonly layer: Layer.Layer<Policy, never, SqlClient.SqlClient | Plans | InstalledLicense> =
     Layer.effect(
       Policy,
@@ -70,7 +69,7 @@ export class Policy extends Context.Service<
 
         const project = Effect.fn("Policy.project")(function* (userId: UserId, projectId: ProjectId) {
           const { isMember } = yield* find(projectId, userId)
-          // spec: POST /v1/responses, rule 3: a project that exists is told from one that doesn't, to everybody.
+          // spec: POST /v1/responses, rule 3: everybody may learn whether a project exists.
           if (!isMember) return yield* new NotProjectMember()
           return proveMembership({ projectId, userId })
         })
@@ -85,23 +84,23 @@ export class Policy extends Context.Service<
     )
 }
 
-/** Permissions are made once for each plan of the catalog and each state of the licence; requests share them. */
+/** Computed once for each plan of the catalog and each state of the license. */
 const makePermissions = Effect.gen(function* () {
   const plans = yield* Plans
   const { license } = yield* InstalledLicense
-  const made = new Map<string, Permissions>()
+  const cached = new Map<string, Permissions>()
 
-  const make = (plan: string, nowMillis: number): Permissions => {
+  const compute = (plan: string, nowMillis: number): Permissions => {
     const state = license === null ? "in_force" : stateOf(license, nowMillis)
     const isKnown = plans.catalog?.has(plan) ?? false
-    // Names of plans that nobody defined are not remembered: there is no end of them.
+    // Undefined plans are not cached: their number has no limit.
     const key = isKnown ? `${state} ${plan}` : state
-    const known = made.get(key)
+    const known = cached.get(key)
     if (known !== undefined) return known
     const permissions = permissionsOf({ plan, terms: plans.termsOf(plan), license, state })
-    if (plans.catalog === null || isKnown) made.set(key, permissions)
+    if (plans.catalog === null || isKnown) cached.set(key, permissions)
     return permissions
   }
 
-  return (plan: string) => Effect.map(Clock.currentTimeMillis, (nowMillis) => make(plan, nowMillis))
+  return (plan: string) => Effect.map(Clock.currentTimeMillis, (nowMillis) => compute(plan, nowMillis))
 })

@@ -139,7 +139,7 @@ describe("checkedSettings", () => {
         [
           { PARLEY_LICENSE: text, PARLEY_LICENSE_PUBLIC_KEY: Redacted.value(otherKey) },
           "PARLEY_LICENSE",
-          /<redacted>, which is no licence that was signed by EdDSA/
+          /<redacted>, which is no license that was signed by EdDSA/
         ],
         [{ PARLEY_LICENSE: "no licence", PARLEY_LICENSE_PUBLIC_KEY: key }, "PARLEY_LICENSE", /<redacted>/],
         [

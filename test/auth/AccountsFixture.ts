@@ -9,7 +9,7 @@ import { plansLayer } from "../../src/plans/PlanCatalog.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
-/** The plans and the licence of the settings; without them nothing is bounded. */
+/** The plans and the license of the settings; without them nothing is bounded. */
 export const termsLayer = (settings: Settings = testConfig()) =>
   Layer.merge(plansLayer, InstalledLicense.layer).pipe(
     Layer.provide(Layer.succeed(AppConfig, settings)),

@@ -19,7 +19,7 @@ const signed = (
       .sign(await importPKCS8(Redacted.value(privateKey), header.alg))
   )
 
-describe("a licence", () => {
+describe("a license", () => {
   it.effect("is read as it was signed", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys

@@ -72,14 +72,14 @@ const subset = (few: ReadonlyArray<string>, many: ReadonlyArray<string>) =>
 
 describe("permissionsOf", () => {
   it.prop(
-    "leaves exactly what both plan and licence leave, and says who takes the rest",
+    "permit exactly what both plan and license permit, and a denial names the one that forbids",
     [Terms, Bounds, State],
     ([terms, bounds, state]) => {
       const license = bounds === null ? null : licenseWith(bounds)
       const both = permissionsOf(basis({ terms, license, state }))
       const plan = permissionsOf(basis({ terms }))
-      const licence = permissionsOf(basis({ license, state }))
-      const [all, planned, licensed] = [both, plan, licence].map(allowedBy)
+      const byLicense = permissionsOf(basis({ license, state }))
+      const [all, planned, licensed] = [both, plan, byLicense].map(allowedBy)
       for (const kind of ["operations", "tools", "models"] as const) {
         subset(all![kind], planned![kind])
         subset(all![kind], licensed![kind])
@@ -88,7 +88,7 @@ describe("permissionsOf", () => {
       }
       for (const name of operationNames) {
         const expected =
-          licence.operation(name, "p") === null ? plan.operation(name, "p") : licence.operation(name, "p")
+          byLicense.operation(name, "p") === null ? plan.operation(name, "p") : byLicense.operation(name, "p")
         assert.deepStrictEqual(both.operation(name, "p"), expected)
         assert.isTrue(expected === null || expected.param === "p")
       }
@@ -148,7 +148,7 @@ describe("permissionsOf", () => {
     )
   })
 
-  it("names the licence for models where none of those that fit is in it, else the plan", () => {
+  it("names the license for models where none of those that fit is in it, else the plan", () => {
     const permissions = permissionsOf(
       basis({ terms: { models: ["small*"] }, license: licenseWith({ models: ["*-large"] }) })
     )

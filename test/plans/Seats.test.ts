@@ -51,7 +51,7 @@ const tagsOf = (
 ) => results.map((result) => result.failure?._tag ?? "made").toSorted()
 
 layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), { excludeTestServices: true })(
-  "What a licence counts",
+  "What a license counts",
   (it) => {
     it.effect("is exact, however many processes make users and organizations at once", () =>
       Effect.gen(function* () {

@@ -23,7 +23,7 @@ export const plansFile = (plans: Readonly<Record<string, PlanTerms>>) => fileWit
 
 /** What tests sign, unless they want another. */
 export const newLicense = (bounds: LicenseBounds, more: Partial<NewLicense> = {}): NewLicense => ({
-  id: "licence-1",
+  id: "license-1",
   licensee: "Example Ltd",
   issuedAtSeconds: 1_700_000_000,
   endsAtSeconds: null,
@@ -31,7 +31,7 @@ export const newLicense = (bounds: LicenseBounds, more: Partial<NewLicense> = {}
   ...more
 })
 
-/** The settings of a licence. */
+/** The settings of a license. */
 export const licensed = Effect.fnUntraced(function* (bounds: LicenseBounds, more: Partial<NewLicense> = {}) {
   const { privateKey, publicKey } = yield* makeLicenseKeys
   const license = yield* Effect.orDie(signLicense(newLicense(bounds, more), privateKey))
