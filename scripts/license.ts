@@ -20,7 +20,14 @@ import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/
 import { AccountName, expected } from "../src/domain/Account.ts"
 import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
 import { toolNames } from "../src/domain/ModelCall.ts"
-import { license as licenseRule, namesIn, type Rule, someOf } from "../src/settings/Setting.ts"
+import {
+  allowedOf,
+  converted,
+  license as licenseCodec,
+  namesIn,
+  someOf,
+  type TextCodec
+} from "../src/settings/TextCodec.ts"
 
 /** Creates key pairs and signs licenses, which is the work of a vendor. The service only verifies them. */
 
@@ -122,24 +129,18 @@ const count = (name: string, description: string) =>
     Flag.optional
   )
 
-const list = <A>(name: string, { allowed, read }: Rule<A>, description: string) =>
+const list = <A>(name: string, codec: TextCodec<A>, description: string) =>
   Flag.String(name).pipe(
-    Flag.filterMap(read, () => `${allowed}.`),
+    Flag.filterMap(Schema.decodeOption(codec), () => `${allowedOf(codec)}.`),
     Flag.withDescription(description),
     Flag.optional
   )
 
-const isPattern = Schema.is(ModelPattern)
-
-const modelPatterns: Rule<ReadonlyArray<string>> = {
-  allowed: `up to ${patternsMax} models by comma, in which * stands for any run of characters`,
-  read: (text) => {
-    const patterns = namesIn(text)
-    return patterns.length > 0 && patterns.length <= patternsMax && patterns.every((one) => isPattern(one))
-      ? Option.some(patterns)
-      : Option.none()
-  }
-}
+const modelPatterns = converted(
+  `up to ${patternsMax} models by comma, in which * stands for any run of characters`,
+  namesIn,
+  Schema.Array(ModelPattern).check(Schema.isMinLength(1), Schema.isMaxLength(patternsMax))
+)
 
 const signFlags = {
   key: Flag.String("key").pipe(
@@ -165,6 +166,8 @@ const signFlags = {
   tools: list("tools", someOf(toolNames), "Tools that models may call, by comma; every one, if left out")
 }
 
+const isLicense = Schema.is(licenseCodec)
+
 const tooLong = new CliFailure({
   message: "The license would be too long for PARLEY_LICENSE: name fewer models, or use * in their names."
 })
@@ -186,7 +189,7 @@ const sign = command(
         () => new CliFailure({ message: `${printable(key)} holds no private key of Ed25519.` })
       )
     )
-    if (Option.isNone(licenseRule.read(license))) return yield* tooLong
+    if (!isLicense(license)) return yield* tooLong
     return { value: { id, license }, text: license }
   })
 ).pipe(Command.provide(NodeCrypto.layer))

@@ -1,22 +1,49 @@
+import { Struct } from "effect"
 import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { settingsMarkdown } from "../src/settings/SettingsDescription.ts"
 import type { Setting } from "../src/settings/Setting.ts"
 import { settingsTable } from "../src/settings/SettingsTable.ts"
 
 const introduction = `# Settings
 
-All settings come from the environment. They are checked together at the start, what is inside of the catalog files
-included: one message names every problem without showing a secret, and the exit code is 78. That message, or a warning,
-also names each variable that begins with \`PARLEY_\` but is no setting, because it may be misspelt. A setting with
-\`_FILE\` may be read from the file that the variable of that name names.
+All settings are environment variables. They are checked together at the start, including the contents of the catalog
+files: one message lists every problem without showing a secret, and the exit code is 78. That message, or a warning, also
+lists each variable that begins with \`PARLEY_\` but is no setting, because it may be misspelled. For a setting with \`_FILE\`,
+the variable of that name may give a file that holds the value. Times are in seconds and sizes in bytes.
 
-This file is generated: change \`src/settings/SettingsTable.ts\` and run \`npm run settings\`.
-`
+This file is generated: change \`src/settings/SettingsTable.ts\` and run \`npm run settings\`.`
 
-/** The text of docs/settings.md. */
-export const settingsDocument = (): string => `${introduction}\n${settingsMarkdown()}\n`
+const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
+  service: "Service",
+  http: "HTTP",
+  stream: "Streams",
+  database: "Database",
+  auth: "Keys and the first user",
+  policy: "Plans and license",
+  models: "Models",
+  usage: "Token limits",
+  conversations: "Conversations",
+  files: "Files",
+  s3: "S3-compatible object storage",
+  tools: "Tools and the web",
+  retrieval: "Retrieval",
+  observability: "Observability"
+}
+
+const listEntry = ({ allowed, default: text, description, name, secret }: Setting<unknown>): string =>
+  [
+    `- ${secret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``}${text === null ? "" : ` (default \`${text}\`)`}:`,
+    `${description}. Allowed: ${allowed}.`
+  ].join(" ")
+
+const sections = Struct.keys(settingsTable).map(
+  (group) =>
+    `## ${groupTitles[group]}\n\n${Object.values<Setting<unknown>>(settingsTable[group]).map(listEntry).join("\n")}`
+)
+
+/** The text of docs/settings.md: one section for each group of the table, one entry for each setting. */
+export const settingsDocument = (): string => `${[introduction, ...sections].join("\n\n")}\n`
 
 const exampleLines = ({
   allowed,
@@ -50,6 +77,6 @@ if (process.argv[1] === self) {
     writeFileSync(join(root, ".env.example"), envExample())
     writeFileSync(join(root, "docs/settings.md"), settingsDocument())
   } else {
-    console.log(settingsMarkdown())
+    console.log(settingsDocument())
   }
 }

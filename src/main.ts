@@ -13,7 +13,7 @@ import { isRoot, rootText } from "./postgres/PostgresAccount.ts"
 import { Router } from "./routing/Router.ts"
 import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
-import { variable } from "./settings/Variable.ts"
+import { variable } from "./settings/Setting.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
 

@@ -40,12 +40,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "Effect's Digest takes only bytes that are whole in memory, and a file is not."
   },
   {
-    path: "src/settings/SettingsTable.ts",
-    rule: "file length",
-    about: "lines",
-    reason: "It is one table of all settings, in the order of docs/settings.md."
-  },
-  {
     path: "src/providers/Protocol.ts",
     rule: "word",
     about: "JSON.parse",

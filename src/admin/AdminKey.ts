@@ -1,18 +1,8 @@
-import {
-  Context,
-  Effect,
-  FileSystem,
-  Layer,
-  Option,
-  Path,
-  type PlatformError,
-  Redacted,
-  Schema
-} from "effect"
+import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
 import { AppConfig } from "../settings/AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
-import { adminKey } from "../settings/Setting.ts"
+import { adminKey } from "../settings/TextCodec.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
@@ -26,11 +16,13 @@ export class AdminKeyUnusable extends Schema.TaggedError<AdminKeyUnusable>()("Ad
   message: Schema.String
 }) {}
 
+const isAdminKey = Schema.is(adminKey)
+
 /** Reads the key that a file holds. */
 export const readAdminKey = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const text = (yield* fs.readFileString(file)).trim()
-  if (Option.isNone(adminKey.read(text))) {
+  if (!isAdminKey(text)) {
     return yield* new AdminKeyUnusable({
       message: `${file} holds no admin key. Delete it, and the next start of the server makes a new one.`
     })

@@ -1,8 +1,7 @@
 import { Effect, Option } from "effect"
 import {
-  type Given,
   readSettings,
-  type SettingProblem,
+  problemOf,
   type Settings,
   type SettingsCheck,
   type SettingsInvalid
@@ -22,16 +21,14 @@ const initKeyCheck: SettingsCheck = ({ nameOf, valueOf }) =>
     const key = Option.flatMap(valueOf(initApiKey), Option.fromNullOr)
     if (Option.isNone(key) || Option.isSome(KeyToken.parseKey(key.value))) return []
     return [
-      {
-        name: nameOf(initApiKey),
-        seen: "<redacted>, which is no key that this program has made",
+      problemOf(initApiKey, "<redacted>, which is no key that this program has created", {
+        from: nameOf(initApiKey),
         allowed: "a key that `parley key generate` has printed, for which it needs no server",
-        example: "PARLEY_INIT_API_KEY=$(npm run --silent parley -- key generate)"
-      }
+        example: "$(npm run --silent parley -- key generate)"
+      })
     ]
   })
 
-/** What is wrong inside of the catalog belongs to the same message as everything else. */
 /** What is wrong inside of a file that a setting names. */
 const fileCheck =
   <A>(
@@ -48,11 +45,10 @@ const fileCheck =
       Effect.catch(({ problems }) =>
         Effect.succeed([
           {
-            name: setting.name,
-            seen: `${shown(path)}, in which is wrong:`,
-            details: problems.map(problemLine),
-            allowed: `${allowed}; see ${docs}`,
-            example: `${setting.name}=${setting.example}`
+            ...problemOf(setting, `${shown(path)}, in which is wrong:`, {
+              allowed: `${allowed}; see ${docs}`
+            }),
+            details: problems.map(problemLine)
           }
         ])
       )
@@ -72,16 +68,11 @@ const plansCheck = fileCheck(
   "docs/plans.md"
 )
 
-const problemWith = (setting: Setting<unknown>, { nameOf }: Given, seen: string): SettingProblem => ({
-  name: nameOf(setting),
-  seen,
-  allowed: setting.allowed,
-  example: `${setting.name}=${setting.example}`
-})
-
-/** A licence is nothing without the key by which it is verified, and that key means nothing without a licence. */
+/** A license is useless without the key that verifies it, and that key without a license. */
 const licenseCheck: SettingsCheck = (given) => {
   const { license, licensePublicKey } = settingsTable.policy
+  const problem = (setting: Setting<unknown>, seen: string) =>
+    problemOf(setting, seen, { from: given.nameOf(setting) })
   const [text, key] = [given.valueOf(license), given.valueOf(licensePublicKey)]
   if (Option.isNone(text) || Option.isNone(key)) return Effect.succeed([])
   if (text.value !== null && key.value !== null) {
@@ -89,18 +80,14 @@ const licenseCheck: SettingsCheck = (given) => {
       Effect.as([]),
       Effect.catchTag("LicenseInvalid", ({ message, setting }) =>
         Effect.succeed([
-          problemWith(
-            setting === "license" ? license : licensePublicKey,
-            given,
-            `<redacted>, which is ${message}`
-          )
+          problem(setting === "license" ? license : licensePublicKey, `<redacted>, which is ${message}`)
         ])
       )
     )
   }
   if (text.value === key.value) return Effect.succeed([])
   const [missing, there] = text.value === null ? [license, licensePublicKey] : [licensePublicKey, license]
-  return Effect.succeed([problemWith(missing, given, `nothing, but ${given.nameOf(there)} is set`)])
+  return Effect.succeed([problem(missing, `nothing, but ${given.nameOf(there)} is set`)])
 }
 
 /** The settings that the ConfigProvider holds, or every problem with them at once, also those inside of what they name. */

@@ -11,7 +11,7 @@ import {
 } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { httpUrl } from "../settings/Setting.ts"
+import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 import { AdminApi } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
@@ -37,10 +37,10 @@ export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function*
     const known = Option.getOrElse(port, () => "0")
     return `http://127.0.0.1:${known === "0" ? defaultPort : known}`
   })
-  const address = httpUrl.read(given)
+  const address = Schema.decodeOption(httpUrl)(given)
   if (Option.isSome(address)) return address.value
   return yield* new CliFailure({
-    message: `PARLEY_URL must be ${httpUrl.allowed}, such as http://127.0.0.1:3000.`
+    message: `PARLEY_URL must be ${allowedOf(httpUrl)}, such as http://127.0.0.1:3000.`
   })
 }).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
 

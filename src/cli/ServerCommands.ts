@@ -4,7 +4,7 @@ import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from 
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
 import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
-import { describeSettings } from "../settings/SettingsDescription.ts"
+import { describeSettings } from "../settings/AppConfig.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"

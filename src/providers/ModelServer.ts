@@ -1,7 +1,7 @@
 import { Effect, Record, Redacted, Schema } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
 import { FileProblem } from "../settings/JsonFile.ts"
-import { secretVariable } from "../settings/Variable.ts"
+import { secretVariable } from "../settings/Setting.ts"
 import { anthropicMessages } from "./AnthropicMessages.ts"
 import { openAiChat } from "./OpenAiChat.ts"
 import { openAiResponses } from "./OpenAiResponses.ts"

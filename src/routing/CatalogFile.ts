@@ -1,8 +1,8 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
-import { webUrl } from "../settings/Setting.ts"
-import { secretVariable } from "../settings/Variable.ts"
+import { webUrl } from "../settings/TextCodec.ts"
+import { secretVariable } from "../settings/Setting.ts"
 import {
   ExtraHeaders,
   type ModelServer,

@@ -1,5 +1,5 @@
-import type { Settings } from "../settings/Settings.ts"
-import { pairsIn } from "../settings/TelemetryRules.ts"
+import type { Settings } from "../settings/AppConfig.ts"
+import { pairsIn } from "../settings/TextCodec.ts"
 import { makeCollectorClient } from "./Collector.ts"
 import { Effect, Layer, Logger, Option, Redacted, Tracer, Cause, Exit, Predicate } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"

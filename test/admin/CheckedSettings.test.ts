@@ -75,7 +75,7 @@ describe("checkedSettings", () => {
           "PARLEY_MODELS_FILE",
           "PORT"
         ])
-        assert.match(error.message, /^5 settings can't be used:/)
+        assert.match(error.message, /^5 settings are invalid:/)
         for (const place of ["providers[0].baseUrl", "models[0].contextWindow"])
           assert.include(error.message, place)
         assert.notInclude(error.message, "hunter2")

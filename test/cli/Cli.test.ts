@@ -399,7 +399,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
           ]
         )
         assert.match(checks[1]?.detail ?? "", /^PORT is "many", but must be a whole number/)
-        assert.match(checks[2]?.detail ?? "", /misspelt: PARLEY_PROT/)
+        assert.match(checks[2]?.detail ?? "", /misspelled: PARLEY_PROT/)
 
         const warned = yield* runWith({ ...nobody, PARLEY_PROT: "1", HOST: "0.0.0.0" }, ["doctor"])
         assert.match(warned.stdout, /warning +This variable means nothing here.*PARLEY_PROT/)

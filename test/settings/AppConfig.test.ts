@@ -4,8 +4,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { envExample, settingsDocument } from "../../scripts/settings.ts"
-import { readSettings, type SettingsInvalid, unknownVariables } from "../../src/settings/AppConfig.ts"
-import { describeSettings, settingsMarkdown } from "../../src/settings/SettingsDescription.ts"
+import {
+  describeSettings,
+  readSettings,
+  type SettingsInvalid,
+  unknownVariables
+} from "../../src/settings/AppConfig.ts"
 import type { Setting } from "../../src/settings/Setting.ts"
 import { settingsTable } from "../../src/settings/SettingsTable.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -279,7 +283,7 @@ describe("problems", () => {
         "PARLEY_LOG_LEVEL",
         "PORT"
       ])
-      assert.match(error.message, /^4 settings can't be used:/)
+      assert.match(error.message, /^4 settings are invalid:/)
       assert.include(
         error.message,
         '  PORT\n    seen:    "abc"\n    allowed: a whole number from 0 to 65535\n    example: PORT=3000'
@@ -440,7 +444,7 @@ describe("unknownVariables", () => {
         settingsOf({ PORT: "x", PARLEY_DATABSE_URL: "postgres://hunter2@db/" })
       )
       assert.deepStrictEqual(error.unknown, ["PARLEY_DATABSE_URL"])
-      assert.match(error.message, /^One setting can't be used:[^]*misspelt: PARLEY_DATABSE_URL\.$/)
+      assert.match(error.message, /^One setting is invalid:[^]*misspelled: PARLEY_DATABSE_URL\.$/)
       assert.notInclude(error.message, "hunter2")
     })
   )
@@ -489,7 +493,7 @@ describe("the table", () => {
 
   it("is in docs/settings.md", () => {
     assert.strictEqual(inProject("docs/settings.md"), settingsDocument(), "run: npm run settings")
-    for (const { name } of rows) assert.include(settingsMarkdown(), `\`${name}\``)
+    for (const { name } of rows) assert.include(settingsDocument(), `\`${name}\``)
   })
 
   it("is in .env.example", () => {

@@ -1,0 +1,265 @@
+import { Option, Result, Schema, SchemaGetter } from "effect"
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
+import { isIP } from "node:net"
+import { dirname, resolve } from "node:path"
+import { Email } from "../domain/Account.ts"
+
+/** Decodes the text of a variable. Its description says what is allowed, and its format is "uri" where that is a URL. */
+export type TextCodec<A> = Schema.Codec<A, string>
+
+/** What is allowed, in words. */
+export const allowedOf = (codec: TextCodec<unknown>): string =>
+  Schema.resolveAnnotations(codec)?.description ?? ""
+
+export const isUrlCodec = (codec: TextCodec<unknown>): boolean =>
+  Schema.resolveAnnotations(codec)?.format === "uri"
+
+/** Text that is what `isAllowed` says. */
+const text = (description: string, isAllowed: (text: string) => boolean) =>
+  Schema.String.check(Schema.makeFilter(isAllowed)).annotate({ description })
+
+const matching = (description: string, pattern: RegExp) => text(description, (value) => pattern.test(value))
+
+/** Text that is converted, and must then be what `to` allows. */
+export const converted = <A>(
+  description: string,
+  convert: (text: string) => unknown,
+  to: Schema.Codec<A, unknown>
+): TextCodec<A> =>
+  Schema.String.pipe(
+    Schema.decodeTo(Schema.Unknown, {
+      decode: SchemaGetter.transform(convert),
+      encode: SchemaGetter.String()
+    }),
+    Schema.decodeTo(to)
+  ).annotate({ description })
+
+export const wholeNumber = (minimum: number, maximum: number): TextCodec<number> =>
+  converted(
+    `a whole number from ${minimum} to ${maximum}`,
+    (digits) => (/^\d{1,15}$/.test(digits) ? Number(digits) : null),
+    Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+  )
+
+export const oneOf = <const Choice extends string>(choices: ReadonlyArray<Choice>): TextCodec<Choice> =>
+  converted(`one of ${choices.join(", ")}`, (word) => word.toLowerCase(), Schema.Literals(choices))
+
+export const trueOrFalse = converted(
+  "true or false",
+  (word) => /^(true|yes|on|1)$/i.test(word) || (/^(false|no|off|0)$/i.test(word) ? false : null),
+  Schema.Boolean
+)
+
+/** A part of a whole, from 0 to 1. */
+export const share = converted(
+  "a number from 0 to 1, or a percentage from 0% to 100%",
+  (value) => {
+    const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?)(%?)$/.exec(value) ?? []
+    return percent === "%" ? Number(digits) / 100 : Number(digits)
+  },
+  Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+)
+
+export const address = text(
+  "an IP address or a host name, without a port",
+  (value) => isIP(value) !== 0 || /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)
+)
+
+export const email = text("an e-mail address", Schema.is(Email))
+
+/** The address of a web server. It holds no credentials, which have settings of their own; an @ may be the end of some. */
+export const webUrl = (value: string): Option.Option<URL> =>
+  Option.fromNullOr(URL.parse(value)).pipe(
+    Option.filter((url) => /^https?:$/.test(url.protocol) && !value.includes("@"))
+  )
+
+/** The value has no slash at its end, so that a path can be appended. */
+export const httpUrl: TextCodec<string> = converted(
+  "an http or https URL without credentials, query or fragment",
+  (value) => (/[?#]/.test(value) ? null : Option.getOrNull(webUrl(value))?.href.replace(/\/+$/, "")),
+  Schema.String
+).annotate({ format: "uri" })
+
+const uriDecoded = Option.liftThrowable(decodeURIComponent)
+
+/** Whether no part of the URL can be the rest of a password with a / or # that is not percent-encoded, before an @. */
+const isWhollyEncoded = (url: URL): boolean => {
+  const behindHost = url.pathname + url.hash + (url.username === "" ? url.search : "")
+  return !behindHost.includes("@") && Option.isSome(uriDecoded(url.username + url.password))
+}
+
+export const postgresUrl = text(
+  "a URL that begins with postgres:// or postgresql://, its user and password percent-encoded (%40 for @, %2F for /, %3A for :, %23 for #, %3F for ?, %25 for %)",
+  (value) => {
+    const url = URL.parse(value)
+    return url !== null && /^postgres(ql)?:$/.test(url.protocol) && isWhollyEncoded(url)
+  }
+).annotate({ format: "uri" })
+
+/** Text that can stand in a header or a log line. */
+export const visibleText = (minimum: number, maximum: number, hint = "") =>
+  text(
+    `${minimum} to ${maximum} visible ASCII characters without blanks${hint}`,
+    (value) => value.length >= minimum && value.length <= maximum && /^[\x21-\x7e]*$/.test(value)
+  )
+
+/** The operator's key: a shorter one could be guessed, and a longer one doesn't fit into the header. */
+export const adminKey = visibleText(32, 180, ", such as `openssl rand -hex 32` prints")
+
+/** The check digits of a key are the business of `auth`, which creates keys. */
+export const apiKey = matching(
+  "a key of this service: parley_ and then letters and digits",
+  /^parley_[0-9A-Za-z]{27,180}$/
+)
+
+/** A file of a secret may hold as much. */
+const licenseCharactersMax = 65_536
+
+/** The signature is the business of `plans`. */
+export const license = text(
+  "a license as `npm run license -- sign` prints it",
+  (value) => value.length <= licenseCharactersMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value)
+)
+
+/** What stands before the 32 bytes of a public key of Ed25519. Source: RFC 8410, section 4. */
+const ed25519Prefix = "302a300506032b6570032100"
+const ed25519Bytes = 44
+
+/** The value is the base64 of the whole. */
+export const ed25519PublicKey = converted(
+  "a public key of Ed25519 (SPKI), as PEM or its base64 alone",
+  (value) =>
+    value.replace(/^-----BEGIN PUBLIC KEY-----([^-]*)-----END PUBLIC KEY-----$/, "$1").replace(/\s/g, ""),
+  Schema.String.check(
+    Schema.makeFilter((base64) => {
+      const bytes = Buffer.from(base64, "base64")
+      const isKey = bytes.length === ed25519Bytes && bytes.toString("hex").startsWith(ed25519Prefix)
+      return isKey && bytes.toString("base64") === base64
+    })
+  )
+)
+
+/** The name of a bucket. Source: Amazon S3, rules for naming general purpose buckets. */
+export const bucket = matching(
+  "3 to 63 lower-case letters, digits, dots and hyphens",
+  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+)
+
+export const keyPrefix = text(
+  "up to 200 letters, digits, dots, hyphens, underscores and slashes, the last of which is a slash, and the first is not",
+  (value) => value.length <= 200 && /^([A-Za-z0-9._-]+\/)+$/.test(value) && !/(^|\/)\.{1,2}\//.test(value)
+)
+
+const resolved = (value: string) => (value.includes("\0") ? null : resolve(value))
+
+/** File systems of the kernel, in which no directory can be created: proc and sysfs. Source: Linux, statfs(2). */
+const kernelFileSystems: ReadonlyArray<number> = [0x9fa0, 0x62656572]
+
+const isDirectoryOrFree = (path: string): boolean => {
+  let nearest = path
+  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest)
+  return statSync(nearest).isDirectory() && !kernelFileSystems.includes(statfsSync(nearest).type)
+}
+
+/** The value is an absolute path. Nothing is created there. */
+export const directory = converted(
+  "a directory, or a path at which one can be created: no file, and nothing in /proc or /sys",
+  resolved,
+  Schema.String.check(Schema.makeFilter(isDirectoryOrFree))
+)
+
+const isReadable = (path: string): boolean =>
+  Result.isSuccess(Result.try(() => accessSync(path, constants.R_OK)))
+
+/** The value is an absolute path. */
+export const readableFile = converted(
+  "the path of a file that can be read",
+  resolved,
+  Schema.String.check(Schema.makeFilter(isReadable))
+)
+
+/** The text between two commas, without blanks. */
+export const namesIn = (list: string): ReadonlyArray<string> =>
+  [...new Set(list.split(",").map((name) => name.trim()))].filter((name) => name !== "")
+
+const modelsMax = 100
+const isModelName = Schema.is(visibleText(1, 200))
+
+/** The ids of models. */
+export const modelNames = text(
+  `one model, or up to ${modelsMax} by comma, each of at most 200 visible ASCII characters without blanks`,
+  (value) => {
+    const names = namesIn(value)
+    return names.length > 0 && names.length <= modelsMax && names.every(isModelName)
+  }
+)
+
+/** The elements of a list in small letters, or none of them. */
+const listOf = <A extends string>(
+  description: string,
+  element: Schema.Codec<A, unknown>,
+  elementsMax: number
+) =>
+  converted(
+    description,
+    (list) => {
+      const names = namesIn(list.toLowerCase())
+      if (names.length === 0) return null
+      return names.length === 1 && names[0] === "none" ? [] : names
+    },
+    Schema.Array(element).check(Schema.isMaxLength(elementsMax))
+  )
+
+/** Some of a fixed choice, or none of it. */
+export const someOf = <const Choice extends string>(choices: ReadonlyArray<Choice>) =>
+  listOf(`some of ${choices.join(", ")}, by comma; or none`, Schema.Literals(choices), choices.length)
+
+const hostsMax = 1_000
+
+/** Hosts by name, in small letters. */
+export const hostNames = listOf(
+  `up to ${hostsMax} host names by comma, without ports; or none`,
+  Schema.String.check(
+    Schema.isMaxLength(253),
+    Schema.isPattern(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+  ),
+  hostsMax
+)
+
+export const ipAddresses = listOf(
+  `up to ${hostsMax} IP addresses by comma, no names and no ranges; or none`,
+  Schema.String.check(Schema.makeFilter((name) => isIP(name) !== 0)),
+  hostsMax
+)
+
+const pairsMax = 100
+
+type Pair = readonly [name: string, value: string]
+
+/** The pairs of `name=value,…`, decoded; none where one of them is no pair. */
+export const pairsIn = (list: string): Option.Option<ReadonlyArray<Pair>> =>
+  Option.all(
+    list
+      .split(",")
+      .filter((pair) => pair.trim() !== "")
+      .map((pair) => {
+        const [, name = "", value = ""] = /^([^=]+)=(.*)$/s.exec(pair.trim()) ?? []
+        const decodedName = Option.filter(uriDecoded(name.trim()), (decoded) => decoded !== "")
+        return Option.all([decodedName, uriDecoded(value.trim())])
+      })
+  )
+
+const pairs = (what: string, isAllowed: (pair: Pair) => boolean) =>
+  text(
+    `up to ${pairsMax} ${what}, by comma, their values percent-encoded (%20 for a blank, %2C for a comma)`,
+    (list) => Option.exists(pairsIn(list), (found) => found.length <= pairsMax && found.every(isAllowed))
+  )
+
+/** Pairs of names and values. Source: OpenTelemetry, resource SDK, OTEL_RESOURCE_ATTRIBUTES. */
+export const nameValueList = pairs("pairs name=value", () => true)
+
+/** Headers that every request to a server carries. Source: OpenTelemetry protocol exporter, OTEL_EXPORTER_OTLP_HEADERS. */
+export const headerList = pairs(
+  "headers name=value",
+  ([name, value]) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && /^[\x20-\x7e]*$/.test(value)
+)
