@@ -1,5 +1,6 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect } from "effect"
+import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart } from "../domain/ModelCall.ts"
 import { decodeErrorBody } from "./Protocol.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
@@ -18,31 +19,30 @@ const lingerBytesMax = 64 * 1024
 /** After a finish reason the usage has this long to arrive. */
 const usageSeconds = 5
 
-export interface Patience {
-  readonly firstTokenSeconds: number
-  readonly idleSeconds: number
+export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
+type Pull = Effect.Effect<Parts, ModelFailure | Cause.Done<void>>
+
+export interface ExchangeOptions {
+  readonly timeouts: { readonly firstTokenSeconds: () => number; readonly idleSeconds: number }
+  /** The last parts, where the server left out the usage. */
+  readonly count: () => Effect.Effect<Parts>
+  /** What a fault after the first output comes to. */
+  readonly giveUp: (fault: Fault) => Effect.Effect<never, ModelFailure>
 }
 
-export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
-export type Pull<E> = Effect.Effect<Parts, E | Cause.Done<void>>
-
 /**
- * One request to a model server and its answer, as undici's handler on the one side and as a pull on the other.
+ * One request to a model server and its answer: undici's handler on the one side and a pull on the other.
  *
- * Reading and decoding happen as the bytes come in; what they held is handed over once per read of the socket, not once per
- * event, because undici calls back for each piece of a read, and the hand-over waits for the microtask after the last.
+ * Its state is mutable and no stream lies between the two sides, for the processor time (docs/decisions/model-transport.md).
+ * Reading and decoding happen as the bytes come in. Parts are handed over once per read of the socket and not once per
+ * event: undici calls back for each piece of a read, and the hand-over waits for the microtask after the last.
  */
-export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
+export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private readonly reader: AnswerReader
-  private readonly patience: Patience
-  /** What to do about a fault: fail, or answer with another exchange's pull. */
-  private readonly recover: (fault: Fault) => Pull<E>
-  /** The last parts, where the server left out the usage. */
-  private readonly count: (reader: AnswerReader) => Effect.Effect<Parts>
+  private readonly options: ExchangeOptions
 
   private controller: Undici.Dispatcher.DispatchController | null = null
-  private waiting: ((effect: Pull<E>) => void) | null = null
-  private delivered = false
+  private waiting: (() => void) | null = null
   private flushing = false
   private fault: Fault | null = null
   private refusal: { readonly fault: Fault; readonly body: Array<Buffer>; bytes: number } | null = null
@@ -54,29 +54,35 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
   private quietSeconds = 0
   private progressSeen = 0
 
-  constructor(options: {
-    readonly reader: AnswerReader
-    readonly patience: Patience
-    readonly recover: (fault: Fault) => Pull<E>
-    readonly count: (reader: AnswerReader) => Effect.Effect<Parts>
-  }) {
-    this.reader = options.reader
-    this.patience = options.patience
-    this.recover = options.recover
-    this.count = options.count
+  constructor(reader: AnswerReader, options: ExchangeOptions) {
+    this.reader = reader
+    this.options = options
   }
 
   // ---- the consumer's side
 
-  /** Gives all parts that are at hand, else the next that come; what it returns is to be run if nobody waits any more. */
-  next(resume: (effect: Pull<E>) => void): Effect.Effect<void> | undefined {
-    const outcome = this.outcome()
-    if (outcome === undefined) {
-      this.waiting = resume
+  /** Waits for the first output. */
+  readonly opened: Effect.Effect<void, Fault> = Effect.callback((resume) =>
+    this.whenReady(() =>
+      resume(this.fault === null || this.reader.hasParts ? Effect.void : Effect.fail(this.fault))
+    )
+  )
+
+  /** All parts that are at hand, else the next that come. */
+  readonly pull: Pull = Effect.callback((resume) => this.whenReady(() => resume(this.outcome())))
+
+  private whenReady(notify: () => void): Effect.Effect<void> | undefined {
+    if (!this.isReady) {
+      this.waiting = notify
       return this.closing
     }
-    resume(outcome)
+    notify()
     return undefined
+  }
+
+  private get isReady(): boolean {
+    const { hasParts, state } = this.reader
+    return hasParts || state === "over" || state === "uncounted" || this.fault !== null
   }
 
   private readonly closing = Effect.sync(() => this.close())
@@ -93,29 +99,20 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
     } else this.abort()
   }
 
-  /** Whether the consumer has got anything of the answer: from then on it can't be asked for anew. */
-  get hasDelivered(): boolean {
-    return this.delivered
-  }
-
   /** Whether the model said all that it had to say. */
   get isFinished(): boolean {
     return this.reader.finish !== null && this.fault === null
   }
 
-  private outcome(): Pull<E> | undefined {
-    if (this.reader.hasParts) {
-      const parts = this.reader.take()
-      if (Arr.isReadonlyArrayNonEmpty(parts)) {
-        this.unreadBytes = 0
-        this.delivered = true
-        if (this.controller?.paused === true) this.controller.resume()
-        return Effect.succeed(parts)
-      }
+  private outcome(): Pull {
+    const parts = this.reader.take()
+    if (Arr.isReadonlyArrayNonEmpty(parts)) {
+      this.unreadBytes = 0
+      if (this.controller?.paused === true) this.controller.resume()
+      return Effect.succeed(parts)
     }
-    if (this.reader.state === "over") return Cause.done()
-    if (this.reader.state === "uncounted") return this.count(this.reader)
-    return this.fault === null ? undefined : this.recover(this.fault)
+    if (this.reader.state === "uncounted") return this.options.count()
+    return this.fault === null ? Cause.done() : this.options.giveUp(this.fault)
   }
 
   private flushSoon(): void {
@@ -126,12 +123,10 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
 
   private readonly flush = (): void => {
     this.flushing = false
-    const waiting = this.waiting
-    if (waiting === null) return
-    const outcome = this.outcome()
-    if (outcome === undefined) return
+    if (this.waiting === null || !this.isReady) return
+    const notify = this.waiting
     this.waiting = null
-    waiting(outcome)
+    notify()
   }
 
   private fail(fault: Fault): void {
@@ -161,14 +156,17 @@ export class Exchange<E> implements Undici.Dispatcher.DispatchHandler {
     if (this.lingering) {
       if (this.quietSeconds >= lingerSeconds) this.abort()
     } else if (this.reader.finish !== null) {
-      if (this.quietSeconds >= Math.min(usageSeconds, this.patience.idleSeconds)) this.settle()
+      if (this.quietSeconds >= Math.min(usageSeconds, this.options.timeouts.idleSeconds)) this.settle()
     } else if (this.reader.progress === 0) {
-      if (this.quietSeconds >= this.patience.firstTokenSeconds) this.timeOut("first_token_timeout")
-    } else if (this.quietSeconds >= this.patience.idleSeconds) this.timeOut("idle_timeout")
+      if (this.quietSeconds >= this.options.timeouts.firstTokenSeconds()) this.timeOut("first_token_timeout")
+    } else if (this.quietSeconds >= this.options.timeouts.idleSeconds) this.timeOut("idle_timeout")
   }
 
   private timeOut(reason: "first_token_timeout" | "idle_timeout"): void {
-    const limit = reason === "idle_timeout" ? this.patience.idleSeconds : this.patience.firstTokenSeconds
+    const limit =
+      reason === "idle_timeout"
+        ? this.options.timeouts.idleSeconds
+        : this.options.timeouts.firstTokenSeconds()
     this.fail(this.refusal?.fault ?? { reason, detail: `nothing came for ${limit} seconds` })
     this.abort()
   }

@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import type { Exchange, Patience } from "./Exchange.ts"
+import type { Exchange } from "./Exchange.ts"
 import { type Fault, statusReason, transportFault } from "./Fault.ts"
 
 /** A model list is small; what is longer is something else. */
@@ -20,6 +20,13 @@ export interface Endpoint {
   readonly headers: Readonly<Record<string, string>>
 }
 
+export interface AnswerTimeouts {
+  readonly firstTokenSeconds: number
+  /** In place of `firstTokenSeconds` while a fallback is available. */
+  readonly fallbackSeconds: number
+  readonly idleSeconds: number
+}
+
 /** What the sweep needs to know of an exchange. */
 interface Watched {
   readonly isOpen: boolean
@@ -28,11 +35,9 @@ interface Watched {
 
 /** The connections to the model servers. There is no cap on them: each stream has its own while it lasts. */
 export interface Upstream {
-  readonly patience: Patience
-  /** In place of `firstTokenSeconds` with a model that another one can stand in for. */
-  readonly fallbackSeconds: number
+  readonly timeouts: AnswerTimeouts
   /** Sends the body; the exchange gets the answer. */
-  readonly post: <E>(to: Endpoint, body: string, exchange: Exchange<E>) => void
+  readonly post: (to: Endpoint, body: string, exchange: Exchange) => void
   /** A small JSON document, whole: by GET, or by POST where there is a body. */
   readonly ask: (from: Endpoint, body?: string) => Effect.Effect<string, Fault>
 }
@@ -42,7 +47,7 @@ export interface Upstream {
  * back that one alone.
  */
 export const makeUpstream = Effect.fnUntraced(function* (
-  settings: Patience & { readonly connectSeconds: number; readonly fallbackSeconds: number }
+  settings: AnswerTimeouts & { readonly connectSeconds: number }
 ): Effect.fn.Return<Upstream, never, Scope.Scope> {
   // Loaded here, because a service without a model server does without it. By its default export, the only one that a
   // bundle has of it.
@@ -107,7 +112,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
       })
     )
 
-  return { patience: settings, fallbackSeconds: firstTokenSeconds, post, ask }
+  return { timeouts: settings, post, ask }
 })
 
 class Refused extends Error {

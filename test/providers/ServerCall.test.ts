@@ -9,7 +9,7 @@ import {
   callOnce,
   frames,
   model,
-  patience,
+  timeouts,
   rawServer,
   request,
   serverAt,
@@ -99,7 +99,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
       const url = yield* rawServer((socket) =>
         socket.once("data", () => socket.write(head + events.map(chunk).join("")))
       )
-      const call = (yield* callOnce(yield* makeUpstream(patience), serverAt(url, protocol)))(model)
+      const call = (yield* callOnce(yield* makeUpstream(timeouts), serverAt(url, protocol)))(model)
       const first = yield* call(request("hi")).pipe(Stream.chunks, Stream.take(1), Stream.runCollect)
       assert.deepStrictEqual(
         first[0]?.map((part) => part.type === "text" && part.text),

@@ -8,12 +8,12 @@ import { type ProtocolName, protocolNames } from "../../src/providers/ModelServe
 import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
-import { gate, model, patience, request, serverAt, textOf } from "./ServerSetup.ts"
+import { gate, model, timeouts, request, serverAt, textOf } from "./ServerSetup.ts"
 
 const setUp = (protocol: ProtocolName, retrySeconds = 10) =>
   Effect.gen(function* () {
     const server = yield* makeMockModelServer
-    const upstream = yield* makeUpstream(patience)
+    const upstream = yield* makeUpstream(timeouts)
     const through = yield* gate()
     const call = makeServerCall(upstream, serverAt(server.url, protocol), { gate: through, retrySeconds })(
       model

@@ -9,7 +9,7 @@ import {
   callOnce,
   frames,
   model,
-  patience,
+  timeouts,
   rawServer,
   request,
   secretKey,
@@ -80,7 +80,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
   it.effect("a port where nobody listens is refused", () =>
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(makeMockModelServer, (server) => server.url))
-      const upstream = yield* makeUpstream(patience)
+      const upstream = yield* makeUpstream(timeouts)
       const call = (yield* callOnce(upstream, serverAt(url, protocol)))(model)
       const failure = yield* Effect.flip(Stream.runDrain(call(request("hi"))))
       assert.strictEqual(failure.reason, "refused")
@@ -91,7 +91,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
   it.effect("a server that doesn't speak HTTP is malformed", () =>
     Effect.gen(function* () {
       const url = yield* rawServer((socket) => socket.on("data", () => socket.end("220 smtp ready\r\n")))
-      const upstream = yield* makeUpstream(patience)
+      const upstream = yield* makeUpstream(timeouts)
       const call = (yield* callOnce(upstream, serverAt(url, protocol)))(model)
       assert.strictEqual((yield* Effect.flip(Stream.runDrain(call(request("hi"))))).reason, "malformed")
     })
@@ -99,7 +99,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
 
   it.effect("a name that doesn't exist and a key that is no header are failures too", () =>
     Effect.gen(function* () {
-      const upstream = yield* makeUpstream(patience)
+      const upstream = yield* makeUpstream(timeouts)
       const lost = (yield* callOnce(upstream, serverAt("http://nowhere.invalid/v1", protocol)))(model)
       assert.strictEqual((yield* Effect.flip(Stream.runDrain(lost(request("hi"))))).reason, "refused")
       const odd = { ...serverAt("http://127.0.0.1:9/v1", protocol), key: Redacted.make("a\nb") }
@@ -127,7 +127,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
           }
         })
       })
-      const upstream = yield* makeUpstream(patience)
+      const upstream = yield* makeUpstream(timeouts)
       const call = (yield* callOnce(upstream, serverAt(url, protocol)))(model)
       for (let round = 0; round < 3; round++) {
         assert.strictEqual(textOf(yield* Stream.runCollect(call(request("hi")))), "a")

@@ -7,12 +7,12 @@ import { type ProtocolName, protocolNames } from "../../src/providers/ModelServe
 import type { ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
-import { gate, model, patience, request, serverAt, textOf, untilFailure } from "./ServerSetup.ts"
+import { gate, model, timeouts, request, serverAt, textOf, untilFailure } from "./ServerSetup.ts"
 
 const setUp = (protocol: ProtocolName, retrySeconds: number, given: ProviderGate | null = null) =>
   Effect.gen(function* () {
     const server = yield* makeMockModelServer
-    const upstream = yield* makeUpstream(patience)
+    const upstream = yield* makeUpstream(timeouts)
     const through = given ?? (yield* gate())
     const options = { gate: through, retrySeconds }
     const call = makeServerCall(upstream, serverAt(server.url, protocol), options)(model)

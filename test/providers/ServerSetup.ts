@@ -22,7 +22,7 @@ export const model: ModelSpec = {
   cost: 1
 }
 
-export const patience = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }
+export const timeouts = { connectSeconds: 5, firstTokenSeconds: 20, idleSeconds: 10, fallbackSeconds: 3 }
 
 export const request = (text: string, more: Partial<ModelRequest> = {}): ModelRequest => ({
   messages: [{ role: "user", text }],
@@ -60,7 +60,7 @@ export const callOnce = (upstream: Upstream, server: ModelServer) =>
 export const setUpFor = (protocol: ProtocolName) =>
   Effect.gen(function* () {
     const server = yield* makeMockModelServer
-    const upstream = yield* makeUpstream(patience)
+    const upstream = yield* makeUpstream(timeouts)
     const call = (yield* callOnce(upstream, serverAt(server.url, protocol)))(model)
     return {
       server,

@@ -5,7 +5,7 @@ import { keepModelServerList } from "../../src/routing/ModelServerList.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { until } from "../support/until.ts"
-import { patience, serverAt } from "../providers/ServerSetup.ts"
+import { timeouts, serverAt } from "../providers/ServerSetup.ts"
 
 /** What a server answers, by method and path; 404 else. */
 type Answers = Readonly<Record<string, (body: string) => unknown>>
@@ -25,7 +25,7 @@ const limitsAt = (answers: Answers, names: ReadonlyArray<string> = []) =>
       })
     })
     const port = yield* serveOnLoopback(server)
-    const upstream = yield* makeUpstream(patience)
+    const upstream = yield* makeUpstream(timeouts)
     const list = yield* keepModelServerList(upstream, serverAt(`http://127.0.0.1:${port}/v1`), names)
     yield* until(Effect.map(list.state, ({ isRead }) => isRead))
     const known = yield* list.known

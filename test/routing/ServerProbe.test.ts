@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import { probeServer } from "../../src/routing/ServerProbe.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, type MockModelList } from "../support/MockModelServer.ts"
-import { callOnce, model, patience, secretKey, serverAt } from "../providers/ServerSetup.ts"
+import { callOnce, model, timeouts, secretKey, serverAt } from "../providers/ServerSetup.ts"
 
 const probe = (url: string, models = [model]) =>
   Effect.gen(function* () {
-    const upstream = yield* makeUpstream(patience)
+    const upstream = yield* makeUpstream(timeouts)
     const server = serverAt(url)
     return yield* probeServer(upstream, server, yield* callOnce(upstream, server), models)
   })
