@@ -46,7 +46,7 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "Every token passes through it, and a Schema costs several times the rest of the delivery."
   },
   {
-    path: "src/responses/Responses.ts",
+    path: "src/responses/ItemIds.ts",
     rule: "word",
     about: "Effect.runSync",
     reason: "The state machine of the events is pure and asks for ids as it goes; making one is synchronous."

@@ -1,120 +1,195 @@
-import {
-  Array as Arr,
-  Channel,
-  Clock,
-  Effect,
-  Metric,
-  Ref,
-  Schedule,
-  type Scope,
-  Semaphore,
-  Stream
-} from "effect"
+import { Array as Arr, Clock, Context, Effect, Layer, Metric, Schedule, type Scope, Semaphore } from "effect"
 import { type AccessEntry, CurrentAccess } from "../domain/AccessEntry.ts"
 import type { Caller } from "../domain/Account.ts"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
+import type { ModelSpec } from "../domain/Model.ts"
+import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
+import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 import { allowanceRefusals } from "../telemetry/Instruments.ts"
-import type { Ask, Grant } from "../usage/TokenCounters.ts"
-import { type Spending, Usage } from "../usage/Usage.ts"
 import { makeUsualOutput } from "../usage/Admission.ts"
+import type { Ask, Grant } from "../usage/TokenCounters.ts"
+import { type Outcome, type Spending, Usage } from "../usage/Usage.ts"
+import { type Budget, unlimited } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
-import * as Meter from "./Meter.ts"
-import { type Budget, type RoundCosts, unlimited } from "./AnswerBound.ts"
 
-/** Times that a record of usage is tried again while the database is away, over about six seconds. */
-const settleRetriesMax = 7
-const settleSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: settleRetriesMax }))
+/** Retries of a usage record while the database is away, over about six seconds. */
+const recordRetriesMax = 7
+const recordSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: recordRetriesMax }))
 
-/** After that it is tried again beside everything else, for so long, and for so many records at once. */
+/** After that it is retried in the background, for so long, and for so many records at once. */
 const lateSchedule = Schedule.spaced("2 seconds").pipe(Schedule.upTo({ duration: "10 minutes" }))
 const lateRecordsMax = 10_000
 
-/** Who has any tokens left gets an answer of so many, though it may overspend. */
-const answerTokensLeast = 16
+/** A user with any tokens left gets an answer of so many, even if that exceeds the limit. */
+const answerTokensMin = 16
 
-/** An answer that goes on asks for at least so many more, or for as many as it has. */
-const moreTokensLeast = 512
+/** A growing answer reserves at least so many more tokens, or as many as it has. */
+const moreTokensMin = 512
 
-/** How long an answer pauses where other requests hold all that is left, and how often it asks again. */
+/** How long an answer pauses while other requests hold all that is left, and how often it asks again. */
 const pauseSeconds = 2
 const pauseSchedule = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${pauseSeconds} seconds` })
 )
 
-/** The account of one response. */
-export interface Account {
-  readonly meter: Ref.Ref<Meter.Meter>
-  /** The same attempts, each with no more room for its answer than the allowance leaves. */
-  readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
-  readonly budget: Budget
+/** What a response has spent so far. Its generation updates it; it is recorded when the response ends. */
+export interface Meter {
+  /** The model that was called last. */
+  model: ModelSpec
+  /** What the model was sent whose answer is being written; null between two calls. */
+  prompt: Prompt | null
+  /** What that model has written. */
+  text: () => string
+  /** What finished calls cost. */
+  usage: ModelUsage
+  toolCalls: number
+  outcome: Outcome
 }
 
-interface Costs {
-  readonly promptTokens: number
-  readonly outputTokens: number
-}
+const noText = () => ""
 
-/** What calls of these costs ask for, where an answer usually has so many tokens. */
-const needsOf = (costs: ReadonlyArray<Costs>, usualTokens: number) => {
-  const largest = (outputTokensMax: number) =>
-    Math.max(
-      ...costs.map(({ outputTokens, promptTokens }) => promptTokens + Math.min(outputTokens, outputTokensMax))
-    )
-  return {
-    most: largest(Number.POSITIVE_INFINITY),
-    usual: largest(usualTokens),
-    least: largest(answerTokensLeast)
-  }
-}
-
-const costsOf = ({ promptTokens, request }: Attempt): Costs => ({
-  promptTokens,
-  outputTokens: request.maxOutputTokens
+export const newMeter = (model: ModelSpec): Meter => ({
+  model,
+  prompt: null,
+  text: noText,
+  usage: nothingSpent,
+  toolCalls: 0,
+  outcome: "abandoned"
 })
 
-/** The attempt with no more room for its answer than a token limit leaves: what is held for it, and what nobody holds. */
-const bounded =
-  ({ left, tokens }: Grant) =>
-  (attempt: Attempt): Attempt => {
-    const { promptTokens, request } = attempt
-    const maxOutputTokens = Math.max(1, Math.min(request.maxOutputTokens, tokens + left - promptTokens))
-    const isLimited = maxOutputTokens < request.maxOutputTokens
-    return { ...attempt, isLimited, request: { ...request, maxOutputTokens } }
-  }
+/** A model is called: the first one, the next after a failed one, or the same in a later round. */
+export const beginCall = (meter: Meter, model: ModelSpec, prompt: Prompt): void => {
+  Object.assign(meter, { model, prompt, text: noText })
+}
 
-/** The attempt, which says on the meter what it asks whenever it asks. A call has no further cost by it. */
-const metered =
-  (meter: Ref.Ref<Meter.Meter>) =>
-  (attempt: Attempt): Attempt => ({
-    ...attempt,
-    stream: (...args) =>
-      Stream.fromChannel(
-        Channel.fromTransform((upstream, scope) =>
-          Effect.andThen(
-            Ref.update(meter, Meter.asking(attempt.model, args[0])),
-            Channel.toTransform(Stream.toChannel(attempt.stream(...args)))(upstream, scope)
+export const finishCall = (meter: Meter, usage: ModelUsage): void => {
+  Object.assign(meter, { prompt: null, text: noText, usage: sumOf(meter.usage, usage) })
+}
+
+const sumOf = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
+  inputTokens: one.inputTokens + other.inputTokens,
+  cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+  reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+  source: one.source === "provider" ? other.source : "tokenizer"
+})
+
+/** The tokens to record. For an unfinished call the tokenizer counts; one that failed before any text cost nothing. */
+export const costOf = Effect.fnUntraced(function* ({ outcome, prompt, text, usage }: Meter) {
+  const written = text()
+  if (prompt === null || (written === "" && outcome === "failed")) return usage
+  const cost: ModelUsage = {
+    ...usage,
+    inputTokens: usage.inputTokens + (yield* countPromptTokens(prompt)),
+    outputTokens: usage.outputTokens + (yield* countTokens(written)),
+    source: "tokenizer"
+  }
+  return cost
+})
+
+export interface ResponseAccount {
+  readonly meter: Meter
+  readonly budget: Budget
+  /** The attempts, their answers bounded by what the token limits leave. */
+  readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
+}
+
+/** Reserves tokens for a response, and records what it cost. */
+export class Accounting extends Context.Service<
+  Accounting,
+  {
+    /** Starts to read the caller's limits, so that `open` need not wait for them. */
+    readonly prepare: (caller: Caller) => Effect.Effect<void>
+    /** Fails if the allowance is used up. When the scope closes, the cost is recorded, however the response ended. */
+    readonly open: (
+      responseId: ResponseId,
+      caller: Caller,
+      attempts: Arr.NonEmptyReadonlyArray<Attempt>
+    ) => Effect.Effect<ResponseAccount, UsageLimitExceeded | DatabaseUnavailable, Scope.Scope>
+  }
+>()("parley/responses/Accounting") {
+  static readonly layer = Layer.effect(
+    Accounting,
+    Effect.gen(function* () {
+      const usage = yield* Usage
+      const record = yield* makeRecord
+      const usualOutput = makeUsualOutput()
+      // When many clients disconnect at once, their prompts are counted one by one, so that streams get on between them.
+      const counting = yield* Semaphore.make(1)
+
+      const settle = Effect.fnUntraced(function* (
+        responseId: ResponseId,
+        caller: Caller,
+        meter: Meter,
+        beganNanos: bigint,
+        access: AccessEntry | null
+      ) {
+        const endedNanos = yield* Clock.monotonicTimeNanos
+        const cost = meter.prompt === null ? meter.usage : yield* counting.withPermits(1)(costOf(meter))
+        const { model, outcome, toolCalls } = meter
+        if (outcome === "completed") usualOutput.note(caller.userId, cost.outputTokens)
+        if (access !== null) {
+          access.endedNanos = endedNanos
+          access.response = { responseId, model, usage: cost, toolCalls, outcome }
+        }
+        const latencyMillis = Number(endedNanos - beganNanos) / 1_000_000
+        const spending = {
+          responseId,
+          caller,
+          model: model.id,
+          usage: cost,
+          toolCalls,
+          latencyMillis,
+          outcome
+        }
+        yield* Effect.annotateLogs(record(spending), { responseId, model: model.id, ...cost })
+      })
+
+      const open: Accounting["Service"]["open"] = Effect.fnUntraced(
+        function* (responseId, caller, attempts) {
+          const meter = newMeter(attempts[0].model)
+          const beganNanos = yield* Clock.monotonicTimeNanos
+          const access = yield* CurrentAccess
+          const usualTokens = () => usualOutput.of(caller.userId)
+          const needs = needsOf(attempts.map(costsOf), usualTokens())
+          const grant = yield* Effect.acquireRelease(
+            usage.admit({ responseId, part: 0, userId: caller.userId, ...needs }),
+            () => settle(responseId, caller, meter, beganNanos, access)
           )
+          let part = 0
+          const reserve = (more: Needs) =>
+            Effect.suspend(() => usage.reserve({ responseId, part: ++part, userId: caller.userId, ...more }))
+          return {
+            meter,
+            budget:
+              grant.tokens === Number.POSITIVE_INFINITY
+                ? unlimited
+                : budgetOf(meter, grant, reserve, usualTokens),
+            attempts: Arr.map(attempts, (attempt) => bounded(attempt, grant))
+          }
+        },
+        Effect.tapErrorTag("UsageLimitExceeded", ({ window }) =>
+          Metric.update(allowanceRefusals.of(window), 1)
         )
       )
-  })
 
-/** Asks for the allowance before a response, and records what it cost after it, whatever became of it. */
-export const makeAccounting = Effect.gen(function* () {
+      return Accounting.of({ prepare: (caller) => usage.prepare(caller.userId), open })
+    })
+  )
+}
+
+/** Records what was spent. The client has its answer by then, so a failure is only logged. */
+const makeRecord = Effect.gen(function* () {
   const usage = yield* Usage
-  // When many clients go at once their prompts are counted one after the other, so that streams get on between them.
-  const counting = yield* Semaphore.make(1)
-
-  const usual = makeUsualOutput()
-
   const scope = yield* Effect.scope
   let lateRecords = 0
 
-  /** What was spent is not to be forgotten because the database was away for longer than a request can wait. */
   const recordLate = (spending: Spending) =>
     Effect.suspend(() => {
-      if (lateRecords >= lateRecordsMax)
-        return Effect.logError("Usage could not be recorded: too much waits.")
+      if (lateRecords >= lateRecordsMax) {
+        return Effect.logError("Usage could not be recorded: too many records are waiting.")
+      }
       lateRecords++
       return usage.record(spending).pipe(
         Effect.retry(lateSchedule),
@@ -125,103 +200,101 @@ export const makeAccounting = Effect.gen(function* () {
       )
     })
 
-  /** The answer is out by now: a failure is only logged. */
-  const settle = Effect.fnUntraced(function* (
-    responseId: ResponseId,
-    caller: Caller,
-    meter: Ref.Ref<Meter.Meter>,
-    sinceNanos: bigint,
-    access: AccessEntry | null
-  ) {
-    const spent = yield* Ref.get(meter)
-    const model = spent.model.id
-    const endedNanos = yield* Clock.monotonicTimeNanos
-    const latencyMillis = Number(endedNanos - sinceNanos) / 1_000_000
-    const cost = spent.usage ?? (yield* counting.withPermits(1)(Meter.usageOf(spent)))
-    const { outcome, toolCalls } = spent
-    if (outcome === "completed") usual.note(caller.userId, cost.outputTokens)
-    if (access !== null) {
-      access.endedNanos = endedNanos
-      access.response = { responseId, model: spent.model, usage: cost, toolCalls, outcome }
-    }
-    const spending = { responseId, caller, model, usage: cost, toolCalls, latencyMillis, outcome }
-    yield* usage.record(spending).pipe(
-      Effect.retry(settleSchedule),
-      Effect.catch(() => recordLate(spending)),
-      Effect.annotateLogs({ responseId, model, ...cost })
+  return (spending: Spending) =>
+    usage.record(spending).pipe(
+      Effect.retry(recordSchedule),
+      Effect.catch(() => recordLate(spending))
     )
-  })
+})
 
-  /** Holds more as the answer grows, and for the rounds after the first. */
-  const budgetOf = (caller: Caller, responseId: ResponseId, granted: Grant): Budget => {
-    let { left, tokens: held } = granted
-    let part = 0
-    const roomAfter = ({ promptTokens, spent }: RoundCosts) =>
-      held - spent.inputTokens - spent.outputTokens - promptTokens
-    const hold = (needs: Pick<Ask, "most" | "usual" | "least">) =>
-      Effect.suspend(() => usage.reserve({ responseId, part: ++part, userId: caller.userId, ...needs })).pipe(
-        // The others end soon, and then there is more.
-        Effect.retry({
-          while: (error) => error._tag === "UsageLimitExceeded" && error.used < error.limit,
-          schedule: pauseSchedule
-        }),
-        // With the database away the answer goes on with what it has, and its end will tell.
-        Effect.catch(() => Effect.succeed<Grant>({ tokens: 0, left: 0 })),
-        Effect.map((more) => {
-          held += more.tokens
-          left = more.left
-        }),
-        Effect.uninterruptible
-      )
-    return {
-      room: roomAfter,
-      more: Effect.fnUntraced(function* (round, outputTokens) {
-        const usual = Math.max(moreTokensLeast, roomAfter(round))
-        yield* hold({ most: Math.min(usual, Math.max(1, outputTokens - roomAfter(round))), usual, least: 0 })
-      }),
-      nextRound: Effect.fnUntraced(function* (round, outputTokens) {
-        const needs = needsOf([{ promptTokens: round.promptTokens, outputTokens }], usual.of(caller.userId))
-        const missing = (tokens: number) => Math.max(0, tokens - roomAfter(round) - round.promptTokens)
-        if (missing(needs.usual) > 0) {
-          yield* hold({
-            most: missing(needs.most),
-            usual: missing(needs.usual),
-            least: missing(needs.least)
-          })
-        }
-        return Math.max(0, Math.min(outputTokens, roomAfter(round) + left))
-      })
+type Needs = Pick<Ask, "most" | "usual" | "least">
+
+interface Costs {
+  readonly promptTokens: number
+  readonly outputTokens: number
+}
+
+const costsOf = ({ promptTokens, request }: Attempt): Costs => ({
+  promptTokens,
+  outputTokens: request.maxOutputTokens
+})
+
+/** What to ask for, for any of these calls, when answers usually have `usualTokens`. */
+const needsOf = (costs: ReadonlyArray<Costs>, usualTokens: number): Needs => {
+  const largest = (outputTokensMax: number) =>
+    Math.max(
+      ...costs.map(({ outputTokens, promptTokens }) => promptTokens + Math.min(outputTokens, outputTokensMax))
+    )
+  return {
+    most: largest(Number.POSITIVE_INFINITY),
+    usual: largest(usualTokens),
+    least: largest(answerTokensMin)
+  }
+}
+
+/** The attempt with no more room for its answer than is reserved for it or not reserved at all. */
+const bounded = (attempt: Attempt, grant: Grant): Attempt => {
+  const { promptTokens, request } = attempt
+  const allowed = grant.tokens + grant.left - promptTokens
+  const maxOutputTokens = Math.max(1, Math.min(request.maxOutputTokens, allowed))
+  return {
+    ...attempt,
+    isLimited: maxOutputTokens < request.maxOutputTokens,
+    request: { ...request, maxOutputTokens },
+    shorter: (contextTokens) => {
+      const shorter = attempt.shorter(contextTokens)
+      return shorter === null ? null : bounded(shorter, grant)
     }
   }
+}
 
-  const open = Effect.fnUntraced(function* (
-    responseId: ResponseId,
-    caller: Caller,
-    tries: Arr.NonEmptyReadonlyArray<Attempt>
-  ): Effect.fn.Return<Account, UsageLimitExceeded | DatabaseUnavailable, Scope.Scope> {
-    const meter = yield* Ref.make(Meter.started(tries[0].model))
-    const sinceNanos = yield* Clock.monotonicTimeNanos
-    const needs = needsOf(tries.map(costsOf), usual.of(caller.userId))
-    const access = yield* CurrentAccess
-    const granted = yield* Effect.acquireRelease(
-      usage.admit({ responseId, part: 0, userId: caller.userId, ...needs }),
-      () => settle(responseId, caller, meter, sinceNanos, access)
-    ).pipe(
-      Effect.tapErrorTag("UsageLimitExceeded", ({ window }) => Metric.update(allowanceRefusals.of(window), 1))
+/** Reserves more as the answer grows, and for the rounds after the first. */
+const budgetOf = (
+  meter: Meter,
+  grant: Grant,
+  reserve: (needs: Needs) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>,
+  usualTokens: () => number
+): Budget => {
+  let { left, tokens: reserved } = grant
+
+  const room = (promptTokens: number) =>
+    reserved - meter.usage.inputTokens - meter.usage.outputTokens - promptTokens
+
+  const reserveMore = (needs: Needs) =>
+    reserve(needs).pipe(
+      // Other requests end soon, and leave more.
+      Effect.retry({
+        while: (error) => error._tag === "UsageLimitExceeded" && error.used < error.limit,
+        schedule: pauseSchedule
+      }),
+      // While the database is away, the answer goes on with what it has.
+      Effect.catch(() => Effect.succeed<Grant>({ tokens: 0, left: 0 })),
+      Effect.map((more) => {
+        reserved += more.tokens
+        left = more.left
+      }),
+      Effect.uninterruptible
     )
-    const prepared = (attempt: Attempt): Attempt => ({
-      ...metered(meter)(bounded(granted)(attempt)),
-      shorter: (contextTokens) => {
-        const shorter = attempt.shorter(contextTokens)
-        return shorter === null ? null : prepared(shorter)
-      }
+
+  const more = (promptTokens: number, outputTokens: number) =>
+    Effect.suspend(() => {
+      const available = room(promptTokens)
+      const usual = Math.max(moreTokensMin, available)
+      return reserveMore({ most: Math.min(usual, Math.max(1, outputTokens - available)), usual, least: 0 })
     })
-    return {
-      meter,
-      tries: Arr.map(tries, prepared),
-      budget: granted.tokens === Number.POSITIVE_INFINITY ? unlimited : budgetOf(caller, responseId, granted)
+
+  const nextRound = Effect.fnUntraced(function* (promptTokens: number, outputTokens: number) {
+    const needs = needsOf([{ promptTokens, outputTokens }], usualTokens())
+    const missing = (tokens: number) => Math.max(0, tokens - room(promptTokens) - promptTokens)
+    if (missing(needs.usual) > 0) {
+      yield* reserveMore({
+        most: missing(needs.most),
+        usual: missing(needs.usual),
+        least: missing(needs.least)
+      })
     }
+    return Math.max(0, Math.min(outputTokens, room(promptTokens) + left))
   })
 
-  return { prepare: (caller: Caller) => usage.prepare(caller.userId), open }
-})
+  return { room, more, nextRound }
+}

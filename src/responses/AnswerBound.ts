@@ -3,26 +3,20 @@ import type { ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../domain/Tokens.ts"
 import { countTokens, lastWordEnd } from "../providers/Tokenizer.ts"
 
-/** What a round costs beside its answer: what earlier rounds have spent, and its prompt. */
-export interface RoundCosts {
-  readonly spent: ModelUsage
-  readonly promptTokens: number
-}
-
-/** What a generation may spend. */
+/** What the calls of one response may still spend. */
 export interface Budget {
-  /** How many tokens are held for the answer of a round. */
-  readonly room: (round: RoundCosts) => number
-  /** Holds more for the answer of a round, which may have so many tokens in all. */
-  readonly more: (round: RoundCosts, outputTokens: number) => Effect.Effect<void>
-  /** How many of so many tokens the answer of the next round may have; 0 where nothing is left for it. */
-  readonly nextRound: (round: RoundCosts, outputTokens: number) => Effect.Effect<number>
+  /** Tokens that are reserved for the answer to a prompt. */
+  readonly room: (promptTokens: number) => number
+  /** Reserves more for an answer that may have `outputTokens` in all. */
+  readonly more: (promptTokens: number, outputTokens: number) => Effect.Effect<void>
+  /** How many of `outputTokens` the answer of the next round may have; 0 if nothing is left for it. */
+  readonly nextRound: (promptTokens: number, outputTokens: number) => Effect.Effect<number>
 }
 
 export const unlimited: Budget = {
   room: () => Number.POSITIVE_INFINITY,
   more: () => Effect.void,
-  nextRound: (_round, outputTokens) => Effect.succeed(outputTokens)
+  nextRound: (_promptTokens, outputTokens) => Effect.succeed(outputTokens)
 }
 
 /**

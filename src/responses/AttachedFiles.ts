@@ -1,10 +1,10 @@
-import { FileNotFound, FileNotReady, FileUnreadable } from "../domain/Errors.ts"
+import { type DatabaseUnavailable, FileNotFound, FileNotReady, FileUnreadable } from "../domain/Errors.ts"
 import type { FileId, UserId } from "../domain/Ids.ts"
 import { estimateTokens, beginningWithin } from "../domain/Tokens.ts"
 import { FileStore, type TextSummary } from "../files/FileStore.ts"
 import type { GivenItem } from "./IncomingInput.ts"
 import { filesOf } from "./PromptMessages.ts"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 
 /** A file that a message refers to, with as much of its text as was read. One that can't be read any more has none. */
 export interface PromptFile {
@@ -156,73 +156,91 @@ const withText = (summary: TextSummary, text: string, bytes: number): PromptFile
   }
 }
 
-/** The files that a prompt needs. */
-export const makeAttachedFiles = Effect.gen(function* () {
-  const store = yield* FileStore
+/** Finds and reads the files that prompts need. */
+export class AttachedFiles extends Context.Service<
+  AttachedFiles,
+  {
+    /**
+     * The files of a request. Those that it names itself must exist, be the user's and be readable; those that come by a
+     * reference to an earlier item are found if they still exist.
+     */
+    readonly find: (
+      userId: UserId,
+      named: ReadonlyArray<FileReference>,
+      given: ReadonlyArray<GivenItem>
+    ) => Effect.Effect<UnreadFiles, FileNotFound | FileNotReady | FileUnreadable | DatabaseUnavailable>
+    /** The texts of files, of each as much as may be needed if all of them share `tokensMax` fairly. */
+    readonly read: (
+      userId: UserId,
+      files: UnreadFiles,
+      tokensMax: number
+    ) => Effect.Effect<PromptFiles, DatabaseUnavailable>
+    /** The texts of files that still exist, where each group takes what the groups before it leave of `tokensMax`. */
+    readonly readEarlier: (
+      userId: UserId,
+      groups: ReadonlyArray<ReadonlyArray<FileId>>,
+      tokensMax: number
+    ) => Effect.Effect<PromptFiles, DatabaseUnavailable>
+  }
+>()("parley/responses/AttachedFiles") {
+  static readonly layer = Layer.effect(
+    AttachedFiles,
+    Effect.gen(function* () {
+      const store = yield* FileStore
 
-  const summariesOf = (userId: UserId, ids: ReadonlyArray<FileId>) =>
-    Effect.map(store.summaries(userId, ids), (found) => new Map(found.map((one) => [one.id, one])))
+      const summariesOf = (userId: UserId, ids: ReadonlyArray<FileId>) =>
+        Effect.map(store.summaries(userId, ids), (found) => new Map(found.map((one) => [one.id, one])))
 
-  /**
-   * The files of a request. Those that it names itself must be there, be the user's, and be readable; those that come by a
-   * reference to an earlier item are found as far as they still are.
-   */
-  const find = Effect.fnUntraced(function* (
-    userId: UserId,
-    named: ReadonlyArray<FileReference>,
-    given: ReadonlyArray<GivenItem>
-  ) {
-    const found = yield* summariesOf(userId, filesOf(given.map(({ item }) => item)))
-    for (const { id, param } of named) {
-      const problem = problemOf(found.get(id), param)
-      if (problem !== null) return yield* problem
-    }
-    return readable(found)
-  })
-
-  /** The texts of files, of each as much as may be needed where the groups share `tokensMax` in their order. */
-  const readGroups = Effect.fnUntraced(function* (
-    userId: UserId,
-    groups: ReadonlyArray<ReadonlyArray<TextSummary>>,
-    tokensMax: number
-  ) {
-    const all = groups.flat()
-    // A text has no more characters than bytes, so that what is read of all of them together is bounded.
-    const shares = sharesInOrder(
-      groups.map((files) => files.map(({ textBytes }) => textBytes ?? 0)),
-      tokensMax * charactersPerToken
-    ).flat()
-    const wanted = all.map(({ id }, index) => ({ id, charactersMax: shares[index] ?? 0 }))
-    const beginnings = yield* store.beginnings(
-      userId,
-      wanted.filter(({ charactersMax }) => charactersMax > 0)
-    )
-    const texts = new Map(beginnings.map((one) => [one.id, one]))
-    return new Map(
-      all.map((summary) => {
-        const { bytes, text } = texts.get(summary.id) ?? { bytes: 0, text: "" }
-        return [summary.id, withText(summary, text, bytes)]
+      const find: AttachedFiles["Service"]["find"] = Effect.fnUntraced(function* (userId, named, given) {
+        const found = yield* summariesOf(userId, filesOf(given.map(({ item }) => item)))
+        for (const { id, param } of named) {
+          const problem = problemOf(found.get(id), param)
+          if (problem !== null) return yield* problem
+        }
+        return readable(found)
       })
-    ) satisfies PromptFiles
-  })
 
-  /** The texts of the turn's files, of each as much as may be needed where all of them share `tokensMax` fairly. */
-  const read = (userId: UserId, files: UnreadFiles, tokensMax: number) =>
-    readGroups(userId, [[...files.values()]], tokensMax)
+      const readGroups = Effect.fnUntraced(function* (
+        userId: UserId,
+        groups: ReadonlyArray<ReadonlyArray<TextSummary>>,
+        tokensMax: number
+      ) {
+        const all = groups.flat()
+        // A text has no more characters than bytes, which bounds what is read of all of them together.
+        const shares = sharesInOrder(
+          groups.map((files) => files.map(({ textBytes }) => textBytes ?? 0)),
+          tokensMax * charactersPerToken
+        ).flat()
+        const wanted = all.map(({ id }, index) => ({ id, charactersMax: shares[index] ?? 0 }))
+        const beginnings = yield* store.beginnings(
+          userId,
+          wanted.filter(({ charactersMax }) => charactersMax > 0)
+        )
+        const texts = new Map(beginnings.map((one) => [one.id, one]))
+        return new Map(
+          all.map((summary) => {
+            const { bytes, text } = texts.get(summary.id) ?? { bytes: 0, text: "" }
+            return [summary.id, withText(summary, text, bytes)]
+          })
+        )
+      })
 
-  /** The files of earlier turns, the newest turn first, as far as they still are, where they have `tokensMax` together. */
-  const remembered = Effect.fnUntraced(function* (
-    userId: UserId,
-    groups: ReadonlyArray<ReadonlyArray<FileId>>,
-    tokensMax: number
-  ) {
-    const files = readable(yield* summariesOf(userId, groups.flat()))
-    const found = groups.map((ids) => ids.flatMap((id) => files.get(id) ?? []))
-    return yield* readGroups(userId, found, tokensMax)
-  })
+      const readEarlier: AttachedFiles["Service"]["readEarlier"] = Effect.fnUntraced(
+        function* (userId, groups, tokensMax) {
+          const files = readable(yield* summariesOf(userId, groups.flat()))
+          const found = groups.map((ids) => ids.flatMap((id) => files.get(id) ?? []))
+          return yield* readGroups(userId, found, tokensMax)
+        }
+      )
 
-  return { find, read, remembered }
-})
+      return AttachedFiles.of({
+        find,
+        read: (userId, files, tokensMax) => readGroups(userId, [[...files.values()]], tokensMax),
+        readEarlier
+      })
+    })
+  )
+}
 
 const readable = (found: UnreadFiles): UnreadFiles =>
   new Map([...found].filter(([, summary]) => problemOf(summary, "") === null))

@@ -6,8 +6,7 @@ import {
   type NoModelAvailable,
   PromptTooLong
 } from "../domain/Errors.ts"
-import type { ItemId, UserId } from "../domain/Ids.ts"
-import type { InputItem } from "../domain/Item.ts"
+import type { UserId } from "../domain/Ids.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
@@ -15,12 +14,7 @@ import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
 import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
 import { type Candidate, Router } from "../routing/Router.ts"
-import {
-  makeAttachedFiles,
-  type UnreadFiles,
-  historyFilesTokensMax,
-  type PromptFiles
-} from "./AttachedFiles.ts"
+import { AttachedFiles, type UnreadFiles, historyFilesTokensMax, type PromptFiles } from "./AttachedFiles.ts"
 import {
   filesShown,
   makeAssembly,
@@ -30,9 +24,9 @@ import {
   promptTokensMax
 } from "./PromptAssembly.ts"
 import { textOf } from "./IncomingInput.ts"
-import { type Knowledge, passagesMessage, passagesWithin } from "./Citations.ts"
+import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
-import { Array as Arr, Effect, Order, type Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
 
 /** One way to get the answer: a model and what to send to it. */
 export interface Attempt {
@@ -43,7 +37,7 @@ export interface Attempt {
   /** Whether a token limit leaves its answer less room than was asked for. */
   readonly isLimited: boolean
   /** Turns of the conversation that the model's window has no room for. */
-  readonly forgottenTurns: number
+  readonly droppedTurns: number
   /** Whether its provider is left alone for now, so that nobody can count on it. */
   readonly coolingDown: boolean
   readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
@@ -57,19 +51,14 @@ export interface Attempt {
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
 
-/** Of what was too long for a server so much is sent, and of a context that the server states: it counts otherwise. */
+/** Shares that are sent of a prompt that a server found too long, and of the context it states: it counts differently. */
 const tooLongShare = 0.5
 const statedShare = 0.75
 
-/** A search of a project's files, and the item that shows it. */
-export interface Search {
-  readonly id: ItemId
-  readonly knowledge: Knowledge
-}
-
-/** The ways to answer, best first, each with the prompt that fits its model; and of the search what the prompts hold. */
-export interface Attempts {
-  readonly tries: Arr.NonEmptyReadonlyArray<Attempt>
+/** The ways to answer, and what their prompts contain. */
+export interface PreparedAttempts {
+  /** Best first. */
+  readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
   readonly search: Search | null
   /** The earlier turns that were read for the prompts. */
   readonly history: ReadonlyArray<StoredTurn>
@@ -77,75 +66,110 @@ export interface Attempts {
   readonly files: PromptFiles
 }
 
-/** Asks the router, and makes the prompts. */
-export const makeAttempts = Effect.gen(function* () {
-  const router = yield* Router
-  const conversations = yield* Conversations
-  const attached = yield* makeAttachedFiles
+/** What the prompts of a request are made from. */
+export interface AttemptsRequest {
+  readonly userId: UserId
+  /** Everything but the history, the texts of files and the passages. */
+  readonly parts: PromptParts
+  /** The files that the items of the turn refer to. */
+  readonly files: UnreadFiles
+  readonly search: Search | null
+  readonly turn: ConversationState
+  readonly maxOutputTokens: number | null
+  readonly permissions: Permissions
+}
 
-  const route = (need: Need, { licensedModel, model, noModel }: Permissions) =>
-    Effect.catchTag(
-      router.route(need, ({ id }) => model(id)),
-      "ModelForbidden",
-      // The license is the reason where it allows none of the models that fit.
-      ({ models }) => Effect.fail(noModel(models.some(licensedModel)))
-    )
+/** Chooses the models that may answer, and makes a prompt for each. */
+export class Attempts extends Context.Service<
+  Attempts,
+  {
+    readonly prepare: (
+      request: AttemptsRequest
+    ) => Effect.Effect<PreparedAttempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable>
+  }
+>()("parley/responses/Attempts") {
+  static readonly layer = Layer.effect(
+    Attempts,
+    Effect.gen(function* () {
+      const router = yield* Router
+      const conversations = yield* Conversations
+      const attachedFiles = yield* AttachedFiles
 
-  /** Before anything is counted whole. */
-  const refuseLongInput = Effect.fnUntraced(function* (parts: PromptParts, { model }: Permissions) {
-    const windows = (yield* router.models).flatMap((spec) => (model(spec.id) ? [spec.contextWindow] : []))
-    const problem = windows.length === 0 ? null : longInput(parts, Math.max(...windows))
-    if (problem !== null) return yield* problem
+      const route = (need: Need, { licensedModel, model, noModel }: Permissions) =>
+        Effect.catchTag(
+          router.route(need, ({ id }) => model(id)),
+          "ModelForbidden",
+          // The license is the reason if it allows none of the models that fit.
+          ({ models }) => Effect.fail(noModel(models.some(licensedModel)))
+        )
+
+      /** Before anything is counted whole. */
+      const refuseLongInput = Effect.fnUntraced(function* (parts: PromptParts, { model }: Permissions) {
+        const permitted = (yield* router.models).filter(({ id }) => model(id))
+        const windowMax = Math.max(...permitted.map(({ contextWindow }) => contextWindow))
+        const problem = permitted.length === 0 ? null : longInput(parts, windowMax)
+        if (problem !== null) return yield* problem
+      })
+
+      const prepare: Attempts["Service"]["prepare"] = Effect.fnUntraced(function* (request) {
+        const { maxOutputTokens, parts, permissions, turn, userId } = request
+        yield* refuseLongInput(parts, permissions)
+        const bare = makeAssembly(parts)
+        const asked = askedBy(parts, bare.leastTokens, request.search)
+        const need: Need = {
+          promptTokens: asked.promptTokens,
+          tools: asked.tools,
+          maxOutputTokens,
+          difficulty: difficultyOf(asked).score
+        }
+        const routed = yield* route(need, permissions)
+        const search = request.search && withinWindow(request.search, routed[0].model.contextWindow)
+        const unread = search === null ? parts : { ...parts, knowledge: messageOf(search) }
+        const least = search === null ? bare : makeAssembly(unread)
+        const candidates = search === null ? routed : yield* withRoom(routed, least.leastTokens)
+        // Texts are read once it is known how much of them any of the models has room for.
+        const files = yield* attachedFiles.read(userId, request.files, most(candidates, least.fileTokensMax))
+        const read = { ...unread, files }
+        const { historyTokensMax } = makeAssembly(read)
+        const history =
+          turn.turnCount === 0 ? [] : yield* conversations.history(turn, most(candidates, historyTokensMax))
+        const earlier = filesShown(history, read.items)
+        const earlierTokensMax = most(candidates, (model, answerTokens) =>
+          historyFilesTokensMax(
+            model.contextWindow,
+            earlier.flat().length,
+            historyTokensMax(model, answerTokens)
+          )
+        )
+        const earlierFiles = yield* attachedFiles.readEarlier(userId, earlier, earlierTokensMax)
+        const all = { ...read, history, files: new Map([...files, ...earlierFiles]) }
+        const attempts = yield* attemptsOf(candidates, userId, all, search)
+        // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
+        return { attempts: Arr.sort(attempts, fewestDropped), search, history, files }
+      })
+
+      return Attempts.of({ prepare })
+    })
+  )
+}
+
+/** The candidates that have room for a prompt with passages in it. */
+const withRoom = (candidates: Arr.NonEmptyReadonlyArray<Candidate>, promptTokens: number) => {
+  const fitting = candidates.flatMap((candidate): ReadonlyArray<Candidate> => {
+    const room = candidate.model.contextWindow - promptTokens
+    return room < 1 ? [] : [{ ...candidate, maxOutputTokens: Math.min(candidate.maxOutputTokens, room) }]
   })
+  return Arr.isReadonlyArrayNonEmpty(fitting)
+    ? Effect.succeed(fitting)
+    : Effect.fail(tooLong(promptTokens, candidates))
+}
 
-  return Effect.fnUntraced(function* (options: {
-    readonly userId: UserId
-    /** Everything but the history, the texts of files and the passages. */
-    readonly parts: PromptParts
-    /** The files that the items of the turn refer to. */
-    readonly files: UnreadFiles
-    readonly search: Search | null
-    readonly turn: ConversationState
-    readonly maxOutputTokens: number | null
-    readonly permissions: Permissions
-  }): Effect.fn.Return<Attempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable> {
-    const { maxOutputTokens, permissions, turn, userId } = options
-    yield* refuseLongInput(options.parts, permissions)
-    const bare = makeAssembly(options.parts)
-    const asked = askedBy(options.parts, bare.leastTokens, options.search)
-    const need: Need = {
-      promptTokens: asked.promptTokens,
-      tools: asked.tools,
-      maxOutputTokens,
-      difficulty: difficultyOf(asked).score
-    }
-    const search =
-      options.search === null ? null : within(options.search, (yield* route(need, permissions))[0])
-    const unread = search === null ? options.parts : { ...options.parts, knowledge: messageOf(search) }
-    const least = search === null ? bare : makeAssembly(unread)
-    const candidates = yield* route(
-      search === null ? need : { ...need, promptTokens: least.leastTokens },
-      permissions
-    )
-    // Texts are read when it is known how much of them any of the models has room for.
-    const files = yield* attached.read(userId, options.files, most(candidates, least.fileTokensMax))
-    const read = { ...unread, files }
-    const { historyTokensMax } = makeAssembly(read)
-    const history =
-      turn.turnCount === 0 ? [] : yield* conversations.history(turn, most(candidates, historyTokensMax))
-    const earlier = filesShown(history, read.items)
-    const fileTokensMax = most(candidates, (model, answerTokens) =>
-      historyFilesTokensMax(model.contextWindow, earlier.flat().length, historyTokensMax(model, answerTokens))
-    )
-    const remembered = yield* attached.remembered(userId, earlier, fileTokensMax)
-    const all = { ...read, history, files: new Map([...files, ...remembered]) }
-    const tries = yield* attemptsOf(candidates, userId, all, search)
-    // A model that can hear the whole conversation comes before a better one that can't; sorting keeps the order else.
-    return { tries: Arr.sort(tries, fewestForgotten), search, history, files }
-  })
-})
+const tooLong = (promptTokens: number, candidates: ReadonlyArray<Candidate>): PromptTooLong => {
+  const windows = candidates.map(({ model }) => model.contextWindow)
+  return new PromptTooLong({ promptTokens, tokensMax: Math.max(...windows) - 1 })
+}
 
-/** What the roomiest of the candidates has. */
+/** The most room that any of the candidates has. */
 const most = (
   candidates: ReadonlyArray<Candidate>,
   room: (model: PromptModel, answerTokens: number) => number
@@ -159,43 +183,35 @@ const attemptsOf = Effect.fnUntraced(function* (
   search: Search | null
 ) {
   const assembly = makeAssembly(parts)
-  const tries: Array<Attempt> = []
+  const attempts: Array<Attempt> = []
   for (const [index, candidate] of candidates.entries()) {
     if (index > 0) yield* Effect.yieldNow
     const prompt = assembly.assemble(candidate.model, candidate.maxOutputTokens)
     const tokensMax = promptTokensMax(candidate.model, candidate.maxOutputTokens)
-    if (prompt.promptTokens <= tokensMax) tries.push(attempt(candidate, userId, parts, search, prompt))
+    if (prompt.promptTokens <= tokensMax) attempts.push(attemptOf(candidate, userId, parts, search, prompt))
     else {
       yield* Effect.logError("A prompt was assembled that is too long, and is not sent.").pipe(
         Effect.annotateLogs({ model: candidate.model.id, promptTokens: prompt.promptTokens, tokensMax })
       )
     }
   }
-  if (Arr.isArrayNonEmpty(tries)) return tries
-  const windows = candidates.map(({ model }) => model.contextWindow)
-  return yield* new PromptTooLong({
-    promptTokens: assembly.leastTokens,
-    tokensMax: Math.max(...windows) - 1
-  })
+  return Arr.isArrayNonEmpty(attempts) ? attempts : yield* tooLong(assembly.leastTokens, candidates)
 })
 
-const fewestForgotten = Order.mapInput(Order.Number, ({ forgottenTurns }: Attempt) => forgottenTurns)
+const fewestDropped = Order.mapInput(Order.Number, ({ droppedTurns }: Attempt) => droppedTurns)
 
-/** What the user says now, without the texts of files. */
-const saidNow = (items: ReadonlyArray<InputItem>): string =>
-  textOf(items.slice(questionStart(items)).flatMap((item) => (item.type === "message" ? item.content : [])))
-
-const askedBy = (parts: PromptParts, promptTokens: number, search: Search | null): Asked => ({
-  text: saidNow(parts.items),
-  promptTokens,
-  files: filesOf(parts.items).length,
-  passages: search === null ? 0 : search.knowledge.passages.length,
-  tools: parts.tools.specs.length > 0
-})
+const askedBy = ({ items, tools }: PromptParts, promptTokens: number, search: Search | null): Asked => {
+  const question = items.slice(questionStart(items))
+  return {
+    text: textOf(question.flatMap((item) => (item.type === "message" ? item.content : []))),
+    promptTokens,
+    files: filesOf(items).length,
+    passages: search === null ? 0 : search.knowledge.passages.length,
+    tools: tools.specs.length > 0
+  }
+}
 
 const messageOf = ({ id, knowledge }: Search) => passagesMessage(knowledge, id)
-
-const within = (search: Search, { model }: Candidate): Search => withinWindow(search, model.contextWindow)
 
 const withinWindow = (search: Search, contextWindow: number): Search => ({
   ...search,
@@ -203,12 +219,12 @@ const withinWindow = (search: Search, contextWindow: number): Search => ({
 })
 
 /** What to send to a candidate: the prompt for its window, and the room that is left for the answer. */
-const attempt = (
+const attemptOf = (
   candidate: Candidate,
   user: UserId,
   parts: PromptParts,
   search: Search | null,
-  { forgottenTurns, messages, promptTokens }: Prompt,
+  { droppedTurns, messages, promptTokens }: Prompt,
   contextWindow = candidate.model.contextWindow
 ): Attempt => {
   const { model } = candidate
@@ -218,7 +234,7 @@ const attempt = (
     model,
     promptTokens,
     isLimited: false,
-    forgottenTurns,
+    droppedTurns,
     coolingDown: candidate.reasons.coolingDown,
     request: {
       messages,
@@ -236,7 +252,7 @@ const attempt = (
       const prompt = makeAssembly(shortened).assemble(smaller, candidate.maxOutputTokens)
       return prompt.promptTokens > promptTokensMax(smaller, candidate.maxOutputTokens)
         ? null
-        : attempt(candidate, user, shortened, fewer, prompt, window)
+        : attemptOf(candidate, user, shortened, fewer, prompt, window)
     }
   }
 }
@@ -245,11 +261,7 @@ const attempt = (
 const textsOf = ({ directions, items, systemMessage }: PromptParts): ReadonlyArray<string> => [
   systemMessage ?? "",
   ...directions,
-  ...items.flatMap((item) =>
-    item.type === "message"
-      ? item.content.flatMap((part) => (part.type === "input_file" ? [] : [part.text]))
-      : []
-  )
+  ...items.flatMap((item) => (item.type === "message" ? [textOf(item.content)] : []))
 ]
 
 /**

@@ -90,6 +90,12 @@ export interface Knowledge {
   readonly nothing: null | "no_files" | "still_indexing" | "no_match"
 }
 
+/** A search of a project's files, and the item that shows it. */
+export interface Search {
+  readonly id: ItemId
+  readonly knowledge: Knowledge
+}
+
 /**
  * The largest number of a passage; behind it, numbers begin at 1 again. By then what had them is hundreds of passages back, and a
  * longer number in an answer is more often a year than a citation.

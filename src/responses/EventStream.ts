@@ -1,13 +1,13 @@
-import { Array as Arr, Cause, Clock, Effect, type Pull, Ref, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Effect, Exit, Option, type Pull, Stream } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import type { ResponseStart } from "../api/ResponseObject.ts"
+import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
 import type { DatabaseUnavailable, ModelFailure, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { OutputItem } from "../domain/Item.ts"
+import type { Meter } from "./Accounting.ts"
+import type { Search } from "./Citations.ts"
 import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
-import * as Meter from "./Meter.ts"
-import type { Knowledge } from "./Citations.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
@@ -17,12 +17,12 @@ export interface Delivery {
   readonly start: ResponseStart
   readonly generation: Generation
   /** What the search of a project's files brought; null where no project was named. */
-  readonly search: { readonly id: ItemId; readonly knowledge: Knowledge } | null
+  readonly search: Search | null
   /** Stores the turn, whole. */
   readonly store: (
     output: ReadonlyArray<OutputItem>
   ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
-  readonly meter: Ref.Ref<Meter.Meter>
+  readonly meter: Meter
   /** Run once, when the first output is there. */
   readonly onOutput: Effect.Effect<void>
   readonly nextItemId: () => ItemId
@@ -40,50 +40,54 @@ export const eventsOf = ({
 }: Delivery): Stream.Stream<EventBody, GenerationFailure> =>
   Stream.suspend(() => {
     let [state, opening] = Events.begin(start, search)
-    let done = false
-    let heard = false
-    const body: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.flatMap(
-      generation.pull,
-      (parts) => {
-        const [next, events] = Events.steps(state, parts, nextItemId)
-        state = next
-        const rest = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
-        const more = heard ? rest : Effect.andThen(onOutput, rest)
-        heard = true
-        const [first] = parts
-        if (first?.type !== "spent" && first?.type !== "tool_begin") return more
-        // The calls of a round come together, and after what the round has spent.
-        const calls = parts.reduce((sum, { type }) => sum + (type === "tool_begin" ? 1 : 0), 0)
-        const metered = Ref.update(meter, (before) =>
-          Meter.called(calls)(
-            first.type === "spent" ? Meter.spent(first.usage, state.outputText)(before) : before
-          )
-        )
-        return Effect.andThen(metered, more)
-      }
-    )
+    let isDone = false
+    let hasOutput = false
+
+    const translated: PullEvents = Effect.flatMap(generation.pull, (parts) => {
+      const [next, events] = Events.steps(state, parts, nextItemId)
+      state = next
+      const more = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
+      if (hasOutput) return more
+      hasOutput = true
+      return Effect.andThen(onOutput, more)
+    })
+
     const end = (finished: Events.FinishedState) =>
-      Ref.update(meter, Meter.finished(finished.finish.usage)).pipe(
-        Effect.andThen(store(finished.output)),
-        Effect.andThen(Ref.update(meter, Meter.completed)),
-        // A client that goes away at this moment leaves a turn that is stored, and a record that says so.
+      store(finished.output).pipe(
+        Effect.andThen(Effect.sync(() => void (meter.outcome = "completed"))),
+        // A client that disconnects at this moment leaves a stored turn, and a record that says so.
         Effect.uninterruptible,
         Effect.andThen(Clock.currentTimeMillis),
         Effect.map((now) => Arr.of(Events.complete(finished, now)))
       )
-    const pull: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure> = Effect.suspend(() => {
-      if (done) return Cause.done()
+
+    const pull: PullEvents = Effect.suspend(() => {
+      if (isDone) return Cause.done()
       if (Arr.isReadonlyArrayNonEmpty(opening)) {
         const events = opening
         opening = []
         return Effect.succeed(events)
       }
-      if (!Events.isFinished(state)) return body
-      done = true
+      if (!Events.isFinished(state)) return translated
+      isDone = true
       return end(state)
     })
+
     return Stream.fromPull(Effect.succeed(pull)).pipe(
-      Stream.tapError(() => Ref.update(meter, Meter.failed)),
-      Stream.onExit(() => Ref.update(meter, Meter.wrote(generation.model, state.outputText)))
+      Stream.onExit((exit) =>
+        Effect.sync(() => {
+          if (Exit.hasFails(exit)) meter.outcome = "failed"
+        })
+      )
     )
   })
+
+type PullEvents = Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure>
+
+/** The response of a whole stream, for delivery as JSON. A stream without its terminal event is a defect of ours. */
+export const collect = <E, R>(events: Stream.Stream<EventBody, E, R>): Effect.Effect<ResponseObject, E, R> =>
+  Effect.flatMap(Stream.runLast(events), (last) =>
+    Option.isSome(last) && last.value.type === "response.completed"
+      ? Effect.succeed(last.value.response)
+      : Effect.die(new Error("The stream of a response ended without its terminal event."))
+  )

@@ -8,9 +8,8 @@ import {
 import type { ItemId } from "../domain/Ids.ts"
 import type { McpCall, OutputItem, OutputMessage } from "../domain/Item.ts"
 import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
-import { storable, type Cleaned, cleanPiece, cleanRest } from "../domain/storable.ts"
-import { citationsIn, type Knowledge, type Passage, searchCall } from "./Citations.ts"
-import { whyNoAnswer } from "./NoAnswer.ts"
+import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
+import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"
 import type { GenerationPart } from "./Rounds.ts"
 
 /**
@@ -18,23 +17,21 @@ import type { GenerationPart } from "./Rounds.ts"
  * events obey the grammar of the wire contract, section 2.
  */
 
+/** The last item of the output, while it is being written. */
 interface OpenMessage {
   readonly id: ItemId
-  readonly index: number
   readonly text: string
 }
 
 export interface EventsState {
   readonly start: ResponseStart
-  /** The items so far, in their order: all are done, but for tool calls that run. */
+  /** The items so far, without the open message: all are done, except tool calls that run. */
   readonly output: ReadonlyArray<OutputItem>
-  /** The message that is being written. */
   readonly open: OpenMessage | null
+  /** The first half of a surrogate pair whose second half may follow. */
   readonly carry: string
-  /** All text so far. */
-  readonly outputText: string
   readonly finish: Extract<GenerationPart, { type: "finish" }> | null
-  /** What the answer may cite, by number from 1. */
+  /** What the answer may cite. */
   readonly passages: ReadonlyArray<Passage>
 }
 
@@ -45,25 +42,14 @@ export const isFinished = (state: EventsState): state is FinishedState => state.
 
 export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody>]
 
-/** How clients are told that a tool is one of the service's own. */
+/** The label of the service's own tools. */
 const builtinTools = "builtin"
 const none: ReadonlyArray<never> = []
 
 /** The first events, and the state that they leave. A search of the project's files comes before everything else. */
-export const begin = (
-  start: ResponseStart,
-  search: { readonly id: ItemId; readonly knowledge: Knowledge } | null = null
-): Step => {
+export const begin = (start: ResponseStart, search: Search | null = null): Step => {
   const created: EventBody = { type: "response.created", response: startedResponse(start) }
-  const state: EventsState = {
-    start,
-    output: none,
-    open: null,
-    carry: "",
-    outputText: "",
-    finish: null,
-    passages: none
-  }
+  const state: EventsState = { start, output: none, open: null, carry: "", finish: null, passages: none }
   if (search === null) return [state, [created]]
   const { id, knowledge } = search
   const item = searchCall(id, knowledge, "completed")
@@ -81,93 +67,90 @@ export const begin = (
   ]
 }
 
-const openMessage = (
-  state: EventsState,
-  nextId: () => ItemId
-): readonly [OpenMessage, ReadonlyArray<EventBody>] => {
-  const open: OpenMessage = { id: nextId(), index: state.output.length, text: "" }
-  const item: OutputMessage = {
-    id: open.id,
-    type: "message",
-    status: "in_progress",
-    role: "assistant",
-    content: none
+const openMessage = (id: ItemId, index: number): ReadonlyArray<EventBody> => [
+  {
+    type: "response.output_item.added",
+    output_index: index,
+    item: { id, type: "message", status: "in_progress", role: "assistant", content: none }
+  },
+  {
+    type: "response.content_part.added",
+    item_id: id,
+    output_index: index,
+    content_index: 0,
+    part: { type: "output_text", text: "", annotations: none, logprobs: none }
   }
-  return [
-    open,
-    [
-      { type: "response.output_item.added", output_index: open.index, item },
-      {
-        type: "response.content_part.added",
-        item_id: open.id,
-        output_index: open.index,
-        content_index: 0,
-        part: { type: "output_text", text: "", annotations: none, logprobs: none }
-      }
-    ]
-  ]
-}
+]
 
-const delta = (open: OpenMessage, text: string): EventBody => ({
+const delta = (id: ItemId, index: number, text: string): EventBody => ({
   type: "response.output_text.delta",
-  item_id: open.id,
-  output_index: open.index,
+  item_id: id,
+  output_index: index,
   content_index: 0,
   delta: text,
   logprobs: none
 })
 
-const addText = (state: EventsState, { carry, text }: Cleaned, nextId: () => ItemId): Step => {
+const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () => ItemId): Step => {
+  const { open, output } = state
   if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
-  const [open, opening] = state.open === null ? openMessage(state, nextId) : [state.open, none]
-  return [
-    {
-      ...state,
-      carry,
-      open: { ...open, text: open.text + text },
-      outputText: state.outputText + text
-    },
-    opening.length === 0 ? [delta(open, text)] : [...opening, delta(open, text)]
-  ]
+  const { length: index } = output
+  if (open !== null) {
+    return [{ ...state, carry, open: { id: open.id, text: open.text + text } }, [delta(open.id, index, text)]]
+  }
+  const id = nextId()
+  return [{ ...state, carry, open: { id, text } }, [...openMessage(id, index), delta(id, index, text)]]
 }
 
-const closeMessage = (state: EventsState, open: OpenMessage): Step => {
+const closeMessage = (state: EventsState, { id, text }: OpenMessage): Step => {
+  const { length: index } = state.output
+  const annotations = citationsIn(text, state.passages)
   const item: OutputMessage = {
-    id: open.id,
+    id,
     type: "message",
     status: "completed",
     role: "assistant",
-    content: [
-      {
-        type: "output_text",
-        text: open.text,
-        annotations: citationsIn(open.text, state.passages),
-        logprobs: none
-      }
-    ]
+    content: [{ type: "output_text", text, annotations, logprobs: none }]
   }
   return [
     { ...state, open: null, output: [...state.output, item] },
     [
       {
         type: "response.output_text.done",
-        item_id: open.id,
-        output_index: open.index,
+        item_id: id,
+        output_index: index,
         content_index: 0,
-        text: open.text,
+        text,
         logprobs: none
       },
-      { type: "response.output_item.done", output_index: open.index, item }
+      { type: "response.output_item.done", output_index: index, item }
     ]
   ]
 }
 
-/** Ends the message that is being written, if one is. */
+/** Ends the open message, if there is one. */
 const rest = (state: EventsState, nextId: () => ItemId): Step => {
-  const [rested, added] = addText(state, { text: cleanRest(state.carry), carry: "" }, nextId)
+  const [rested, added] = addText(state, { text: storable(state.carry), carry: "" }, nextId)
   if (rested.open === null) return [rested, added]
   const [closed, closing] = closeMessage(rested, rested.open)
   return [closed, [...added, ...closing]]
+}
+
+/** Why there is no answer, in its place: an empty text would say nothing. */
+const whyNoAnswer = (reason: EndReason, isAfterCall: boolean): string => {
+  switch (reason) {
+    case "length":
+      return "(No answer: there was no room left for one within the bound on tokens.)"
+    case "token_limit":
+      return "(No answer: the limit of tokens was reached.)"
+    case "content_filter":
+      return "(No answer: the provider of the model withheld it.)"
+    case "stop":
+    case "tool_calls":
+      return isAfterCall
+        ? "(No answer: the model called tools, and wrote nothing after them.)"
+        : "(No answer: the model wrote nothing.)"
+  }
 }
 
 const finish = (
@@ -229,19 +212,17 @@ export const step = (state: EventsState, part: GenerationPart, nextId: () => Ite
   if (state.finish !== null) return [state, none]
   switch (part.type) {
     case "text":
-      return addText(state, cleanPiece(state.carry, part.text), nextId)
+      return addText(state, storablePiece(state.carry, part.text), nextId)
     case "tool_begin":
       return beginTool(state, part, nextId)
     case "tool_end":
       return endTool(state, part)
-    case "spent":
-      return [state, none]
     case "finish":
       return finish(state, part, nextId)
   }
 }
 
-/** What several parts add, one after the other. */
+/** What several parts add. */
 export const steps = (
   state: EventsState,
   parts: ReadonlyArray<GenerationPart>,
@@ -280,6 +261,12 @@ const incompleteDetails = (reason: EndReason): ResponseObject["incomplete_detail
   }
 }
 
+/** All text of the messages, which is all deltas. */
+const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
+
+const messageText = (item: OutputItem): string =>
+  item.type === "message" ? item.content.map(({ text }) => text).join("") : ""
+
 /** The terminal event of a generation that finished; `completedAt` in milliseconds since the Unix epoch. */
 export const complete = (state: FinishedState, completedAt: number): EventBody => ({
   type: "response.completed",
@@ -287,7 +274,7 @@ export const complete = (state: FinishedState, completedAt: number): EventBody =
     ...startedResponse(state.start),
     status: "completed",
     output: state.output,
-    output_text: state.outputText,
+    output_text: outputText(state.output),
     completed_at: completedAt,
     incomplete_details: incompleteDetails(state.finish.reason),
     usage: usageOf(state.finish.usage)

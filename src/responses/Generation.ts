@@ -1,36 +1,35 @@
-import { ModelFailure } from "../domain/Errors.ts"
-import { alone, type CallOptions } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/Model.ts"
-import { secondsBetween } from "../domain/Monotonic.ts"
-import { adviceOn } from "../providers/Fault.ts"
-import { operationDuration } from "../telemetry/Instruments.ts"
-import type { Attempt } from "./Attempts.ts"
-import { type Budget, unlimited } from "./AnswerBound.ts"
-import { type CallRecord, failureOf, type Flow, type GenerationPart, pullRounds } from "./Rounds.ts"
-import type { ToolBelt } from "./ToolCalls.ts"
 import {
   type Array as Arr,
+  Cause,
   Channel,
+  Clock,
   Duration,
   Effect,
   Exit,
   Fiber,
+  Metric,
   Option,
-  Pull,
   Scope,
-  Stream,
-  Clock,
-  Metric
+  Stream
 } from "effect"
+import type { ModelFailure } from "../domain/Errors.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import type { ModelSpec } from "../domain/Model.ts"
+import { alone, type CallOptions } from "../domain/ModelCall.ts"
+import { secondsBetween } from "../domain/Monotonic.ts"
+import { adviceOn } from "../providers/Fault.ts"
+import { operationDuration } from "../telemetry/Instruments.ts"
+import { beginCall, type Meter } from "./Accounting.ts"
+import type { Budget } from "./AnswerBound.ts"
+import type { Attempt } from "./Attempts.ts"
+import { failureOf, type OpenCall, pullRounds, type PullParts } from "./Rounds.ts"
+import type { RunTool } from "./ToolCalls.ts"
 
 /**
- * Records a call until its scope closes, in the metrics and as a span. A call that neither finishes nor fails was not
- * wanted to its end. Source: OpenTelemetry semantic conventions, generative AI spans, inference.
+ * Records a call until its scope closes, in the metrics and as a span. A call that neither finishes nor fails counts as
+ * cancelled. Source: OpenTelemetry semantic conventions, generative AI spans, inference.
  */
-const recordCall = Effect.fnUntraced(function* (
-  { id, provider }: ModelSpec,
-  maxOutputTokens: number
-): Effect.fn.Return<CallRecord, never, Scope.Scope> {
+const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, maxOutputTokens: number) {
   const beganNanos = yield* Clock.monotonicTimeNanos
   const made = yield* Effect.makeSpan(`chat ${id}`, {
     kind: "client",
@@ -45,7 +44,7 @@ const recordCall = Effect.fnUntraced(function* (
   let isFinished = false
   let errorType: string | null = null
 
-  const finished: CallRecord["finished"] = (reason, usage) => {
+  const finished: OpenCall["finished"] = (reason, usage) => {
     isFinished = true
     if (span === null) return
     span.attribute("gen_ai.response.model", id)
@@ -68,7 +67,7 @@ const recordCall = Effect.fnUntraced(function* (
   return {
     span,
     finished,
-    failed: (type) => {
+    failed: (type: string) => {
       errorType ??= type
     }
   }
@@ -76,107 +75,123 @@ const recordCall = Effect.fnUntraced(function* (
 
 const never = () => null
 
-/** A generation whose model is fixed: it has put something out, or it was waited for long enough. */
+/** An answer whose model is fixed: it has put something out, or was waited for long enough. */
 export interface Generation {
   readonly model: ModelSpec
-  /** The next parts. The last of all is a `finish`; an upstream that ends without one is a failure. */
-  readonly pull: Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure>
+  readonly pull: PullParts
 }
 
-/** What the waiting request and the attempts tell each other. */
+/** What the waiting request and the attempts know of each other. */
 interface Progress {
   attempt: Attempt
   /** Set when the stream has begun: no other model may take over from then on. */
-  fixed: boolean
+  isFixed: boolean
 }
 
-/** The first parts of one attempt. Its stream lives in a scope of its own, closed at once when it fails. */
-const openFlow = Effect.fnUntraced(function* (attempt: Attempt, options: CallOptions, scope: Scope.Scope) {
+/** Calls a model and waits for its first parts. The call has its own scope, which closes at once if it fails. */
+const openCall = Effect.fnUntraced(function* (
+  { model, request, stream }: Attempt,
+  options: CallOptions,
+  scope: Scope.Scope,
+  meter: Meter
+) {
   const own = yield* Scope.fork(scope)
-  const record = yield* Scope.provide(recordCall(attempt.model, attempt.request.maxOutputTokens), own)
+  const { failed, finished, span } = yield* Scope.provide(recordCall(model, request.maxOutputTokens), own)
+  beginCall(meter, model, request)
   // Stream.toPull would merge the whole context at every pull.
-  const pull = yield* Channel.toPullScoped(Stream.toChannel(attempt.stream(attempt.request, options)), own)
-  return yield* (record.span === null ? pull : Effect.withParentSpan(pull, record.span)).pipe(
-    Effect.map((first): Flow => ({ first, pull, record, close: Scope.close(own, Exit.void) })),
-    Pull.catchDone(() =>
-      Effect.fail(failureOf(attempt.model, "no_finish", "the stream ended before any output"))
-    ),
-    Effect.tapError(({ reason }) => Effect.sync(() => record.failed(reason))),
+  const upstream = yield* Channel.toPullScoped(Stream.toChannel(stream(request, options)), own)
+  const pullOr = (detail: string) =>
+    Effect.catch(upstream, (error) => {
+      const failure = Cause.isDone(error) ? failureOf(model, "no_finish", detail) : error
+      failed(failure.reason)
+      return Effect.fail(failure)
+    })
+  const beginning = pullOr("the stream ended before any output")
+  const first = yield* (span === null ? beginning : Effect.withParentSpan(beginning, span)).pipe(
     Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
   )
+  const call: OpenCall = {
+    first,
+    pull: pullOr("the stream ended without a finish"),
+    finished,
+    failed,
+    close: Scope.close(own, Exit.void)
+  }
+  return call
 })
 
-/** The first attempt that puts something out. They are tried in order until the stream has begun. */
-const firstFlow = (
-  attempts: ReadonlyArray<Attempt>,
+/** The first call that puts something out. The attempts are tried in order until the stream has begun. */
+const firstCall = (
+  fallbacks: ReadonlyArray<Attempt>,
   scope: Scope.Scope,
-  progress: Progress
-): Effect.Effect<Flow, ModelFailure> =>
-  openFlow(
-    progress.attempt,
-    { hasFallback: () => !progress.fixed && attempts.some(({ coolingDown }) => !coolingDown) },
-    scope
-  ).pipe(
-    Effect.catch((failure) => {
-      if (failure.reason === "context_length") {
-        const shorter = progress.attempt.shorter(failure.contextTokens ?? null)
-        if (shorter !== null) {
-          // Once for each model: what is too long again has to be shortened by the client.
-          progress.attempt = { ...shorter, shorter: never }
-          return Effect.logInfo("A model found a prompt too long; sending it a shorter one.").pipe(
-            Effect.annotateLogs({ model: failure.model, promptTokens: shorter.promptTokens }),
-            Effect.andThen(firstFlow(attempts, scope, progress))
-          )
-        }
-      }
-      const [next, ...rest] = attempts
-      if (next === undefined || progress.fixed) return Effect.fail(failure)
-      const failed = progress.attempt
-      progress.attempt = next
-      // That a provider is left alone was told when it began.
-      const level = failed.coolingDown ? "Debug" : "Warn"
-      return Effect.logWithLevel(level)("A model failed before its first output; trying the next.").pipe(
-        Effect.annotateLogs({
-          provider: failure.provider,
-          model: failure.model,
-          reason: failure.reason,
-          detail: failure.detail,
-          ...(adviceOn(failure) === null ? {} : { advice: adviceOn(failure) })
-        }),
-        Effect.andThen(firstFlow(rest, scope, progress))
+  progress: Progress,
+  meter: Meter
+): Effect.Effect<OpenCall, ModelFailure> => {
+  const hasFallback = () => !progress.isFixed && fallbacks.some(({ coolingDown }) => !coolingDown)
+  return Effect.catch(openCall(progress.attempt, { hasFallback }, scope, meter), (failure) => {
+    const failed = progress.attempt
+    const shorter = failure.reason === "context_length" ? failed.shorter(failure.contextTokens ?? null) : null
+    if (shorter !== null) {
+      // Once for each model: if it is too long again, the client has to shorten it.
+      progress.attempt = { ...shorter, shorter: never }
+      return Effect.logInfo("A model found a prompt too long; sending it a shorter one.").pipe(
+        Effect.annotateLogs({ model: failure.model, promptTokens: shorter.promptTokens }),
+        Effect.andThen(firstCall(fallbacks, scope, progress, meter))
       )
-    })
-  )
+    }
+    const [next, ...rest] = fallbacks
+    if (next === undefined || progress.isFixed) return Effect.fail(failure)
+    progress.attempt = next
+    // That a provider is cooling down was logged when that began.
+    const level = failed.coolingDown ? "Debug" : "Warn"
+    return Effect.logWithLevel(level)("A model failed before its first output; trying the next.").pipe(
+      Effect.annotateLogs({
+        provider: failure.provider,
+        model: failure.model,
+        reason: failure.reason,
+        detail: failure.detail,
+        ...(adviceOn(failure) === null ? {} : { advice: adviceOn(failure) })
+      }),
+      Effect.andThen(firstCall(rest, scope, progress, meter))
+    )
+  })
+}
 
 /**
- * Starts a generation. Succeeds at the first output of a model, or after `beginSeconds` of silence with the model that
- * is being tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is
- * the result; afterwards the model is fixed. Tools are run by `belt`, and rounds after them are bounded by `budget`.
- * Everything upstream ends with the scope.
+ * Starts an answer. Succeeds at the first output of a model, or after `beginSeconds` of silence with the model that is being
+ * tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is the result;
+ * afterwards the model is fixed. Everything upstream ends with the scope.
  */
-export const generate = Effect.fn("Generation.generate")(function* (
-  attempts: Arr.NonEmptyReadonlyArray<Attempt>,
-  beginSeconds: number,
-  belt: ToolBelt,
-  budget: Budget = unlimited
-): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
+export const generate = Effect.fn("Generation.generate")(function* (options: {
+  readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
+  readonly beginSeconds: number
+  readonly runTool: RunTool
+  readonly nextItemId: () => ItemId
+  readonly meter: Meter
+  readonly budget: Budget
+}): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
+  const { attempts, beginSeconds, budget, meter, nextItemId, runTool } = options
   const scope = yield* Effect.scope
-  const [first, ...rest] = attempts
-  const progress: Progress = { attempt: first, fixed: false }
-  const fiber = yield* Effect.forkIn(firstFlow(rest, scope, progress), scope, { startImmediately: true })
-  const flow = yield* Fiber.join(fiber).pipe(Effect.timeoutOption(Duration.seconds(beginSeconds)))
-  progress.fixed = true
+  const [first, ...fallbacks] = attempts
+  const progress: Progress = { attempt: first, isFixed: false }
+  const fiber = yield* Effect.forkIn(firstCall(fallbacks, scope, progress, meter), scope, {
+    startImmediately: true
+  })
+  const call = yield* Fiber.join(fiber).pipe(
+    Effect.timeoutOption(Duration.seconds(beginSeconds)),
+    Effect.tapError(() => Effect.sync(() => void (meter.outcome = "failed")))
+  )
+  progress.isFixed = true
   const pull = pullRounds({
     // What a shorter prompt would be made from is needed no longer.
     attempt: { ...progress.attempt, shorter: never },
-    flow: Option.isSome(flow) ? Effect.succeed(flow.value) : Fiber.join(fiber),
-    open: (attempt) => openFlow(attempt, alone, scope),
-    belt,
+    call: Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber),
+    open: (attempt) => openCall(attempt, alone, scope, meter),
+    runTool,
+    nextItemId,
+    meter,
     budget,
     scope
   })
-  return {
-    model: progress.attempt.model,
-    pull
-  }
+  return { model: progress.attempt.model, pull }
 })

@@ -5,10 +5,10 @@ import {
   type Part,
   type ReplayedItem
 } from "../api/CreateResponse.ts"
-import { Conversations } from "../conversations/Conversations.ts"
+import type { FoundItem } from "../conversations/Conversations.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
-import type { FileId, ItemId, ConversationId, UserId } from "../domain/Ids.ts"
+import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
 import {
   type InputItem,
   type InputMessage,
@@ -16,7 +16,7 @@ import {
   unknownCall,
   type StoredItem
 } from "../domain/Item.ts"
-import { firstOfRound, nextOfRound, isSameRound } from "./SentCalls.ts"
+import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { Effect, Predicate } from "effect"
 
 /** One entry of a request's input, in the service's own terms. */
@@ -191,48 +191,53 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
 /** An item of a request's input. */
 export interface GivenItem {
   readonly item: InputItem
-  /** Where the request refers to it, and the conversation that it was stored in; null where it is given itself. */
+  /** For an item that the request refers to: where, and the conversation it was stored in. */
   readonly reference: { readonly param: string; readonly conversationId: ConversationId } | null
 }
 
-/** An item of an earlier turn as part of a new turn's input; it gets an id of its own there. */
+/** The items that a request refers to, with the place of the first reference to each. */
+export const referencesOf = (entries: ReadonlyArray<Incoming>): ReadonlyMap<ItemId, string> => {
+  const first = new Map<ItemId, string>()
+  for (const entry of entries) {
+    if (entry.kind === "reference" && !first.has(entry.id)) first.set(entry.id, entry.param)
+  }
+  return first
+}
+
+/** An item of an earlier turn as input of a new turn, where it gets its own id. */
 const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
-/** Puts the stored items in the place of the references to them, each once: a second reference to it adds nothing. */
-export const makeReferencedItems = Effect.fnUntraced(function* (nextItemId: () => ItemId) {
-  const conversations = yield* Conversations
-
-  return Effect.fnUntraced(function* (userId: UserId, entries: ReadonlyArray<Incoming>) {
-    const first = new Map<ItemId, string>()
-    for (const entry of entries) {
-      if (entry.kind === "reference" && !first.has(entry.id)) first.set(entry.id, entry.param)
+/** Puts stored items in the place of the references to them. A second reference to an item adds nothing. */
+export const resolveReferences = Effect.fnUntraced(function* (
+  entries: ReadonlyArray<Incoming>,
+  stored: ReadonlyMap<ItemId, FoundItem>,
+  nextId: () => ItemId
+) {
+  const first = referencesOf(entries)
+  const given: Array<GivenItem> = []
+  let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
+  for (const entry of entries) {
+    if (entry.kind === "item") {
+      given.push({ item: entry.item, reference: null })
+    } else if (first.get(entry.id) === entry.param) {
+      const { param } = entry
+      const found = stored.get(entry.id)
+      if (found === undefined) return yield* new ItemNotFound({ param })
+      const { conversationId, item } = found
+      // Calls of one round stay together, and others stay apart.
+      const id: ItemId =
+        before !== null && isSameRound(before.stored, entry.id)
+          ? nextOfRound(before.id, nextId)
+          : firstOfRound(nextId)
+      before = { stored: entry.id, id }
+      given.push({ item: asInput(item, id), reference: { param, conversationId } })
     }
-    const stored = yield* conversations.items(userId, [...first.keys()])
-    const given: Array<GivenItem> = []
-    let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
-    for (const entry of entries) {
-      if (entry.kind === "item") {
-        given.push({ item: entry.item, reference: null })
-      } else if (first.get(entry.id) === entry.param) {
-        const { param } = entry
-        const found = stored.get(entry.id)
-        if (found === undefined) return yield* new ItemNotFound({ param })
-        const { conversationId, item } = found
-        // Calls that were one round stay one, and others stay apart.
-        const id: ItemId =
-          before !== null && isSameRound(before.stored, entry.id)
-            ? nextOfRound(before.id, nextItemId)
-            : firstOfRound(nextItemId)
-        before = { stored: entry.id, id }
-        given.push({ item: asInput(item, id), reference: { param, conversationId } })
-      }
-    }
-    return given
-  })
+  }
+  return given
 })
 
-/** Without the items of the conversation that is continued: its history has them already. */
+/** The items to answer, without those of the continued conversation: its history contains them. */
 export const notInHistory = (
   given: ReadonlyArray<GivenItem>,
   { conversationId }: ConversationState

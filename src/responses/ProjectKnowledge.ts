@@ -1,12 +1,13 @@
 import { Conversations } from "../conversations/Conversations.ts"
 import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
 import type { FileSearchCall, InputItem, StoredItem } from "../domain/Item.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Searching.ts"
 import { textOf } from "./IncomingInput.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
-import { Effect, Predicate } from "effect"
+import { Context, Effect, Layer, Predicate } from "effect"
 
 /** Passages that a search is asked for. */
 const hitsMax = 20
@@ -43,24 +44,38 @@ const largestReplayed = (items: ReadonlyArray<InputItem>): number =>
   )
 
 /** Searches a project's files for what a turn asks. */
-export const makeProjectKnowledge = Effect.gen(function* () {
-  const retrieval = yield* Retrieval
-  const conversations = yield* Conversations
+export class ProjectKnowledge extends Context.Service<
+  ProjectKnowledge,
+  {
+    readonly search: (
+      membership: ProjectMembership,
+      turn: ConversationState,
+      items: ReadonlyArray<InputItem>
+    ) => Effect.Effect<Knowledge, DatabaseUnavailable>
+  }
+>()("parley/responses/ProjectKnowledge") {
+  static readonly layer = Layer.effect(
+    ProjectKnowledge,
+    Effect.gen(function* () {
+      const retrieval = yield* Retrieval
+      const conversations = yield* Conversations
 
-  return Effect.fn("ProjectKnowledge.recall")(function* (
-    membership: ProjectMembership,
-    turn: ConversationState,
-    items: ReadonlyArray<InputItem>
-  ) {
-    const earlier = leansOnEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
-    const text = searchQuery(items, earlier)
-    const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax })
-    const before = lastNumberOf(yield* conversations.lastSearch(turn))
-    const last = before === 0 ? largestReplayed(items) : before
-    const passages = bestOf(hits).map((hit, index) => ({ ...hit, number: citationNumber(last, index) }))
-    return { queries: [text], passages, nothing } satisfies Knowledge
-  })
-})
+      const search: ProjectKnowledge["Service"]["search"] = Effect.fn("ProjectKnowledge.search")(
+        function* (membership, turn, items) {
+          const earlier = leansOnEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
+          const text = searchQuery(items, earlier)
+          const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax })
+          const before = lastNumberOf(yield* conversations.lastSearch(turn))
+          const last = before === 0 ? largestReplayed(items) : before
+          const passages = bestOf(hits).map((hit, index) => ({ ...hit, number: citationNumber(last, index) }))
+          return { queries: [text], passages, nothing }
+        }
+      )
+
+      return ProjectKnowledge.of({ search })
+    })
+  )
+}
 
 /** Characters of a message that a search looks at. */
 const messageCharactersMax = 2_000

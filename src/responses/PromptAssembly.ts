@@ -176,7 +176,7 @@ export interface Prompt {
   /** The estimate for all of them, and for the tools that are offered. */
   readonly promptTokens: number
   /** Turns of the history that were cut off. */
-  readonly forgottenTurns: number
+  readonly droppedTurns: number
 }
 
 /** What prompts from the same parts have in common, counted once for all models. */
@@ -228,7 +228,7 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
         heard.reduce((sum, { tokens }) => sum + tokens, 0) +
         messagesTokens(turn) +
         (model.tools ? parts.tools.tokens : 0),
-      forgottenTurns: turns.length - heard.length
+      droppedTurns: turns.length - heard.length
     }
   }
 

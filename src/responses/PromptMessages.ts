@@ -1,10 +1,41 @@
-import type { FileId } from "../domain/Ids.ts"
+import type { FileId, ItemId } from "../domain/Ids.ts"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Item.ts"
-import type { ModelMessage } from "../domain/ModelCall.ts"
+import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
-import type { ToolResult } from "../tools/Toolkit.ts"
 import { tellCalls } from "../providers/Protocol.ts"
-import { callIdOf, isSameRound, sentCall, sentName } from "./SentCalls.ts"
+import type { ToolResult } from "../tools/Toolkit.ts"
+import { isSameRound } from "./ItemIds.ts"
+import { Option, Schema } from "effect"
+
+/** Some servers take no id that is longer, and none with a hyphen in it. */
+const callIdCharacters = 9
+
+/** The id of a call as models are told it; their own ids aren't always different from each other. */
+export const callIdOf = (id: ItemId): string => id.replaceAll("-", "").slice(-callIdCharacters)
+
+/** Characters of a tool's name that every server takes. */
+const nameCharactersMax = 64
+
+/** The name of a call as every server takes it; the model may have written anything. */
+export const sentName = (name: string): string =>
+  name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameCharactersMax) || "unknown"
+
+const decodeArguments = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+
+/**
+ * A call as it goes back to a model. Servers parse the arguments of earlier calls and refuse what is no JSON object; the
+ * call's result tells the model what was wrong with them.
+ */
+export const sentCall = (
+  id: ItemId,
+  call: { readonly name: string; readonly arguments: string }
+): ToolCall => ({
+  id: callIdOf(id),
+  name: sentName(call.name),
+  arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
+})
 
 /** What a model hears of a result. */
 export const resultText = ({ error, output }: ToolResult): string => output ?? `Error: ${error ?? "unknown"}`

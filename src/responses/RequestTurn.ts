@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import { Conversations, type CommitTurn } from "../conversations/Conversations.ts"
@@ -11,8 +11,8 @@ import {
 } from "../domain/Errors.ts"
 import { ConversationId, type UserId } from "../domain/Ids.ts"
 
-/** The turn that a request makes: what it starts from, and how it is stored. */
-export interface RequestTurn {
+/** The turn of a request: what it starts from, and how it is stored. */
+export interface OpenedTurn {
   readonly turn: ConversationState
   /** Completes when the conversation is in the database. */
   readonly stored: Effect.Effect<void, DatabaseUnavailable>
@@ -21,66 +21,84 @@ export interface RequestTurn {
   readonly lost: Effect.Effect<never, TurnLeaseLost>
 }
 
-/** Whether anything of the request and of its answer is to be stored. */
+/** Whether the request and its answer are stored. */
 export const isStored = ({ store }: CreateResponse): boolean => store !== false
 
-/** The instructions of a request; null where there are none. */
-export const instructionsOf = ({ instructions }: CreateResponse): string | null =>
-  instructions ? instructions : null
+/** The instructions of a request; null if there are none. */
+export const instructionsOf = ({ instructions }: CreateResponse): string | null => instructions || null
 
-/** Opens the turn of a request, in the conversation that it names by whichever of its fields, or in a new one. */
-export const makeRequestTurn = Effect.gen(function* () {
-  const conversations = yield* Conversations
-  const random = yield* SecureRandom.SecureRandom
+type TurnFailure = ConversationNotFound | ConversationBusy | DatabaseUnavailable
 
-  const named = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
-    if (request.conversation_id != null) {
-      return { id: request.conversation_id, param: "conversation_id" as const }
-    }
-    const conversation = request.conversation
-    if (conversation != null) {
-      const id = typeof conversation === "string" ? conversation : conversation.id
-      return { id, param: "conversation" as const }
-    }
-    if (request.previous_response_id == null) return null
-    const id = yield* conversations.ofResponse(userId, request.previous_response_id)
-    return { id, param: "previous_response_id" as const }
-  })
+/** Opens the turn of a request, in the conversation that it names by any of its fields, or in a new one. */
+export class RequestTurn extends Context.Service<
+  RequestTurn,
+  {
+    /** The turn is released when the scope closes. */
+    readonly open: (
+      request: CreateResponse,
+      userId: UserId
+    ) => Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope>
+  }
+>()("parley/responses/RequestTurn") {
+  static readonly layer = Layer.effect(
+    RequestTurn,
+    Effect.gen(function* () {
+      const conversations = yield* Conversations
+      const random = yield* SecureRandom.SecureRandom
 
-  /** Nothing is stored, so that no right to the conversation is needed, and none can be lost. */
-  const unstored = Effect.fnUntraced(function* (userId: UserId, id: ConversationId | null) {
-    // spec: an id is returned on every response; this one names nothing.
-    const turn: ConversationState =
-      id === null
-        ? { conversationId: ConversationId.make(yield* random.uuidV7()), turnCount: 0, systemMessage: null }
-        : yield* conversations.read(userId, id)
-    return { turn, stored: Effect.void, commit: () => Effect.void, lost: Effect.never } satisfies RequestTurn
-  })
+      const named = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
+        const { conversation, conversation_id, previous_response_id } = request
+        if (conversation_id != null) return { id: conversation_id, param: "conversation_id" as const }
+        if (conversation != null) {
+          const id = typeof conversation === "string" ? conversation : conversation.id
+          return { id, param: "conversation" as const }
+        }
+        if (previous_response_id == null) return { id: null, param: "conversation_id" as const }
+        const id = yield* conversations.ofResponse(userId, previous_response_id)
+        return { id, param: "previous_response_id" as const }
+      })
 
-  const storable = Effect.fnUntraced(function* (
-    userId: UserId,
-    id: ConversationId | null,
-    instructions: string | null
-  ) {
-    const { stored, turn } =
-      id === null
-        ? yield* conversations.create(userId, instructions)
-        : { turn: yield* conversations.open(userId, id), stored: Effect.void }
-    return {
-      turn,
-      stored,
-      commit: (content) => conversations.commit(turn, content),
-      lost: conversations.lost(turn)
-    } satisfies RequestTurn
-  })
+      /** Needs no lease, because nothing is stored. */
+      const unstored = Effect.fnUntraced(function* (userId: UserId, id: ConversationId | null) {
+        // spec: an id is returned on every response; this one names nothing.
+        const turn: ConversationState =
+          id === null
+            ? {
+                conversationId: ConversationId.make(yield* random.uuidV7()),
+                turnCount: 0,
+                systemMessage: null
+              }
+            : yield* conversations.read(userId, id)
+        return { turn, stored: Effect.void, commit: () => Effect.void, lost: Effect.never }
+      })
 
-  return Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
-    const { id, param } = (yield* named(request, userId)) ?? { id: null, param: "conversation_id" }
-    const turn: Effect.Effect<
-      RequestTurn,
-      ConversationNotFound | ConversationBusy | DatabaseUnavailable,
-      Scope.Scope
-    > = isStored(request) ? storable(userId, id, instructionsOf(request)) : unstored(userId, id)
-    return yield* Effect.catchTag(turn, "ConversationNotFound", () => new ConversationNotFound({ param }))
-  })
-})
+      const leased = Effect.fnUntraced(function* (
+        userId: UserId,
+        id: ConversationId | null,
+        instructions: string | null
+      ) {
+        const { stored, turn } =
+          id === null
+            ? yield* conversations.create(userId, instructions)
+            : { turn: yield* conversations.open(userId, id), stored: Effect.void }
+        const opened: OpenedTurn = {
+          turn,
+          stored,
+          commit: (content) => conversations.commit(turn, content),
+          lost: conversations.lost(turn)
+        }
+        return opened
+      })
+
+      const open = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
+        const { id, param } = yield* named(request, userId)
+        const turn: Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope> = isStored(request)
+          ? leased(userId, id, instructionsOf(request))
+          : unstored(userId, id)
+        return yield* Effect.catchTag(turn, "ConversationNotFound", () => new ConversationNotFound({ param }))
+      })
+
+      return RequestTurn.of({ open })
+    })
+  )
+}

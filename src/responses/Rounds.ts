@@ -1,52 +1,47 @@
-import { Array as Arr, Cause, Effect, type Pull, Scope, type Tracer } from "effect"
+import { Array as Arr, Effect, Scope } from "effect"
 import { ModelFailure } from "../domain/Errors.ts"
-import {
-  type EndReason,
-  type FinishReason,
-  type ModelFinish,
-  type ModelMessage,
-  type ModelPart,
-  type ModelUsage,
-  nothingSpent,
-  type ToolCall
-} from "../domain/ModelCall.ts"
+import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
+import type {
+  EndReason,
+  FinishReason,
+  ModelFinish,
+  ModelMessage,
+  ModelPart,
+  ModelUsage,
+  ToolCall
+} from "../domain/ModelCall.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
 import { countPromptTokens } from "../providers/Tokenizer.ts"
-import { type Budget, makeAnswerBound } from "./AnswerBound.ts"
+import { finishCall, type Meter } from "./Accounting.ts"
+import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
-import { type RunningCalls, runCalls, type ToolBelt, type ToolPart, toolRoundsMax } from "./ToolCalls.ts"
+import { type RunningCalls, type RunTool, runCalls, type ToolPart, toolRoundsMax } from "./ToolCalls.ts"
 
 /** What a generation yields, whole or piece by piece. */
 export type GenerationPart =
   | { readonly type: "text"; readonly text: string }
   | ToolPart
-  /** What all rounds cost so far, when another one follows. */
-  | { readonly type: "spent"; readonly usage: ModelUsage }
   | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
-/** What is noted of one call of a model while it lasts: nothing for each piece of its answer. */
-export interface CallRecord {
-  /** Null where the request isn't traced. The model's server is told of it. */
-  readonly span: Tracer.Span | null
-  /** The model has said all. */
+/** The next parts. The last one of all is a `finish`. */
+export type PullParts = Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure>
+
+export type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
+
+/** A call of a model whose first parts have arrived. */
+export interface OpenCall {
+  readonly first: ModelParts
+  readonly pull: Effect.Effect<ModelParts, ModelFailure>
+  /** Notes that the model has finished. */
   readonly finished: (reason: FinishReason, usage: ModelUsage) => void
-  /** The call has failed; the first time counts. */
+  /** Notes that the call failed; the first time counts. */
   readonly failed: (errorType: string) => void
-}
-
-export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
-
-/** A model's stream once its first parts are there. */
-export interface Flow {
-  readonly first: Parts
-  readonly pull: Pull.Pull<Parts, ModelFailure>
-  readonly record: CallRecord
   /** Ends everything upstream. */
   readonly close: Effect.Effect<void>
 }
 
-/** So much of a window at most is kept free for the answer when results of tools want room. */
+/** At most this share of a window is kept free for the answer when tool results need room. */
 const answerShareMax = 0.25
 
 export const failureOf = (
@@ -55,14 +50,6 @@ export const failureOf = (
   detail: string
 ): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
 
-const add = (one: ModelUsage, other: ModelUsage): ModelUsage => ({
-  inputTokens: one.inputTokens + other.inputTokens,
-  cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
-  outputTokens: one.outputTokens + other.outputTokens,
-  reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-  source: one.source === "provider" ? other.source : "tokenizer"
-})
-
 const messageTokens = (message: ModelMessage): number =>
   estimateTokens(
     message.role === "assistant"
@@ -70,59 +57,30 @@ const messageTokens = (message: ModelMessage): number =>
       : message.text
   )
 
-/** What one round has said and wanted so far. */
+/** One call of the model, and what it has asked for. */
 interface Round {
   readonly attempt: Attempt
-  readonly flow: Effect.Effect<Flow, ModelFailure>
-  readonly bound: ReturnType<typeof makeAnswerBound>
-  /** null until the first pull. */
-  pull: Effect.Effect<Parts, ModelFailure> | null
-  /** null until the first pull. */
-  record: CallRecord | null
-  close: Effect.Effect<void>
-  readonly calls: Array<ToolCall>
+  readonly opening: Effect.Effect<OpenCall, ModelFailure>
+  /** Pulls its next parts; null until the first pull. */
+  pull: PullParts | null
+  readonly bound: AnswerBound
+  readonly toolCalls: Array<ToolCall>
 }
 
-const begin = (
+const beginRound = (
   attempt: Attempt,
-  flow: Effect.Effect<Flow, ModelFailure>,
-  budget: Budget,
-  spent: ModelUsage
-): Round => ({
-  attempt,
-  flow,
-  bound: boundOf(attempt, budget, spent),
-  pull: null,
-  record: null,
-  close: Effect.void,
-  calls: []
-})
-
-const boundOf = ({ promptTokens, request }: Attempt, budget: Budget, spent: ModelUsage) => {
-  const costs = { spent, promptTokens }
-  return makeAnswerBound(request.maxOutputTokens, {
-    tokens: () => budget.room(costs),
-    more: Effect.suspend(() => budget.more(costs, request.maxOutputTokens))
+  opening: Effect.Effect<OpenCall, ModelFailure>,
+  budget: Budget
+): Round => {
+  const { promptTokens, request } = attempt
+  const bound = makeAnswerBound(request.maxOutputTokens, {
+    tokens: () => budget.room(promptTokens),
+    more: budget.more(promptTokens, request.maxOutputTokens)
   })
+  return { attempt, opening, pull: null, bound, toolCalls: [] }
 }
 
-/** The next parts of a round's stream; an upstream that ends without a finish fails. */
-const pullRound = (round: Round): Effect.Effect<Parts, ModelFailure> =>
-  round.pull ??
-  Effect.flatMap(round.flow, (flow) => {
-    round.close = flow.close
-    round.record = flow.record
-    round.pull = Effect.catch(flow.pull, (error) => {
-      const failure = Cause.isDone(error)
-        ? failureOf(round.attempt.model, "no_finish", "the stream ended without a finish")
-        : error
-      flow.record.failed(failure.reason)
-      return Effect.fail(failure)
-    })
-    return Effect.succeed(flow.first)
-  })
-
-/** What the model hears behind the results of the last round. */
+/** Follows the results of the last round that may call tools. */
 const lastRoundNote =
   "\n\n[This was the last round of tool calls: no tool can be called any more. Answer the user now with what is known.]"
 const lastRoundTokens = estimateTokens(lastRoundNote)
@@ -130,157 +88,158 @@ const lastRoundTokens = estimateTokens(lastRoundNote)
 const withNote = (message: ModelMessage): ModelMessage =>
   message.role === "tool" ? { ...message, text: message.text + lastRoundNote } : message
 
-/** The request after a round whose calls were answered; without tools when it was the last that may call any. */
-const following = (round: Round, running: RunningCalls, left: number, isLast: boolean): Attempt => {
-  const { attempt } = round
-  const heard = running.messages()
-  const said = isLast ? [...heard.slice(0, -1), ...heard.slice(-1).map(withNote)] : heard
-  const promptTokens = said.reduce((sum, message) => sum + messageTokens(message), attempt.promptTokens)
+/** The next round's attempt, with the tool results in its prompt; without tools if the last round was the last with tools. */
+const following = (
+  { attempt }: Round,
+  results: ReadonlyArray<ModelMessage>,
+  tokensLeft: number,
+  isLast: boolean
+): Attempt => {
+  const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(withNote)] : results
+  const promptTokens = added.reduce((sum, message) => sum + messageTokens(message), attempt.promptTokens)
   return {
     ...attempt,
     promptTokens,
     request: {
       ...attempt.request,
-      messages: [...attempt.request.messages, ...said],
-      maxOutputTokens: Math.min(left, attempt.model.contextWindow - promptTokens),
+      messages: [...attempt.request.messages, ...added],
+      maxOutputTokens: Math.min(tokensLeft, attempt.model.contextWindow - promptTokens),
       tools: isLast ? [] : attempt.request.tools
     }
   }
 }
 
-/** What the results of a round's calls may take, so that the model can still hear them and answer. */
-const roomForResults = ({ attempt, bound, calls }: Round, left: number): number => {
+/** Tokens that the results of a round's calls may have, so that the model can still read them and answer. */
+const roomForResults = ({ attempt, bound, toolCalls }: Round, tokensLeft: number): number => {
   const { contextWindow } = attempt.model
-  const said = messageTokens({ role: "assistant", text: bound.text(), toolCalls: calls })
-  const answer = Math.min(left, Math.floor(contextWindow * answerShareMax))
-  return Math.max(0, contextWindow - attempt.promptTokens - said - answer - lastRoundTokens)
+  const calling = messageTokens({ role: "assistant", text: bound.text(), toolCalls })
+  const answer = Math.min(tokensLeft, Math.floor(contextWindow * answerShareMax))
+  return Math.max(0, contextWindow - attempt.promptTokens - calling - answer - lastRoundTokens)
 }
 
-/** Why an answer ends; `isLimited` where a token limit left it less room than was asked for. */
+/** Why an answer ends; `isLimited` if a token limit left it less room than the request asked for. */
 const endOf = (reason: FinishReason, isLimited: boolean): EndReason => {
-  // The last round may want calls that it was not offered; what it said before is the answer then.
+  // The last round may contain calls that it was not offered; its text is the answer then.
   if (reason === "tool_calls") return "stop"
   return reason === "length" && isLimited ? "token_limit" : reason
 }
 
+/** What a round has cost. Of an answer that was cut, the prompt is counted here. */
+const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
+  bound.isCut()
+    ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
+    : Effect.succeed(usage)
+
 /**
- * Everything that a model says to a request, over as many rounds as its tool calls need: it speaks, its calls are run, and it
- * goes on with their results. Not to be pulled after the finish, whose usage is that of all rounds.
+ * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
+ * their results. Not to be pulled after the finish, whose usage is that of all rounds.
  */
 export const pullRounds = (options: {
   readonly attempt: Attempt
-  readonly flow: Effect.Effect<Flow, ModelFailure>
-  /** Opens the stream of a later round. */
-  readonly open: (attempt: Attempt) => Effect.Effect<Flow, ModelFailure>
-  readonly belt: ToolBelt
+  readonly call: Effect.Effect<OpenCall, ModelFailure>
+  /** Opens the call of a later round. */
+  readonly open: (attempt: Attempt) => Effect.Effect<OpenCall, ModelFailure>
+  readonly runTool: RunTool
+  readonly nextItemId: () => ItemId
+  readonly meter: Meter
   readonly budget: Budget
   readonly scope: Scope.Scope
-}): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-  const { belt, budget, open, scope } = options
-  const tokensMax = options.attempt.request.maxOutputTokens
-  let round = begin(options.attempt, options.flow, budget, nothingSpent)
+}): PullParts => {
+  const { budget, meter, nextItemId, open, runTool, scope } = options
+  const { request } = options.attempt
+  let round = beginRound(options.attempt, options.call, budget)
   let running: RunningCalls | null = null
   let rounds = 1
-  let spent = nothingSpent
   let { isLimited } = options.attempt
+
+  const tokensLeft = () => request.maxOutputTokens - meter.usage.outputTokens
 
   const finish = (reason: FinishReason): GenerationPart => ({
     type: "finish",
     reason: endOf(reason, isLimited || round.bound.isOutOfTokens()),
-    usage: spent
+    usage: meter.usage
   })
 
-  /** What follows the end of a round: its calls, or the end of all. */
-  const conclude = (reason: FinishReason): Effect.Effect<Arr.NonEmptyReadonlyArray<GenerationPart>> => {
-    const left = tokensMax - spent.outputTokens
-    const { attempt, bound, calls } = round
-    const wanted = Arr.isArrayNonEmpty(calls) && attempt.request.tools.length > 0 ? calls : null
-    if (wanted === null || reason !== "tool_calls") return Effect.succeed([finish(reason)])
-    if (left <= 0) return Effect.succeed([finish("length")])
-    return Effect.map(
-      Effect.provideService(
-        runCalls(belt, bound.text(), wanted, roomForResults(round, left)),
-        Scope.Scope,
-        scope
-      ),
-      (begun) => {
+  /** What follows the end of a round: its tool calls, or the end of the answer. */
+  const conclude = (reason: FinishReason): Effect.Effect<ReadonlyArray<GenerationPart>> => {
+    const { attempt, bound, toolCalls } = round
+    const offered = attempt.request.tools.length > 0
+    if (!Arr.isArrayNonEmpty(toolCalls) || !offered || reason !== "tool_calls") {
+      return Effect.succeed([finish(reason)])
+    }
+    if (tokensLeft() <= 0) return Effect.succeed([finish("length")])
+    meter.toolCalls += toolCalls.length
+    return runCalls(runTool, nextItemId, bound.text(), toolCalls, roomForResults(round, tokensLeft())).pipe(
+      Effect.provideService(Scope.Scope, scope),
+      Effect.map((begun) => {
         running = begun
         return begun.begun
-      }
-    )
-  }
-
-  /** What the round has spent. Of an answer that was cut nobody but the tokenizer says what its prompt was. */
-  const spentBy = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
-    bound.isCut()
-      ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
-      : Effect.succeed(usage)
-
-  const heard = (parts: Parts): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-    const [only] = parts
-    if (only.type === "text" && round.bound.passes(parts)) return Effect.succeed([only])
-    return Effect.flatMap(round.bound.admit(parts), take)
-  }
-
-  const take = (
-    admitted: ReadonlyArray<ModelPart>
-  ): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-    const said: Array<GenerationPart> = []
-    let end: ModelFinish | null = null
-    for (const part of admitted) {
-      if (part.type === "text") said.push(part)
-      else if (part.type === "tool_call") round.calls.push(part.call)
-      else {
-        // Before the call is closed, which would else be taken for abandoned.
-        round.record?.finished(part.reason, part.usage)
-        end = part
-      }
-    }
-    if (options.attempt.request.tools.length === 0 && round.calls.length > 0) {
-      round.record?.failed("malformed")
-      return Effect.fail(
-        failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered")
-      )
-    }
-    if (end === null) return Effect.succeed(said)
-    const { reason } = end
-    // What the server still has to say about this round doesn't matter, and tools may take their time.
-    return Effect.andThen(
-      round.close,
-      Effect.flatMap(spentBy(round, end), (usage) => {
-        spent = add(spent, usage)
-        return Effect.map(conclude(reason), (more): ReadonlyArray<GenerationPart> => [
-          { type: "spent", usage: spent },
-          ...said,
-          ...more
-        ])
       })
     )
   }
 
-  /** Goes on with what the model is to hear, unless there is nothing left to spend. */
-  const goOn = (next: Attempt): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-    if (next.request.maxOutputTokens < 1) return Effect.succeed([finish("length")])
-    running = null
-    rounds++
-    round = begin(next, open(next), budget, spent)
-    return Effect.flatMap(pullRound(round), heard)
+  const take = (call: OpenCall, parts: ReadonlyArray<ModelPart>): PullParts => {
+    const texts: Array<GenerationPart> = []
+    let end: ModelFinish | null = null
+    for (const part of parts) {
+      if (part.type === "text") texts.push(part)
+      else if (part.type === "tool_call") round.toolCalls.push(part.call)
+      else {
+        // Before the call is closed, or it would be recorded as cancelled.
+        call.finished(part.reason, part.usage)
+        end = part
+      }
+    }
+    if (request.tools.length === 0 && round.toolCalls.length > 0) {
+      call.failed("malformed")
+      return Effect.fail(
+        failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered")
+      )
+    }
+    if (end === null) return Effect.succeed(texts)
+    const { reason } = end
+    // The rest of the server's stream doesn't matter, and tools may take long.
+    return Effect.andThen(
+      call.close,
+      Effect.flatMap(roundUsage(round, end), (usage) => {
+        finishCall(meter, usage)
+        return Effect.map(conclude(reason), (more) => [...texts, ...more])
+      })
+    )
   }
 
-  return Effect.suspend((): Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure> => {
-    if (running === null) return Effect.flatMap(pullRound(round), heard)
-    if (!running.isOver()) return running.ended
-    const left = tokensMax - spent.outputTokens
-    const next = following(round, running, left, rounds >= toolRoundsMax)
-    const { promptTokens, request } = next
-    // Results that have no room can't be heard.
-    if (request.maxOutputTokens < 1) return Effect.succeed([finish("length")])
-    return Effect.flatMap(
-      budget.nextRound({ spent, promptTokens }, request.maxOutputTokens),
-      (maxOutputTokens) => {
-        isLimited ||= maxOutputTokens < request.maxOutputTokens
-        return goOn({ ...next, request: { ...request, maxOutputTokens } })
-      }
-    )
+  const receive = (call: OpenCall, parts: ModelParts): PullParts => {
+    const [only] = parts
+    if (only.type === "text" && round.bound.passes(parts)) return Effect.succeed([only])
+    return Effect.flatMap(round.bound.admit(parts), (admitted) => take(call, admitted))
+  }
+
+  const pullRound = (): PullParts =>
+    round.pull ??
+    Effect.flatMap(round.opening, (call) => {
+      round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
+      meter.text = round.bound.text
+      return receive(call, call.first)
+    })
+
+  /** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
+  const nextRound = (results: ReadonlyArray<ModelMessage>): PullParts => {
+    const next = following(round, results, tokensLeft(), rounds >= toolRoundsMax)
+    const { maxOutputTokens } = next.request
+    if (maxOutputTokens < 1) return Effect.succeed([finish("length")])
+    return Effect.flatMap(budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
+      isLimited ||= allowed < maxOutputTokens
+      if (allowed < 1) return Effect.succeed([finish("length")])
+      running = null
+      rounds++
+      const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
+      round = beginRound(attempt, open(attempt), budget)
+      return pullRound()
+    })
+  }
+
+  return Effect.suspend((): PullParts => {
+    if (running === null) return pullRound()
+    return running.isOver() ? nextRound(running.messages()) : running.ended
   })
 }

@@ -3,16 +3,15 @@ import type { ItemId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem } from "../domain/Item.ts"
 import type { ModelMessage, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
-import type { ToolName } from "../domain/ModelCall.ts"
 import {
   addressIn,
   type AddressSource,
   type FindAddress,
   NamedAddresses
 } from "../tools/egress/NamedAddresses.ts"
-import { type ToolResult, Toolkit } from "../tools/Toolkit.ts"
-import { resultText } from "./PromptMessages.ts"
-import { callIdOf, firstOfRound, nextOfRound, sentCall, sentName } from "./SentCalls.ts"
+import type { ToolResult } from "../tools/Toolkit.ts"
+import { resultText, callIdOf, sentCall, sentName } from "./PromptMessages.ts"
+import { firstOfRound, nextOfRound } from "./ItemIds.ts"
 import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
@@ -24,11 +23,7 @@ const callsAtOnceMax = 4
 /** Below this a result would say nothing. */
 const resultTokensMin = 50
 
-/** The tools as a generation sees them. */
-export interface ToolBelt {
-  readonly run: (call: ToolCall) => Effect.Effect<ToolResult>
-  readonly nextItemId: () => ItemId
-}
+export type RunTool = (call: ToolCall) => Effect.Effect<ToolResult>
 
 /** A tool call that begins, or ends. */
 export type ToolPart =
@@ -60,18 +55,18 @@ const within = (result: ToolResult, tokensMax: number): ToolResult => {
 
 /** The calls of one round while they run. */
 export interface RunningCalls {
-  /** The calls as they began. */
   readonly begun: Arr.NonEmptyReadonlyArray<ToolPart>
   /** The next ones that ended; not to be pulled when all have. */
   readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
   readonly isOver: () => boolean
-  /** What the model is to hear, once all have ended: its own words and calls, and each result. */
+  /** Once all have ended: the model's own text and calls, and each result. */
   readonly messages: () => ReadonlyArray<ModelMessage>
 }
 
 /** Starts the calls of one round. `tokensMax` is what all results together may take of the next prompt. */
 export const runCalls = Effect.fnUntraced(function* (
-  belt: ToolBelt,
+  run: RunTool,
+  nextItemId: () => ItemId,
   text: string,
   calls: Arr.NonEmptyReadonlyArray<ToolCall>,
   tokensMax: number
@@ -79,16 +74,16 @@ export const runCalls = Effect.fnUntraced(function* (
   const share = Math.floor(tokensMax / calls.length)
   let before: ItemId | null = null
   const started = Arr.map(calls, (call) => {
-    const id: ItemId = before === null ? firstOfRound(belt.nextItemId) : nextOfRound(before, belt.nextItemId)
+    const id: ItemId = before === null ? firstOfRound(nextItemId) : nextOfRound(before, nextItemId)
     before = id
     return { call, id }
   })
   const results = new Map<ItemId, ToolResult>()
-  const ended = yield* Queue.unbounded<Ended>()
+  const ended = yield* Queue.bounded<Ended>(calls.length)
   yield* Effect.forEach(
     started.entries(),
     ([position, { call, id }]) =>
-      (position < callsPerRoundMax ? belt.run(call) : Effect.succeed(tooMany)).pipe(
+      (position < callsPerRoundMax ? run(call) : Effect.succeed(tooMany)).pipe(
         Effect.flatMap((result) => Queue.offer(ended, { id, result: within(result, share) }))
       ),
     { concurrency: callsAtOnceMax, discard: true }
@@ -119,7 +114,7 @@ export const runCalls = Effect.fnUntraced(function* (
   }
 })
 
-/** Tools, and what describing them takes of a prompt. They are the same for every request, so they are counted once. */
+/** Tools, and what describing them takes of a prompt. */
 export interface ToolOffer {
   readonly specs: ReadonlyArray<ToolSpec>
   readonly tokens: number
@@ -130,46 +125,31 @@ export const toolOffer = (specs: ReadonlyArray<ToolSpec>): ToolOffer => ({
   tokens: specs.length === 0 ? 0 : estimateTokens(JSON.stringify(specs))
 })
 
-/** The tools of one response: what the model is offered, and what it may call. */
-export interface PermittedTools {
-  readonly tools: ToolOffer
-  readonly belt: ToolBelt
-}
-
-/** Gives those of a set of tools that there are. What is made for a set is kept for as long as somebody has the set. */
-export const makePermittedTools = Effect.fnUntraced(function* (nextItemId: () => ItemId) {
-  const toolkit = yield* Toolkit
-  const made = new WeakMap<ReadonlySet<ToolName>, PermittedTools>()
-
-  return (permitted: ReadonlySet<ToolName>): PermittedTools => {
-    const known = made.get(permitted)
+/** Offers those of the installed tools that are permitted. Requests share their permissions, so each offer is made once. */
+export const makeToolOffers = (installed: ReadonlyArray<ToolSpec>) => {
+  const offers = new WeakMap<ReadonlySet<string>, ToolOffer>()
+  return (permitted: ReadonlySet<string>): ToolOffer => {
+    const known = offers.get(permitted)
     if (known !== undefined) return known
-    const specs = toolkit.offered.filter(({ name }) => hasName(permitted, name))
-    const offered = new Set(specs.map(({ name }) => name))
-    const tools = {
-      tools: toolOffer(specs),
-      belt: { run: (call: ToolCall) => toolkit.run(call, offered), nextItemId }
-    }
-    made.set(permitted, tools)
-    return tools
+    const offer = toolOffer(installed.filter(({ name }) => permitted.has(name)))
+    offers.set(permitted, offer)
+    return offer
   }
-})
-
-const hasName = (names: ReadonlySet<string>, name: string): boolean => names.has(name)
+}
 
 const decodeQuery = Schema.decodeOption(Schema.fromJsonString(Schema.Struct({ query: Schema.String })))
 
 const queryOf = (args: string): string =>
   Option.match(decodeQuery(args), { onNone: () => args, onSome: ({ query }) => query })
 
-/** The result of a tool, where it names addresses that the model may read then. */
+/** The result of a tool, if the model may read the addresses that it names. */
 const sourcesOfResult = (
   { arguments: args, name }: { readonly name: string; readonly arguments: string },
   output: string | null
 ): ReadonlyArray<AddressSource> => {
   if (output === null) return []
   if (name === "web_fetch") return [{ text: output, query: "" }]
-  // What stands in front of the first result repeats the query.
+  // The text before the first result repeats the query.
   const results = output.indexOf("\n\n")
   return name === "web_search" && results >= 0 ? [{ text: output.slice(results), query: queryOf(args) }] : []
 }
@@ -182,7 +162,7 @@ const sourcesOf = (item: InputItem | OutputItem): ReadonlyArray<AddressSource> =
 
 const said = (text: string): AddressSource => ({ text, query: "" })
 
-/** What a model is given by others than itself, apart from files. */
+/** What a model is given by others, apart from files. */
 export interface Given {
   /** The conversation's own system message. */
   readonly systemMessage: string | null
@@ -206,19 +186,16 @@ const sourcesOfGiven = ({
 ]
 
 /**
- * The tools of one response. `web_fetch` reads an address only where the user, a search result or a page that was read has
+ * Runs the tools of one response. `web_fetch` reads an address only if the user, a search result or a page that was read has
  * named it: neither the model nor a file can make one up.
  */
-export const withNamedAddresses = (belt: ToolBelt, given: Given): ToolBelt => {
+export const withNamedAddresses = (run: RunTool, given: Given): RunTool => {
   const results: Array<AddressSource> = []
   // Most responses read no page, so nothing is collected for them.
   const find: FindAddress = (url) => addressIn([...sourcesOfGiven(given), ...results])(url)
-  return {
-    ...belt,
-    run: (call) =>
-      belt.run(call).pipe(
-        Effect.provideService(NamedAddresses, find),
-        Effect.tap(({ output }) => Effect.sync(() => results.push(...sourcesOfResult(call, output))))
-      )
-  }
+  return (call) =>
+    run(call).pipe(
+      Effect.provideService(NamedAddresses, find),
+      Effect.tap(({ output }) => Effect.sync(() => results.push(...sourcesOfResult(call, output))))
+    )
 }

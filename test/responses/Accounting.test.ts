@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Caller } from "../../src/domain/Account.ts"
 import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
 import { ApiKeyId, OrganizationId, ResponseId, UserId } from "../../src/domain/Ids.ts"
-import { makeAccounting } from "../../src/responses/Accounting.ts"
+import { Accounting } from "../../src/responses/Accounting.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { attempt } from "./attempts.ts"
 import { randomUUID } from "node:crypto"
@@ -38,7 +38,10 @@ const setUp = Effect.gen(function* () {
     report: () => unused,
     ofUser: () => unused
   })
-  const accounting = yield* Effect.provideService(makeAccounting, Usage, usage)
+  const accounting = Context.get(
+    yield* Layer.build(Accounting.layer.pipe(Layer.provide(Layer.succeed(Usage, usage)))),
+    Accounting
+  )
   const id = ResponseId.make(randomUUID())
   const response = Effect.scoped(accounting.open(id, caller, [attempt("a", Stream.empty)]))
   return { id, records, response, state }

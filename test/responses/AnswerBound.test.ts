@@ -5,8 +5,7 @@ import { countTokens } from "../../src/providers/Tokenizer.ts"
 import type { GenerationPart } from "../../src/responses/Rounds.ts"
 import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
 import { textSamples } from "../support/TextSamples.ts"
-import { attempt, drain, noTools } from "./attempts.ts"
-import { generate } from "../../src/responses/Generation.ts"
+import { attempt, drain, start } from "./attempts.ts"
 
 const counted = (outputTokens: number): ModelUsage => ({
   inputTokens: 1,
@@ -159,7 +158,7 @@ describe("AnswerBound", () => {
       const endless = Stream.forever(Stream.make(text("word "))).pipe(
         Stream.onExit(() => Effect.sync(() => void (closed = true)))
       )
-      const generation = yield* generate([attempt("a", endless)], 15, noTools)
+      const generation = yield* start([attempt("a", endless)])
       const parts = yield* drain(generation)
       assert.deepInclude(finishOf(parts), { reason: "length" })
       assert.isAtMost(yield* countTokens(textOf(parts)), 100)

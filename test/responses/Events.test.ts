@@ -5,7 +5,7 @@ import { defect } from "../../src/api/Failure.ts"
 import type { ResponseStart } from "../../src/api/ResponseObject.ts"
 import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"
-import { collect } from "../../src/responses/Collect.ts"
+import { collect } from "../../src/responses/EventStream.ts"
 import * as Events from "../../src/responses/Events.ts"
 import type { GenerationPart } from "../../src/responses/Rounds.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
@@ -69,7 +69,6 @@ const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
   )
   const result = said.failing ? { output: null, error: "a\0\ud800" } : { output: "b\0\ud800", error: null }
   return [
-    { type: "spent", usage },
     ...ids.map((id) => ({ type: "tool_begin", id, name: "n\0", arguments: "\ud800" }) as const),
     ...(said.reversed ? ids.toReversed() : ids).map((id) => ({ type: "tool_end", id, result }) as const)
   ]

@@ -4,8 +4,7 @@ import { TestClock } from "effect/testing"
 import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
-import { generate } from "../../src/responses/Generation.ts"
-import { attempt, drain, noTools } from "./attempts.ts"
+import { attempt, drain, start } from "./attempts.ts"
 
 const usage: ModelUsage = {
   inputTokens: 1,
@@ -24,16 +23,12 @@ const failing = (id: string) => attempt(id, Stream.fail(failure(id)))
 describe("Generation", () => {
   it.effect("answers with the first model that puts something out", () =>
     Effect.gen(function* () {
-      const generation = yield* generate(
-        [
-          failing("a"),
-          attempt("b", Stream.empty),
-          attempt("c", Stream.make(text("hi"), finish)),
-          failing("d")
-        ],
-        15,
-        noTools
-      )
+      const generation = yield* start([
+        failing("a"),
+        attempt("b", Stream.empty),
+        attempt("c", Stream.make(text("hi"), finish)),
+        failing("d")
+      ])
       assert.strictEqual(generation.model.id, "c")
       assert.deepStrictEqual(yield* drain(generation), [text("hi"), finish])
     })
@@ -41,7 +36,7 @@ describe("Generation", () => {
 
   it.effect("fails with the last model's failure when none puts anything out", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(generate([failing("a"), failing("b")], 15, noTools))
+      const error = yield* Effect.flip(start([failing("a"), failing("b")]))
       assert.strictEqual(error.model, "b")
     })
   )
@@ -53,7 +48,7 @@ describe("Generation", () => {
       const second = Stream.fromEffect(Ref.get(closed)).pipe(
         Stream.flatMap((wasClosed) => Stream.make(text(String(wasClosed)), finish))
       )
-      const generation = yield* generate([attempt("a", first), attempt("b", second)], 15, noTools)
+      const generation = yield* start([attempt("a", first), attempt("b", second)])
       assert.deepStrictEqual(yield* drain(generation), [text("true"), finish])
     })
   )
@@ -62,9 +57,7 @@ describe("Generation", () => {
     Effect.gen(function* () {
       const gate = yield* Deferred.make<ModelPart, ModelFailure>()
       const slow = attempt("slow", Stream.fromEffect(Deferred.await(gate)))
-      const fiber = yield* Effect.forkChild(
-        generate([slow, attempt("other", Stream.make(text("no"), finish))], 15, noTools)
-      )
+      const fiber = yield* Effect.forkChild(start([slow, attempt("other", Stream.make(text("no"), finish))]))
       yield* TestClock.adjust("14 seconds")
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("1 second")
@@ -87,7 +80,7 @@ describe("Generation", () => {
         }
       })
       yield* Effect.scoped(
-        generate([watched("a", Stream.fail(failure("a"))), watched("b", Stream.make(finish))], 15, noTools)
+        start([watched("a", Stream.fail(failure("a"))), watched("b", Stream.make(finish))])
       )
       assert.deepStrictEqual(seen, [
         ["a", true],
@@ -95,7 +88,7 @@ describe("Generation", () => {
       ])
       // One that is left alone is there to try, but not to be counted on.
       const out = { ...watched("d", Stream.fail(failure("d"))), coolingDown: true }
-      yield* Effect.scoped(Effect.exit(generate([watched("c", Stream.fail(failure("c"))), out], 15, noTools)))
+      yield* Effect.scoped(Effect.exit(start([watched("c", Stream.fail(failure("c"))), out])))
       assert.deepStrictEqual(seen.slice(2), [
         ["c", false],
         ["d", false]
@@ -105,7 +98,7 @@ describe("Generation", () => {
 
   it.effect("tells a stream that ends without a finish", () =>
     Effect.gen(function* () {
-      const generation = yield* generate([attempt("a", Stream.make(text("half")))], 15, noTools)
+      const generation = yield* start([attempt("a", Stream.make(text("half")))])
       assert.deepStrictEqual(yield* generation.pull, [text("half")])
       const error = yield* Effect.flip(generation.pull)
       assert.strictEqual(error.reason, "no_finish")
@@ -115,7 +108,7 @@ describe("Generation", () => {
   it.effect("refuses a tool call where no tool was offered", () =>
     Effect.gen(function* () {
       const call: ModelPart = { type: "tool_call", call: { id: "1", name: "calculator", arguments: "{}" } }
-      const generation = yield* generate([attempt("a", Stream.make(call, finish))], 15, noTools)
+      const generation = yield* start([attempt("a", Stream.make(call, finish))])
       const error = yield* Effect.flip(generation.pull)
       assert.strictEqual(error.reason, "malformed")
     })
@@ -128,7 +121,7 @@ describe("Generation", () => {
         Stream.concat(Stream.never),
         Stream.onExit((exit) => Ref.update(exits, (all) => [...all, Exit.hasInterrupts(exit)]))
       )
-      yield* generate([attempt("a", endless)], 15, noTools).pipe(
+      yield* start([attempt("a", endless)]).pipe(
         Effect.flatMap((generation) => generation.pull),
         Effect.scoped
       )

@@ -3,7 +3,7 @@ import { Effect, Fiber, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { countPromptTokens, countTokens } from "../../src/providers/Tokenizer.ts"
-import * as Meter from "../../src/responses/Meter.ts"
+import { beginCall, costOf, finishCall, newMeter } from "../../src/responses/Accounting.ts"
 import { failure, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { textSamples } from "../support/TextSamples.ts"
@@ -20,36 +20,44 @@ const said = "Seven or so, I should think."
 
 const usage: ModelUsage = { ...scriptedUsage, cachedInputTokens: 3 }
 
-describe("usageOf", () => {
-  it.effect("takes the provider's word", () =>
+describe("costOf", () => {
+  it.effect("the cost of finished calls is what their provider counted", () =>
     Effect.gen(function* () {
-      const asked = Meter.asking(model, prompt)(Meter.started(model))
-      assert.deepStrictEqual(yield* Meter.usageOf(Meter.finished(usage)(asked)), usage)
+      const meter = newMeter(model)
+      beginCall(meter, model, prompt)
+      finishCall(meter, usage)
+      assert.deepStrictEqual(yield* costOf(meter), usage)
     })
   )
 
-  it.effect("has the tokenizer count what nobody told, and says so", () =>
+  it.effect("the tokenizer counts an unfinished call, and the record says so", () =>
     Effect.gen(function* () {
-      const asked = Meter.asking(model, prompt)(Meter.started(model))
+      const meter = newMeter(model)
+      beginCall(meter, model, prompt)
       const inputTokens = yield* countPromptTokens(prompt)
       const none = { cachedInputTokens: 0, reasoningTokens: 0, source: "tokenizer" as const }
-      assert.deepInclude(yield* Meter.usageOf(asked), { ...none, inputTokens, outputTokens: 0 })
-      const outputTokens = yield* countTokens(said)
-      const spent = { ...none, inputTokens, outputTokens }
-      assert.deepInclude(yield* Meter.usageOf(Meter.wrote(model, said)(asked)), spent)
-      assert.deepInclude(yield* Meter.usageOf(Meter.failed(Meter.wrote(model, said)(asked))), spent)
+      assert.deepInclude(yield* costOf(meter), { ...none, inputTokens, outputTokens: 0 })
+      meter.text = () => said
+      const spent = { ...none, inputTokens, outputTokens: yield* countTokens(said) }
+      assert.deepInclude(yield* costOf(meter), spent)
+      meter.outcome = "failed"
+      assert.deepInclude(yield* costOf(meter), spent)
     })
   )
 
-  it.effect("counts nothing before a model is asked, after one that said nothing, and while tools run", () =>
-    Effect.gen(function* () {
-      const started = Meter.started(model)
-      const nothing = { inputTokens: 0, outputTokens: 0, source: "provider" as const }
-      assert.deepInclude(yield* Meter.usageOf(started), nothing)
-      assert.deepInclude(yield* Meter.usageOf(Meter.failed(Meter.asking(model, prompt)(started))), nothing)
-      const running = Meter.spent(usage, said)(Meter.asking(model, prompt)(started))
-      assert.deepStrictEqual(yield* Meter.usageOf(Meter.wrote(model, said)(running)), usage)
-    })
+  it.effect(
+    "nothing is counted before the first call, after one that failed without text, and while tools run",
+    () =>
+      Effect.gen(function* () {
+        const meter = newMeter(model)
+        const nothing = { inputTokens: 0, outputTokens: 0, source: "provider" as const }
+        assert.deepInclude(yield* costOf(meter), nothing)
+        beginCall(meter, model, prompt)
+        assert.deepInclude(yield* costOf({ ...meter, outcome: "failed" }), nothing)
+        meter.text = () => said
+        finishCall(meter, usage)
+        assert.deepStrictEqual(yield* costOf(meter), usage)
+      })
   )
 })
 

@@ -15,9 +15,8 @@ import {
 } from "../../src/responses/PromptAssembly.ts"
 import { renderFile } from "../../src/responses/AttachedFiles.ts"
 import { promptFile } from "./promptFile.ts"
-import { callIdOf } from "../../src/responses/SentCalls.ts"
+import { callIdOf, messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { toolOffer } from "../../src/responses/ToolCalls.ts"
-import { messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { templateProblem } from "../support/ChatTemplate.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
@@ -330,7 +329,7 @@ describe("PromptAssembly", () => {
         const contextWindow = window + assembly.leastTokens
         const answerTokens = Math.min(wanted, contextWindow - assembly.leastTokens)
         const model = { contextWindow, tools }
-        const { forgottenTurns, messages, promptTokens } = assembly.assemble(model, answerTokens)
+        const { droppedTurns, messages, promptTokens } = assembly.assemble(model, answerTokens)
         assert.isAtMost(promptTokens, promptTokensMax(model, answerTokens))
         assert.strictEqual(promptTokens, messagesTokens(messages) + (tools ? all.tools.tokens : 0))
         const tokensOf = (turns: typeof all.history) =>
@@ -341,20 +340,20 @@ describe("PromptAssembly", () => {
           promptTokens,
           promptTokensMax(model, answerTokens) -
             room +
-            tokensOf(all.history.slice(forgottenTurns)) +
+            tokensOf(all.history.slice(droppedTurns)) +
             filesTokensMax,
           "a turn takes no more than was estimated when it was stored, and its files no more than their part"
         )
         const newest = all.history.slice(-1)
-        if (forgottenTurns === all.history.length) {
+        if (droppedTurns === all.history.length) {
           assert.isTrue(
             newest.length === 0 || tokensOf(newest) > room,
             "no turn is dropped for its own files"
           )
         }
-        if (forgottenTurns > 0) {
+        if (droppedTurns > 0) {
           assert.isAbove(
-            tokensOf(all.history.slice(forgottenTurns - 1)) + contextWindow / 4,
+            tokensOf(all.history.slice(droppedTurns - 1)) + contextWindow / 4,
             room,
             "files take no more than a quarter of the window before an older turn"
           )
@@ -440,12 +439,12 @@ describe("PromptAssembly", () => {
     const promptTokens = turnTokens([input, ...output], files)
     const first = { position: 0, responseId: ResponseId.make(uuid), input: [input], output, promptTokens }
     const model = { contextWindow, tools: false }
-    const { forgottenTurns, messages } = assemble(
+    const { droppedTurns, messages } = assemble(
       parts({ history: [first, ...later], files }),
       model,
       contextWindow / 8
     )
-    return { forgottenTurns, texts: messages.map((message) => message.text) }
+    return { droppedTurns, texts: messages.map((message) => message.text) }
   }
   const sentence = "The lighthouse of section 2 was built in 1899. "
 
@@ -458,11 +457,11 @@ describe("PromptAssembly", () => {
   it.each([9_000, 20_000])(
     "cuts a file of an earlier turn to a small window, and keeps the question and the answer: %d characters",
     (characters) => {
-      const { forgottenTurns, texts } = askedAbout(
+      const { droppedTurns, texts } = askedAbout(
         sentence.repeat(500).slice(0, characters),
         characters / 5 + 96
       )
-      assert.strictEqual(forgottenTurns, 0)
+      assert.strictEqual(droppedTurns, 0)
       assert.isTrue(texts[0]?.startsWith("question 0\n"))
       assert.strictEqual(texts[1], "answer 0")
       assert.match(texts[0] ?? "", /the file goes on: \d{4,} of \d+ characters are shown here/)
@@ -476,8 +475,8 @@ describe("PromptAssembly", () => {
     const history = [turn(0, 50), newer]
     const files = new Map([[fileId(0), promptFile("a.txt", file)]])
     const model = { contextWindow: 2_000, tools: false }
-    const { forgottenTurns, messages } = assemble(parts({ history, files }), model, 100)
-    assert.strictEqual(forgottenTurns, 0)
+    const { droppedTurns, messages } = assemble(parts({ history, files }), model, 100)
+    assert.strictEqual(droppedTurns, 0)
     assert.match(messages[2]?.text ?? "", /the file goes on: \d{4,} of/)
   })
 

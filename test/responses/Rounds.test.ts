@@ -4,11 +4,9 @@ import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage, ToolCall } from "../../src/domain/ModelCall.ts"
 import type { GenerationPart } from "../../src/responses/Rounds.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
-import { generate } from "../../src/responses/Generation.ts"
-import { callIdOf } from "../../src/responses/SentCalls.ts"
-import { type ToolBelt, toolRoundsMax } from "../../src/responses/ToolCalls.ts"
-import type { ToolResult } from "../../src/tools/Toolkit.ts"
-import { attempt, drain, noTools } from "./attempts.ts"
+import { callIdOf } from "../../src/responses/PromptMessages.ts"
+import { type RunTool, toolRoundsMax } from "../../src/responses/ToolCalls.ts"
+import { attempt, drain, start } from "./attempts.ts"
 
 const usage = (outputTokens: number): ModelUsage => ({
   inputTokens: 10,
@@ -45,8 +43,7 @@ const scripted = (rounds: ReadonlyArray<ReadonlyArray<ModelPart>>, contextWindow
   return { asked, attempt: one }
 }
 
-const belt = (run: (call: ToolCall) => Effect.Effect<ToolResult>): ToolBelt => ({ ...noTools, run })
-const echo = belt((call) => Effect.succeed({ output: `${call.name}(${call.arguments})`, error: null }))
+const echo: RunTool = (call) => Effect.succeed({ output: `${call.name}(${call.arguments})`, error: null })
 
 const kinds = (parts: ReadonlyArray<GenerationPart>) => parts.map((part) => part.type)
 const toolEnds = (parts: ReadonlyArray<GenerationPart>) =>
@@ -64,7 +61,7 @@ describe("Rounds", () => {
         ],
         [text("Done."), finish("stop", 3)]
       ])
-      const parts = yield* drain(yield* generate([model.attempt], 15, echo))
+      const parts = yield* drain(yield* start([model.attempt], echo))
       assert.deepStrictEqual(kinds(parts), [
         "text",
         "tool_begin",
@@ -104,9 +101,9 @@ describe("Rounds", () => {
           output: call.name,
           error: null
         })
-      const generation = yield* generate([model.attempt], 15, belt(run))
+      const generation = yield* start([model.attempt], run)
       const begun = yield* generation.pull
-      assert.deepStrictEqual(kinds(begun), ["spent", "tool_begin", "tool_begin"])
+      assert.deepStrictEqual(kinds(begun), ["tool_begin", "tool_begin"])
       const first = yield* generation.pull
       assert.deepStrictEqual(toolEnds(first), [{ output: "quick", error: null }])
       yield* Deferred.succeed(gate, undefined)
@@ -118,7 +115,7 @@ describe("Rounds", () => {
     Effect.gen(function* () {
       const always = [text("."), calling("calculator"), finish("tool_calls", 1)]
       const model = scripted(Array.from({ length: 100 }, () => always))
-      const parts = yield* drain(yield* generate([model.attempt], 15, echo))
+      const parts = yield* drain(yield* start([model.attempt], echo))
       assert.strictEqual(model.asked.length, toolRoundsMax + 1)
       assert.deepStrictEqual(
         model.asked.map(({ tools }) => tools.length),
@@ -134,13 +131,13 @@ describe("Rounds", () => {
   it.effect("leaves a later round what the earlier ones left of the answer's tokens", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("calculator"), finish("tool_calls", 70)], [finish("stop", 1)]])
-      yield* drain(yield* generate([model.attempt], 15, echo))
+      yield* drain(yield* start([model.attempt], echo))
       assert.deepStrictEqual(
         model.asked.map(({ maxOutputTokens }) => maxOutputTokens),
         [100, 30]
       )
       const greedy = scripted([[text("Hm."), calling("calculator"), finish("tool_calls", 100)]])
-      const parts = yield* drain(yield* generate([greedy.attempt], 15, echo))
+      const parts = yield* drain(yield* start([greedy.attempt], echo))
       assert.deepStrictEqual(kinds(parts), ["text", "finish"])
       assert.deepInclude(parts.at(-1), { reason: "length" })
     })
@@ -149,14 +146,14 @@ describe("Rounds", () => {
   it.effect("cuts results to the room that the window has, and says so", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("calculator"), calling("calculator"), finish("tool_calls")]], 2_000)
-      const long = belt(() => Effect.succeed({ output: "word ".repeat(5_000), error: null }))
-      const parts = yield* drain(yield* generate([model.attempt], 15, long))
+      const long: RunTool = () => Effect.succeed({ output: "word ".repeat(5_000), error: null })
+      const parts = yield* drain(yield* start([model.attempt], long))
       for (const { output } of toolEnds(parts)) {
         assert.isBelow(output!.length, 4_000)
         assert.include(output, "[… cut here")
       }
       const tight = scripted([[calling("calculator"), finish("tool_calls")]], 60)
-      const refused = toolEnds(yield* drain(yield* generate([tight.attempt], 15, long)))
+      const refused = toolEnds(yield* drain(yield* start([tight.attempt], long)))
       assert.include(refused[0]?.error, "no room")
     })
   )
@@ -166,7 +163,7 @@ describe("Rounds", () => {
       const model = scripted([
         [...Array.from({ length: 20 }, () => calling("calculator")), finish("tool_calls")]
       ])
-      const results = toolEnds(yield* drain(yield* generate([model.attempt], 15, echo)))
+      const results = toolEnds(yield* drain(yield* start([model.attempt], echo)))
       assert.strictEqual(results.filter(({ error }) => error !== null).length, 4)
       assert.strictEqual(results.length, 20)
     })
@@ -177,14 +174,13 @@ describe("Rounds", () => {
       const model = scripted([[calling("calculator"), finish("tool_calls")]])
       const started = yield* Deferred.make<void>()
       const stopped = yield* Deferred.make<void>()
-      const hanging = belt(() =>
+      const hanging: RunTool = () =>
         Deferred.succeed(started, undefined).pipe(
           Effect.andThen(Effect.never),
           Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
         )
-      )
       const answer = yield* Effect.forkChild(
-        Effect.scoped(Effect.flatMap(generate([model.attempt], 15, hanging), drain))
+        Effect.scoped(Effect.flatMap(start([model.attempt], hanging), drain))
       )
       yield* Deferred.await(started)
       yield* Fiber.interrupt(answer)
@@ -194,9 +190,8 @@ describe("Rounds", () => {
 
   it.effect("fails when a model calls a tool that it was never offered", () =>
     Effect.gen(function* () {
-      const generation = yield* generate(
+      const generation = yield* start(
         [attempt("a", Stream.make(calling("calculator"), finish("tool_calls")))],
-        15,
         echo
       )
       assert.instanceOf(yield* Effect.flip(drain(generation)), ModelFailure)
@@ -213,7 +208,7 @@ describe("Rounds", () => {
           ...kindsOfRound.map((kind) => (kind === "text" ? text("word") : calling("calculator"))),
           finish(kindsOfRound.includes("call") ? "tool_calls" : "stop", 2)
         ])
-        const parts = yield* drain(yield* generate([scripted(rounds).attempt], 15, echo))
+        const parts = yield* drain(yield* start([scripted(rounds).attempt], echo))
         const begun = parts.flatMap((part) => (part.type === "tool_begin" ? [part.id] : []))
         const ended = parts.flatMap((part) => (part.type === "tool_end" ? [part.id] : []))
         assert.deepStrictEqual(ended.toSorted(), begun.toSorted())

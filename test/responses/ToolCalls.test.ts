@@ -37,22 +37,19 @@ const mayRead = Effect.fnUntraced(function* (
 ) {
   const answers = new Map(results.map(([name, output]) => [name, output] as const))
   let found: string | null = null
-  const belt = withNamedAddresses(
-    {
-      nextItemId: id,
-      run: ({ name }) =>
-        Effect.gen(function* () {
-          if (name === "web_fetch" && !answers.has(name)) found = (yield* NamedAddresses)(address)
-          return { output: answers.get(name) ?? "", error: null }
-        })
-    },
+  const run = withNamedAddresses(
+    ({ name }) =>
+      Effect.gen(function* () {
+        if (name === "web_fetch" && !answers.has(name)) found = (yield* NamedAddresses)(address)
+        return { output: answers.get(name) ?? "", error: null }
+      }),
     { systemMessage: null, directions: [], history: [], items: [], ...given }
   )
   for (const [name, , args] of results) {
-    yield* belt.run({ id: "1", name, arguments: args ?? "{}" })
+    yield* run({ id: "1", name, arguments: args ?? "{}" })
     answers.delete(name)
   }
-  yield* belt.run({ id: "2", name: "web_fetch", arguments: "{}" })
+  yield* run({ id: "2", name: "web_fetch", arguments: "{}" })
   return found !== null
 })
 

@@ -1,13 +1,15 @@
-import { Effect, type Stream } from "effect"
+import { type Array as Arr, Effect, type Stream } from "effect"
 import { randomUUID } from "node:crypto"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
 import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import { newMeter } from "../../src/responses/Accounting.ts"
+import { unlimited } from "../../src/responses/AnswerBound.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
-import type { Generation } from "../../src/responses/Generation.ts"
-import type { ToolBelt } from "../../src/responses/ToolCalls.ts"
+import { generate, type Generation } from "../../src/responses/Generation.ts"
+import type { RunTool } from "../../src/responses/ToolCalls.ts"
 
 /** An attempt with a scripted stream, whose answer may have 100 tokens. */
 export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => {
@@ -24,7 +26,7 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
     model,
     promptTokens: 1,
     isLimited: false,
-    forgottenTurns: 0,
+    droppedTurns: 0,
     coolingDown: false,
     request: { messages: [], maxOutputTokens: 100, tools: [] },
     stream: () => stream,
@@ -32,10 +34,19 @@ export const attempt = (id: string, stream: Stream.Stream<ModelPart, ModelFailur
   }
 }
 
+export const nextItemId = () => ItemId.make(randomUUID())
+
 /** For generations that are offered no tools. */
-export const noTools: ToolBelt = {
-  run: () => Effect.die(new Error("There are no tools")),
-  nextItemId: () => ItemId.make(randomUUID())
+export const noTools: RunTool = () => Effect.die(new Error("There are no tools"))
+
+/** A generation without a token limit. */
+export const start = (
+  attempts: Arr.NonEmptyReadonlyArray<Attempt>,
+  runTool: RunTool = noTools,
+  beginSeconds = 15
+) => {
+  const meter = newMeter(attempts[0].model)
+  return generate({ attempts, beginSeconds, runTool, nextItemId, meter, budget: unlimited })
 }
 
 /** All parts up to the finish. */
@@ -43,7 +54,7 @@ export const drain = Effect.fnUntraced(function* (generation: Generation) {
   const parts: Array<GenerationPart> = []
   while (true) {
     const next = yield* generation.pull
-    parts.push(...next.filter((part) => part.type !== "spent"))
+    parts.push(...next)
     if (next.some((part) => part.type === "finish")) return parts
   }
 })

@@ -1,36 +1,18 @@
-import { Option, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { ItemId } from "../domain/Ids.ts"
-import type { ToolCall } from "../domain/ModelCall.ts"
 
-/** Some servers take no id that is longer, and none with a hyphen in it. */
-const callIdCharacters = 9
-
-/** The id of a call as models are told it; their own ids aren't always different from each other. */
-export const callIdOf = (id: ItemId): string => id.replaceAll("-", "").slice(-callIdCharacters)
-
-/** Characters of a tool's name that every server takes. */
-const nameCharactersMax = 64
-
-/** The name of a call as every server takes it; the model may have written anything. */
-export const sentName = (name: string): string =>
-  name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameCharactersMax) || "unknown"
-
-const decodeArguments = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
-)
-
-/**
- * A call as it goes back to a model. Servers parse the arguments of earlier calls and refuse what is no JSON object; the
- * call's result tells the model what was wrong with them.
- */
-export const sentCall = (
-  id: ItemId,
-  call: { readonly name: string; readonly arguments: string }
-): ToolCall => ({
-  id: callIdOf(id),
-  name: sentName(call.name),
-  arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
-})
+/** Makes the ids of items. The events ask for them as they go, so making one is synchronous. */
+export class ItemIds extends Context.Service<ItemIds, { readonly next: () => ItemId }>()(
+  "parley/responses/ItemIds"
+) {
+  static readonly layer = Layer.effect(
+    ItemIds,
+    Effect.map(SecureRandom.SecureRandom, (random) => ({
+      next: () => ItemId.make(Effect.runSync(random.uuidV7()))
+    }))
+  )
+}
 
 /** An id without the random digits at its end: the time in milliseconds, and the place among the ids of that time. */
 const placeOf = (id: ItemId) => {
