@@ -1,9 +1,9 @@
+import { fileURLToPath } from "node:url"
 import { NodeCrypto, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { DateTime, Effect, FileSystem, Option, Redacted, Schema, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SecureRandom } from "effect/crypto"
 import { CompactSign, exportPKCS8, exportSPKI, generateKeyPair, importPKCS8 } from "jose"
-import { fileURLToPath } from "node:url"
 import manifest from "../package.json" with { type: "json" }
 import {
   CliFailure,
@@ -16,10 +16,10 @@ import {
   unusable
 } from "../src/cli/CommandLine.ts"
 import { printable } from "../src/cli/Output.ts"
-import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/License.ts"
 import { AccountName, expected } from "../src/domain/Account.ts"
-import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
 import { toolNames } from "../src/domain/ModelCall.ts"
+import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
+import { boundsClaim, licenseAlgorithm, type LicenseClaims } from "../src/plans/License.ts"
 import {
   allowedOf,
   converted,

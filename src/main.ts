@@ -4,7 +4,7 @@ import { HttpServer } from "effect/http"
 import { constants } from "node:os"
 import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
-import { firstAccount, firstKeyNotice, type StartupKey, startupNotice } from "./admin/StartupNotice.ts"
+import { firstAccount, firstKeyNotice, type StartupKey, startupNotice } from "./admin/Startup.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
 import { Drain } from "./http/Drain.ts"

@@ -7,10 +7,10 @@ import {
   HttpApiSchema,
   HttpApiSecurity
 } from "effect/http-api"
-import { Envelope, BoundedBody } from "../api/Middleware.ts"
 import { Conflict, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"
+import { Envelope, BoundedBody } from "../api/Middleware.ts"
 import { AccountName, Email, PlanName } from "../domain/Account.ts"
 import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { CorpusStatus, ProjectName, ProjectRole } from "../domain/Project.ts"
@@ -34,11 +34,11 @@ import {
   SettingBody
 } from "./AdminBodies.ts"
 
-/** The operator's side, under /admin. It is no part of the public interface and of its description. */
+/** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
 
 const day = 86_400
 
-/** A key that is to last longer may as well have no expiry. */
+/** A key that should last longer needs no expiry. */
 export const expirySecondsMax = 3_650 * day
 
 const Time = Schema.DateTimeUtcFromString
@@ -96,7 +96,7 @@ export class AdminAuthentication extends HttpApiMiddleware.Service<AdminAuthenti
 class AccountsGroup extends HttpApiGroup.make("accounts")
   .add(
     HttpApiEndpoint.get("listOrganizations", "/organizations", {
-      query: { after: Schema.optional(OrganizationId) },
+      query: { after: Schema.optionalKey(OrganizationId) },
       success: pageOf(OrganizationBody)
     }),
     HttpApiEndpoint.post("createOrganization", "/organizations", {
@@ -108,7 +108,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }),
     HttpApiEndpoint.get("listUsers", "/users", {
-      query: { after: Schema.optional(UserId) },
+      query: { after: Schema.optionalKey(UserId) },
       success: pageOf(UserBody)
     }),
     HttpApiEndpoint.post("createUser", "/users", {
@@ -121,14 +121,14 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }),
     HttpApiEndpoint.get("listKeys", "/keys", {
-      query: { email: Email, after: Schema.optional(ApiKeyId) },
+      query: { email: Email, after: Schema.optionalKey(ApiKeyId) },
       success: pageOf(KeyBody)
     }),
     HttpApiEndpoint.post("createKey", "/keys", {
       payload: Schema.Struct({
         email: Email,
         name: AccountName,
-        /** Left out or null: the key is good until it is revoked. */
+        /** Left out or null: the key is valid until it is revoked. */
         expires_in_seconds: Schema.optionalKey(
           Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax })))
         )
@@ -137,40 +137,34 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
     }),
     HttpApiEndpoint.post("revokeKey", "/keys/:id/revoke", { params: { id: ApiKeyId }, success: KeyBody })
   )
-  .middleware(BoundedBody)
-  // Added last, so that it runs first: nothing of a stranger's body is read.
-  .middleware(AdminAuthentication)
-  .prefix("/admin") {}
+  .middleware(BoundedBody) {}
 
 const Filename = Schema.String.check(Schema.isMaxLength(filenameCharactersMax))
 
-/** Who owns the files that a request is about. */
+/** The owner of the files that a request is about. */
 const owner = { email: Email }
 
 const fileOfOwner = { params: { file_id: FileId }, query: owner }
 
-class FilesGroup extends HttpApiGroup.make("files")
-  .add(
-    /** Asked before an upload, so that one that can't succeed isn't begun. */
-    HttpApiEndpoint.get("uploadLimits", "/upload-limits", {
-      query: owner,
-      success: Schema.Struct({ file_bytes_max: Schema.Int })
-    }),
-    HttpApiEndpoint.post("upload", "/files", {
-      query: { ...owner, filename: Filename, purpose: Schema.optionalKey(Purpose) },
-      payload: HttpApiSchema.StreamUint8Array(),
-      success: FileObject
-    }),
-    /** Newest first. */
-    HttpApiEndpoint.get("list", "/files", {
-      query: { ...owner, purpose: Schema.optionalKey(Purpose), after: Schema.optional(FileId) },
-      success: pageOf(FileObject)
-    }),
-    HttpApiEndpoint.get("get", "/files/:file_id", { ...fileOfOwner, success: FileObject }),
-    HttpApiEndpoint.delete("delete", "/files/:file_id", { ...fileOfOwner, success: FileDeleted })
-  )
-  .middleware(AdminAuthentication)
-  .prefix("/admin") {}
+class FilesGroup extends HttpApiGroup.make("files").add(
+  /** Read before an upload, so that a file that is too large isn't sent. */
+  HttpApiEndpoint.get("uploadLimits", "/upload-limits", {
+    query: owner,
+    success: Schema.Struct({ file_bytes_max: Schema.Int })
+  }),
+  HttpApiEndpoint.post("upload", "/files", {
+    query: { ...owner, filename: Filename, purpose: Schema.optionalKey(Purpose) },
+    payload: HttpApiSchema.StreamUint8Array(),
+    success: FileObject
+  }),
+  /** Newest first. */
+  HttpApiEndpoint.get("list", "/files", {
+    query: { ...owner, purpose: Schema.optionalKey(Purpose), after: Schema.optionalKey(FileId) },
+    success: pageOf(FileObject)
+  }),
+  HttpApiEndpoint.get("get", "/files/:file_id", { ...fileOfOwner, success: FileObject }),
+  HttpApiEndpoint.delete("delete", "/files/:file_id", { ...fileOfOwner, success: FileDeleted })
+) {}
 
 const ofProject = { params: { project_id: ProjectId } }
 
@@ -179,7 +173,7 @@ const Removed = Schema.Struct({ removed: Schema.Literal(true) })
 class ProjectsGroup extends HttpApiGroup.make("projects")
   .add(
     HttpApiEndpoint.get("list", "/projects", {
-      query: { name: Schema.optionalKey(ProjectName), after: Schema.optional(ProjectId) },
+      query: { name: Schema.optionalKey(ProjectName), after: Schema.optionalKey(ProjectId) },
       success: pageOf(ProjectBody)
     }),
     HttpApiEndpoint.post("create", "/projects", {
@@ -189,10 +183,10 @@ class ProjectsGroup extends HttpApiGroup.make("projects")
     }),
     HttpApiEndpoint.get("listMembers", "/projects/:project_id/members", {
       ...ofProject,
-      query: { after: Schema.optional(UserId) },
+      query: { after: Schema.optionalKey(UserId) },
       success: pageOf(MemberBody)
     }),
-    /** Gives a member another role, too. */
+    /** Changes the role of a member, too. */
     HttpApiEndpoint.post("addMember", "/projects/:project_id/members", {
       ...ofProject,
       payload: Schema.Struct({ email: Email, role: Schema.optionalKey(ProjectRole) }),
@@ -204,7 +198,7 @@ class ProjectsGroup extends HttpApiGroup.make("projects")
       query: { email: Email },
       success: Removed
     }),
-    /** Asked before files are uploaded for a project: who is to own them, how large they may be, and how many at once. */
+    /** Read before files are uploaded for a project: their owner, their maximum size, and how many at once. */
     HttpApiEndpoint.get("uploadLimits", "/projects/:project_id/upload-limits", {
       ...ofProject,
       query: { email: Schema.optionalKey(Email) },
@@ -213,7 +207,7 @@ class ProjectsGroup extends HttpApiGroup.make("projects")
     }),
     HttpApiEndpoint.get("listFiles", "/projects/:project_id/files", {
       ...ofProject,
-      query: { status: Schema.optionalKey(CorpusStatus), after: Schema.optional(FileId) },
+      query: { status: Schema.optionalKey(CorpusStatus), after: Schema.optionalKey(FileId) },
       success: pageOf(CorpusFileBody)
     }),
     HttpApiEndpoint.post("addFile", "/projects/:project_id/files", {
@@ -236,9 +230,7 @@ class ProjectsGroup extends HttpApiGroup.make("projects")
       success: FoundBody
     })
   )
-  .middleware(BoundedBody)
-  .middleware(AdminAuthentication)
-  .prefix("/admin") {}
+  .middleware(BoundedBody) {}
 
 class UsageGroup extends HttpApiGroup.make("usage")
   .add(
@@ -246,9 +238,7 @@ class UsageGroup extends HttpApiGroup.make("usage")
     HttpApiEndpoint.post("setLimits", "/limits", { payload: SetLimitsPayload, success: LimitsBody }),
     HttpApiEndpoint.get("usage", "/usage", { query: usageQuery, success: UsageBody })
   )
-  .middleware(BoundedBody)
-  .middleware(AdminAuthentication)
-  .prefix("/admin") {}
+  .middleware(BoundedBody) {}
 
 const someUser = Schema.Struct({ email: Email })
 
@@ -263,16 +253,14 @@ class PolicyGroup extends HttpApiGroup.make("policy")
     HttpApiEndpoint.post("enableUser", "/users/enable", { payload: someUser, success: UserBody }),
     HttpApiEndpoint.get("license", "/license", { success: LicenseBody })
   )
-  .middleware(BoundedBody)
-  .middleware(AdminAuthentication)
-  .prefix("/admin") {}
+  .middleware(BoundedBody) {}
 
 class ServerGroup extends HttpApiGroup.make("server")
   .add(
     HttpApiEndpoint.get("models", "/models", {
       success: ModelsBody
     }),
-    /** Which model would be asked, and why; asks none of them. */
+    /** Which model would be asked, and why. None is asked. */
     HttpApiEndpoint.post("explainModels", "/models/explain", {
       payload: ExplainPayload,
       success: ExplainedBody
@@ -280,9 +268,7 @@ class ServerGroup extends HttpApiGroup.make("server")
     HttpApiEndpoint.get("config", "/config", { success: Schema.Struct({ data: Schema.Array(SettingBody) }) }),
     HttpApiEndpoint.get("doctor", "/doctor", { success: Schema.Struct({ checks: Schema.Array(Check) }) })
   )
-  .middleware(BoundedBody)
-  .middleware(AdminAuthentication)
-  .prefix("/admin") {}
+  .middleware(BoundedBody) {}
 
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
@@ -291,4 +277,7 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(UsageGroup)
   .add(PolicyGroup)
   .add(ServerGroup)
+  // Added after BoundedBody, so that it runs before it: nothing of an unauthenticated body is read.
+  .middleware(AdminAuthentication)
+  .prefix("/admin")
   .middleware(Envelope) {}

@@ -1,16 +1,19 @@
-import { Email, AccountName, PlanName } from "../domain/Account.ts"
+import { Schema } from "effect"
+import { AccountName, Email, type Page, PlanName } from "../domain/Account.ts"
 import { CalendarDay, LimitChange, LimitSource, UsageBy } from "../domain/Allowance.ts"
-import { FileId, ProjectId, UserId, ApiKeyId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, ProjectId, UserId } from "../domain/Ids.ts"
 import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
 import { CorpusStatus, ProjectRole } from "../domain/Project.ts"
-import { Schema } from "effect"
 
-/** Projects as the operator's interface shows them. */
+/** A page of a list, each item as its body. */
+export const pageBody =
+  <Item, Body>(bodyOf: (item: Item) => Body) =>
+  ({ data, hasMore }: Page<Item>) => ({ data: data.map(bodyOf), has_more: hasMore })
 
 const Time = Schema.DateTimeUtcFromString
 
-/** Hits that one search gives at most, and usually. */
+/** Hits of one search: the maximum, and the default. */
 export const searchHitsMax = 100
 export const searchHitsDefault = 10
 /** The longest query, in characters. */
@@ -37,7 +40,7 @@ export const CorpusFileBody = Schema.Struct({
   id: FileId,
   filename: Schema.String,
   bytes: Schema.Int,
-  /** The address of the user whose file it is. */
+  /** E-mail address of the user who owns the file. */
   owner: Schema.String,
   status: CorpusStatus,
   status_details: Schema.NullOr(Schema.String),
@@ -53,7 +56,7 @@ export const SearchPayload = Schema.Struct({
     })
   ),
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: searchHitsMax }))),
-  /** Whether to say by what each hit was found. */
+  /** Whether to list the terms by which each hit was found. */
   explain: Schema.optionalKey(Schema.Boolean)
 })
 
@@ -94,14 +97,12 @@ export const FoundBody = Schema.Struct({
 })
 export type FoundBody = typeof FoundBody.Type
 
-/** Limits of tokens and reports of usage, as the operator's side says them. */
-
 const Window = Schema.Struct({
   /** Null: no limit. */
   limit: Schema.NullOr(Schema.Int),
   source: LimitSource,
   used: Schema.Int,
-  /** Held by requests under way. */
+  /** Reserved by running requests. */
   reserved: Schema.Int,
   resets_at: Schema.DateTimeUtcFromString
 })
@@ -115,7 +116,7 @@ export const SetLimitsPayload = Schema.Struct({
   monthly: Schema.optionalKey(LimitChange)
 })
 
-/** At most one of the first three; none of them: everybody. */
+/** At most one of the first three; without them, the usage of all users. */
 export const usageQuery = {
   email: Schema.optionalKey(Email),
   organization: Schema.optionalKey(AccountName),
@@ -129,12 +130,12 @@ export const usageQuery = {
 const sums = {
   requests: Schema.Int,
   completed: Schema.Int,
-  /** Requests whose tokens the tokenizer counted, because no provider said. */
+  /** Requests whose tokens the tokenizer counted, because the provider reported none. */
   tokenizer_counted: Schema.Int,
   input_tokens: Schema.Int,
   output_tokens: Schema.Int,
   tool_calls: Schema.Int,
-  /** On average, from the request to the end of the answer, whatever became of it; null where it is not known. */
+  /** Average time from the request to the end of the answer, failed or not; null if unknown. */
   latency_millis: Schema.NullOr(Schema.Finite)
 }
 
@@ -147,19 +148,17 @@ export const UsageBody = Schema.Struct({
       /** The day, the name of the model, or the id of the key. */
       label: Schema.String,
       ...sums,
-      /** Null unless it is split by key. */
+      /** Null unless the report is split by key. */
       key: Schema.NullOr(Schema.Struct({ name: Schema.String, hint: Schema.String, owner: Schema.String }))
     })
   ),
-  /** Of everything, also of what has no line because there are too many. */
+  /** Of all requests, including those of lines beyond the limit. */
   total: Schema.Struct(sums)
 })
 
-/** Plans and the licence, as the operator's side says them. */
-
 export const PlanBody = Schema.Struct({
   name: Schema.String,
-  /** False for a plan that organizations have, but nobody defined. */
+  /** False for a plan that organizations have and the catalog doesn't define. */
   defined: Schema.Boolean,
   organizations: Schema.Int,
   /** What is left out is not bounded by the plan. */
@@ -168,7 +167,7 @@ export const PlanBody = Schema.Struct({
 export type PlanBody = typeof PlanBody.Type
 
 export const PlansBody = Schema.Struct({
-  /** Whether there is a catalog of plans; without one no plan bounds anything. */
+  /** Whether there is a catalog of plans; without one, plans bound nothing. */
   catalog: Schema.Boolean,
   data: Schema.Array(PlanBody)
 })
@@ -181,7 +180,7 @@ const InstalledBody = Schema.Struct({
   issued_at: Time,
   begins_at: Schema.NullOr(Time),
   ends_at: Schema.NullOr(Time),
-  /** What is left out is not bounded by the licence. */
+  /** What is left out is not bounded by the license. */
   bounds: LicenseBounds
 })
 
@@ -194,11 +193,9 @@ export const LicenseBody = Schema.Struct({
 })
 export type LicenseBody = typeof LicenseBody.Type
 
-/** The server itself, as the operator's side says it. */
-
 export const ModelsBody = Schema.Struct({
   data: Schema.Array(ModelSpec),
-  /** How each of them fared lately, in the same order. */
+  /** The recent health of each model, in the same order. */
   health: Schema.Array(ModelHealth),
   providers: Schema.Array(ProviderHealth),
   description: Schema.String
@@ -218,15 +215,13 @@ export const Check = Schema.Struct({
 })
 export type Check = typeof Check.Type
 
-/** The router's decision as the operator's side says it. */
-
 export const textCharactersMax = 200_000
 export const documentsMax = 500
 
 export const ExplainPayload = Schema.Struct({
   text: Schema.String.check(Schema.isMaxLength(textCharactersMax)),
   documents: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: documentsMax }))),
-  /** The plan of whoever asks; left out: `default`. */
+  /** The plan of the caller; left out: `default`. */
   plan: Schema.optionalKey(PlanName),
   /** Left out: as the settings and the plan say. */
   tools: Schema.optionalKey(Schema.Boolean),
@@ -244,9 +239,9 @@ const Candidate = Schema.Struct({
   model: Schema.String,
   provider: Schema.String,
   max_output_tokens: Schema.Int,
-  will_do: Schema.Boolean,
+  eligible: Schema.Boolean,
   utility: Schema.Finite,
-  /** What the utility is the sum of. */
+  /** Their sum is the utility. */
   terms: Schema.Struct({
     quality: Schema.Finite,
     price: Schema.Finite,
@@ -262,7 +257,7 @@ const Candidate = Schema.Struct({
 export const ExplainedBody = Schema.Struct({
   difficulty: Schema.Struct({ score: Schema.Finite, features: Schema.Array(Feature) }),
   balance: Schema.Finite,
-  /** The first is asked, the others are there to fall back to. */
+  /** In order: the first is asked, the others are fallbacks. */
   candidates: Schema.Array(Candidate),
   excluded: Schema.Array(
     Schema.Struct({ model: Schema.String, provider: Schema.String, reason: Schema.String })

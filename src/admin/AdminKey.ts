@@ -1,13 +1,13 @@
 import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
-import { AppConfig } from "../settings/AppConfig.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { adminKey } from "../settings/TextCodec.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
 
-/** Nobody but the owner may read or write it. */
+/** Only the owner may read or write it. */
 const ownerOnly = 0o600
 const othersBits = 0o077
 
@@ -24,13 +24,13 @@ export const readAdminKey = Effect.fnUntraced(function* (file: string) {
   const text = (yield* fs.readFileString(file)).trim()
   if (!isAdminKey(text)) {
     return yield* new AdminKeyUnusable({
-      message: `${file} holds no admin key. Delete it, and the next start of the server makes a new one.`
+      message: `${file} holds no admin key. Delete it, and the next start of the server creates a new one.`
     })
   }
   return Redacted.make(text)
 })
 
-/** Takes the rights of all others away from the file. */
+/** Removes the permissions of all other users from the file. */
 const closeToOthers = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const { mode } = yield* fs.stat(file)
@@ -39,10 +39,7 @@ const closeToOthers = Effect.fnUntraced(function* (file: string) {
   yield* Effect.logWarning(`${file} could be read by other users of this machine; now it can't.`)
 })
 
-/**
- * Makes a key and its file. The file gets its name only when it is whole, and only if no other process was faster: then
- * that process's key is the one.
- */
+/** Creates a key and its file. The file gets its name when it is complete; if another process was first, its key counts. */
 const createAdminKey = Effect.fnUntraced(
   function* (file: string) {
     const fs = yield* FileSystem.FileSystem
@@ -56,7 +53,7 @@ const createAdminKey = Effect.fnUntraced(
       fs.writeFileString(name, `${Redacted.value(key)}\n`, { mode: ownerOnly, flag: "wx" })
     yield* write(draft)
     yield* fs.link(draft, file).pipe(
-      // Some file systems have no links; there the name is taken first and the key follows at once.
+      // A file system without links: the file is created under its name, and the key written at once.
       Effect.catchIf(
         (error) => !isTaken(error),
         () => write(file)
@@ -69,27 +66,28 @@ const createAdminKey = Effect.fnUntraced(
 )
 
 const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
-const isMissing = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
 
 const keyInFile = (file: string) =>
   readAdminKey(file).pipe(
     Effect.tap(() => closeToOthers(file)),
     Effect.catchIf(
-      (error) => error._tag === "PlatformError" && isMissing(error),
+      (error) => error._tag === "PlatformError" && error.reason._tag === "NotFound",
       () => createAdminKey(file)
     ),
     Effect.catchTag("PlatformError", (error) =>
       Effect.fail(
-        new AdminKeyUnusable({ message: `The admin key in ${file} can't be read or made: ${error.message}` })
+        new AdminKeyUnusable({
+          message: `The admin key in ${file} can't be read or created: ${error.message}`
+        })
       )
     )
   )
 
-/** The operator's key: the one of the settings, or the one that the first start puts into the data directory. */
+/** The operator's key: from the settings, or created in the data directory by the first start. */
 export class AdminKey extends Context.Service<
   AdminKey,
   {
-    /** Compares in the same time, whatever is presented. */
+    /** Takes the same time for any presented key. */
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
     /** Where the key is kept; null when the settings give it. */
     readonly file: string | null
@@ -106,7 +104,7 @@ export class AdminKey extends Context.Service<
       const expected = yield* KeyToken.hash(key)
       return AdminKey.of({
         file,
-        // Hashes have one length and tell nothing about the key, so that the comparison can't either.
+        // The hashes have one length and reveal nothing of the key.
         matches: (presented) =>
           KeyToken.hash(presented).pipe(
             Effect.map((hash) => Mac.timingSafeEqual(hash, expected)),

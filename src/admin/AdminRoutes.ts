@@ -13,7 +13,7 @@ import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
 import { AdminServerHandlers } from "./AdminServerHandlers.ts"
 import { AdminUsageHandlers } from "./AdminUsageHandlers.ts"
 
-/** Lets nobody in but the holder of the operator's key. What he is told is not to be kept by anything on the way. */
+/** Admits only the holder of the operator's key, and keeps every response out of caches. */
 const AdminAuthenticationLayer = Layer.effect(
   AdminAuthentication,
   Effect.gen(function* () {
@@ -31,7 +31,7 @@ const AdminAuthenticationLayer = Layer.effect(
   })
 )
 
-/** The operator's side of the server, all of it under /admin. */
+/** The operator's interface, under /admin. */
 export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
   Layer.provide([
     AdminAccountsHandlers,

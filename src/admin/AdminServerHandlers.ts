@@ -7,8 +7,8 @@ import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import type { Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
-import { difficultyOf } from "../routing/Difficulty.ts"
 import type { Excluded, Need, Ranked } from "../routing/Candidates.ts"
+import { difficultyOf } from "../routing/Difficulty.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
@@ -19,7 +19,7 @@ import { examine } from "./Doctor.ts"
 /** Never "-0.00". */
 const hundredths = (value: number): string => ((Math.round(value * 100) || 0) / 100).toFixed(2)
 
-/** What a candidate's place rests on, in sentences, the weightiest first. */
+/** The reasons for a candidate's rank, in sentences, the most important first. */
 const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string> => {
   const { expectedPrice, health, isFailing, isTight, lacksTools, coolingDown, terms, utility, isEligible } =
     reasons
@@ -30,17 +30,13 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
   const latency =
     health.firstOutputSeconds === null ? "nothing known" : `${health.firstOutputSeconds.toFixed(1)} s`
   return [
-    ...(coolingDown
-      ? [
-          "It is left alone for now: it failed a good deal and is being tried, or its provider asked for that."
-        ]
-      : []),
+    ...(coolingDown ? ["It is cooling down after failures, or because its provider asked for that."] : []),
     ...(lacksTools ? ["It can't call the tools that are offered."] : []),
-    ...(isTight ? ["Its window leaves little room for an enveloped."] : []),
+    ...(isTight ? ["Its window leaves little room for an answer."] : []),
     ...(isFailing ? ["More than half of its recent requests failed."] : []),
     isEligible
-      ? `It will do: its quality is ${hundredths(model.quality)}, and ${hundredths(need.difficulty)} is asked for.`
-      : `It won't do: its quality is ${hundredths(model.quality)}, but ${hundredths(need.difficulty)} is asked for.`,
+      ? `It is eligible: its quality is ${hundredths(model.quality)}, and ${hundredths(need.difficulty)} is required.`
+      : `It is below the required quality: its quality is ${hundredths(model.quality)}, but ${hundredths(need.difficulty)} is required.`,
     `Its utility is ${hundredths(utility)}: ${hundredths(terms.quality)} for quality, ` +
       `${hundredths(terms.price)} for ${price}, ${hundredths(terms.latency)} for the wait for its first output (${latency}), ` +
       `${hundredths(terms.failures)} for failures (${Math.round(health.failureShare * 100)} %).`
@@ -48,14 +44,14 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
 }
 
 const forbidden = (id: string, { licensedModel }: Permissions): string =>
-  licensedModel(id) ? "The plan doesn't have it." : "The licence doesn't have it, or isn't in force."
+  licensedModel(id) ? "The plan doesn't have it." : "The license doesn't have it, or isn't in force."
 
 const exclusionOf = ({ model, why }: Excluded, need: Need, permissions: Permissions): string =>
   why === "permits"
     ? forbidden(model.id, permissions)
     : `Its window of ${model.contextWindow} tokens is too small for a prompt of ${need.promptTokens}.`
 
-/** What the router would decide for a message as the first of a conversation, without instructions. */
+/** The router's decision for a message as the first of a conversation, without instructions. */
 const explainModels = Effect.fnUntraced(function* (
   router: Router["Service"],
   policy: Policy["Service"],
@@ -85,7 +81,7 @@ const explainModels = Effect.fnUntraced(function* (
       model: candidate.model.id,
       provider: candidate.model.provider,
       max_output_tokens: candidate.maxOutputTokens,
-      will_do: candidate.reasons.isEligible,
+      eligible: candidate.reasons.isEligible,
       utility: candidate.reasons.utility,
       terms: candidate.reasons.terms,
       expected_price: candidate.reasons.expectedPrice,

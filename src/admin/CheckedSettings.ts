@@ -1,4 +1,8 @@
 import { Effect, Option } from "effect"
+import * as KeyToken from "../auth/KeyToken.ts"
+import { readLicense } from "../plans/License.ts"
+import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
+import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
 import {
   readSettings,
   problemOf,
@@ -6,15 +10,11 @@ import {
   type SettingsCheck,
   type SettingsInvalid
 } from "../settings/AppConfig.ts"
-import * as KeyToken from "../auth/KeyToken.ts"
-import { readLicense } from "../plans/License.ts"
-import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
 import { problemLine } from "../settings/JsonFile.ts"
-import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
 import { type Setting, shown } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 
-/** A key that could never be accepted is refused at the start and not at the first request. */
+/** A malformed key is rejected at the start and not at the first request. */
 const initKeyCheck: SettingsCheck = ({ nameOf, valueOf }) =>
   Effect.sync(() => {
     const { initApiKey } = settingsTable.auth
@@ -90,7 +90,7 @@ const licenseCheck: SettingsCheck = (given) => {
   return Effect.succeed([problem(missing, `nothing, but ${given.nameOf(there)} is set`)])
 }
 
-/** The settings that the ConfigProvider holds, or every problem with them at once, also those inside of what they name. */
+/** The settings of the ConfigProvider, or every problem with them and with the files that they name. */
 export const checkedSettings: Effect.Effect<Settings, SettingsInvalid> = readSettings([
   initKeyCheck,
   catalogCheck,

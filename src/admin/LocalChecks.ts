@@ -1,69 +1,59 @@
+import { Effect, Option } from "effect"
 import { portProblem } from "../http/Server.ts"
 import { diskProblem, freeSpace } from "../postgres/DataDisk.ts"
 import { examineEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { isRoot, rootText } from "../postgres/PostgresAccount.ts"
 import { unusedModelSettings } from "../routing/ModelCatalog.ts"
-import { AppConfig, unknownText, type Settings, unknownVariables } from "../settings/AppConfig.ts"
+import { AppConfig, type Settings, unknownText, unknownVariables } from "../settings/AppConfig.ts"
 import { ignoredParameters } from "../sql/DatabaseClient.ts"
 import { meetsRequirements } from "../sql/ServerRequirements.ts"
 import type { Check } from "./AdminBodies.ts"
 import { checkedSettings } from "./CheckedSettings.ts"
-import { Effect, Option } from "effect"
 
-export const check = (name: string, status: Check["status"], detail: string): Check => ({
-  name,
-  status,
-  detail
-})
+/** The outcome of a check. */
+export type Outcome = Omit<Check, "name">
+
+export const ok = (detail: string): Outcome => ({ status: "ok", detail })
+export const warning = (detail: string): Outcome => ({ status: "warning", detail })
+export const failed = (detail: string): Outcome => ({ status: "failed", detail })
+
+/** Less free space than this is worth a warning. */
+const spaceMebibytesLow = 2_048
 
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || host.startsWith("127.")
 
-/** What the settings say of the web search. That models can't search is no fault: the tool is just not offered. */
-export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["tools"]): Check => {
+/** Whether the settings name a web search. A service without one works: the tool is not offered to models. */
+export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["tools"]): Outcome => {
   if (searchProvider === null) {
-    const detail =
+    return ok(
       "Models can't search the web. PARLEY_SEARCH_PROVIDER=searxng with PARLEY_SEARCH_URL names a SearXNG server of your " +
-      "own, which needs no key; PARLEY_SEARCH_PROVIDER=brave, tavily or exa takes PARLEY_SEARCH_API_KEY."
-    return check("web search", "ok", detail)
+        "own, which needs no key; PARLEY_SEARCH_PROVIDER=brave, tavily or exa takes PARLEY_SEARCH_API_KEY."
+    )
   }
   if (!enabled.includes("web_search")) {
-    const detail = `${searchProvider} is configured, but PARLEY_TOOLS leaves web_search out.`
-    return check("web search", "warning", detail)
+    return warning(`${searchProvider} is configured, but PARLEY_TOOLS leaves web_search out.`)
   }
   const where = searchUrl === null ? "" : ` at ${new URL(searchUrl).origin}`
-  return check("web search", "ok", `Models can search the web: ${searchProvider}${where} is asked.`)
+  return ok(`Models can search the web: ${searchProvider}${where} is asked.`)
 }
 
-/** As whom the process runs, where that is worth a warning. */
-export const accountChecks = (): ReadonlyArray<Check> =>
-  isRoot() ? [check("account", "warning", rootText)] : []
-
-/** What the settings allow but the operator may not have meant. */
+/** Checks of the account and the settings that make no request, with a line for each problem. */
 export const settingsChecks = Effect.gen(function* () {
   const { database, http, models } = yield* AppConfig
   const unknown = yield* unknownVariables
-  const ignored = database.url === null ? null : ignoredParameters(database.url)
-  const unused = unusedModelSettings(models)
-  const checks: ReadonlyArray<Check> = [
-    ...(unknown.length === 0 ? [] : [check("settings", "warning", unknownText(unknown))]),
-    ...(ignored === null ? [] : [check("settings", "warning", ignored)]),
-    ...(unused === null ? [] : [check("settings", "warning", unused)]),
-    ...(isLoopback(http.host)
-      ? []
-      : [
-          check(
-            "settings",
-            "warning",
-            `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`
-          )
-        ])
-  ]
-  return checks.length === 0 ? [check("settings", "ok", "Nothing to say against them.")] : checks
+  const problems = [
+    unknown.length === 0 ? null : unknownText(unknown),
+    database.url === null ? null : ignoredParameters(database.url),
+    unusedModelSettings(models),
+    isLoopback(http.host)
+      ? null
+      : `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`
+  ].filter((problem) => problem !== null)
+  const outcomes = problems.length === 0 ? [ok("All settings are valid.")] : problems.map(warning)
+  const account: ReadonlyArray<Check> = isRoot() ? [{ name: "account", ...warning(rootText) }] : []
+  return [...account, ...outcomes.map((outcome) => ({ name: "settings", ...outcome }))]
 })
-
-/** Less free space than this is worth a warning. */
-const spaceMebibytesLow = 2_048
 
 const databaseProblem = Effect.gen(function* () {
   const { database, dataDir } = yield* AppConfig
@@ -71,61 +61,57 @@ const databaseProblem = Effect.gen(function* () {
   return yield* meetsRequirements({ url: database.url }, database)
 })
 
-const database = databaseProblem.pipe(
-  Effect.map(() => check("database", "ok", "Nothing keeps the service from using it.")),
-  Effect.catch(({ message }) => Effect.succeed(check("database", "failed", message)))
+const databaseCheck = databaseProblem.pipe(
+  Effect.as(ok("Nothing keeps the service from using it.")),
+  Effect.catch(({ message }) => Effect.succeed(failed(message)))
 )
 
 export const diskCheck = Effect.gen(function* () {
   const { dataDir } = yield* AppConfig
   const problem = yield* diskProblem(dataDir)
-  if (problem !== null) return check("disk", "failed", problem)
+  if (problem !== null) return failed(problem)
   return Option.match(yield* freeSpace(dataDir), {
-    onNone: () => check("disk", "warning", "How much space is free in the data directory can't be told."),
+    onNone: () => warning("The free space of the data directory is unknown."),
     onSome: ({ directory, mebibytes }) =>
-      check(
-        "disk",
-        mebibytes < spaceMebibytesLow ? "warning" : "ok",
-        `${mebibytes} MiB are free in ${directory}.`
-      )
+      (mebibytes < spaceMebibytesLow ? warning : ok)(`${mebibytes} MiB are free in ${directory}.`)
   })
 })
 
-const ports = Effect.gen(function* () {
+const portChecks = Effect.gen(function* () {
   const { http, observability } = yield* AppConfig
-  const wanted = [
-    { name: "PORT", host: http.host, port: http.port },
-    { name: "PARLEY_METRICS_PORT", host: observability.metricsHost, port: observability.metricsPort }
+  const ports = [
+    { setting: "PORT", host: http.host, port: http.port },
+    { setting: "PARLEY_METRICS_PORT", host: observability.metricsHost, port: observability.metricsPort }
   ]
-  return yield* Effect.forEach(wanted, ({ host, name, port }) =>
+  const outcomes = yield* Effect.forEach(ports, ({ host, port, setting }) =>
     port === null
       ? Effect.succeed([])
       : Effect.map(portProblem(host, port), (problem) => [
-          problem === null
-            ? check("port", "ok", `${name} is free.`)
-            : check("port", "failed", `${problem} ${name} names it.`)
+          problem === null ? ok(`${setting} is free.`) : failed(`${problem} ${setting} names it.`)
         ])
   )
+  return outcomes.flat().map((outcome): Check => ({ name: "port", ...outcome }))
 })
 
-/** What can be found out about a server that does not run, from its settings and without changing anything. */
+/** The checks of a server that does not run, from its settings and without changing anything. */
 export const localChecks: Effect.Effect<ReadonlyArray<Check>> = checkedSettings.pipe(
   Effect.flatMap((settings) =>
     Effect.gen(function* () {
-      const found = [yield* database, yield* diskCheck, ...(yield* ports).flat()]
-      return [...found, ...accountChecks(), ...(yield* settingsChecks)]
+      return [
+        { name: "database", ...(yield* databaseCheck) },
+        { name: "disk", ...(yield* diskCheck) },
+        ...(yield* portChecks),
+        ...(yield* settingsChecks)
+      ]
     }).pipe(Effect.provideService(AppConfig, settings))
   ),
-  Effect.catchTag("SettingsInvalid", ({ problems, unknown }) =>
-    Effect.succeed([
+  Effect.catchTag("SettingsInvalid", ({ problems, unknown }) => {
+    const outcomes = [
       ...problems.map(({ allowed, details = [], name, seen }) =>
-        check(
-          "settings",
-          "failed",
-          `${name} is ${[seen, details.join("; ")].join(" ").trimEnd()}, but must be ${allowed}.`
-        )
+        failed(`${name} is ${[seen, details.join("; ")].join(" ").trimEnd()}, but must be ${allowed}.`)
       ),
-      ...(unknown.length === 0 ? [] : [check("settings", "warning", unknownText(unknown))])
-    ])
-  )
+      ...(unknown.length === 0 ? [] : [warning(unknownText(unknown))])
+    ]
+    return Effect.succeed(outcomes.map((outcome) => ({ name: "settings", ...outcome })))
+  })
 )

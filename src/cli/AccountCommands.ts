@@ -5,7 +5,7 @@ import { expirySecondsMax } from "../admin/AdminApi.ts"
 import type { LicenseBody, PlanBody } from "../admin/AdminBodies.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
-import { askForAll, askServer } from "./AdminClient.ts"
+import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
 import { listed, listText, shortTime, table } from "./Output.ts"
@@ -29,8 +29,8 @@ const listOrganizations = command(
   "List the organizations",
   {},
   Effect.fnUntraced(function* () {
-    const organizations = yield* askForAll((client, after: OrganizationId | undefined) =>
-      client.accounts.listOrganizations({ query: { after } })
+    const organizations = yield* askForAll((client, page: After<OrganizationId>) =>
+      client.accounts.listOrganizations({ query: page })
     )
     return listed(organizations, {
       NAME: ({ name }) => name,
@@ -83,8 +83,8 @@ const listUsers = command(
   "List the users",
   {},
   Effect.fnUntraced(function* () {
-    const users = yield* askForAll((client, after: UserId | undefined) =>
-      client.accounts.listUsers({ query: { after } })
+    const users = yield* askForAll((client, page: After<UserId>) =>
+      client.accounts.listUsers({ query: page })
     )
     return listed(users, {
       EMAIL: ({ email }) => email,
@@ -160,8 +160,8 @@ const listKeys = command(
   "List a user's keys",
   { user: Parameter.user },
   Effect.fnUntraced(function* ({ user }) {
-    const keys = yield* askForAll((client, after: ApiKeyId | undefined) =>
-      client.accounts.listKeys({ query: { email: user, after } })
+    const keys = yield* askForAll((client, page: After<ApiKeyId>) =>
+      client.accounts.listKeys({ query: { email: user, ...page } })
     )
     return listed(keys, {
       NAME: ({ name }) => name,

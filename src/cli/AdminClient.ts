@@ -11,10 +11,10 @@ import {
 } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
-import { settingsTable } from "../settings/SettingsTable.ts"
 import { AdminApi } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
+import { settingsTable } from "../settings/SettingsTable.ts"
+import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { CliFailure } from "./CommandLine.ts"
 
 /** No request but an upload takes longer. */
@@ -153,16 +153,24 @@ export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E
 /** Pages that are fetched of one list. */
 const pagesMax = 1_000
 
+/** The item that the next page of a list begins after; none for the first page. */
+export interface After<Id> {
+  readonly after?: Id
+}
+
 /** Everything of a list that comes in pages. */
 export const askForAll = Effect.fnUntraced(function* <Id extends string, Item extends { readonly id: Id }, E>(
   question: (
     client: Client,
-    after: Id | undefined
+    page: After<Id>
   ) => Effect.Effect<{ readonly data: ReadonlyArray<Item>; readonly has_more: boolean }, E>
 ) {
   const items: Array<Item> = []
   for (let page = 0; page < pagesMax; page++) {
-    const { data, has_more } = yield* askServer((client) => question(client, items.at(-1)?.id))
+    const last = items.at(-1)
+    const { data, has_more } = yield* askServer((client) =>
+      question(client, last === undefined ? {} : { after: last.id })
+    )
     items.push(...data)
     if (!has_more || data.length === 0) return items
   }

@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { CorpusFileBody } from "../admin/AdminBodies.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
 import type { CorpusStatus } from "../domain/Project.ts"
-import { askForAll, askServer } from "./AdminClient.ts"
+import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given } from "./CommandLine.ts"
 import { type Advance, listed, printable, shortTime, uploading, withProgress } from "./Output.ts"
@@ -18,10 +18,10 @@ const pollSeconds = 1
 const stallSeconds = 600
 
 const filesOf = (id: ProjectId, status?: CorpusStatus) =>
-  askForAll((client, after: FileId | undefined) =>
+  askForAll((client, page: After<FileId>) =>
     client.projects.listFiles({
       params: { project_id: id },
-      query: { after, ...(status === undefined ? {} : { status }) }
+      query: { ...page, ...(status === undefined ? {} : { status }) }
     })
   )
 

@@ -1,10 +1,16 @@
-import { NodeHttpClient } from "@effect/platform-node"
-import { DateTime, Effect } from "effect"
+import { NodeCrypto, NodeHttpClient, NodeServices } from "@effect/platform-node"
+import { DateTime, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
+import { SecureRandom } from "effect/crypto"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import type { FileObject } from "../api/FileObject.ts"
 import type { FileId } from "../domain/Ids.ts"
-import { askForAll, askServer } from "./AdminClient.ts"
+import { makeBlobs } from "../files/BlobStore.ts"
+import { makeStoreBinding, leaveAllStores } from "../files/StoreBinding.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { Database } from "../sql/Database.ts"
+import { layerMigrations } from "../sql/Migrations.ts"
+import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
 import { listed, printable, shortTime, table, uploading, withProgress } from "./Output.ts"
@@ -18,8 +24,8 @@ const listFiles = command(
   { user: Parameter.user, purpose: Parameter.purpose },
   Effect.fnUntraced(function* ({ purpose, user }) {
     const query = { email: user, ...given({ purpose }) }
-    const files = yield* askForAll((client, after: FileId | undefined) =>
-      client.files.list({ query: { ...query, after } })
+    const files = yield* askForAll((client, page: After<FileId>) =>
+      client.files.list({ query: { ...query, ...page } })
     )
     return listed(files, {
       NAME: ({ filename }) => filename,
@@ -100,6 +106,23 @@ const uploadFile = command(
   Command.provide(NodeHttpClient.layerNodeHttp)
 )
 
+const adopt = Effect.gen(function* () {
+  const { database } = yield* AppConfig
+  // No other process uses the embedded database, so what is registered there belongs to processes that are gone.
+  if (database.url === null) yield* leaveAllStores
+  const binding = yield* makeStoreBinding(yield* makeBlobs)
+  return yield* binding.adopt
+})
+
+/** Binds the file store of the settings to their database, whatever either was bound to. */
+const adoptedStore = (settings: Settings) =>
+  adopt.pipe(
+    Effect.scoped,
+    Effect.provide(Layer.provideMerge(layerMigrations, Database.layer)),
+    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, SecureRandom.layerWebCrypto)),
+    Effect.provide(Layer.succeed(AppConfig, settings))
+  )
+
 /** For an operator whose server refuses to start, so it asks none. */
 const adoptStore = command(
   "adopt-store",
@@ -108,8 +131,7 @@ const adoptStore = command(
   Effect.fnUntraced(
     function* () {
       const settings = yield* checkedSettings
-      const late = yield* Effect.promise(() => import("../admin/AdoptStore.ts"))
-      const { database, isWhole, place, previousDatabaseId } = yield* late.adoptStore(settings)
+      const { database, isWhole, place, previousDatabaseId } = yield* adoptedStore(settings)
       const before =
         previousDatabaseId === null
           ? ""

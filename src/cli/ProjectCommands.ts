@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type FoundBody, queryCharactersMax, searchHitsDefault, searchHitsMax } from "../admin/AdminBodies.ts"
 import type { ProjectId, UserId } from "../domain/Ids.ts"
 import { ProjectName, projectNameExpected, ProjectRole } from "../domain/Project.ts"
-import { askForAll, askServer } from "./AdminClient.ts"
+import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, group, unreadable } from "./CommandLine.ts"
 import { addFiles, listCorpus, reindex, removeFile } from "./CorpusCommands.ts"
@@ -31,8 +31,8 @@ const listProjects = command(
   "List the projects",
   {},
   Effect.fnUntraced(function* () {
-    const projects = yield* askForAll((client, after: ProjectId | undefined) =>
-      client.projects.list({ query: { after } })
+    const projects = yield* askForAll((client, page: After<ProjectId>) =>
+      client.projects.list({ query: page })
     )
     return listed(projects, {
       NAME: ({ name }) => name,
@@ -51,8 +51,8 @@ const listMembers = command(
   { project: Parameter.project },
   Effect.fnUntraced(function* ({ project }) {
     const { id } = yield* Parameter.findProject(project)
-    const members = yield* askForAll((client, after: UserId | undefined) =>
-      client.projects.listMembers({ params: { project_id: id }, query: { after } })
+    const members = yield* askForAll((client, page: After<UserId>) =>
+      client.projects.listMembers({ params: { project_id: id }, query: page })
     )
     return listed(members, {
       EMAIL: ({ email }) => email,

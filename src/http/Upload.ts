@@ -208,12 +208,34 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
   }
 }
 
-export interface UploadLimits {
-  readonly fileBytesMax: number
+interface BodyTimeouts {
   /** In which the whole body must have arrived. */
   readonly uploadSeconds: number
   /** In which some of the body must arrive. */
   readonly idleSeconds: number
+}
+
+/** The pieces of a body as they arrive, within these times. */
+export const pullBody = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  { idleSeconds, uploadSeconds }: BodyTimeouts
+) {
+  const pull = yield* Stream.toPull(request.stream)
+  const end = (yield* Clock.monotonicTimeNanos) + BigInt(uploadSeconds) * 1_000_000_000n
+  return Effect.gen(function* () {
+    const left = end - (yield* Clock.monotonicTimeNanos)
+    return yield* pull.pipe(
+      Effect.catchTag("HttpServerError", () => Effect.fail(new UploadCut({ reason: "cut" }))),
+      Effect.timeoutOrElse({
+        duration: Duration.min(Duration.seconds(idleSeconds), Duration.nanos(left > 0n ? left : 0n)),
+        orElse: () => Effect.fail(new UploadCut({ reason: "slow" }))
+      })
+    )
+  })
+})
+
+interface UploadLimits extends BodyTimeouts {
+  readonly fileBytesMax: number
 }
 
 /**
@@ -228,27 +250,14 @@ export const readUpload = Effect.fnUntraced(function* (
   if (Number(request.headers["content-length"]) > limits.fileBytesMax + surroundingBytesMax) {
     return yield* new FileTooLarge({ bytesMax: limits.fileBytesMax })
   }
-  const pull = yield* Stream.toPull(request.stream)
   const form = makeUploadForm(request.headers)
-  const startedAt = yield* Clock.monotonicTimeNanos
-  const end = startedAt + BigInt(limits.uploadSeconds) * 1_000_000_000n
+  const pull = yield* pullBody(request, limits)
+  const next = Pull.catchDone(pull, () => Effect.succeed(null))
   const body = { ended: false }
 
   const check = Effect.suspend(() => {
     const problem = form.problem()
     return problem === null ? Effect.void : Effect.fail(problem)
-  })
-
-  const next = Effect.gen(function* () {
-    const left = end - (yield* Clock.monotonicTimeNanos)
-    return yield* pull.pipe(
-      Effect.catchTag("HttpServerError", () => Effect.fail(new UploadCut({ reason: "cut" }))),
-      Effect.timeoutOrElse({
-        duration: Duration.min(Duration.seconds(limits.idleSeconds), Duration.nanos(left > 0n ? left : 0n)),
-        orElse: () => Effect.fail(new UploadCut({ reason: "slow" }))
-      }),
-      Pull.catchDone(() => Effect.succeed(null))
-    )
   })
 
   const advance = Effect.gen(function* () {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Redacted } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -8,7 +9,6 @@ import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { ApiKeyId } from "../../src/domain/Ids.ts"
 import { SqlFaults } from "../support/TestDatabase.ts"
 import { AdminServer, clientWith, modelServerKey } from "./AdminServer.ts"
-import { randomUUID } from "node:crypto"
 
 /** The status and the envelope of a raw request. */
 const raw = Effect.fnUntraced(function* (

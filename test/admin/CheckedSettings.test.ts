@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Redacted } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted } from "effect"
 import { makeLicenseKeys } from "../../scripts/license.ts"
+import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
 import { licensed } from "../plans/terms.ts"
 
 const settingsOf = (env: Record<string, string>) =>

@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { type Startup, startupNotice } from "../../src/admin/StartupNotice.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { type Startup, startupNotice } from "../../src/admin/Startup.ts"
 
 const startup: Startup = {
   url: "http://127.0.0.1:3000",

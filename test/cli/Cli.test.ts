@@ -1,19 +1,19 @@
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { createServer, type Server } from "node:http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { spawn } from "node:child_process"
-import { randomUUID } from "node:crypto"
-import { createServer, type Server } from "node:http"
+import manifest from "../../package.json" with { type: "json" }
 import { expirySecondsMax } from "../../src/admin/AdminApi.ts"
-import { parseDuration } from "../../src/cli/AccountCommands.ts"
-import { table } from "../../src/cli/Output.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
-import type { Ran } from "../support/captured.ts"
+import { parseDuration } from "../../src/cli/AccountCommands.ts"
+import { table } from "../../src/cli/Output.ts"
 import { AdminServer, modelServerKey, run, runWith } from "../admin/AdminServer.ts"
+import type { Ran } from "../support/captured.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
-import manifest from "../../package.json" with { type: "json" }
 
 const Id = Schema.String.check(Schema.isUUID())
 const Time = Schema.DateTimeUtcFromString
@@ -212,7 +212,10 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       assert.match(stdout, /^The difficulty is 0\.\d\d of 1/)
       assert.match(stdout, /documents +0\.10 +2 files/)
       assert.match(stdout, /tools +0\.00 +No tools are offered\./)
-      assert.match(stdout, /1\. scripted-1 \(scripted\), with an answer of up to 500 tokens\n +It will do: /)
+      assert.match(
+        stdout,
+        /1\. scripted-1 \(scripted\), with an answer of up to 500 tokens\n +It is eligible: /
+      )
       assert.match(stdout, /2\. scripted-2 /)
       const offered = yield* run("models", "explain", "Prove it.", "--tools")
       assert.match(offered.stdout, /It can't call the tools that are offered\./)

@@ -1,9 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { AdminServer, run } from "../admin/AdminServer.ts"
 import { licensed, plansFile } from "../plans/terms.ts"
 import type { Ran } from "../support/captured.ts"
-import { AdminServer, run } from "../admin/AdminServer.ts"
 
 const succeeded = (ran: Ran): string => {
   assert.strictEqual(ran.stderr, "")
@@ -113,7 +113,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
         edition: "free",
         license: null
       })
-      assert.match(yield* checkOf("licence"), /^licence +ok +This is the free edition/)
+      assert.match(yield* checkOf("license"), /^license +ok +This is the free edition/)
     })
   )
 
@@ -177,8 +177,8 @@ layer(withLicense, { excludeTestServices: true })("parley with a license", (it) 
         assert.match(shown, line)
       }
       assert.match(
-        yield* checkOf("licence"),
-        /^licence +failed +The licence of this installation ended on 2026-01-31\./
+        yield* checkOf("license"),
+        /^license +failed +The licence of this installation ended on 2026-01-31\./
       )
     })
   )
@@ -195,18 +195,18 @@ layer(withFewSeats, { excludeTestServices: true })("parley with a license that w
       Effect.gen(function* () {
         succeeded(yield* run("org", "create", "Acme"))
         succeeded(yield* run("user", "create", "one@example.com", "--org", "Acme"))
-        assert.match(yield* checkOf("licence"), /^licence +ok +It is in force, and has no end\./)
+        assert.match(yield* checkOf("license"), /^license +ok +It is in force, and has no end\./)
         const sql = yield* SqlClient.SqlClient
         yield* sql`INSERT INTO users (id, organization_id, email)
         SELECT gen_random_uuid(), organization_id, 'before@example.com' FROM users`
         assert.match(
-          yield* checkOf("licence"),
-          /^licence +warning +There is more than the licence has room for \(users: 2 of 1\)\. Disable users/
+          yield* checkOf("license"),
+          /^license +warning +There is more than the license has room for \(users: 2 of 1\)\. Disable users/
         )
         succeeded(yield* run("user", "disable", "before@example.com"))
-        assert.match(yield* checkOf("licence"), /^licence +ok /)
+        assert.match(yield* checkOf("license"), /^license +ok /)
         refused(yield* run("user", "enable", "before@example.com"), /room for 1 user, and none is left/)
-        assert.match(succeeded(yield* run("models", "explain", "Hi")), /The licence doesn't have it/)
+        assert.match(succeeded(yield* run("models", "explain", "Hi")), /The license doesn't have it/)
       })
   )
 })

@@ -1,18 +1,18 @@
-import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Schema, Sink, Stdio } from "effect"
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, Schema, Sink, Stdio } from "effect"
 import { CorpusFileBody, FoundBody, MemberBody, ProjectBody } from "../../src/admin/AdminBodies.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import type { ProjectId } from "../../src/domain/Ids.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
+import { AdminServer, clientWith, run, runReplacing } from "../admin/AdminServer.ts"
 import { makeUser } from "../auth/AccountsFixture.ts"
 import { countsOf, ScriptedExtraction, until, upload } from "../files/fixtures.ts"
 import { ScriptedRetrieval } from "../retrieval/ScriptedRetrieval.ts"
 import type { Ran } from "../support/captured.ts"
-import { AdminServer, clientWith, run, runReplacing } from "../admin/AdminServer.ts"
 
 /** The document that a command with --json printed. */
 const document =

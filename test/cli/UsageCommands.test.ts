@@ -1,14 +1,14 @@
+import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { Caller } from "../../src/domain/Account.ts"
 import { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
 import { Usage } from "../../src/usage/Usage.ts"
-import type { Ran } from "../support/captured.ts"
 import { AdminServer, run } from "../admin/AdminServer.ts"
-import { randomUUID } from "node:crypto"
+import type { Ran } from "../support/captured.ts"
 
 const Window = Schema.Struct({
   limit: Schema.NullOr(Schema.Int),

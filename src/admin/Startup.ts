@@ -1,8 +1,8 @@
+import { Effect, Layer, type Redacted } from "effect"
 import { Onboarding } from "../auth/Onboarding.ts"
 import type { User } from "../domain/Account.ts"
 import { LicenseForbids } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { Effect, Layer, type Redacted } from "effect"
 
 /** Stores the key of PARLEY_INIT_API_KEY and its user, at any start and before the service listens. */
 export const adoptGivenKey = Effect.gen(function* () {
