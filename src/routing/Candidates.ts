@@ -1,20 +1,20 @@
 import type { ModelHealth, ModelSpec } from "../domain/Model.ts"
 
-/** What a request asks of a model. */
+/** What a request needs of a model. */
 export interface Need {
-  /** Estimated tokens of the least prompt: instructions and the current message, without any history. */
+  /** Estimated tokens of the shortest prompt: instructions and the latest user message, without any history. */
   readonly promptTokens: number
-  /** Whether the request offers tools. Models that can call them are preferred, but not demanded. */
+  /** Whether tools are offered. Models that can call them are preferred, not required. */
   readonly tools: boolean
-  /** The most tokens that the answer may have; null leaves it to the model's own maximum. */
+  /** The most tokens of the answer; null for the model's own maximum. */
   readonly maxOutputTokens: number | null
-  /** How hard the request seems, 0 to 1: the quality that a model should have. */
+  /** 0 to 1: the quality that a model should have. */
   readonly difficulty: number
 }
 
-/** Why a model stands where it stands, in numbers. */
+/** Why a candidate has its position. */
 export interface Reasons {
-  /** Its server is left alone for now. */
+  /** Its circuit is open, it asked for a pause, or another request is trying whether it still fails. */
   readonly coolingDown: boolean
   /** Tools are offered, and it can't call them. */
   readonly lacksTools: boolean
@@ -22,124 +22,14 @@ export interface Reasons {
   readonly isTight: boolean
   /** More than half of its recent requests failed. */
   readonly isFailing: boolean
-  /** Its quality is what the difficulty asks for, or more. */
+  /** Its quality is at least the difficulty. */
   readonly isEligible: boolean
-  /** What the request may cost, in the currency of the catalog; null where not every model that fits has a price. */
+  /** In the currency of the catalog; null unless all models that fit have a price. */
   readonly expectedPrice: number | null
   readonly health: ModelHealth
-  /** What speaks for the model, and below 0 what speaks against it; the utility is their sum. */
-  readonly terms: {
-    readonly quality: number
-    readonly price: number
-    readonly latency: number
-    readonly failures: number
-  }
+  /** The parts of the utility, below 0 for what lowers it. */
+  readonly terms: Weights
   readonly utility: number
-}
-
-/** A model that can serve the request, and the most tokens that its answer may have. */
-export interface Ranked<Model extends ModelSpec = ModelSpec> {
-  readonly model: Model
-  /** The least of what was asked, what the model can write, and what its window leaves; at least 1. */
-  readonly maxOutputTokens: number
-  readonly reasons: Reasons
-}
-
-/** A model that can't: the prompt doesn't fit its window, or it is not for this caller. */
-export interface Excluded<Model extends ModelSpec = ModelSpec> {
-  readonly model: Model
-  readonly why: "window" | "permits"
-}
-
-export interface Ranking<Model extends ModelSpec = ModelSpec> {
-  /** Best first. */
-  readonly candidates: ReadonlyArray<Ranked<Model>>
-  readonly excluded: ReadonlyArray<Excluded<Model>>
-}
-
-/** Everything that the decision rests on. */
-export interface Circumstances<Model extends ModelSpec> {
-  readonly need: Need
-  readonly models: ReadonlyArray<Model>
-  readonly health: (model: Model) => ModelHealth
-  readonly permits: (model: Model) => boolean
-  /** 0: the cheapest that will do. 100: the best there is. */
-  readonly balance: number
-}
-
-/** An answer with this much room is seldom cut; a model that leaves less because its window is nearly full comes later. */
-const comfortableOutputTokens = 1024
-
-/** A request is expected to be answered with so many tokens, where it allows as many. */
-const expectedOutputTokens = 600
-
-const tokensPerPrice = 1_000_000
-
-/** Above this share of failures another model is better asked first. */
-const failureShareMax = 0.5
-
-/** So long takes the first output of a model of which nothing is known. */
-const usualFirstOutputSeconds = 1
-
-/** After so long a first output is half as bad as one that never comes. */
-const slowFirstOutputSeconds = 5
-
-/**
- * How much quality counts at the upper end of the balance. It falls off faster than the price grows, so that both count the
- * same in the middle: what is easy goes to a cheap model then, and what is hard to one that will do.
- */
-const qualityWeight = 2
-
-/** How much being slow, and failing, count beside the price; at either end of the balance neither counts. */
-const latencyWeight = 0.5
-const failureWeight = 2
-
-/**
- * The routing decision. Every model in it can serve the need, best first; it depends on nothing outside its arguments, and
- * not on the order of the models.
- *
- * What makes the order: first the models whose server isn't left alone, then those that can call the tools that are offered,
- * then those with room for an answer, then those that don't fail more often than not, then those that will do, which is to
- * say whose quality is at least the difficulty. Among models that will do, the greatest utility comes first; with b as the
- * balance from 0 to 1, and price, slowness and failures from 0 to 1 each:
- *
- *     utility = 2·b²·quality − (1 − b)·price − min(b, 1 − b)·(slowness / 2 + 2·failures)
- *
- * Among models that won't do, the best comes first. Models of one utility are told apart by quality, price, cost, failures,
- * latency, tools, window and output, one after the other, and at last by their ids.
- */
-export const rank = <Model extends ModelSpec>({
-  balance,
-  health,
-  models,
-  need,
-  permits
-}: Circumstances<Model>): Ranking<Model> => {
-  const fitting: Array<Model> = []
-  const excluded: Array<Excluded<Model>> = []
-  for (const model of models) {
-    if (model.contextWindow <= need.promptTokens) excluded.push({ model, why: "window" })
-    else if (permits(model)) fitting.push(model)
-    else excluded.push({ model, why: "permits" })
-  }
-  const prices = pricesOf(fitting, need)
-  const weights = weightsOf(balance)
-  const candidates = fitting.map((model, index): Ranked<Model> => ({
-    model,
-    maxOutputTokens: Math.min(
-      need.maxOutputTokens ?? model.maxOutputTokens,
-      model.maxOutputTokens,
-      model.contextWindow - need.promptTokens
-    ),
-    reasons: reasonsOf(need, model, health(model), weights, {
-      share: prices.shares[index] ?? model.cost,
-      expected: prices.expected?.[index] ?? null
-    })
-  }))
-  return {
-    candidates: candidates.sort(bestFirst),
-    excluded: excluded.sort((one, other) => byId(one.model, other.model))
-  }
 }
 
 interface Weights {
@@ -147,6 +37,102 @@ interface Weights {
   readonly price: number
   readonly latency: number
   readonly failures: number
+}
+
+/** A model, and whatever belongs to it. */
+interface Entry {
+  readonly model: ModelSpec
+}
+
+/** A model that can serve the request. */
+export type Ranked<E extends Entry = Entry> = E & {
+  /** The least of what was asked, what the model can write, and what its window leaves; at least 1. */
+  readonly maxOutputTokens: number
+  readonly reasons: Reasons
+}
+
+/** A model whose window is too small for the prompt, or that the caller may not use. */
+export interface Excluded<E extends Entry = Entry> {
+  readonly model: E["model"]
+  readonly why: "window" | "permits"
+}
+
+export interface Ranking<E extends Entry = Entry> {
+  /** Best first. */
+  readonly candidates: ReadonlyArray<Ranked<E>>
+  readonly excluded: ReadonlyArray<Excluded<E>>
+}
+
+/** An answer with this much room is seldom cut off. */
+const comfortableOutputTokens = 1024
+
+/** The length of an answer when prices are compared, unless the request allows less. */
+const expectedOutputTokens = 600
+
+const tokensPerPrice = 1_000_000
+
+const failureShareMax = 0.5
+
+/** For a model of which nothing is known. */
+const usualFirstOutputSeconds = 1
+
+/** A first output after so long is half as bad as one that never comes. */
+const slowFirstOutputSeconds = 5
+
+/**
+ * Quality weighs this much at the upper end of the balance, and falls with its square while the price falls linearly. In the
+ * middle they weigh the same: easy requests go to a cheap model, and hard ones to an eligible one.
+ */
+const qualityWeight = 2
+
+/** Beside the price; both weigh nothing at either end of the balance. */
+const latencyWeight = 0.5
+const failureWeight = 2
+
+/**
+ * Ranks the models that can serve a need. Models that are not cooling down come first; among them those that can call the
+ * tools, then those with room for an answer, then those that don't fail more often than not, then the eligible ones.
+ * Eligible models are in order of utility, with b as the balance from 0 to 1 and price, slowness and failures from 0 to 1:
+ *
+ *     utility = 2·b²·quality − (1 − b)·price − min(b, 1 − b)·(slowness / 2 + 2·failures)
+ *
+ * Models below the required quality are in order of quality. The order of `models` doesn't matter.
+ */
+export const rank = <E extends Entry>(options: {
+  readonly need: Need
+  readonly models: ReadonlyArray<E>
+  readonly health: (model: E["model"]) => ModelHealth
+  readonly permits: (model: E["model"]) => boolean
+  /** 0: the cheapest eligible model. 100: the best there is. */
+  readonly balance: number
+}): Ranking<E> => {
+  const { need } = options
+  const fitting: Array<E> = []
+  const excluded: Array<Excluded<E>> = []
+  for (const entry of options.models) {
+    const model: E["model"] = entry.model
+    if (model.contextWindow <= need.promptTokens) excluded.push({ model, why: "window" })
+    else if (options.permits(model)) fitting.push(entry)
+    else excluded.push({ model, why: "permits" })
+  }
+  const price = pricesOf(fitting, need)
+  const weights = weightsOf(options.balance)
+  const candidates = fitting.map((entry): Ranked<E> => {
+    const { model } = entry
+    return {
+      ...entry,
+      maxOutputTokens: Math.min(
+        need.maxOutputTokens ?? model.maxOutputTokens,
+        model.maxOutputTokens,
+        model.contextWindow - need.promptTokens
+      ),
+      reasons: reasonsOf(need, model, options.health(model), weights, price(model))
+    }
+  })
+  return {
+    candidates: candidates.sort(bestFirst),
+    excluded: excluded.sort((one, other) => byId(one.model, other.model))
+  }
 }
 
 const weightsOf = (balance: number): Weights => {
@@ -160,21 +146,20 @@ const weightsOf = (balance: number): Weights => {
   }
 }
 
-/** What the request may cost with each model, as shares of the dearest; by the catalog's `cost` unless all have a price. */
-const pricesOf = (
-  models: ReadonlyArray<ModelSpec>,
-  need: Need
-): { readonly shares: ReadonlyArray<number>; readonly expected: ReadonlyArray<number> | null } => {
-  const expected: Array<number> = []
+/** What the request is expected to cost with a model, as a share of the most expensive; `cost` unless all have a price. */
+const pricesOf = (entries: ReadonlyArray<Entry>, need: Need) => {
   const outputTokens = Math.min(need.maxOutputTokens ?? expectedOutputTokens, expectedOutputTokens)
-  let dearest = 0
-  for (const { price } of models) {
-    if (price === undefined) return { shares: models.map(({ cost }) => cost), expected: null }
-    const amount = (need.promptTokens * price.input + outputTokens * price.output) / tokensPerPrice
-    dearest = Math.max(dearest, amount)
-    expected.push(amount)
+  const expectedOf = ({ price }: ModelSpec): number | null =>
+    price === undefined
+      ? null
+      : (need.promptTokens * price.input + outputTokens * price.output) / tokensPerPrice
+  const isPriced = entries.every(({ model }) => model.price !== undefined)
+  const most = Math.max(0, ...entries.map(({ model }) => expectedOf(model) ?? 0))
+  return (model: ModelSpec): { readonly share: number; readonly expected: number | null } => {
+    const expected = isPriced ? expectedOf(model) : null
+    if (expected === null) return { share: model.cost, expected }
+    return { share: most === 0 ? 0 : expected / most, expected }
   }
-  return { shares: expected.map((amount) => (dearest === 0 ? 0 : amount / dearest)), expected }
 }
 
 const reasonsOf = (
@@ -213,13 +198,12 @@ const falseFirst = (one: boolean, other: boolean): number => Number(one) - Numbe
 
 const textOrder = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** What a catalog says of the price, whatever a request would make of it. */
 const listPrice = ({ price }: ModelSpec): number => (price === undefined ? 0 : price.input + price.output)
 
 const byId = (one: ModelSpec, other: ModelSpec): number =>
   textOrder(one.id, other.id) || textOrder(one.provider, other.provider)
 
-/** Every step prefers whoever is better in one respect, so that whoever is better in all of them is never behind. */
+/** Each step prefers the better one in one respect, so that a model that is better in all of them is never behind. */
 const bestFirst = (one: Ranked, other: Ranked): number => {
   const [a, b] = [one.reasons, other.reasons]
   const standing =

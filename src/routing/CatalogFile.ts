@@ -12,7 +12,7 @@ import {
   VariableName
 } from "../providers/ModelServer.ts"
 
-/** An address of a model server, as far as its protocol is found under it: for most up to the version. */
+/** The address of a model server, for most protocols up to the version. */
 const BaseUrl = Schema.String.check(
   Schema.makeFilter((text) =>
     Option.isSome(webUrl(text))
@@ -25,12 +25,12 @@ const ProviderEntry = Schema.Struct({
   id: Schema.NonEmptyString,
   protocol: Schema.Literals(protocolNames),
   baseUrl: BaseUrl,
-  /** The environment variable that holds the key; the file itself holds none. */
+  /** The environment variable that holds the key. */
   keyVariable: Schema.optionalKey(VariableName),
   headers: Schema.optionalKey(ExtraHeaders),
-  /** Only Chat Completions has two names for the bound on an answer. */
+  /** Only Chat Completions has two names for the maximum of an answer. */
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
-  /** Requests that it works at, at once. */
+  /** Requests at once. */
   concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
 })
 
@@ -41,13 +41,12 @@ const CatalogFile = Schema.Struct({
   models: Schema.NonEmptyArray(DeclaredModel)
 })
 
-/** What a catalog file says, with the keys. */
 export interface CatalogContent {
   readonly servers: ReadonlyArray<ModelServer>
   readonly models: ReadonlyArray<ModelSpec>
 }
 
-/** The models can't be known as they are configured; the service must not start. */
+/** The catalog file has mistakes; the service must not start. */
 export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("CatalogInvalid", {
   /** The file, or the variable, that has to be changed. */
   source: Schema.String,
@@ -59,7 +58,7 @@ export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("Catalo
   }
 }
 
-/** Reads and checks a catalog file. Every problem is told at once. */
+/** Reads and checks a catalog file, and reports all its problems at once. */
 export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   const source = `PARLEY_MODELS_FILE ${file}`
   const given = yield* Effect.mapError(
@@ -68,32 +67,32 @@ export const readCatalogFile = Effect.fnUntraced(function* (file: string) {
   )
   const shape = decodeCatalog(given)
   const entries = entriesOf(given)
-  const lines = yield* Effect.forEach(entries.providers, lineOf)
+  const servers = yield* Effect.forEach(entries.providers, serverOf)
   const [first, ...others] = [
     ...(Result.isFailure(shape) ? shapeProblems(shape.failure.issue) : []),
     ...referenceProblems(entries),
-    ...lines.flatMap(({ problems }) => problems)
+    ...servers.flatMap(({ problems }) => problems)
   ]
   if (first !== undefined) return yield* new CatalogInvalid({ source, problems: [first, ...others] })
   return {
-    servers: lines.flatMap(({ server }) => Option.toArray(server)),
+    servers: servers.flatMap(({ server }) => Option.toArray(server)),
     models: entries.models.map(({ entry }) => entry)
   } satisfies CatalogContent
 })
 
 const decodeCatalog = Schema.decodeUnknownResult(CatalogFile, { errors: "all", onExcessProperty: "error" })
 
-/** An entry whose shape is right, and where it stands. */
+/** An entry whose shape is right, and its position. */
 interface Placed<Entry> {
   readonly entry: Entry
   readonly index: number
 }
 
-/** What can be used of a file whose shape may be wrong, so that the rest of its problems is found as well. */
+/** The entries whose shape is right, so that the other problems of a file are found as well. */
 interface Entries {
   readonly providers: ReadonlyArray<Placed<ProviderEntry>>
   readonly models: ReadonlyArray<Placed<ModelSpec>>
-  /** Also of those providers that are wrong otherwise. */
+  /** Also of providers whose shape is wrong otherwise. */
   readonly providerIds: ReadonlySet<unknown>
 }
 
@@ -123,7 +122,7 @@ const placed = <Entry>(
     Option.toArray(decode(value)).map((entry): Placed<Entry> => ({ entry, index }))
   )
 
-/** What the shape can't say: names that must be known, or must not occur twice. */
+/** What a schema can't say: ids that must be known or unique. */
 const referenceProblems = ({ models, providerIds, providers }: Entries): ReadonlyArray<FileProblem> => [
   ...repeated(providers, (provider) => provider.id).map(({ index }) => ({
     path: `providers[${index}].id`,
@@ -149,7 +148,7 @@ const referenceProblems = ({ models, providerIds, providers }: Entries): Readonl
   ])
 ]
 
-/** The entries whose key an earlier one has already. */
+/** The entries whose key an earlier one has. */
 const repeated = <Entry>(
   entries: ReadonlyArray<Placed<Entry>>,
   keyOf: (entry: Entry) => string
@@ -158,8 +157,8 @@ const repeated = <Entry>(
   return entries.filter(({ entry }, position) => keys.indexOf(keyOf(entry)) < position)
 }
 
-/** The server that an entry describes, with its key, or what is wrong with that. */
-const lineOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEntry>) {
+/** The server that an entry describes, with its key and headers. */
+const serverOf = Effect.fnUntraced(function* ({ entry, index }: Placed<ProviderEntry>) {
   const found = entry.keyVariable === undefined ? null : yield* secretVariable(entry.keyVariable)
   if (found !== null && found.text === undefined) {
     const problem = {

@@ -1,23 +1,23 @@
-/** Characters of a text that are looked at: what comes later tells little more, and a look must stay cheap. */
+/** Characters of a text that are read: what follows tells little more. */
 export const charactersMax = 20_000
 
-/** A line is code where one character in so many, or more, is a sign that prose seldom has, and there are so many. */
+/** A line is code with at least so many signs that prose seldom has, and at least one of them in so many characters. */
 const charactersPerCodeSign = 6
 const codeSignsMin = 3
 
-/** A name such as `isOpen` or `is_open` counts for so many signs. */
+/** Signs that a name such as `isOpen` or `is_open` counts for. */
 const nameSigns = 2
 
-/** A line of a stack trace says more than a line of code. */
+/** Lines of code that a line of a stack trace counts for. */
 const stackFrameLines = 3
 
 const latexSigns = 2
 
-/** What can be seen of the structure of a text, in any language. Each only grows when lines are added. */
+/** The structure of a text in any language. Adding lines never lowers a count. */
 export interface TextSigns {
   /** Lines of code, in fences or by their signs, and of stack traces. */
   readonly codeLines: number
-  /** Operators between numbers, signs of mathematics and commands of LaTeX, but for those in fences. */
+  /** Operators between numbers, signs of mathematics and LaTeX commands, outside fences. */
   readonly mathematics: number
 }
 
@@ -26,11 +26,11 @@ const stackFrame =
   /^(?:at .{1,200}:\d|File ".{1,200}", line \d|Traceback \(most|Caused by: |Exception in thread)/
 const codeSign = /[{}()[\];=<>&$@\\`]/g
 const codeName = /(?:\w_(?=\w)|[a-z][A-Z])\w*/g
-/** Statements end with these, and headings of blocks with a colon. */
+/** The end of a statement, or of the heading of a block. */
 const codeEnd = /[;{}:]$/
 
 const latexCommand = /\\[a-zA-Z]/g
-/** `-` and `/` have a blank before them, or they would be those of dates and ranges. */
+/** `-` and `/` follow a blank, or they would be those of dates and ranges. */
 const mathematicalSign =
   /[∫∑∏√∂∞≤≥≠≈∈∉∀∃∇⊂⊆∪∩⇒⇔±×÷]|(?:[\d)]\s*[+*=<>]|[\d)]\s+[-/]|[\w)]\s*\^)\s*(?=[\d(\\])/gu
 
@@ -44,7 +44,7 @@ const isCode = (line: string): boolean => {
   return signs >= codeSignsMin && signs * charactersPerCodeSign >= line.length
 }
 
-/** The signs of the beginning of a text. The work is linear in its length, whatever it holds. */
+/** The work is linear in the length of the text. */
 export const signsOf = (text: string): TextSigns => {
   let codeLines = 0
   let mathematics = 0
@@ -63,15 +63,14 @@ export const signsOf = (text: string): TextSigns => {
   return { codeLines, mathematics }
 }
 
-/** What is known of a request before any model has seen it. */
+/** What is known of a request before a model is chosen. */
 export interface Asked {
-  /** What the user says now, without the texts of files. */
+  /** The latest user message, without the texts of files. */
   readonly text: string
-  /** Estimated tokens of the least prompt. */
+  /** Estimated tokens of the shortest prompt. */
   readonly promptTokens: number
-  /** Files that are attached. */
   readonly files: number
-  /** Passages that were found in a project's files. */
+  /** From the files of a project. */
   readonly passages: number
   /** Whether tools are offered. */
   readonly tools: boolean
@@ -83,23 +82,20 @@ export type FeatureName = "length" | "prompt" | "code" | "mathematics" | "docume
 export interface Feature {
   readonly name: FeatureName
   readonly value: number
-  /** What it adds to the difficulty. */
   readonly points: number
-  /** The same for people. */
+  /** For people. */
   readonly sentence: string
 }
 
-/** How good a model a request seems to want. */
 export interface Difficulty {
-  /** 0 to 1: the sum of the points, and no more than 1. */
+  /** The sum of the points, at most 1: the quality that a model should have. */
   readonly score: number
   readonly features: ReadonlyArray<Feature>
 }
 
 /**
- * What each feature can add at most, and the value at which it adds half of that: the first line of code says more than the
- * hundredth. The numbers are set by hand, so that a plain question in any language stays below 0.1, and a page of code or
- * of formulas comes near 0.6. That tools are offered says little, for they mostly are.
+ * The most that a feature adds, and the value at which it adds half of that. Set by hand: a plain question in any language
+ * stays below 0.1, and a page of code or formulas comes near 0.6. Tools say little, because most requests offer some.
  */
 const weights: Readonly<Record<FeatureName, { readonly most: number; readonly half: number }>> = {
   length: { most: 0.25, half: 1_500 },
@@ -110,7 +106,7 @@ const weights: Readonly<Record<FeatureName, { readonly most: number; readonly ha
   tools: { most: 0.04, half: 1 }
 }
 
-/** Passages are short and chosen: so many are as much as one file. */
+/** So many passages count as one file. */
 const passagesPerDocument = 4
 
 const counted = (count: number, one: string, many = `${one}s`): string =>
@@ -121,16 +117,12 @@ const feature = (name: FeatureName, value: number, sentence: string): Feature =>
   return { name, value, points: (most * value) / (value + half), sentence }
 }
 
-/**
- * An estimate of how hard a request is, by signs of its structure that can be named: neither a model nor a list of words is
- * asked. More of any of them never makes it easier. The cost is linear in the length of the text, of which no more than a
- * bounded beginning is looked at.
- */
+/** Estimates how hard a request is by its structure, without a model or a list of words. More of a feature never lowers it. */
 export const difficultyOf = ({ files, passages, promptTokens, text, tools }: Asked): Difficulty => {
   const { codeLines, mathematics } = signsOf(text)
   const features = [
     feature("length", text.length, `The message has ${counted(text.length, "character")}.`),
-    feature("prompt", promptTokens, `The least prompt has about ${counted(promptTokens, "token")}.`),
+    feature("prompt", promptTokens, `The shortest prompt has about ${counted(promptTokens, "token")}.`),
     feature("code", codeLines, `Code worth ${counted(codeLines, "line")}.`),
     feature("mathematics", mathematics, `${counted(mathematics, "sign")} of mathematics.`),
     feature(

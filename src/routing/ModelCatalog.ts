@@ -1,4 +1,4 @@
-import { Array as Arr, Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Result, type Scope, Stream } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
@@ -7,45 +7,53 @@ import { namesIn } from "../settings/TextCodec.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { makeProviderCircuits, type ProviderCircuits } from "../providers/ProviderCircuit.ts"
 import { callDemoModel, demoModel } from "../providers/DemoModel.ts"
-import { keepModelServerList, type ListState, placeOf } from "./ModelServerList.ts"
-import type { ModelServer } from "../providers/ModelServer.ts"
+import {
+  describeServer,
+  hintOf,
+  keepModelServerList,
+  type ListState,
+  nameModels,
+  placeOf
+} from "./ModelServerList.ts"
+import { adviceOn, type Fault } from "../providers/Fault.ts"
+import { idsOfList } from "./ModelList.ts"
+import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import { makeServerCall } from "../providers/ServerCall.ts"
 import { openAiChat } from "../providers/OpenAiChat.ts"
 import { ProviderGate } from "../providers/ProviderGate.ts"
-import { probeServer, type ServerProbe } from "./ServerProbe.ts"
 import { makeUpstream, type Upstream } from "../providers/Upstream.ts"
 
 /** A model, and the way to call it. */
 export interface CatalogEntry {
   readonly model: ModelSpec
-  readonly call: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
+  /** One call. Nothing is opened until the stream runs; interruption cancels the upstream request at once. */
+  readonly stream: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
 }
 
-/** How each model fared lately. */
-export type HealthOf = (model: ModelSpec) => ModelHealth
+type HealthOf = (model: ModelSpec) => ModelHealth
 
 const openAiBaseUrl = "https://api.openai.com/v1"
 
-/** In sentences for people, so many models are named. */
-const namedModelsMax = 5
+/** Servers that are probed at once. */
+const probedAtOnce = 8
 
-/** Knows which models there are. */
+/** The models of the settings, of a catalog file or of a model server's list. */
 export class ModelCatalog extends Context.Service<
   ModelCatalog,
   {
-    /** The models to choose from. Where a server's list could not be read yet, it is asked once more, within bounds. */
+    /** The models to choose from. Where a server's list could not be read yet, it is requested once more, within bounds. */
     readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
     /** The models that are known now; waits for nothing. */
     readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
-    /** How the models fared lately; asks none of their servers. */
+    /** How the models did lately; asks no server. */
     readonly healthOf: Effect.Effect<HealthOf>
-    /** How the model servers fared lately; asks none of them. */
+    /** How the model servers did lately; asks none of them. */
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
     readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
     /** Whether no model is known because a server refuses what the settings say, such as the key. */
     readonly isRefused: Effect.Effect<boolean>
-    /** A sentence for people: what answers, or why nothing does. */
+    /** A sentence for people: which models answer, or why none does. */
     readonly describe: Effect.Effect<string>
   }
 >()("parley/models/ModelCatalog") {
@@ -64,7 +72,7 @@ export class ModelCatalog extends Context.Service<
 
 type Catalog = ModelCatalog["Service"]
 
-/** The models never change, so that they need not be sought. */
+/** A catalog that never changes. */
 const fixed = (
   entries: ReadonlyArray<CatalogEntry>,
   description: string,
@@ -93,39 +101,24 @@ const healthAt = (gates: ReadonlyArray<ProviderGate>): Pick<Catalog, "health" | 
 })
 
 const demoOnly: Catalog = fixed(
-  [{ model: demoModel, call: callDemoModel }],
+  [{ model: demoModel, stream: callDemoModel }],
   `Only the built-in demo model ${demoModel.id} answers: a small program that is no language model. ` +
     "Set OPENAI_BASE_URL (and OPENAI_API_KEY) or PARLEY_MODELS_FILE for a real one."
 )
 
-const gateOf = (
-  settings: Settings["models"],
-  server: ModelServer,
-  circuits: ProviderCircuits
-): ProviderGate =>
-  new ProviderGate(
-    server.provider,
-    {
-      concurrentMax: server.concurrentMax ?? settings.concurrentMax,
-      queueSeconds: settings.queueSeconds
-    },
-    circuits
-  )
-
-/** So many servers are asked at once how they are. */
-const probedAtOnce = 8
-
-/** One server with all that is needed to call its models. */
-const lineOf = (
+/** One server, with the way to call its models. */
+const connect = (
   upstream: Upstream,
   server: ModelServer,
-  gate: ProviderGate,
-  { retrySeconds }: Settings["models"]
+  { concurrentMax, queueSeconds, retrySeconds }: Settings["models"],
+  circuits: ProviderCircuits
 ) => {
+  const limits = { concurrentMax: server.concurrentMax ?? concurrentMax, queueSeconds }
+  const gate = new ProviderGate(server.provider, limits, circuits)
   const call = makeServerCall(upstream, server, { gate, retrySeconds })
   return {
     gate,
-    entry: (model: ModelSpec): CatalogEntry => ({ model, call: call(model) }),
+    entry: (model: ModelSpec): CatalogEntry => ({ model, stream: call(model) }),
     probe: (models: ReadonlyArray<ModelSpec>) =>
       probeServer(upstream, server, makeServerCall(upstream, server, { gate, retrySeconds: 0 }), models)
   }
@@ -135,24 +128,18 @@ const fromFile = Effect.fnUntraced(function* (settings: Settings["models"], file
   const { models, servers } = yield* readCatalogFile(file)
   const upstream = yield* makeUpstream(settings)
   const circuits = yield* makeProviderCircuits
-  const lines = new Map(
-    servers.map((server) => [
-      server.provider,
-      lineOf(upstream, server, gateOf(settings, server, circuits), settings)
-    ])
+  const connections = new Map(
+    servers.map((server) => [server.provider, connect(upstream, server, settings, circuits)])
   )
-  const entries = models.flatMap((model): ReadonlyArray<CatalogEntry> => {
-    const line = lines.get(model.provider)
-    return line === undefined ? [] : [line.entry(model)]
-  })
+  const entries = models.flatMap((model) => connections.get(model.provider)?.entry(model) ?? [])
   const description = `${file} names ${nameModels(models)}. \`parley doctor\` asks whether they answer.`
   return fixed(
     entries,
     description,
-    Array.from(lines.values(), ({ gate }) => gate),
+    Array.from(connections.values(), ({ gate }) => gate),
     Effect.forEach(
-      lines,
-      ([provider, line]) => line.probe(models.filter((model) => model.provider === provider)),
+      connections,
+      ([provider, { probe }]) => probe(models.filter((model) => model.provider === provider)),
       { concurrency: probedAtOnce }
     )
   )
@@ -165,15 +152,15 @@ const fromServer = Effect.fnUntraced(function* (
   const upstream: Upstream = yield* makeUpstream(settings)
   const names = namesIn(settings.openaiModel ?? "")
   const list = yield* keepModelServerList(upstream, server, names)
-  const line = lineOf(upstream, server, gateOf(settings, server, yield* makeProviderCircuits), settings)
-  const toEntries = Arr.map(line.entry)
+  const { entry, gate, probe } = connect(upstream, server, settings, yield* makeProviderCircuits)
+  const toEntries = Arr.map(entry)
   return {
     entries: Effect.map(list.models, toEntries),
     known: Effect.map(list.known, toEntries),
-    ...healthAt([line.gate]),
-    health: Effect.zipWith(line.gate.health, list.state, (health, state) => [withList(health, state)]),
+    ...healthAt([gate]),
+    health: Effect.zipWith(gate.health, list.state, (health, state) => [withList(health, state)]),
     probe: Effect.map(
-      Effect.flatMap(list.known, (known) => line.probe(names.length > 0 ? known : [])),
+      Effect.flatMap(list.known, (known) => probe(names.length > 0 ? known : [])),
       Arr.of
     ),
     isRefused: Effect.zipWith(
@@ -182,41 +169,19 @@ const fromServer = Effect.fnUntraced(function* (
       ({ isRefused }, known) => isRefused && known.length === 0
     ),
     describe: Effect.zipWith(list.firstState, list.known, (state, known) =>
-      describeServer(placeOf(server), state, known)
+      describeServer(server, state, known)
     )
   }
 })
 
-/** What the list of models shows, as long as no request has shown more. */
+/** The health that the list of models shows, until requests show more. */
 const withList = (health: ProviderHealth, { isRead, problem }: ListState): ProviderHealth => {
   if (health.state !== "unknown") return health
   if (problem !== null) return { ...health, state: "failing", failure: `list of models: ${problem}` }
   return isRead ? { ...health, state: "ok" } : health
 }
 
-const describeServer = (
-  place: string,
-  { isRead, problem, unlisted }: ListState,
-  models: ReadonlyArray<ModelSpec>
-): string => {
-  if (models.length === 0) {
-    return `No model answers yet, because the list of models at ${place} is not known: ${problem ?? "it is still being read"}.`
-  }
-  if (problem !== null)
-    return `${place} should have ${nameModels(models)}, but its list of models can't be read: ${problem}.`
-  if (!isRead) return `${place} should have ${nameModels(models)}, but has not answered yet.`
-  return unlisted.length === 0
-    ? `${place} has ${nameModels(models)}.`
-    : `${place} answers, but doesn't list ${unlisted.slice(0, namedModelsMax).join(", ")}.`
-}
-
-const nameModels = (models: ReadonlyArray<ModelSpec>): string => {
-  const names = models.slice(0, namedModelsMax).map((model) => model.id)
-  const more = models.length - names.length
-  return `${models.length === 1 ? "the model" : `${models.length} models:`} ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
-}
-
-/** A sentence about settings that have no effect beside the others; null where there are none. */
+/** A sentence about settings that have no effect beside the others, if there are any. */
 export const unusedModelSettings = (settings: Settings["models"]): string | null => {
   const isServerNamed = settings.openaiBaseUrl !== null || settings.openaiApiKey !== null
   if (settings.file !== null && (isServerNamed || settings.openaiModel !== null))
@@ -226,7 +191,6 @@ export const unusedModelSettings = (settings: Settings["models"]): string | null
     : "OPENAI_MODEL is set, but neither OPENAI_BASE_URL nor OPENAI_API_KEY is, so it is not used."
 }
 
-/** The server that the OPENAI_ variables name; null without them. */
 const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): ModelServer | null =>
   openaiBaseUrl === null && openaiApiKey === null
     ? null
@@ -239,3 +203,94 @@ const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): Mode
         tokenParameter: null,
         concurrentMax: null
       }
+
+/** Models of one server that are asked for an answer, where its list doesn't name them, each for so long. */
+const probedModelsMax = 3
+const probeSeconds = 10
+
+/** The shortest answer that every protocol allows. */
+const probeTokens = 16
+
+/** How a model server answered just now. */
+export interface ServerProbe {
+  readonly provider: string
+  readonly isWell: boolean
+  /** A sentence for people. */
+  readonly detail: string
+}
+
+type Call = (model: ModelSpec) => (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
+
+const probeRequest: ModelRequest = {
+  messages: [{ role: "user", text: "Say OK." }],
+  maxOutputTokens: probeTokens,
+  tools: []
+}
+
+const faultText = ({ detail, reason, status }: Pick<Fault, "detail" | "reason" | "status">): string => {
+  const advice = adviceOn({ reason, ...(status === undefined ? {} : { status }) })
+  return advice === null ? `${detail}.` : `${detail}. ${advice}`
+}
+
+/** Why a model does not answer; null where it does. */
+const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =>
+  Stream.runDrain(
+    call(model)({ ...probeRequest, maxOutputTokens: Math.min(probeTokens, model.maxOutputTokens) })
+  ).pipe(
+    Effect.as(null),
+    Effect.timeoutOrElse({
+      duration: `${probeSeconds} seconds`,
+      orElse: () => Effect.succeed(`nothing came for ${probeSeconds} seconds.`)
+    }),
+    Effect.catchTag("ModelFailure", (failure) => Effect.succeed(faultText(failure)))
+  )
+
+/**
+ * Finds out whether the address, the key and the models of a server are right: by its list of models, and by a short answer of
+ * each model that is not in the list. Where there is no list, the first model is asked.
+ */
+export const probeServer = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  server: ModelServer,
+  call: Call,
+  models: ReadonlyArray<ModelSpec>
+): Effect.fn.Return<ServerProbe> {
+  const place = placeOf(server)
+  const result = (isWell: boolean, detail: string): ServerProbe => ({
+    provider: server.provider,
+    isWell,
+    detail
+  })
+  const list = yield* Effect.result(Effect.flatMap(upstream.ask(endpointOf(server, "/models")), idsOfList))
+  if (Result.isFailure(list)) {
+    const fault = list.failure
+    const isAway = fault.status === undefined && fault.reason !== "malformed"
+    if (isAway || fault.reason === "unauthorized")
+      return result(false, `${place} refuses or doesn't answer: ${faultText(fault)}`)
+  }
+  const ids = Result.isSuccess(list) ? list.success : null
+  const unlisted = models
+    .filter(({ id }) => ids?.has(id) !== true)
+    .slice(0, ids === null ? 1 : probedModelsMax)
+  const problems = yield* Effect.forEach(
+    unlisted,
+    (model) =>
+      Effect.map(problemOf(call, model), (problem) => (problem === null ? [] : [{ model, problem }])),
+    { concurrency: probedModelsMax }
+  )
+  const [first] = problems.flat()
+  if (first !== undefined)
+    return result(false, `${place} has no answer of ${first.model.id}: ${first.problem}`)
+  if (Result.isSuccess(list)) {
+    return ids?.size === 0
+      ? result(false, `${place} answers, but lists no model.`)
+      : result(true, `${place} answers, and its key and models are right.`)
+  }
+  const [asked] = unlisted
+  return asked === undefined
+    ? result(
+        false,
+        `${place} doesn't tell its models: ${faultText(list.failure)}${hintOf(server, list.failure)}`
+      )
+    : result(true, `${place} answers: ${asked.id} was asked.`)
+})

@@ -2,12 +2,9 @@ import { type ModelSpec, limitNames } from "../domain/Model.ts"
 import type { Fault } from "../providers/Fault.ts"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 
-/**
- * What can be guessed of a model from its name, where its server tells nothing but names. All of it is a default: a
- * catalog file says it better.
- */
+// What a model's name suggests is a default: a catalog file says it better.
 
-/** Names of models that make vectors, sounds, pictures or verdicts, or that aren't served by Chat Completions. */
+/** Models for embeddings, audio, images or moderation, or that Chat Completions doesn't serve. */
 const otherKinds = new RegExp(
   [
     "embed|minilm|(^|[\\W_])(bge|gte|e5|clip|colbert)[\\W_]|rerank",
@@ -22,17 +19,16 @@ const otherKinds = new RegExp(
 
 export const isChatModel = (id: string): boolean => !otherKinds.test(id.split("/").at(-1) ?? id)
 
-/** OpenAI's list tells no limits; each of these takes and writes at least as much. */
+/** OpenAI's list has no limits; each of these has at least as much. */
 const openAiFamilies = /^(chatgpt-|gpt-4o|gpt-4\.1|gpt-5|o[1-9])/
 const openAiLimits = { contextWindow: 128_000, maxOutputTokens: 16_384 }
 
-/** For a model of which nothing is known. */
 const unknownLimits = { contextWindow: 32_768, maxOutputTokens: 4096 }
 
-/** Where only the window is known, an answer may take a quarter of it, up to this. */
+/** Where only the window is known, an answer may have a quarter of it, up to this. */
 const guessedOutputTokensMax = 16_384
 
-/** The limits that the server tells, completed by defaults. */
+/** The limits that a server gives, completed by defaults. */
 export const limitsOf = (
   id: string,
   told: { readonly contextWindow: number | null; readonly maxOutputTokens: number | null }
@@ -51,7 +47,7 @@ export const limitsOf = (
 
 type Standing = Pick<ModelSpec, "quality" | "cost">
 
-/** By words that makers use for the smaller and the larger of a family. */
+/** Words for the smaller and the larger models of a family. */
 const sizeWords: ReadonlyArray<readonly [RegExp, Standing]> = [
   [/(^|[\W_])(nano|tiny)($|[\W_])/i, { quality: 0.35, cost: 0.1 }],
   [/(^|[\W_])(mini|small|lite|flash|haiku|turbo)($|[\W_])/i, { quality: 0.6, cost: 0.25 }],
@@ -59,7 +55,7 @@ const sizeWords: ReadonlyArray<readonly [RegExp, Standing]> = [
 ]
 const middling: Standing = { quality: 0.65, cost: 0.5 }
 
-/** How good and how dear a model may be, beside others that are only known by name. */
+/** How good and how expensive a model may be beside others that are only known by name. */
 export const standingOf = (id: string): Standing => {
   const billions = parametersOf(id)
   if (billions !== null) {
@@ -69,21 +65,20 @@ export const standingOf = (id: string): Standing => {
   return sizeWords.find(([words]) => words.test(id))?.[1] ?? middling
 }
 
-/** `llama-3.1-8b` has 8, `mixtral-8x7b` 56; null where the name doesn't say. */
+/** `llama-3.1-8b` has 8, `mixtral-8x7b` 56. */
 const parametersOf = (id: string): number | null => {
   const found = /(?:^|[^a-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d+)?)b(?:$|[^a-z0-9])/i.exec(id)
   return found === null ? null : Number(found[1] ?? 1) * Number(found[2])
 }
 
-/** A name with a date is a frozen state of the one without. */
 const isSnapshot = (id: string): boolean => /-\d{4}(-\d{2}-\d{2})?$|-\d{8}$/.test(id)
 
-/** A list longer than this is cut: the newest count. */
+/** Of a longer list the newest models are taken. */
 const modelsMax = 500
 
 const Told = Schema.optionalKey(Schema.Unknown)
 
-/** One model of `GET /models`: OpenAI's fields, and those in which other servers tell the limits. */
+/** One model of `GET /models`: OpenAI's fields, and those in which other servers give the limits. */
 const ListedModel = Schema.Struct({
   id: Schema.NonEmptyString,
   created: Told,
@@ -98,44 +93,42 @@ const ListedModel = Schema.Struct({
 })
 type ListedModel = typeof ListedModel.Type
 
-/** The list of most servers, and the bare one of some. */
+/** Some servers answer with a bare list. */
 const ModelListBody = Schema.fromJsonString(
   Schema.Union([Schema.Struct({ data: Schema.Array(Schema.Unknown) }), Schema.Array(Schema.Unknown)])
 )
 
 const decodeEntry = Schema.decodeUnknownOption(ListedModel)
 
-/** What a server tells about one of its chat models. */
+/** One of a server's chat models. */
 export interface ListedSpec {
   readonly id: string
   readonly created: number
   readonly contextWindow: number | null
   readonly maxOutputTokens: number | null
-  /** Whether the window is only the one that the model was trained for: its server may have been started with less. */
+  /** Whether the window is that of the training: the server may have been started with a smaller one. */
   readonly isTrained: boolean
 }
 
-const entriesOf = (body: string): Effect.Effect<ReadonlyArray<unknown>, Fault> =>
+const entriesOf = (body: string): Effect.Effect<ReadonlyArray<ListedModel>, Fault> =>
   Schema.decodeUnknownEffect(ModelListBody)(body).pipe(
     Effect.mapError((): Fault => ({ reason: "malformed", detail: "the answer is no list of models" })),
-    Effect.map((list) => ("data" in list ? list.data : list))
+    Effect.map((list) =>
+      ("data" in list ? list.data : list).flatMap((entry) => Option.toArray(decodeEntry(entry)))
+    )
   )
 
-/** The chat models of a `GET /models` answer; entries that can't be understood are left out. */
+/** The chat models of a `GET /models` answer, without entries that can't be decoded. */
 export const decodeModelList = (body: string): Effect.Effect<ReadonlyArray<ListedSpec>, Fault> =>
-  entriesOf(body).pipe(
-    Effect.map((entries) => entries.flatMap((entry) => Option.toArray(decodeEntry(entry)))),
-    Effect.map((entries) => entries.filter((entry) => isChatModel(entry.id)).map(listed)),
-    Effect.map((models) => Arr.dedupeWith(models, (one, other) => one.id === other.id)),
-    Effect.map((models) => Arr.take(Arr.sort(models, newestFirst), modelsMax))
-  )
+  Effect.map(entriesOf(body), (entries) => {
+    const models = entries.filter(({ id }) => isChatModel(id)).map(listed)
+    const distinct = Arr.dedupeWith(models, (one, other) => one.id === other.id)
+    return Arr.take(Arr.sort(distinct, newestFirst), modelsMax)
+  })
 
 /** The ids of all models of a `GET /models` answer, chat models or not. */
 export const idsOfList = (body: string): Effect.Effect<ReadonlySet<string>, Fault> =>
-  Effect.map(
-    entriesOf(body),
-    (entries) => new Set(entries.flatMap((entry) => Option.toArray(decodeEntry(entry))).map(({ id }) => id))
-  )
+  Effect.map(entriesOf(body), (entries) => new Set(entries.map(({ id }) => id)))
 
 const newestFirst = Order.combine(
   Order.mapInput(Order.flip(Order.Number), (model: ListedSpec) => model.created),
@@ -166,15 +159,15 @@ const listed = (entry: ListedModel): ListedSpec => {
 const count = (told: unknown): number | null =>
   typeof told === "number" && Number.isSafeInteger(told) && told > 0 ? told : null
 
-/** How much being the newest of a list is worth, beside what the name says. */
+/** Quality that the newest model of a list gains. */
 const noveltyWorth = 0.1
 
-/** A frozen state of a model counts for a little less than the model. */
+/** Quality that a dated snapshot lacks beside its model. */
 const snapshotDiscount = 0.02
 
 const bounded = (share: number): number => Math.min(1, Math.max(0, share))
 
-/** The models of a server's list, newest first, as the catalog knows them. */
+/** The models of a server's list, for the catalog. */
 export const specsOfList = (provider: string, list: ReadonlyArray<ListedSpec>): ReadonlyArray<ModelSpec> => {
   const releases = Arr.dedupe(list.map((model) => model.created))
   return list.map((model) => {
@@ -192,7 +185,7 @@ export const specsOfList = (provider: string, list: ReadonlyArray<ListedSpec>): 
   })
 }
 
-/** The models that were named, the first preferred; what the server's list tells about them counts. */
+/** The named models, the first preferred, with the limits of the server's list. */
 export const specsOfNames = (
   provider: string,
   names: ReadonlyArray<string>,

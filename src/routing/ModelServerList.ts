@@ -9,28 +9,26 @@ const refreshSeconds = 600
 const firstRetrySeconds = 1
 const retrySecondsMax = 60
 
-/** A request that needs the list while there is none waits this long for one more try. */
+/** While no model is known, a request waits this long for one more attempt. */
 const requestWaitSeconds = 10
 
-/** Whoever asks at the start what answers waits this long for the first try. */
+/** The description at the start waits this long for the first attempt. */
 const introductionWaitSeconds = 2
 
 /** The models of one server, kept up to date in the background. */
 export interface ModelServerList {
-  /** The models that are known now. */
   readonly known: Effect.Effect<ReadonlyArray<ModelSpec>>
-  /** The same, but where none are known yet the server is asked once more, within bounds. */
+  /** The same, but while none is known the list is requested once more, within bounds. */
   readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
-  /** What became of the last try; waits for nothing. */
+  /** The result of the last attempt; waits for nothing. */
   readonly state: Effect.Effect<ListState>
-  /** The same, but waits shortly for the first try. */
+  /** The same, but waits shortly for the first attempt. */
   readonly firstState: Effect.Effect<ListState>
 }
 
 export interface ListState {
-  /** Whether the server has told its models. */
   readonly isRead: boolean
-  /** Why the list can't be read; null while it can, and before the first try. */
+  /** Why the list can't be read; null while it can, and before the first attempt. */
   readonly problem: string | null
   /** Whether the server refuses what the settings say, such as the key or the address, so that waiting doesn't help. */
   readonly isRefused: boolean
@@ -39,9 +37,8 @@ export interface ListState {
 }
 
 /**
- * Begins to read a server's list, and goes on doing so until the scope closes. A server that is away is asked again, less and
- * less often, and a list that was read once is kept until there is a newer one. With names given, they are the models from the
- * start, and the list only tells their limits.
+ * Reads a server's list again and again until the scope closes. While the server fails, attempts become less frequent, and the
+ * last list is kept. Models that are named are known from the start, and the list only gives their limits.
  */
 export const keepModelServerList = Effect.fnUntraced(function* (
   upstream: Upstream,
@@ -62,7 +59,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
     const body = yield* upstream.ask(endpointOf(server, "/models"))
     const list = yield* decodeModelList(body)
     const before = known.length
-    // The limits may take longer to be told; the next time they are known already.
+    // The limits may take longer to read.
     if (before === 0) known = specsOf(list)
     const wanted = names.length > 0 ? names.map((id) => list.find((one) => one.id === id) ?? named(id)) : list
     const specs = specsOf(yield* completeLimits(upstream, server, wanted))
@@ -87,7 +84,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
       state = { ...state, problem, isRefused: adviceOn(fault) !== null }
       failures++
       const message = `The list of models at ${place} can't be read: ${problem}`
-      // Named models answer all the same; and the first complaint is enough.
+      // Named models answer all the same; and the first warning is enough.
       return failures === 1 && known.length === 0 ? Effect.logWarning(message) : Effect.logDebug(message)
     })
 
@@ -120,7 +117,6 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   }
 })
 
-/** A model of which nothing but its name is known. */
 const named = (id: string): ListedSpec => ({
   id,
   created: 0,
@@ -133,19 +129,19 @@ const named = (id: string): ListedSpec => ({
 export const placeOf = (server: ModelServer): string =>
   server.baseUrl.origin + server.baseUrl.pathname.replace(/\/+$/, "")
 
-/** The usual mistake is to leave out the version. */
+/** Often the version is missing from the address. */
 export const hintOf = (server: ModelServer, fault: Fault): string =>
   fault.status === 404 && !/\/v\d+\/*$/.test(server.baseUrl.pathname)
     ? ` (most servers have their models under ${placeOf(server)}/v1)`
     : ""
 
-/** So many models are asked for one by one, and so many at once; of the others the limits are assumed. */
-const askedModelsMax = 50
-const askedAtOnce = 4
+/** Models whose limits are requested one by one, and so many at once; the limits of others are assumed. */
+const limitRequestsMax = 50
+const limitRequestsAtOnce = 4
 
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** What llama.cpp was started with. Source: tools/server/README.md, GET /props. */
+/** How llama.cpp was started. Source: tools/server/README.md, GET /props. */
 const Props = Schema.fromJsonString(
   Schema.Struct({ default_generation_settings: Schema.Struct({ n_ctx: PositiveInt }) })
 )
@@ -162,13 +158,13 @@ const decodeProps = Schema.decodeUnknownEffect(Props)
 const decodeShown = Schema.decodeUnknownEffect(Shown)
 const isCount = Schema.is(PositiveInt)
 
-/** Both have their own interface beside the one of OpenAI, which is found under /v1. */
+/** Both have their own interface beside that of OpenAI, which is under /v1. */
 const ownEndpoint = (server: ModelServer, path: string): Endpoint => ({
   ...endpointOf(server, ""),
   path: server.baseUrl.pathname.replace(/\/v1\/*$/, "").replace(/\/+$/, "") + path
 })
 
-/** The window that a model of Ollama has: as its file sets it, or else what it was trained for. */
+/** The window of a model of Ollama: as its file sets it, or else that of its training. */
 const windowOf = ({ model_info, parameters }: typeof Shown.Type): number | null => {
   const set = typeof parameters === "string" ? /^\s*num_ctx\s+(\d+)\s*$/m.exec(parameters)?.[1] : undefined
   const trained = Object.entries(model_info).find(([name]) => name.endsWith(".context_length"))?.[1]
@@ -176,17 +172,14 @@ const windowOf = ({ model_info, parameters }: typeof Shown.Type): number | null 
   return isCount(window) ? window : null
 }
 
-/**
- * Completes a list by what servers tell elsewhere: llama.cpp of the window that it was started with, Ollama of each model.
- * Whatever a server doesn't tell stays unknown.
- */
+/** Completes a list by the limits that llama.cpp and Ollama give elsewhere. */
 const completeLimits = Effect.fnUntraced(function* (
   upstream: Upstream,
   server: ModelServer,
   list: ReadonlyArray<ListedSpec>
 ): Effect.fn.Return<ReadonlyArray<ListedSpec>> {
   const unknown = list.filter(({ contextWindow, isTrained }) => contextWindow === null || isTrained)
-  const [first, ...others] = unknown.slice(0, askedModelsMax)
+  const [first, ...others] = unknown.slice(0, limitRequestsMax)
   if (first === undefined || server.baseUrl.hostname === "api.openai.com") return list
   const started = yield* upstream
     .ask(ownEndpoint(server, "/props"))
@@ -205,12 +198,39 @@ const completeLimits = Effect.fnUntraced(function* (
       ),
       (shown) => [id, windowOf(shown)]
     )
-  // Whoever doesn't show the first one is no Ollama.
+  // A server that doesn't show the first one is not Ollama.
   const shown = yield* Effect.option(show(first))
   if (Option.isNone(shown)) return list
   const more = yield* Effect.forEach(others, (model) => Effect.option(show(model)), {
-    concurrency: askedAtOnce
+    concurrency: limitRequestsAtOnce
   })
   const windows = new Map([shown, ...more].flatMap(Option.toArray))
   return list.map((model) => ({ ...model, contextWindow: windows.get(model.id) ?? model.contextWindow }))
 })
+
+/** Models that a sentence for people names. */
+const namedModelsMax = 5
+
+/** A sentence for people: which models a server has, or why they are not known. */
+export const describeServer = (
+  server: ModelServer,
+  { isRead, problem, unlisted }: ListState,
+  models: ReadonlyArray<ModelSpec>
+): string => {
+  const place = placeOf(server)
+  if (models.length === 0) {
+    return `No model answers yet, because the list of models at ${place} is not known: ${problem ?? "it is still being read"}.`
+  }
+  if (problem !== null)
+    return `${place} should have ${nameModels(models)}, but its list of models can't be read: ${problem}.`
+  if (!isRead) return `${place} should have ${nameModels(models)}, but has not answered yet.`
+  return unlisted.length === 0
+    ? `${place} has ${nameModels(models)}.`
+    : `${place} answers, but doesn't list ${unlisted.slice(0, namedModelsMax).join(", ")}.`
+}
+
+export const nameModels = (models: ReadonlyArray<ModelSpec>): string => {
+  const names = models.slice(0, namedModelsMax).map((model) => model.id)
+  const more = models.length - names.length
+  return `${models.length === 1 ? "the model" : `${models.length} models:`} ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+}

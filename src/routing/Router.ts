@@ -1,33 +1,24 @@
-import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Order } from "effect"
+import { ModelForbidden, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
+import type { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { ModelForbidden, type ModelFailure, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
-import type { ModelHealth, ProviderHealth, ModelSpec } from "../domain/Model.ts"
-import { type CatalogEntry, ModelCatalog } from "./ModelCatalog.ts"
-import type { ServerProbe } from "./ServerProbe.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Candidates.ts"
+import { type CatalogEntry, ModelCatalog, type ServerProbe } from "./ModelCatalog.ts"
 
-/** More candidates than this are not prepared for. */
+/** Candidates of one request, besides the one with the largest window. */
 const candidatesMax = 8
 
-export interface Candidate extends Ranked {
-  /** One call. Nothing is opened until the stream runs; interruption cancels the upstream request at once. */
-  readonly stream: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
-}
+/** A model that may answer, and the way to call it. */
+export type Candidate = Ranked<CatalogEntry>
 
-/** Which models a caller may have. */
+/** Which models a caller may use. */
 export type Permits = (model: ModelSpec) => boolean
-
-const everything: Permits = () => true
 
 /** Chooses the models that may answer a request. */
 export class Router extends Context.Service<
   Router,
   {
-    /**
-     * The models that can serve the need and that the caller may have, best first: the first is asked, the others are there
-     * to fall back to. Without `permits` the caller may have all of them.
-     */
+    /** The models that can serve the need, best first: the first is asked, and the others are its fallbacks. */
     readonly route: (
       need: Need,
       permits?: Permits
@@ -35,17 +26,16 @@ export class Router extends Context.Service<
       Arr.NonEmptyReadonlyArray<Candidate>,
       NoModelAvailable | PromptTooLong | ModelForbidden
     >
-    /** The same decision with its reasons and with the models that are left out; of the models that are known now. */
+    /** The same decision with the models that it excludes. Waits for no server. */
     readonly explain: (need: Need, permits?: Permits) => Effect.Effect<Ranking>
-    /** Every model of the catalog, as far as it is known. */
+    /** The models that are known now. */
     readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
-    /** How the model servers fared lately; asks none of them. */
-    readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
-    /** How the models fared lately, in the order of `models`. */
+    /** How they did lately, in the same order. Asks no server. */
     readonly modelHealth: Effect.Effect<ReadonlyArray<ModelHealth>>
+    readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
     readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
-    /** A sentence for the start-up output and `parley doctor`: what answers. */
+    /** A sentence for people: which models answer. */
     readonly describe: Effect.Effect<string>
   }
 >()("parley/models/Router") {
@@ -55,23 +45,10 @@ export class Router extends Context.Service<
       const catalog = yield* ModelCatalog
       const { balance } = (yield* AppConfig).models
 
-      const decide = Effect.fnUntraced(function* (
-        entries: ReadonlyArray<CatalogEntry>,
-        need: Need,
-        permits: Permits
-      ) {
-        const entryOf = new Map(entries.map((entry) => [entry.model, entry]))
-        const ranking = rank({
-          need,
-          models: [...entryOf.keys()],
-          health: yield* catalog.healthOf,
-          permits,
-          balance
-        })
-        return { entryOf, ranking }
-      })
+      const decide = (models: ReadonlyArray<CatalogEntry>, need: Need, permits: Permits = () => true) =>
+        Effect.map(catalog.healthOf, (health) => rank({ need, models, health, permits, balance }))
 
-      const route = Effect.fnUntraced(function* (need: Need, permits: Permits = everything) {
+      const route = Effect.fnUntraced(function* (need: Need, permits?: Permits) {
         const entries = yield* catalog.entries
         if (entries.length === 0) {
           return yield* new NoModelAvailable({
@@ -79,31 +56,23 @@ export class Router extends Context.Service<
             isRefused: yield* catalog.isRefused
           })
         }
-        const { entryOf, ranking } = yield* decide(entries, need, permits)
-        const candidates = ranking.candidates.flatMap((ranked): ReadonlyArray<Candidate> => {
-          const entry = entryOf.get(ranked.model)
-          return entry === undefined ? [] : [{ ...ranked, stream: entry.call }]
-        })
+        const { candidates, excluded } = yield* decide(entries, need, permits)
         if (Arr.isReadonlyArrayNonEmpty(candidates)) return bounded(candidates)
-        const forbidden = ranking.excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
+        const forbidden = excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
         if (forbidden.length > 0) return yield* new ModelForbidden({ models: forbidden })
-        // Nobody is told of what isn't for them, unless nothing is.
-        const theirs = entries.filter(({ model }) => permits(model))
-        const windows = (theirs.length > 0 ? theirs : entries).map(({ model }) => model.contextWindow)
+        // Of a model that the caller may not use nothing is told, unless there is no other.
+        const permitted = entries.filter(({ model }) => permits?.(model) ?? true)
+        const windows = (permitted.length > 0 ? permitted : entries).map(({ model }) => model.contextWindow)
         const tokensMax = Math.max(...windows) - 1
         return yield* new PromptTooLong({ promptTokens: need.promptTokens, tokensMax })
       })
 
-      const explain = Effect.fnUntraced(function* (need: Need, permits: Permits = everything) {
-        return (yield* decide(yield* catalog.known, need, permits)).ranking
-      })
-
       return Router.of({
         route,
-        explain,
+        explain: (need, permits) => Effect.flatMap(catalog.known, (known) => decide(known, need, permits)),
         models: Effect.map(
           catalog.known,
-          Arr.map((entry) => entry.model)
+          Arr.map(({ model }) => model)
         ),
         modelHealth: Effect.zipWith(catalog.known, catalog.healthOf, (entries, healthOf) =>
           entries.map(({ model }) => healthOf(model))
@@ -118,12 +87,12 @@ export class Router extends Context.Service<
   static readonly layer = this.layerNoDeps.pipe(Layer.provide(ModelCatalog.layer))
 }
 
-/** The first ones, and the one with the most room for a long conversation: nobody falls back further than that. */
+/** The first ones, and the one with the largest window for a long conversation. */
 const bounded = (candidates: Arr.NonEmptyReadonlyArray<Candidate>): Arr.NonEmptyReadonlyArray<Candidate> => {
   const [first, ...others] = candidates
-  const kept = others.slice(0, candidatesMax - 1)
-  const roomiest = Arr.max(candidates, byRoom)
-  return [first, ...kept, ...([first, ...kept].includes(roomiest) ? [] : [roomiest])]
+  const kept = [first, ...others.slice(0, candidatesMax - 1)] as const
+  const largest = Arr.max(candidates, byWindow)
+  return kept.includes(largest) ? kept : [...kept, largest]
 }
 
-const byRoom = Order.mapInput(Order.Number, ({ model }: Candidate) => model.contextWindow)
+const byWindow = Order.mapInput(Order.Number, ({ model }: Candidate) => model.contextWindow)

@@ -46,8 +46,19 @@ const Balance = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))
 
 const everything = () => true
 
-const decide = (need: Need, models: ReadonlyArray<Model>, balance: number, permits = everything) =>
-  rank<Model>({ need, models, health: (model) => model.health, permits, balance })
+const decide = (
+  need: Need,
+  models: ReadonlyArray<Model>,
+  balance: number,
+  permits: (model: Model) => boolean = everything
+) =>
+  rank({
+    need,
+    models: models.map((model) => ({ model })),
+    health: (model: Model) => model.health,
+    permits,
+    balance
+  })
 
 const idsOf = (ranked: ReadonlyArray<{ readonly model: ModelSpec }>) => ranked.map(({ model }) => model.id)
 
@@ -105,13 +116,7 @@ describe("the candidates", () => {
     [Needs, Models, Balance],
     ([need, some, balance]) => {
       const models = named(some)
-      const { candidates, excluded } = rank({
-        need,
-        models,
-        health: ({ health }) => health,
-        permits: ({ permitted }) => permitted,
-        balance
-      })
+      const { candidates, excluded } = decide(need, models, balance, ({ permitted }) => permitted)
       for (const { maxOutputTokens, model } of candidates) {
         assert.isTrue(model.permitted)
         assert.isAtLeast(maxOutputTokens, 1)

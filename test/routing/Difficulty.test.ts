@@ -129,7 +129,7 @@ describe("difficultyOf", () => {
       features.map(({ sentence }) => sentence),
       [
         "The message has 33 characters.",
-        "The least prompt has about 109 tokens.",
+        "The shortest prompt has about 109 tokens.",
         "Code worth 0 lines.",
         "0 signs of mathematics.",
         "1 file and 8 passages of a project.",

@@ -256,7 +256,7 @@ describe("ModelCatalog", () => {
       assert.strictEqual(server.requests.length, 0)
       const entries = yield* catalog.entries
       const ask = (behaviour: MockBehaviour) =>
-        Effect.forEach(entries, ({ call }) =>
+        Effect.forEach(entries, ({ stream: call }) =>
           Effect.exit(
             Stream.runDrain(
               call({

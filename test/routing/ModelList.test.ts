@@ -17,7 +17,7 @@ const decode = (list: unknown) => decodeModelList(JSON.stringify(list))
 const orderOf = (models: ReadonlyArray<ModelSpec>, difficulty: number, balance: number) =>
   rank({
     need: { promptTokens: 10, tools: true, maxOutputTokens: null, difficulty },
-    models,
+    models: models.map((model) => ({ model })),
     health: () => unknownHealth,
     permits: () => true,
     balance

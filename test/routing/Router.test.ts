@@ -48,7 +48,7 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50, healthOf =
 
 const says = (model: ModelSpec): CatalogEntry => ({
   model,
-  call: () => Stream.succeed({ type: "text", text: model.id })
+  stream: () => Stream.succeed({ type: "text", text: model.id })
 })
 
 describe("Router", () => {

@@ -118,13 +118,18 @@ export class ScriptedModel extends Context.Service<
           needs: Effect.sync(() => [...needs])
         })
         const decide = (need: Need, permits: Permits = () => true) =>
-          rank({ need, models, health: () => scriptedModelHealth, permits, balance: 50 })
+          rank({
+            need,
+            models: models.map((model) => ({ model, stream: stream(model) })),
+            health: () => scriptedModelHealth,
+            permits,
+            balance: 50
+          })
         const router = Router.of({
           route: (need, permits) => {
             needs.push(need)
             const { candidates, excluded } = decide(need, permits)
-            const ranked = candidates.map((one) => ({ ...one, stream: stream(one.model) }))
-            if (Arr.isReadonlyArrayNonEmpty(ranked)) return Effect.succeed(ranked)
+            if (Arr.isReadonlyArrayNonEmpty(candidates)) return Effect.succeed(candidates)
             const forbidden = excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
             return forbidden.length > 0
               ? Effect.fail(new ModelForbidden({ models: forbidden }))
