@@ -1,212 +1,117 @@
 /**
- * What the kinds of characters take of a prompt, in hundredths of a token: the first of a run, and each that follows it.
- * Fitted to the o200k vocabulary so that no kind of text comes out below its count; test/domain/Tokens.test.ts holds it to
- * that. A kind is known by its place in this list, and the first ones have rules of their own in Tokens.ts.
+ * The cost of characters in hundredths of a token: of the first in a run of one kind, and of each that follows. `units` are
+ * hexadecimal ranges of UTF-16 code units. Fitted to the o200k vocabulary so that no kind of text is estimated below its real
+ * count, which test/domain/Tokens.test.ts checks. A kind is its index in this list; the first ones have rules of their own below.
  */
-const kinds: ReadonlyArray<{
-  readonly first: number
-  readonly each: number
-  readonly ranges: ReadonlyArray<readonly [first: number, last: number]>
-}> = [
+const kinds: ReadonlyArray<{ readonly first: number; readonly each: number; readonly units: string }> = [
   // Lower-case letters, capitals and accented letters of the Latin alphabet.
-  { first: 96, each: 0, ranges: [[0x61, 0x7a]] },
-  { first: 126, each: 2, ranges: [[0x41, 0x5a]] },
-  {
-    first: 180,
-    each: 82,
-    ranges: [
-      [0xc0, 0x24f],
-      [0x300, 0x36f],
-      [0x1e00, 0x1eff]
-    ]
-  },
+  { first: 96, each: 0, units: "61-7a" },
+  { first: 126, each: 2, units: "41-5a" },
+  { first: 180, each: 82, units: "c0-24f 300-36f 1e00-1eff" },
   // Spaces.
-  { first: 36, each: 9, ranges: [[0x20, 0x20]] },
+  { first: 36, each: 9, units: "20" },
   // Line ends.
-  {
-    first: 130,
-    each: 9,
-    ranges: [
-      [0x0a, 0x0a],
-      [0x0d, 0x0d]
-    ]
-  },
+  { first: 130, each: 9, units: "0a 0d" },
   // Tabs and other blanks.
-  {
-    first: 130,
-    each: 9,
-    ranges: [
-      [0x09, 0x09],
-      [0x0b, 0x0c],
-      [0xa0, 0xa0]
-    ]
-  },
+  { first: 130, each: 9, units: "09 0b-0c a0" },
   // Punctuation, symbols, lines of boxes.
-  {
-    first: 80,
-    each: 80,
-    ranges: [
-      [0x21, 0x2f],
-      [0x3a, 0x40],
-      [0x5b, 0x60],
-      [0x7b, 0x7e]
-    ]
-  },
-  { first: 100, each: 100, ranges: [[0x2000, 0x206f]] },
-  {
-    first: 158,
-    each: 158,
-    ranges: [
-      [0x80, 0x9f],
-      [0xa1, 0xbf],
-      [0x250, 0x2ff],
-      [0x2070, 0x2bff]
-    ]
-  },
-  {
-    first: 180,
-    each: 30,
-    ranges: [
-      [0x3000, 0x303f],
-      [0xff00, 0xffef]
-    ]
-  },
+  { first: 80, each: 80, units: "21-2f 3a-40 5b-60 7b-7e" },
+  { first: 100, each: 100, units: "2000-206f" },
+  { first: 158, each: 158, units: "80-9f a1-bf 250-2ff 2070-2bff" },
+  { first: 180, each: 30, units: "3000-303f ff00-ffef" },
   // Digits.
-  { first: 175, each: 35, ranges: [[0x30, 0x39]] },
+  { first: 175, each: 35, units: "30-39" },
   // Cyrillic, Greek, Armenian, Georgian.
-  {
-    first: 165,
-    each: 23,
-    ranges: [
-      [0x370, 0x3ff],
-      [0x400, 0x52f],
-      [0x530, 0x58f],
-      [0x10a0, 0x10ff]
-    ]
-  },
+  { first: 165, each: 23, units: "370-3ff 400-52f 530-58f 10a0-10ff" },
   // Hebrew, Arabic, Khmer, Burmese, Sinhala.
-  {
-    first: 64,
-    each: 60,
-    ranges: [
-      [0x590, 0x5ff],
-      [0x600, 0x6ff],
-      [0x1000, 0x109f],
-      [0x1780, 0x17ff],
-      [0xd80, 0xdff]
-    ]
-  },
+  { first: 64, each: 60, units: "590-5ff 600-6ff 1000-109f 1780-17ff d80-dff" },
   // Devanagari, Thai.
-  {
-    first: 55,
-    each: 51,
-    ranges: [
-      [0x900, 0x97f],
-      [0xe00, 0xe7f]
-    ]
-  },
+  { first: 55, each: 51, units: "900-97f e00-e7f" },
   // Bengali, Gurmukhi, Gujarati, Tamil, Telugu, Kannada, Malayalam.
-  {
-    first: 180,
-    each: 33,
-    ranges: [
-      [0x980, 0xaff],
-      [0xb80, 0xd7f]
-    ]
-  },
+  { first: 180, each: 33, units: "980-aff b80-d7f" },
   // Kana.
-  { first: 60, each: 55, ranges: [[0x3040, 0x30ff]] },
+  { first: 60, each: 55, units: "3040-30ff" },
   // Chinese characters.
-  {
-    first: 200,
-    each: 80,
-    ranges: [[0x4e00, 0x9fff]]
-  },
+  { first: 200, each: 80, units: "4e00-9fff" },
   // Hangul.
-  { first: 100, each: 72, ranges: [[0xac00, 0xd7af]] },
+  { first: 100, each: 72, units: "ac00-d7af" },
   // Odia, Tibetan, Lao, Ethiopic.
-  { first: 150, each: 115, ranges: [[0xb00, 0xb7f]] },
-  { first: 250, each: 165, ranges: [[0xf00, 0xfff]] },
-  {
-    first: 235,
-    each: 235,
-    ranges: [
-      [0xe80, 0xeff],
-      [0x1200, 0x139f]
-    ]
-  },
+  { first: 150, each: 115, units: "b00-b7f" },
+  { first: 250, each: 165, units: "f00-fff" },
+  { first: 235, each: 235, units: "e80-eff 1200-139f" },
   // Halves of the characters beyond, such as emoji.
-  { first: 120, each: 120, ranges: [[0xd800, 0xdfff]] },
+  { first: 120, each: 120, units: "d800-dfff" },
   // All others: in UTF-8 they have up to three bytes, and no more tokens than that.
-  { first: 240, each: 240, ranges: [] }
+  { first: 240, each: 240, units: "" }
 ]
-
-const units = 0x10000
 
 /** The kind of each UTF-16 code unit. */
 const kindOfUnit: Readonly<Uint8Array> = kinds.reduce(
-  (table, { ranges }, kind) => {
-    for (const [first, last] of ranges) table.fill(kind, first, last + 1)
+  (table, { units }, kind) => {
+    for (const range of units.split(" ").filter(Boolean)) {
+      const [first = 0, last = first] = range.split("-").map((unit) => Number.parseInt(unit, 16))
+      table.fill(kind, first, last + 1)
+    }
     return table
   },
-  new Uint8Array(units).fill(kinds.length - 1)
+  new Uint8Array(0x10000).fill(kinds.length - 1)
 )
 
 const firstOfKind: Readonly<Uint16Array> = Uint16Array.from(kinds, ({ first }) => first)
 const eachOfKind: Readonly<Uint16Array> = Uint16Array.from(kinds, ({ each }) => each)
 
-/** Letters of the Latin alphabet: a word may have all three. */
+/** Letters of the Latin alphabet; one word may have all three kinds. */
 const lowerCase = 0
 const upperCase = 1
 const accented = 2
-/** Up to this one, kinds are blanks. */
+/** The last kind of blanks. */
 const lastBlank = 5
 const punctuation = 6
-/** Up to this one, repeating a character takes little; words apart. */
+/** The last kind, besides words, of which a repeated character costs little. */
 const lastRepeating = 9
 
 /** Tokens that a chat template spends on one message besides its text. */
 export const messageOverheadTokens = 4
 
-/** The estimate for a text so far, to go on with the text behind it. */
+/** The estimate for the beginning of a text, to continue with the rest of it. */
 export interface TokenTally {
   readonly hundredths: number
-  /** The last code unit, and the length of the run of its kind that it ends; -1 and 0 before any text. */
+  /** The last code unit, and the length of the run that it ends; -1 and 0 before any text. */
   readonly last: number
   readonly run: number
 }
 
 export const noText: TokenTally = { hundredths: 0, last: -1, run: 0 }
 
-/** Letters of a word that its beginning pays for, and what each further one takes. */
+/** Letters that the cost of a word's first one includes, and the cost of each further one. */
 const beginningLetters = 4
 const hundredthsPerLetter = 37
-/** A word behind something else than a blank, as in code or base64, is less often one token. */
+/** Added for a word that doesn't follow a blank, as in code or base64: it is less often one token. */
 const hundredthsPerJoint = 49
-/** A quotation mark beside another sign, as between the fields of JSON, where one token has them all. */
+/** A quotation mark beside another sign, as between the fields of JSON, where they share one token. */
 const hundredthsPerQuote = 40
 const quote = 0x22
-/** Dashes in a row, or blanks of an indentation, make long tokens. */
+/** Repeated dashes and the blanks of an indentation form long tokens. */
 const hundredthsPerRepetition = 9
 
 const isLetter = (kind: number): boolean => kind <= accented
 
-/** A power of two above the number of kinds, the last of which stands for the place before a text. */
+/** A power of two above the number of kinds; the last number stands for the place before a text. */
 const pairBase = 32
 const nothing = pairBase - 1
 const pairOf = (before: number, kind: number): number => before * pairBase + kind
 const twoSigns = pairOf(punctuation, punctuation)
 
-/** For two kinds, whether the second goes on with the run of the first: 1 or 0. */
-const goesOn = new Uint8Array(pairBase ** 2)
-/** For two kinds, what a character of the second takes behind one of the first. */
+/** For two kinds, whether the second continues the run of the first: 1 or 0. */
+const continues = new Uint8Array(pairBase ** 2)
+/** For two kinds, the cost of a character of the second after one of the first. */
 const hundredthsOfPair = new Uint16Array(pairBase ** 2)
 for (const [kind, first] of firstOfKind.entries()) {
   for (let before = 0; before < pairBase; before++) {
     const isWord = isLetter(kind) && isLetter(before) && !(kind === upperCase && before === lowerCase)
     const isRun = kind === before || isWord
     const isJoint = isLetter(kind) && before > lastBlank && before !== nothing
-    goesOn[pairOf(before, kind)] = isRun ? 1 : 0
+    continues[pairOf(before, kind)] = isRun ? 1 : 0
     hundredthsOfPair[pairOf(before, kind)] = isRun
       ? (eachOfKind[kind] ?? 0)
       : first + (isJoint ? hundredthsPerJoint : 0)
@@ -214,8 +119,8 @@ for (const [kind, first] of firstOfKind.entries()) {
 }
 
 /**
- * Goes on with a tally until the text ends, or would exceed `hundredthsMax`. Every delta of every answer and every character
- * of every file comes by here: a few look-ups for each character, and nothing made but the result.
+ * Continues a tally to the end of the text or to `hundredthsMax`. It runs over every delta of every answer and every character of
+ * every file: a few look-ups for each character, and no allocation but the result.
  */
 const advance = (text: string, before: TokenTally, hundredthsMax: number) => {
   let { hundredths, last, run } = before
@@ -225,7 +130,7 @@ const advance = (text: string, before: TokenTally, hundredthsMax: number) => {
     const unit = text.charCodeAt(end)
     const kind = kindOfUnit[unit] ?? 0
     const pair = lastKind * pairBase + kind
-    const length = (goesOn[pair] ?? 0) * run + 1
+    const length = (continues[pair] ?? 0) * run + 1
     let cost = hundredthsOfPair[pair] ?? 0
     if (kind <= accented) {
       if (length > beginningLetters) cost += hundredthsPerLetter
@@ -248,15 +153,12 @@ export const tally = (text: string, before: TokenTally = noText): TokenTally =>
 export const tokensOf = ({ hundredths }: TokenTally): number => Math.ceil(hundredths / 100)
 
 /**
- * About how many tokens a text has, at little cost. It errs towards too many, by up to twice as many, because it decides what
- * fits into a context window; it is never billed where a provider or a tokenizer has counted.
+ * A cheap estimate of the tokens of a text. It may be up to twice the real count but not below it, because it decides what fits
+ * into a context window; it is never billed if a provider or a tokenizer has counted.
  */
 export const estimateTokens = (text: string): number => tokensOf(tally(text))
 
-/**
- * The longest beginning of a text whose estimate, together with the text `before` it, is at most `tokensMax`; never half of a
- * surrogate pair.
- */
+/** The longest beginning of a text whose estimate, with the text `before` it, is at most `tokensMax`; never half a surrogate pair. */
 export const beginningWithin = (text: string, tokensMax: number, before: TokenTally = noText): string => {
   const { end } = advance(text, before, tokensMax * 100)
   const kept = text.slice(0, end)
