@@ -29,6 +29,7 @@ import { FilesHandlers } from "./http/FilesHandlers.ts"
 import { MetricsRoute, MetricsServerLayer, MetricsText } from "./http/Metrics.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
+import { routesOf } from "./http/Routes.ts"
 import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
 import { Router } from "./routing/Router.ts"
 import { pooledRandomLayer } from "./domain/PooledRandom.ts"
@@ -85,7 +86,7 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
   Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
 )
 
-const knownRoutes = [...ErrorBoundary.routesOf(Api), ...ErrorBoundary.routesOf(AdminApi), ...systemRoutes]
+const knownRoutes = [...routesOf(Api), ...routesOf(AdminApi), ...systemRoutes]
 
 /** The public interface, the operator's side, and what surrounds them. */
 const Routes = Layer.mergeAll(

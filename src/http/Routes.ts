@@ -1,15 +1,38 @@
-/** What machines ask again and again. */
+/** What machines request again and again. */
 export const probes: ReadonlySet<string | null> = new Set(["/healthz", "/readyz", "/metrics"])
 
-/** A route as the interfaces declare it. */
-export interface DeclaredRoute {
+export interface Route {
+  readonly method: string
   /** With its parameters by name, such as `/v1/files/:file_id`. */
   readonly template: string
   readonly path: RegExp
 }
 
-/** Finds the template of a path, which many paths share and which holds nothing that a client chose; null for no route. */
-export const makeTemplateOf = (routes: ReadonlyArray<DeclaredRoute>): ((path: string) => string | null) => {
+export const route = (method: string, template: string): Route => ({
+  method,
+  template,
+  path: new RegExp(`^${template.replace(/:[^/]+/g, "[^/]+")}/?$`)
+})
+
+interface Declared {
+  readonly groups: {
+    readonly [name: string]: {
+      readonly endpoints: { readonly [name: string]: { readonly path: string; readonly method: string } }
+    }
+  }
+}
+
+/** The routes that an HttpApi declares. */
+export const routesOf = (api: Declared): ReadonlyArray<Route> =>
+  Object.values(api.groups)
+    .flatMap(({ endpoints }) => Object.values(endpoints))
+    .map(({ method, path }) => route(method, path))
+
+/** The path of a URL without its query. */
+export const pathOf = (url: string): string => url.replace(/[?#][^]*/, "")
+
+/** Finds the template of a path, which holds nothing that a client chose; null for a path without a route. */
+export const makeTemplateOf = (routes: ReadonlyArray<Route>): ((path: string) => string | null) => {
   const fixed = new Set(routes.map(({ template }) => template).filter((template) => !template.includes(":")))
   const others = new Map(
     routes.filter(({ template }) => template.includes(":")).map(({ path, template }) => [template, path])

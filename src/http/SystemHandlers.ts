@@ -11,6 +11,7 @@ import { Router } from "../routing/Router.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
 import { ReferencePage } from "./ReferencePage.ts"
+import { route } from "./Routes.ts"
 
 const document = HttpServerResponse.jsonUnsafe(openApiDocument)
 
@@ -73,8 +74,6 @@ const Readyz = HttpRouter.use((router) =>
 /** What isn't part of the described interface: probes for the operator, and the reference page. */
 export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, ReferencePage)
 
-export const systemRoutes = ["/healthz", "/readyz", "/docs", "/docs/reference.js"].map((path) => ({
-  template: path,
-  path: new RegExp(`^${path}/?$`),
-  method: "GET"
-}))
+export const systemRoutes = ["/healthz", "/readyz", "/docs", "/docs/reference.js"].map((path) =>
+  route("GET", path)
+)

@@ -10,6 +10,7 @@ import { Conversations } from "../../src/conversations/Conversations.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
 import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
+import { routesOf } from "../../src/http/Routes.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
@@ -28,7 +29,7 @@ import { TestDatabase } from "../support/TestDatabase.ts"
 
 const Routes = Layer.mergeAll(
   AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
-  ErrorBoundary.layer(ErrorBoundary.routesOf(AdminApi))
+  ErrorBoundary.layer(routesOf(AdminApi))
 ).pipe(Layer.provide(BodySizeLayer))
 
 /** Files and projects whose own statements are left alone by the faults of a test. */
