@@ -3,14 +3,14 @@ import { HttpServerRequest } from "effect/http"
 import { Authentication, DocumentAccess } from "../api/Middleware.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import { type Caller, CurrentUser } from "../domain/Account.ts"
+import { CurrentUser } from "../domain/Account.ts"
 import { ApiKeyMissing, ApiKeyRejected, AuthorizationMalformed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
-/** Characters of an `Authorization` header; longer ones are refused unread. */
-const lengthMax = 200
+/** Longer `Authorization` headers are refused unread. */
+const headerCharactersMax = 200
 
 /** Node keeps the first of several `Authorization` headers; more than one is refused instead. */
 const isRepeated = (request: HttpServerRequest.HttpServerRequest): boolean => {
@@ -24,22 +24,22 @@ const isRepeated = (request: HttpServerRequest.HttpServerRequest): boolean => {
   )
 }
 
-/** What can be said of the header before its credential is looked at. */
+/** `unreadable`: repeated or too long. */
 export const authorizationHeader = (
   request: HttpServerRequest.HttpServerRequest
 ): "missing" | "unreadable" | "readable" => {
   const header = request.headers["authorization"]
   if (header === undefined) return "missing"
-  return header.length > lengthMax || isRepeated(request) ? "unreadable" : "readable"
+  return header.length > headerCharactersMax || isRepeated(request) ? "unreadable" : "readable"
 }
 
-/** Other headers and places in which clients send keys; none of them is read. */
+/** Other headers in which clients send keys; none of them is read. */
 const otherHeaders = ["x-api-key", "api-key", "x-goog-api-key"]
 
 const hasKeyElsewhere = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   otherHeaders.some((name) => headers[name] !== undefined)
 
-/** In which way the header is no `Bearer <key>`; null where it is one. */
+/** Why the header is no `Bearer <key>`; null if it is one. */
 const bearerProblem = ({
   headers
 }: HttpServerRequest.HttpServerRequest): "no_scheme" | "other_scheme" | "no_key" | null => {
@@ -49,65 +49,55 @@ const bearerProblem = ({
   return rest.length === 0 ? "no_scheme" : "other_scheme"
 }
 
-/** Who sends the request, by the one header that may say so. */
-const authenticate = Effect.fnUntraced(function* (credential: Redacted.Redacted) {
+/** The caller by the one header that may name a key, admitted within the bounds of one user. */
+const makeAuthenticate = Effect.gen(function* () {
   const keys = yield* ApiKeys
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const header = authorizationHeader(request)
-  if (header === "missing") {
-    return yield* new ApiKeyMissing({ found: hasKeyElsewhere(request) ? "other_header" : "nothing" })
-  }
-  const found = header === "readable" ? bearerProblem(request) : null
-  if (found !== null) return yield* new AuthorizationMalformed({ found })
-  if (header === "unreadable" || Redacted.value(credential) === "") {
-    return yield* new ApiKeyRejected({ reason: "malformed" })
-  }
-  return yield* keys.authenticate(credential)
-})
-
-/** Who sends the request, for the line in the log too. */
-const known = (caller: Caller) =>
-  Effect.map(CurrentAccess, (entry) => {
+  const bounds = yield* UserBounds
+  return Effect.fnUntraced(function* (credential: Redacted.Redacted) {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const header = authorizationHeader(request)
+    if (header === "missing") {
+      return yield* new ApiKeyMissing({ found: hasKeyElsewhere(request) ? "other_header" : "nothing" })
+    }
+    const found = header === "readable" ? bearerProblem(request) : null
+    if (found !== null) return yield* new AuthorizationMalformed({ found })
+    if (header === "unreadable" || Redacted.value(credential) === "") {
+      return yield* new ApiKeyRejected({ reason: "malformed" })
+    }
+    const caller = yield* keys.authenticate(credential)
+    const entry = yield* CurrentAccess
     if (entry !== null) entry.caller = caller
+    yield* bounds.admit(caller.userId)
+    return caller
   })
+})
 
 export const AuthenticationLayer = Layer.effect(
   Authentication,
-  Effect.gen(function* () {
-    const keys = yield* ApiKeys
-    const bounds = yield* UserBounds
-    return Authentication.of({
+  Effect.map(makeAuthenticate, (authenticate) =>
+    Authentication.of({
       bearer: (httpEffect, { credential }) =>
-        authenticate(credential).pipe(
-          Effect.provideService(ApiKeys, keys),
-          Effect.tap((caller) => Effect.andThen(known(caller), bounds.admit(caller.userId))),
-          Effect.matchEffect({
-            onFailure: (error) => Effect.succeed(respondTo(error)),
-            onSuccess: (caller) => Effect.provideService(httpEffect, CurrentUser, caller)
-          })
-        )
+        Effect.matchEffect(authenticate(credential), {
+          onFailure: (error) => Effect.succeed(respondTo(error)),
+          onSuccess: (caller) => Effect.provideService(httpEffect, CurrentUser, caller)
+        })
     })
-  })
+  )
 ).pipe(Layer.provide(UserBounds.layer))
 
 export const DocumentAccessLayer = Layer.effect(
   DocumentAccess,
   Effect.gen(function* () {
-    const keys = yield* ApiKeys
-    const bounds = yield* UserBounds
+    const authenticate = yield* makeAuthenticate
     const { http } = yield* AppConfig
     return DocumentAccess.of({
       bearer: (httpEffect, { credential }) =>
         http.openapiPublic
           ? httpEffect
-          : authenticate(credential).pipe(
-              Effect.provideService(ApiKeys, keys),
-              Effect.tap((caller) => Effect.andThen(known(caller), bounds.admit(caller.userId))),
-              Effect.matchEffect({
-                onFailure: (error) => Effect.succeed(respondTo(error)),
-                onSuccess: () => httpEffect
-              })
-            )
+          : Effect.matchEffect(authenticate(credential), {
+              onFailure: (error) => Effect.succeed(respondTo(error)),
+              onSuccess: () => httpEffect
+            })
     })
   })
 ).pipe(Layer.provide(UserBounds.layer))
