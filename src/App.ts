@@ -34,7 +34,7 @@ import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandler
 import { Router } from "./routing/Router.ts"
 import { pooledRandomLayer } from "./domain/PooledRandom.ts"
 import { Responses } from "./responses/Responses.ts"
-import { jobsTable as indexJobsTable } from "./retrieval/IndexJobs.ts"
+import { jobsTable as indexJobsTable } from "./retrieval/vectors/EmbeddingJobs.ts"
 import { Projects } from "./retrieval/Projects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
 import { Database } from "./sql/Database.ts"

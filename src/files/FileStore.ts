@@ -12,7 +12,6 @@ import {
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
-import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
 import { sweepExpired, sweepFiles } from "./FileSweep.ts"
@@ -24,7 +23,7 @@ import {
   type TextSummary,
   type WantedText
 } from "./FileTable.ts"
-import { jobsTable, makeTextJobs } from "./TextJobs.ts"
+import { makeTextJobs } from "./TextJobs.ts"
 import type { ExtractedText, TextExtraction } from "../documents/TextExtraction.ts"
 import {
   bounded,
@@ -262,7 +261,7 @@ export class FileStore extends Context.Service<
 
       return FileStore.of({ upload, list, get, delete: remove, content, summaries, beginnings })
     })
-  ).pipe(Layer.provide([layerJobQueue(jobsTable), SecureRandom.layerWebCrypto]))
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
 /** Ids of files hold the time when they were made (version 7), and so mark a place in a list also when the file is gone. */

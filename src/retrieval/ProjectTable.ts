@@ -120,10 +120,6 @@ export const makeProjectTable = Effect.gen(function* () {
 export const CorpusKey = Schema.Struct({ projectId: ProjectId, fileId: FileId })
 export type CorpusKey = typeof CorpusKey.Type
 
-/** The one job that may change a row. */
-export const CorpusJob = Schema.Struct({ ...CorpusKey.fields, job: Schema.String })
-export type CorpusJob = typeof CorpusJob.Type
-
 const CorpusRow = Schema.Struct({
   fileId: FileId,
   filename: Schema.String,

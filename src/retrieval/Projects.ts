@@ -15,11 +15,10 @@ import {
 } from "../domain/Errors.ts"
 import { type FileId, ProjectId, type UserId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
-import { layerJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
-import { makeIndexJobs, jobsTable, makeIndexJobTable } from "./IndexJobs.ts"
+import { makeIndexJobs } from "./IndexJobs.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
 /**
@@ -94,8 +93,7 @@ export class Projects extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const table = yield* makeProjectTable
       const corpus = yield* makeCorpusTable
-      const index = yield* makeIndexJobTable
-      const jobs = yield* makeIndexJobs(index)
+      const jobs = yield* makeIndexJobs
 
       const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
         const id = ProjectId.make(yield* random.uuidV7())
@@ -192,9 +190,7 @@ export class Projects extends Context.Service<
 
       const reindex = Effect.fn("Projects.reindex")(function* (id: ProjectId) {
         yield* get(id)
-        const renewed = yield* index.renewProject(id)
-        yield* jobs.offerDue
-        return renewed
+        return yield* jobs.reindex(id)
       }, orUnavailable)
 
       return Projects.of({
@@ -211,5 +207,5 @@ export class Projects extends Context.Service<
         reindex
       })
     })
-  ).pipe(Layer.provide([layerJobQueue(jobsTable), SecureRandom.layerWebCrypto]))
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
@@ -11,7 +11,7 @@ import { makeIndexTable } from "./index/IndexTable.ts"
 import { makeTidying } from "./index/Tidying.ts"
 import { type Explained, type Found, makeSearching, type Query } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
-import { startEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
+import { makeEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
 import {
   watchDimension,
   makeEmbeddings,
@@ -65,6 +65,7 @@ export class Retrieval extends Context.Service<
   static readonly layer: Layer.Layer<Retrieval, never, AppConfig | SqlClient.SqlClient> = Layer.effect(
     Retrieval,
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const analysis = yield* makeAnalysis
       const table = yield* makeIndexTable
       yield* (yield* makeTidying).start
@@ -72,7 +73,7 @@ export class Retrieval extends Context.Service<
       const plain = yield* makeEmbeddings((yield* AppConfig).retrieval)
       const embeddings = plain === null ? null : yield* watchDimension(plain, vectors)
       const semantic = embeddings === null ? null : makeSemantic(embeddings, vectors)
-      const jobs = embeddings === null ? null : yield* startEmbeddingJobs(embeddings, vectors)
+      const jobs = embeddings === null ? null : yield* makeEmbeddingJobs(embeddings, vectors)
       const searching = makeSearching(analysis, yield* makeSearchTable, semantic)
 
       const searches = new FairPermits({ perKeyMax: searchesPerUserMax })
@@ -83,15 +84,12 @@ export class Retrieval extends Context.Service<
         const language = yield* analysis.language(text)
         const title = filename.replace(extension, "")
         const analysed = yield* analysis.chunks(text, { language, title })
-        const chunks = yield* table.replace(projectId, {
-          fileId,
-          filename,
-          text,
-          pages,
-          language,
-          ...analysed
-        })
-        if (jobs !== null) yield* jobs.wake
+        const chunks = yield* table
+          .replace(projectId, { fileId, filename, text, pages, language, ...analysed })
+          .pipe(
+            Effect.tap(() => (jobs === null ? Effect.void : jobs.offerNext(projectId))),
+            sql.withTransaction
+          )
         return { chunks }
       }, orUnavailable)
 

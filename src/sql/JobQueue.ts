@@ -1,103 +1,180 @@
-import { Cause, Duration, Effect, Layer, Schedule, type Schema } from "effect"
+import { Cause, Duration, Effect, Layer, Schedule, Schema, type Scope } from "effect"
 import { PersistedQueue } from "effect/persistence"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, SqlError, type Statement } from "effect/sql"
 
-/** How soon a process notices jobs that another one offered, or left behind. */
+/** How often a job may break off, because its process died or something that it needs was away, before it is given up. */
+export const attemptsMax = 5
+/** How soon a process notices jobs that another one offered or left behind. */
 const pollSeconds = 2
 /** How long the jobs of a process that died stay locked, and how often a living one renews its locks. */
 const lockSeconds = 30
 const lockRefreshSeconds = 10
-/** Pause after the first attempt that broke off; it doubles with each. */
-const retrySeconds = 2
-/** Pause of a worker after the queue itself failed. */
+/** Pause after the first attempt that broke off; it doubles with each, up to the longest. */
+const retrySecondsMin = 2
+const retrySecondsMax = 3_600
+/** Pause of a worker after something failed. */
 const restSeconds = 1
-/** A job that is done is of no more use; this long it is kept. */
+/** How long finished jobs are kept. */
 const doneJobHours = 1
 const failedJobDays = 30
+/** Owners whose work one look finds. */
+const ownersMax = 100
 
-/**
- * The queue in the tables of that name, which migrations made. Each call gives a layer of its own: a shared one would give
- * every room the queue of the first.
- */
-export const layerJobQueue = (tableName: string) =>
-  Layer.fresh(PersistedQueue.layer).pipe(
-    Layer.merge(
-      PersistedQueue.layerCleanup({
-        timeToLive: Duration.hours(doneJobHours),
-        failedTimeToLive: Duration.days(failedJobDays)
-      })
-    ),
-    Layer.provide(
-      PersistedQueue.layerStoreSql({
-        tableName,
-        pollInterval: Duration.seconds(pollSeconds),
-        lockExpiration: Duration.seconds(lockSeconds),
-        lockRefreshInterval: Duration.seconds(lockRefreshSeconds)
-      })
-    ),
-    Layer.orDie
+/** The queue in the tables of that name, which migrations created, for as long as the scope is open. */
+const makeStore = (table: string) =>
+  Layer.build(
+    PersistedQueue.layer.pipe(
+      Layer.merge(
+        PersistedQueue.layerCleanup({
+          timeToLive: Duration.hours(doneJobHours),
+          failedTimeToLive: Duration.days(failedJobDays)
+        })
+      ),
+      Layer.provide(
+        PersistedQueue.layerStoreSql({
+          tableName: table,
+          pollInterval: Duration.seconds(pollSeconds),
+          lockExpiration: Duration.seconds(lockSeconds),
+          lockRefreshInterval: Duration.seconds(lockRefreshSeconds)
+        })
+      ),
+      // Two queues never share what was built for one of them.
+      Layer.fresh,
+      Layer.orDie
+    )
   )
 
 /** Unlocks every job of the tables. Only for a process that shares the database with no other, before its first job. */
-export const unlockAllJobs = Effect.fnUntraced(function* (tableNames: ReadonlyArray<string>) {
+export const unlockAllJobs = Effect.fnUntraced(function* (tables: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   yield* Effect.forEach(
-    tableNames,
-    (name) =>
-      sql`UPDATE ${sql(name)} SET acquired_at = NULL, acquired_by = NULL WHERE acquired_by IS NOT NULL`
+    tables,
+    (table) =>
+      sql`UPDATE ${sql(table)} SET acquired_at = NULL, acquired_by = NULL WHERE acquired_by IS NOT NULL`
   )
 })
 
-/** What the queue wraps: the failure of its statement, for whoever knows what to make of that. */
+/** The failure of the queue's statement, which callers know how to handle. */
 const sqlFailure = (error: PersistedQueue.PersistedQueueError): Effect.Effect<never, SqlError.SqlError> => {
   const found = Cause.isCause(error.cause) ? Cause.squash(error.cause) : error.cause
   return SqlError.isSqlError(found) ? Effect.fail(found) : Effect.die(error)
 }
 
-export interface JobQueueOptions<S extends Schema.Constraint> {
+const Owners = Schema.Array(Schema.Struct({ owner: Schema.String }))
+
+export interface JobQueueOptions<Job extends object, R> {
+  /** Table of the queue; migrations create it. Several queues may share one. */
+  readonly table: string
   readonly name: string
-  readonly schema: S
-  /** How often a job may break off, because its process died or something that it needs was away. */
-  readonly attemptsMax: number
-  /** What the log says when a job broke off. */
+  readonly schema: Schema.Codec<Job, unknown>
+  /** The field of a job that names its owner. */
+  readonly owner: keyof Job & string
+  /** Jobs of one owner that are in the queue at once. */
+  readonly perOwnerMax: number
+  readonly attemptsMax?: number
+  /**
+   * The rows that still need a job, of one owner or of all: `id` is the job's and never that of other work, `owner` is text,
+   * `job` is JSON, and an owner's jobs are done in the order of `turn`.
+   */
+  readonly due: (owner: string | null) => Statement.Fragment
+  /** How often a process looks for work that was left behind, or became due without anybody offering it. */
+  readonly lookSeconds: number
+  /** Jobs that this process does at once. */
+  readonly workers: number
+  readonly run: (job: Job) => Effect.Effect<void, unknown, R>
+  /** Records that a job which broke off too often won't be tried again. */
+  readonly giveUp: (job: Job) => Effect.Effect<unknown, unknown, R>
+  /** The log line for a job that broke off. */
   readonly brokenOff: string
 }
 
-/** A queue of jobs that outlive the process: each is done by one process at a time, and tried again when that breaks off. */
-export const makeJobQueue = Effect.fnUntraced(function* <S extends Schema.Constraint>({
-  attemptsMax,
-  brokenOff,
-  name,
-  schema
-}: JobQueueOptions<S>) {
+/**
+ * Does background work on rows of the database, for as long as the scope is open. A job survives the process: it is done by
+ * one process at a time, and again by any when that broke off. The queue is in the order of arrival and holds only a few jobs
+ * of each owner; the end of one lets the owner's next one in, behind those of the others. So owners take turns.
+ */
+export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
+  options: JobQueueOptions<Job, R>
+): Effect.fn.Return<
+  { readonly offerNext: (owner: string) => Effect.Effect<void, SqlError.SqlError | Schema.SchemaError> },
+  never,
+  SqlClient.SqlClient | Scope.Scope | R
+> {
+  const { brokenOff, due, name, perOwnerMax, table, workers } = options
+  const attempts = options.attemptsMax ?? attemptsMax
+  const sql = yield* SqlClient.SqlClient
   const queue = yield* PersistedQueue.make({
     name,
-    schema,
-    maxAttempts: attemptsMax,
-    retrySchedule: Schedule.exponential(Duration.seconds(retrySeconds))
+    schema: options.schema,
+    // The attempt after the last one only gives up.
+    maxAttempts: attempts + 1,
+    retrySchedule: Schedule.min([
+      Schedule.exponential(Duration.seconds(retrySecondsMin)),
+      Schedule.spaced(Duration.seconds(retrySecondsMax))
+    ])
+  }).pipe(Effect.provideContext(yield* makeStore(table)))
+  const decodeJobs = Schema.decodeUnknownEffect(
+    Schema.Array(Schema.Struct({ id: Schema.String, job: options.schema }))
+  )
+
+  const waiting = (owner: string | null) =>
+    sql`(${due(owner)}) AS item WHERE NOT EXISTS (
+      SELECT FROM ${sql(table)} AS known WHERE known.id = item.id AND known.queue_name = ${name})`
+
+  /** The owner's jobs, without those that broke off and rest. */
+  const busy = (owner: Statement.Fragment) =>
+    sql`(SELECT count(*) FROM ${sql(table)} AS busy
+      WHERE busy.queue_name = ${name} AND busy.state = 'pending' AND busy.visible_at <= statement_timestamp()
+        AND busy.element::jsonb ->> ${options.owner} = ${owner})`
+
+  /** Offers the owner's next jobs, together with the transaction that it must be called in. */
+  const offerNext = Effect.fnUntraced(function* (owner: string) {
+    // Of two transactions about one owner, the second has to see what the first one offered or left waiting.
+    yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`${name}/${owner}`}, 0))`
+    const next = yield* sql`SELECT item.id, item.job FROM ${waiting(owner)}
+      ORDER BY item.turn LIMIT greatest(0, ${perOwnerMax}::bigint - ${busy(sql`${owner}`)})`.pipe(
+      Effect.flatMap(decodeJobs)
+    )
+    for (const { id, job } of next) {
+      yield* queue.offer(job, { id }).pipe(Effect.catchTag("PersistedQueueError", sqlFailure))
+    }
+  })
+  const offerApart = (owner: string) => sql.withTransaction(offerNext(owner))
+
+  const offerDue = Effect.gen(function* () {
+    const owners = yield* sql`SELECT owner FROM (SELECT DISTINCT item.owner FROM ${waiting(null)}) AS found
+      WHERE ${busy(sql`found.owner`)} < ${perOwnerMax} LIMIT ${ownersMax}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Owners))
+    )
+    for (const { owner } of owners) yield* offerApart(owner)
   })
 
-  /** Asks for the job, together with whatever else the current transaction does. A job of that id is asked for once. */
-  const offer = (id: string, job: S["Type"]) =>
-    queue.offer(job, { id }).pipe(Effect.asVoid, Effect.catchTag("PersistedQueueError", sqlFailure))
+  const reported = (message: string) =>
+    Effect.catchCause((cause: Cause.Cause<unknown>) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.andThen(Effect.logWarning(message, cause), Effect.sleep(Duration.seconds(restSeconds)))
+    )
 
-  /** Does jobs, `count` of them at once, for as long as the scope is open. */
-  const work = <E, R>(
-    count: number,
-    task: (job: S["Type"], attempts: number) => Effect.Effect<void, E, R>
-  ) => {
-    const worker = queue
-      .take((job, { attempts }) => task(job, attempts))
-      .pipe(
-        Effect.catchCause((cause) =>
-          Cause.hasInterruptsOnly(cause)
-            ? Effect.failCause(cause)
-            : Effect.andThen(Effect.logWarning(brokenOff, cause), Effect.sleep(Duration.seconds(restSeconds)))
-        ),
-        Effect.forever
-      )
-    return Effect.forEach(Array.from({ length: count }), () => Effect.forkScoped(worker), { discard: true })
-  }
+  const workOnce = Effect.suspend(() => {
+    let done: Job | undefined
+    const take = queue.take((job, taken) => {
+      done = job
+      return taken.attempts > attempts ? options.giveUp(job) : options.run(job)
+    })
+    const moveUp = Effect.suspend(() =>
+      done === undefined ? Effect.void : offerApart(String(done[options.owner]))
+    )
+    return Effect.flatMap(Effect.exit(take), (exit) => Effect.andThen(moveUp, exit))
+  }).pipe(reported(brokenOff))
 
-  return { offer, work }
+  yield* Effect.forEach(Array.from({ length: workers }), () => Effect.forkScoped(Effect.forever(workOnce)), {
+    discard: true
+  })
+  yield* offerDue.pipe(
+    reported(`Work for the queue "${name}" could not be looked for`),
+    Effect.repeat(Schedule.spaced(Duration.seconds(options.lookSeconds))),
+    Effect.forkScoped
+  )
+  return { offerNext }
 })

@@ -11,6 +11,7 @@ import usageSource from "../../migrations/0007_usage_source.ts"
 import storeBinding from "../../migrations/0008_store_binding.ts"
 import retention from "../../migrations/0010_retention.ts"
 import readingTurns from "../../migrations/0012_reading_turns.ts"
+import jobQueues from "../../migrations/0013_job_queues.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
@@ -27,7 +28,8 @@ const migrations = {
   "0007_usage_source": usageSource,
   "0008_store_binding": storeBinding,
   "0010_retention": retention,
-  "0012_reading_turns": readingTurns
+  "0012_reading_turns": readingTurns,
+  "0013_job_queues": jobQueues
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

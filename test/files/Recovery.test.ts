@@ -5,7 +5,7 @@ import type { Settings } from "../../src/settings/AppConfig.ts"
 import type { FileId } from "../../src/domain/Ids.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { sweepOnce } from "../../src/files/FileSweep.ts"
-import { attemptsMax } from "../../src/files/TextJobs.ts"
+import { attemptsMax } from "../../src/sql/JobQueue.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { filesWith, incoming, ScriptedExtraction, someUser, textOf, until, upload } from "./fixtures.ts"
 

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { FileId, ProjectId } from "../../src/domain/Ids.ts"
-import { attemptsMax } from "../../src/retrieval/IndexJobs.ts"
+import { attemptsMax } from "../../src/sql/JobQueue.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import {

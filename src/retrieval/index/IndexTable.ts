@@ -181,7 +181,11 @@ export const makeIndexTable = Effect.gen(function* () {
       ON CONFLICT (index_id, term, base) DO UPDATE SET postings = kept.postings || excluded.postings`
   }
 
-  const write = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalysedFile) {
+  /**
+   * Puts a file into the project's index, in place of what was there of it; does nothing if the project lacks the file. To be
+   * called in a transaction.
+   */
+  const replace = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalysedFile) {
     const index = yield* lock(projectId, file.fileId)
     if (index === undefined) return 0
     const { id, nextPosition } = index
@@ -201,9 +205,6 @@ export const makeIndexTable = Effect.gen(function* () {
       WHERE id = ${id}`
     return file.chunks.length
   })
-
-  /** Puts a file into the project's index, in the place of what was there of it; does nothing if the project lacks the file. */
-  const replace = (projectId: ProjectId, file: AnalysedFile) => sql.withTransaction(write(projectId, file))
 
   const remove = (projectId: ProjectId, fileId: FileId) =>
     sql`DELETE FROM retrieval_files WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`

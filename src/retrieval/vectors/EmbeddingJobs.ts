@@ -1,19 +1,31 @@
-import { Cause, Duration, Effect, Latch } from "effect"
+import { Effect } from "effect"
+import { makeJobQueue } from "../../sql/JobQueue.ts"
 import type { EmbeddingFault, Embeddings } from "./Embeddings.ts"
-import type { Vector, Claim, Embedded, StoredPassage, VectorTable } from "./VectorTable.ts"
+import {
+  type Embedded,
+  EmbeddingJob,
+  type StoredPassage,
+  type Vector,
+  type VectorTable
+} from "./VectorTable.ts"
 
-/** Files that one process embeds at once. */
+/** Table of the queues of this room. */
+export const jobsTable = "index_jobs"
+
+/** Files that one process embeds at once, and files of one project that are in the queue at once. */
 const filesAtOnce = 2
-/** How often a process looks for files that another one indexed, or left behind; its own it knows of at once. */
+const queuedPerProjectMax = 4
+/** How often a process looks for files that another one indexed, or that another model embedded. */
 const lookSeconds = 5
+/** A server may be away for a month: after the first dozen, there is an attempt in an hour. */
+const attemptsMax = 750
 
 /**
- * Embeds the chunks of files that the model hasn't embedded, for as long as the scope is open: what a process leaves behind,
- * another one goes on with. A search by words has no need of it.
+ * Embeds the chunks of files that the model hasn't embedded, for as long as the scope is open. Projects take turns. A search by
+ * words doesn't need it.
  */
-export const startEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embeddings, table: VectorTable) {
+export const makeEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embeddings, table: VectorTable) {
   const { model } = embeddings
-  const work = yield* Latch.make(true)
 
   /** Each on its own; undefined for those that the server refuses, unless it refuses all. */
   const oneByOne = Effect.fnUntraced(function* (texts: ReadonlyArray<string>, refusal: EmbeddingFault) {
@@ -40,59 +52,35 @@ export const startEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embed
     )
 
   /** Each batch is kept before the next is asked for, so that nothing is asked for twice. */
-  const embedFile = Effect.fnUntraced(function* (claim: Claim) {
+  const embedFile = Effect.fnUntraced(function* (job: EmbeddingJob) {
     for (;;) {
-      const passages = yield* table.missing(claim, model)
-      if (passages.length === 0) return yield* table.finish(claim, model)
+      const passages = yield* table.missing(job, model)
+      if (passages.length === 0) return yield* table.finish(job, model)
       const chunks = passages.flatMap(chunksIn)
       const vectors = yield* vectorsOf(chunks.map(({ text }) => text))
       const rows = chunks.map(({ base, position }, at): Embedded => {
         return { position, base, vector: vectors[at] ?? notEmbedded }
       })
       for (const some of [rows.filter(isEmbedded), rows.filter((row) => !isEmbedded(row))]) {
-        if (some.length > 0) yield* table.keep(claim, model, some)
+        if (some.length > 0) yield* table.keep(job, model, some)
       }
-      yield* table.renew(claim)
     }
   })
 
-  const oneFile = Effect.gen(function* () {
-    const claim = yield* table.claim(model)
-    if (claim === undefined) return false
-    yield* embedFile(claim).pipe(
-      Effect.catchTag("EmbeddingFault", ({ detail }) =>
-        Effect.andThen(
-          Effect.logWarning(`A file could not be embedded yet: ${detail}`),
-          table.postpone(claim)
-        )
-      ),
-      // Whoever comes next need not wait for the end of the lease.
-      Effect.onInterrupt(() => Effect.ignore(table.release(claim)))
-    )
-    return true
+  return yield* makeJobQueue({
+    table: jobsTable,
+    name: "embedding",
+    schema: EmbeddingJob,
+    owner: "projectId",
+    perOwnerMax: queuedPerProjectMax,
+    attemptsMax,
+    due: (projectId) => table.due(model, projectId),
+    lookSeconds,
+    workers: filesAtOnce,
+    run: (job) => embedFile(job).pipe(Effect.catchTag("EmbeddingFault", ({ detail }) => Effect.fail(detail))),
+    giveUp: () => Effect.logWarning("A file is searched by words alone: it could not be embedded."),
+    brokenOff: "A file could not be embedded yet"
   })
-
-  const worker = Effect.gen(function* () {
-    yield* Effect.timeoutOption(work.await, Duration.seconds(lookSeconds))
-    yield* work.close
-    while (yield* oneFile) {}
-  }).pipe(
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.failCause(cause)
-        : Effect.andThen(
-            Effect.logWarning("Files to be embedded could not be looked for", cause),
-            Effect.sleep(Duration.seconds(lookSeconds))
-          )
-    ),
-    Effect.forever
-  )
-  yield* Effect.forEach(Array.from({ length: filesAtOnce }), () => Effect.forkScoped(worker), {
-    discard: true
-  })
-
-  /** Tells that a file was indexed. */
-  return { wake: Effect.asVoid(work.open) }
 })
 
 /** Stands for the vector of a chunk that can't be embedded, so that nobody tries again. It is near to nothing. */

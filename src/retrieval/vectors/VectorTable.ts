@@ -53,19 +53,17 @@ export const vectorsOf = (bytes: Uint8Array, dimension: number): ReadonlyArray<V
   })
 }
 
-/** How long a process has a file for itself, counted from its latest sign of life. */
-const leaseSeconds = 180
-/** How long a file rests after the first attempt that broke off, which doubles with each, and at most. */
-const restSeconds = 5
-const restSecondsMax = 3_600
 /** Rows of passages that are read at once, each of some chunks. */
 const passagesAtOnce = 4
 
-const Claims = Schema.Array(
-  Schema.Struct({ projectId: ProjectId, fileId: FileId, indexId: Schema.Int, base: Schema.Int })
-)
-/** A file that this process is embedding; `base` tells it from the same file indexed again. */
-export type Claim = (typeof Claims.Type)[number]
+/** A file that is to be embedded; `base` tells it from the same file indexed again. */
+export const EmbeddingJob = Schema.Struct({
+  projectId: ProjectId,
+  fileId: FileId,
+  indexId: Schema.Int,
+  base: Schema.Int
+})
+export type EmbeddingJob = typeof EmbeddingJob.Type
 
 const Passages = Schema.Array(
   Schema.Struct({
@@ -101,56 +99,36 @@ const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}
 export const makeVectorTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const isClaimed = ({ base, fileId, projectId }: Claim) =>
+  const isCurrent = ({ base, fileId, projectId }: EmbeddingJob) =>
     sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid AND base = ${base}`
 
-  /** A file that the model hasn't embedded yet, for this process alone; those that have waited the longest come first. */
-  const claim = (model: string) =>
-    sql`UPDATE retrieval_files SET embedding_until = now() + ${`${leaseSeconds} seconds`}::interval
-      WHERE (project_id, file_id) = (
-        SELECT project_id, file_id FROM retrieval_files
-        WHERE embedded_by IS DISTINCT FROM ${model} AND (embedding_until IS NULL OR embedding_until < now())
-        ORDER BY embedding_until NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-      )
-      RETURNING project_id, file_id, index_id, base`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Claims)),
-      Effect.map(([row]) => row)
-    )
-
-  const renew = (claim: Claim) =>
-    sql`UPDATE retrieval_files SET embedding_until = now() + ${`${leaseSeconds} seconds`}::interval
-      WHERE ${isClaimed(claim)}`
-
-  /** Gives the file to whoever wants it, as when a process ends. */
-  const release = (claim: Claim) =>
-    sql`UPDATE retrieval_files SET embedding_until = NULL WHERE ${isClaimed(claim)}`
-
-  /** Lets the file rest after an attempt that broke off. */
-  const postpone = (claim: Claim) =>
-    sql`UPDATE retrieval_files SET embedding_attempts = least(embedding_attempts + 1, 20), embedding_until = now() +
-        least(${restSeconds} * 2 ^ least(embedding_attempts, 20), ${restSecondsMax}) * interval '1 second'
-      WHERE ${isClaimed(claim)}`
+  /** The jobs for files that the model hasn't embedded, of one project or of all. */
+  const due = (model: string, projectId: string | null) =>
+    sql`SELECT concat_ws('/', index_id, base, md5(${model})) AS id, project_id::text AS owner, base AS turn,
+        jsonb_build_object('projectId', project_id, 'fileId', file_id, 'indexId', index_id, 'base', base) AS job
+      FROM retrieval_files WHERE embedded_by IS DISTINCT FROM ${model}
+      ${projectId === null ? sql.literal("") : sql`AND project_id = ${projectId}::uuid`}`
 
   /** Some passages of the file that the model hasn't embedded; none when the file is gone or was indexed again. */
-  const missing = (claim: Claim, model: string) =>
+  const missing = (job: EmbeddingJob, model: string) =>
     sql`SELECT base, starts, ends, outlines, headings, text_start, text FROM retrieval_passages AS passage
-      WHERE project_id = ${claim.projectId}::uuid AND file_id = ${claim.fileId}::uuid
-        AND EXISTS (SELECT FROM retrieval_files WHERE ${isClaimed(claim)}) AND (
+      WHERE project_id = ${job.projectId}::uuid AND file_id = ${job.fileId}::uuid
+        AND EXISTS (SELECT FROM retrieval_files WHERE ${isCurrent(job)}) AND (
           SELECT count(*) FROM retrieval_embeddings AS known
           WHERE known.index_id = passage.index_id AND known.base = passage.base AND known.model = ${model}
         ) < cardinality(starts)
       ORDER BY base LIMIT ${passagesAtOnce}`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Passages)))
 
   /** Keeps vectors of one dimension; drops them when the file is gone or was indexed again. */
-  const keep = (claim: Claim, model: string, rows: ReadonlyArray<Embedded>) => {
+  const keep = (job: EmbeddingJob, model: string, rows: ReadonlyArray<Embedded>) => {
     const vectors = rows.map(({ vector }) => vector)
     const size = (vectors[0]?.length ?? 0) * bytesPerNumber
     // Whoever takes the passages away has the file locked first, so that they stay until this is done.
     return sql`WITH present AS MATERIALIZED (
-        SELECT 1 FROM retrieval_files WHERE ${isClaimed(claim)} FOR KEY SHARE
+        SELECT 1 FROM retrieval_files WHERE ${isCurrent(job)} FOR KEY SHARE
       )
       INSERT INTO retrieval_embeddings (index_id, position, model, base, signs, vector)
-      SELECT ${claim.indexId}, position, ${model}, base, signs::varbit,
+      SELECT ${job.indexId}, position, ${model}, base, signs::varbit,
         substring(${bytesOf(vectors)}::bytea FROM ((rank - 1) * ${size})::int + 1 FOR ${size})
       FROM present CROSS JOIN unnest(${numbers(rows.map(({ position }) => position))}::int[],
         ${numbers(rows.map(({ base }) => base))}::int[], ${vectors.map(signsOf)}::text[])
@@ -159,15 +137,15 @@ export const makeVectorTable = Effect.gen(function* () {
   }
 
   /** Writes down that the file is embedded wholly, and drops what other models said of it. */
-  const finish = (claim: Claim, model: string) =>
+  const finish = (job: EmbeddingJob, model: string) =>
     sql.withTransaction(
       Effect.gen(function* () {
         const rows = yield* sql`UPDATE retrieval_files
-          SET embedded_by = ${model}, embedding_until = NULL, embedding_attempts = 0
-          WHERE ${isClaimed(claim)} RETURNING 1`
+          SET embedded_by = ${model}
+          WHERE ${isCurrent(job)} RETURNING 1`
         if (rows.length === 0) return
         yield* sql`DELETE FROM retrieval_embeddings AS known USING retrieval_passages AS passage
-          WHERE passage.project_id = ${claim.projectId}::uuid AND passage.file_id = ${claim.fileId}::uuid
+          WHERE passage.project_id = ${job.projectId}::uuid AND passage.file_id = ${job.fileId}::uuid
             AND known.index_id = passage.index_id AND known.base = passage.base AND known.model <> ${model}`
       })
     )
@@ -211,7 +189,7 @@ export const makeVectorTable = Effect.gen(function* () {
       Effect.map(([row]) => row?.dimension)
     )
 
-  return { otherDimension, claim, renew, release, postpone, missing, keep, finish, nearest, vectors }
+  return { otherDimension, due, missing, keep, finish, nearest, vectors }
 })
 
 export type VectorTable = Effect.Success<typeof makeVectorTable>

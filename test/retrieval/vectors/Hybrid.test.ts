@@ -51,10 +51,10 @@ const vectorsOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
     WHERE project_id = ${projectId}::uuid GROUP BY model ORDER BY model`
 })
 
-/** As when the time of a rest, or of a process that died, is over. */
+/** As when the rest after an attempt that broke off is over. */
 const restsOver = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) => sql`UPDATE retrieval_files SET embedding_until = NULL`
+  (sql) => sql`UPDATE index_jobs SET visible_at = now() WHERE queue_name = 'embedding'`
 )
 
 const sections = (count: number) =>
