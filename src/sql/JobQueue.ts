@@ -76,7 +76,7 @@ export interface JobQueueOptions<Job extends object, R> {
    * The rows that still need a job, of one owner or of all: `id` is the job's and never that of other work, `owner` is text,
    * `job` is JSON, and an owner's jobs are done in the order of `turn`.
    */
-  readonly due: (owner: string | null) => Statement.Fragment
+  readonly due: (owner: Statement.Fragment | null) => Statement.Fragment
   /** How often a process looks for work that was left behind, or became due without anybody offering it. */
   readonly lookSeconds: number
   /** Jobs that this process does at once. */
@@ -117,9 +117,10 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
     Schema.Array(Schema.Struct({ id: Schema.String, job: options.schema }))
   )
 
-  const waiting = (owner: string | null) =>
+  // By `OFFSET` the planner looks every row up by its id, also while it has no statistics of the queue.
+  const waiting = (owner: Statement.Fragment) =>
     sql`(${due(owner)}) AS item WHERE NOT EXISTS (
-      SELECT FROM ${sql(table)} AS known WHERE known.id = item.id AND known.queue_name = ${name})`
+      SELECT FROM ${sql(table)} AS known WHERE known.id = item.id AND known.queue_name = ${name} OFFSET 0)`
 
   /** The owner's jobs, without those that broke off and rest. */
   const busy = (owner: Statement.Fragment) =>
@@ -131,7 +132,7 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
   const offerNext = Effect.fnUntraced(function* (owner: string) {
     // Of two transactions about one owner, the second has to see what the first one offered or left waiting.
     yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`${name}/${owner}`}, 0))`
-    const next = yield* sql`SELECT item.id, item.job FROM ${waiting(owner)}
+    const next = yield* sql`SELECT item.id, item.job FROM ${waiting(sql`${owner}`)}
       ORDER BY item.turn LIMIT greatest(0, ${perOwnerMax}::bigint - ${busy(sql`${owner}`)})`.pipe(
       Effect.flatMap(decodeJobs)
     )
@@ -142,10 +143,9 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
   const offerApart = (owner: string) => sql.withTransaction(offerNext(owner))
 
   const offerDue = Effect.gen(function* () {
-    const owners = yield* sql`SELECT owner FROM (SELECT DISTINCT item.owner FROM ${waiting(null)}) AS found
-      WHERE ${busy(sql`found.owner`)} < ${perOwnerMax} LIMIT ${ownersMax}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Owners))
-    )
+    const owners = yield* sql`SELECT owner FROM (SELECT DISTINCT owner FROM (${due(null)}) AS item) AS found
+      WHERE ${busy(sql`found.owner`)} < ${perOwnerMax} AND EXISTS (SELECT FROM ${waiting(sql`found.owner`)})
+      LIMIT ${ownersMax}`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Owners)))
     for (const { owner } of owners) yield* offerApart(owner)
   })
 

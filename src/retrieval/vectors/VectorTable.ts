@@ -1,6 +1,6 @@
 import { FileId, ProjectId } from "../../domain/Ids.ts"
 import { Effect, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 
 /** A vector of length one, or of zeros only. */
 export type Vector = Float32Array
@@ -103,7 +103,7 @@ export const makeVectorTable = Effect.gen(function* () {
     sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid AND base = ${base}`
 
   /** The jobs for files that the model hasn't embedded, of one project or of all. */
-  const due = (model: string, projectId: string | null) =>
+  const due = (model: string, projectId: Statement.Fragment | null) =>
     sql`SELECT concat_ws('/', index_id, base, md5(${model})) AS id, project_id::text AS owner, base AS turn,
         jsonb_build_object('projectId', project_id, 'fileId', file_id, 'indexId', index_id, 'base', base) AS job
       FROM retrieval_files WHERE embedded_by IS DISTINCT FROM ${model}

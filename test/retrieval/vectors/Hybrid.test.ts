@@ -310,6 +310,39 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
     }).pipe(Effect.scoped)
   )
 
+  it.effect("are made for the file of a small project while the server refuses those of a large one", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      server.behave(({ input }) => (input[0]?.startsWith("Large") === true ? { status: 400 } : null))
+      yield* Effect.gen(function* () {
+        const [large, small] = [yield* someProject, yield* someProject]
+        for (let n = 0; n < 30; n++) yield* addFile(large, `Large text ${n}.`)
+        yield* addFile(small, "The automobile was repaired.", "garage.md")
+        yield* embedded(small)
+        const asked = server.asked.flatMap(({ input }) => input)
+        assert.isBelow(asked.length, 25)
+      }).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("are made by the next process when the first one was killed", () =>
+    Effect.gen(function* () {
+      const server = yield* makeEmbeddingServer
+      const sql = yield* SqlClient.SqlClient
+      const corpus = yield* someProject
+      server.behave(() => "silent")
+      yield* Effect.gen(function* () {
+        yield* addFile(corpus, "The automobile was repaired.", "garage.md")
+        while (server.asked.length === 0) yield* Effect.sleep("20 millis")
+      }).pipe(withProcess(server))
+      // A killed process gives nothing back: its lock expires.
+      yield* sql`UPDATE index_jobs SET attempts = 1, acquired_by = gen_random_uuid(),
+        acquired_at = now() - interval '1 hour' WHERE queue_name = 'embedding' AND state = 'pending'`
+      server.behave(() => null)
+      yield* embedded(corpus).pipe(withProcess(server))
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("embeds all again for another model, and drops what the former one said", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
