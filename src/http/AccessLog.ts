@@ -6,29 +6,26 @@ import { secondsBetween } from "../domain/Monotonic.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
 
-/** Where responses are asked for. */
 const responsesRoute = "/v1/responses"
 
-/** What HTTP servers log for a client that went away before it was answered. */
-const clientGone = 499
+/** The conventional status for a client that disconnected before the response. */
+const clientClosedRequest = 499
 
-/** Methods as metrics tell them apart; a client can make up others. */
+/** The methods of metrics and spans; a client could make up any number of others. */
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
 const nanosPerMilli = 1_000_000
 
-/** Digits of a trace's id that decide whether it is taken; a float holds no more of them exactly. */
+/** Digits of a trace id that decide whether it is sampled; a float holds no more of them exactly. */
 const shareDigits = 13
 
-/** What became of a request. */
 export type Outcome = "completed" | "failed" | "abandoned" | "refused"
 
-/** A request that is being answered. */
 interface Access {
   readonly entry: AccessEntry
   readonly requestId: string
   readonly method: string
-  /** Null where no route has the path. */
+  /** Null if no route has the path. */
   readonly route: string | null
   readonly span: Tracer.Span | null
   /** Null until the response's headers are known. */
@@ -41,22 +38,22 @@ const readCode = Schema.decodeUnknownOption(
 
 const utf8 = new TextDecoder()
 
-/** The code in the envelope of an error. */
 const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string | null =>
   status < 400 || body._tag !== "Uint8Array"
     ? null
     : Option.getOrNull(Option.map(readCode(utf8.decode(body.body)), ({ error }) => error.code))
 
 const outcomeOf = ({ entry, status }: Access, exit: Exit.Exit<unknown, unknown>): Outcome => {
-  const told = entry.response?.outcome
-  // The service may have ended what the account takes for abandoned, and then the client was told so.
-  if (told !== undefined) return told === "abandoned" && entry.errorCode !== null ? "failed" : told
+  const reported = entry.response?.outcome
+  // With an error code, the service ended the response and told the client so.
+  if (reported !== undefined) {
+    return reported === "abandoned" && entry.errorCode !== null ? "failed" : reported
+  }
   if (status === null || Exit.isFailure(exit)) return "abandoned"
   if (status >= 500 || (entry.errorCode !== null && status < 400)) return "failed"
   return status >= 400 ? "refused" : "completed"
 }
 
-/** Adds to the metrics, in one step. */
 const measure = ({ entry, method, route, status }: Access, outcome: Outcome, endNanos: bigint) =>
   Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => {
@@ -64,7 +61,7 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
       const seconds = secondsBetween(entry.beganNanos, endNanos)
       const label = methods.has(method) ? method : "_OTHER"
       Instruments.requestDuration
-        .of(label, route ?? "", String(status ?? clientGone))
+        .of(label, route ?? "", String(status ?? clientClosedRequest))
         .updateUnsafe(seconds, context)
       if (errorCode !== null) Instruments.errors.of(errorCode).updateUnsafe(1, context)
       if (route === responsesRoute && method === "POST") {
@@ -85,7 +82,7 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
 const millisBetween = (from: bigint, to: bigint): number =>
   Math.round((Number(to - from) / nanosPerMilli) * 10) / 10
 
-/** What the line says; what isn't known is left out. */
+/** The fields of the log line; unknown ones are left out. */
 const annotationsOf = (
   { entry, method, requestId, route, status }: Access,
   outcome: Outcome,
@@ -96,7 +93,7 @@ const annotationsOf = (
     requestId,
     method,
     ...(route === null ? {} : { route }),
-    status: status ?? clientGone,
+    status: status ?? clientClosedRequest,
     durationMillis: millisBetween(entry.beganNanos, endNanos),
     outcome,
     ...(errorCode === null ? {} : { errorCode }),
@@ -124,7 +121,7 @@ const annotationsOf = (
 const endSpan = (span: Tracer.Span, { entry, status }: Access, outcome: Outcome) =>
   Effect.map(Clock.currentTimeNanos, (now) => {
     const { caller, conversationId, errorCode, response } = entry
-    span.attribute("http.response.status_code", status ?? clientGone)
+    span.attribute("http.response.status_code", status ?? clientClosedRequest)
     span.attribute("parley.outcome", outcome)
     if (caller !== null) span.attribute("user.id", caller.userId)
     if (conversationId !== null) span.attribute("gen_ai.conversation.id", conversationId)
@@ -134,15 +131,15 @@ const endSpan = (span: Tracer.Span, { entry, status }: Access, outcome: Outcome)
   })
 
 /**
- * Whether a trace that began elsewhere is taken: by its id, so that every service which asks for the same share takes the
- * same ones, and one that its beginner leaves out never is. Source: OpenTelemetry, trace SDK, TraceIdRatioBased.
+ * Whether to sample a trace that another service began. The id decides, so that all services with the same share sample the same
+ * traces; a trace that its origin doesn't sample never is. Source: OpenTelemetry, trace SDK, TraceIdRatioBased.
  */
-export const isTaken = (
+export const isSampled = (
   { sampled, traceId }: Pick<Tracer.AnySpan, "sampled" | "traceId">,
   share: number
 ): boolean => sampled && Number.parseInt(traceId.slice(-shareDigits), 16) / 16 ** shareDigits < share
 
-/** Writes one line for each request at its real end, adds to the metrics, and traces the requests that are to be traced. */
+/** Writes one log line for each request when it has ended, updates the metrics, and traces a share of the requests. */
 export const makeAccessLog = Effect.gen(function* () {
   const { accessLog, otlpEndpoint, otlpSignals, traceShare } = (yield* AppConfig).observability
   const isTraced = otlpEndpoint !== null && otlpSignals.includes("traces")
@@ -153,10 +150,10 @@ export const makeAccessLog = Effect.gen(function* () {
     route: string | null
   ) {
     const parent = HttpTraceContext.w3c(request.headers)
-    const taken = Option.isSome(parent)
-      ? isTaken(parent.value, traceShare)
+    const sampled = Option.isSome(parent)
+      ? isSampled(parent.value, traceShare)
       : (yield* Random.next) < traceShare
-    if (!taken || probes.has(route)) return null
+    if (!sampled || probes.has(route)) return null
     const method = methods.has(request.method) ? request.method : "HTTP"
     return yield* Effect.makeSpan(route === null ? method : `${method} ${route}`, {
       kind: "server",
@@ -184,7 +181,7 @@ export const makeAccessLog = Effect.gen(function* () {
     if (span !== null) yield* endSpan(span, access, outcome)
   })
 
-  /** The request is over when the scope closes. */
+  /** The request ends when the scope closes. */
   const begin = Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
     requestId: string,
@@ -202,7 +199,7 @@ export const makeAccessLog = Effect.gen(function* () {
     return access
   })
 
-  /** What runs for the request: it can say what it finds out, its lines bear the request's id, and it may be traced. */
+  /** Runs an effect for the request: it can fill the entry, its log lines have the request's id, and it may be traced. */
   const within =
     ({ entry, requestId, span }: Access) =>
     <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

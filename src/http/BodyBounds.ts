@@ -9,7 +9,7 @@ import { InvalidRequest } from "../domain/Errors.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
-/** Objects and lists inside each other. */
+/** Levels of nested objects and lists. */
 const nestingMax = 64
 
 const quote = 0x22
@@ -44,38 +44,38 @@ const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 const isJson = (contentType: string | undefined): boolean =>
   /^application\/json\s*(;|$)/i.test((contentType ?? "").trim())
 
-/** A body is read as UTF-8, whatever it claims to be; ASCII is a part of that. */
-const isForeign = (contentType: string | undefined): boolean => {
+/** A body is always read as UTF-8, which includes ASCII. */
+const hasForeignCharset = (contentType: string | undefined): boolean => {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(contentType ?? "")?.[1]
   return charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset)
 }
 
-/** The bytes that the body may have by what the headers announce. */
+/** The most bytes that the body can have according to its headers. */
 const announcedBytes = ({ headers }: HttpServerRequest.HttpServerRequest, bodyBytesMax: number): number => {
   const length = headers["content-length"]
   if (length !== undefined) return Math.min(Number(length), bodyBytesMax)
   return headers["transfer-encoding"] === undefined ? 0 : bodyBytesMax
 }
 
-/** Waits until there is room for the body of a user's request; the operator's need none. */
-const makeRoom = Effect.fnUntraced(function* (
+/** Waits for room for the body. Requests of the operator are not limited. Returns a function that releases what is not needed. */
+const reserveRoom = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   bodyBytesMax: number
 ) {
   const caller = (yield* CurrentAccess)?.caller ?? null
   if (caller === null) return () => Effect.void
   const permits = yield* (yield* UserBounds).admitBody(caller.userId, announcedBytes(request, bodyBytesMax))
-  // Only a body without an announced length can be shorter than what it was given room for.
+  // Only a body without an announced length can be shorter than its room.
   return (text: string) =>
     request.headers["content-length"] === undefined ? permits.reduce(Buffer.byteLength(text)) : Effect.void
 })
 
-/** What the headers alone say against a body, so that nothing of it is waited for. */
+/** A refusal by the headers alone, before any of the body has arrived. */
 const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyBytesMax: number) => {
   const contentType = request.headers["content-type"]
   if (isEncoded(request)) return Refusal.encodedBody
   if (hasBody(request) && !isJson(contentType)) return Refusal.notJson(contentType)
-  if (isForeign(contentType)) return Refusal.foreignCharset
+  if (hasForeignCharset(contentType)) return Refusal.foreignCharset
   return Number(request.headers["content-length"]) > bodyBytesMax ? Refusal.bodyTooLarge(bodyBytesMax) : null
 }
 
@@ -83,15 +83,14 @@ const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }:
   const request = yield* HttpServerRequest.HttpServerRequest
   const announced = announcedFailure(request, bodyBytesMax)
   if (announced !== null) return respond(announced)
-  const noteLength = yield* makeRoom(request, bodyBytesMax)
-  // The text is read once and kept by the request; what decodes the body later gets the same one.
-  // Nor is the reading broken off, which would take the connection away before the answer.
+  const releaseRest = yield* reserveRoom(request, bodyBytesMax)
+  // The request keeps the text for the decoder. The read is not interrupted, which would close the connection before the response.
   const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
   const text = yield* Fiber.join(reading).pipe(
     Effect.timeoutOrElse({ duration: Duration.seconds(requestSeconds), orElse: () => Effect.succeed(null) })
   )
   if (text === null) return respond(Failure.requestTimeout)
-  yield* noteLength(text)
+  yield* releaseRest(text)
   return nestsDeeperThan(text, nestingMax)
     ? respondTo(
         new InvalidRequest({ param: "", message: `The request body nests deeper than ${nestingMax} levels.` })
@@ -100,8 +99,8 @@ const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }:
 })
 
 /**
- * Refuses bodies that are encoded, too deep, too slow, or too much for what the user has under way. Too large or cut ones fail at reading, and ErrorBoundary tells
- * them.
+ * Refuses bodies that are encoded, too deep, too slow, or too much beside the user's other requests. A body that is too large or cut
+ * off fails when it is read, and ErrorBoundary answers it.
  */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,

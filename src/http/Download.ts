@@ -8,7 +8,7 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** What of a file a request wants. */
+/** What a request asks for: `beyond` is a range after the end of the file. */
 export type Wanted =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }
@@ -19,7 +19,7 @@ const whole: Wanted = { kind: "whole" }
 
 const onePart = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i
 
-/** What a `Range` asks for. A header that can't be read, or that names several ranges, asks for the whole. */
+/** A `Range` header that is invalid or has several ranges is ignored. */
 const wantedByRange = (header: string, bytes: number): Wanted => {
   const [, first, last] = onePart.exec(header) ?? []
   if (first === undefined || last === undefined || first + last === "") return whole
@@ -35,14 +35,13 @@ const wantedByRange = (header: string, bytes: number): Wanted => {
   return start >= bytes ? { kind: "beyond" } : { kind: "part", range: { start, end } }
 }
 
-/** A file's bytes never change, so their digest names them. */
 export const etagOf = (file: StoredFile): string => `"${Hex.encode(file.sha256)}"`
 
-/** Whether an `If-None-Match` header names a tag. */
+/** Evaluates an `If-None-Match` header. */
 export const matchesEtag = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
 
-/** What a request for a file's content wants. Source: RFC 9110, sections 13 and 14. */
+/** Source: RFC 9110, sections 13 and 14. */
 export const wantedOf = (headers: Headers.Headers, file: StoredFile): Wanted => {
   const etag = etagOf(file)
   const known = headers["if-none-match"]
@@ -53,17 +52,17 @@ export const wantedOf = (headers: Headers.Headers, file: StoredFile): Wanted => 
   return wantedByRange(range, file.bytes)
 }
 
-/** Characters of a name that a download offers; longer headers are refused by some clients. */
-const offeredCharactersMax = 200
+/** Some clients refuse longer headers. */
+const filenameCharactersMax = 200
 
 const percentEncoded = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`
 
-/** The name under which a download is to be saved: never a path, and in two spellings. Source: RFC 6266, RFC 8187. */
+/** Offers the name in two encodings, and never as a path. Source: RFC 6266, RFC 8187. */
 export const contentDisposition = (filename: string): string => {
   const flat = filename.replace(/[/\\]/g, "_").replace(/^\.+$/, "_")
-  // The end of a name tells its kind, so a long one loses its beginning.
-  const offered = flat.slice(-offeredCharactersMax).toWellFormed()
+  // A long name loses its beginning, because the extension is at its end.
+  const offered = flat.slice(-filenameCharactersMax).toWellFormed()
   const ascii = offered.replace(/[^\x20-\x7e]/g, "_").replace(/["%]/g, "_")
   const encoded = encodeURIComponent(offered).replace(/['()*]/g, percentEncoded)
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`

@@ -2,22 +2,19 @@ import { Context, Deferred, Duration, Effect, Layer, type Scope } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { ServerShuttingDown } from "../domain/Errors.ts"
 
-/** How long the last streams get to deliver their `error` event once the grace is over. */
-const farewellSeconds = 5
+/** Time for the last streams to deliver their `error` event after the grace period. */
+const cutoffSeconds = 5
 
-/**
- * The end of the process, in order: not ready and no new work; streams may finish within the grace; the rest are cut
- * off and end with an error.
- */
+/** Graceful shutdown: not ready and no new requests; streams may finish within the grace period; the rest end with an error. */
 export class Drain extends Context.Service<
   Drain,
   {
     readonly isDraining: Effect.Effect<boolean>
-    /** Counts the request until its scope closes; refused while draining. */
+    /** Counts the request until its scope closes. */
     readonly admit: Effect.Effect<void, ServerShuttingDown, Scope.Scope>
-    /** Never succeeds; fails when the grace is over. */
+    /** Never succeeds; fails after the grace period. */
     readonly cutoff: Effect.Effect<never, ServerShuttingDown>
-    /** Drains. Done when no request is left, or the last ones had their farewell. */
+    /** Completes when no request is left, or `cutoffSeconds` after the grace period. */
     readonly shutdown: Effect.Effect<void>
   }
 >()("parley/http/Drain") {
@@ -50,7 +47,7 @@ export class Drain extends Context.Service<
         yield* Effect.logInfo("Shutting down.").pipe(Effect.annotateLogs({ requests, graceSeconds }))
         yield* Deferred.await(idle).pipe(Effect.timeoutOption(Duration.seconds(graceSeconds)))
         yield* Deferred.fail(cut, new ServerShuttingDown())
-        yield* Deferred.await(idle).pipe(Effect.timeoutOption(Duration.seconds(farewellSeconds)))
+        yield* Deferred.await(idle).pipe(Effect.timeoutOption(Duration.seconds(cutoffSeconds)))
       }).pipe(Effect.withSpan("Drain.shutdown"))
 
       return Drain.of({

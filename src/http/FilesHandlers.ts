@@ -15,7 +15,6 @@ import { enveloped, isEncoded, respond } from "./ErrorBoundary.ts"
 import { readUpload } from "./Upload.ts"
 import type { FileId } from "../domain/Ids.ts"
 
-/** The content of a file, or the part of it that is asked for. */
 const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerRequest.HttpServerRequest) {
   const store = yield* FileStore
   const drain = yield* Drain

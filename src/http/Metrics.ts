@@ -12,7 +12,7 @@ import * as Instruments from "../telemetry/Instruments.ts"
 import { authorizationHeader } from "./Authentication.ts"
 import { respondTo } from "./ErrorBoundary.ts"
 
-/** How often the health of the providers is read for a collector, which doesn't ask for it. */
+/** How often provider health is refreshed for export by OTLP; a scrape refreshes it itself. */
 const refreshSeconds = 10
 
 const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Effect<void> =>
@@ -24,8 +24,8 @@ const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Eff
     yield* Metric.update(Instruments.providerWaiting.of(provider), waiting)
   })
 
-/** What hasn't happened yet counts as 0, so that its first time shows as a rise. */
-const begin = Effect.gen(function* () {
+/** Counters start at 0, so that the first increment shows as a rise. */
+const initialize = Effect.gen(function* () {
   yield* Metric.modify(Instruments.openStreams.of(), 0)
   for (const outcome of ["completed", "failed", "abandoned", "refused"]) {
     yield* Metric.update(Instruments.responses.of(outcome), 0)
@@ -35,11 +35,11 @@ const begin = Effect.gen(function* () {
   }
 })
 
-/** The metrics as Prometheus reads them. */
+/** The metrics in the text format of Prometheus. */
 export class MetricsText extends Context.Service<
   MetricsText,
   {
-    /** As they are now; asks no model server. */
+    /** Sends no request to a model server. */
     readonly text: Effect.Effect<string>
   }
 >()("parley/http/MetricsText") {
@@ -49,7 +49,7 @@ export class MetricsText extends Context.Service<
       const router = yield* Router
       const { otlpEndpoint, otlpSignals } = (yield* AppConfig).observability
       const refresh = Effect.flatMap(router.health, Effect.forEach(show, { discard: true }))
-      yield* begin
+      yield* initialize
       if (otlpEndpoint !== null && otlpSignals.includes("metrics")) {
         yield* refresh.pipe(
           Effect.andThen(Effect.sleep(`${refreshSeconds} seconds`)),
@@ -62,7 +62,7 @@ export class MetricsText extends Context.Service<
   )
 }
 
-/** The token that a request bears; "" where there is none. */
+/** "" without a readable token. */
 const tokenOf = (request: HttpServerRequest.HttpServerRequest): Redacted.Redacted =>
   Redacted.make(
     authorizationHeader(request) === "readable"
@@ -76,7 +76,7 @@ const metricsResponse = (text: string): HttpServerResponse.HttpServerResponse =>
     headers: { "cache-control": "no-store" }
   })
 
-/** The metrics on the service's own port, for whoever has the token; no such route without one. */
+/** The metrics on the service's own port, by a token; there is no such route if the settings have no token. */
 export const MetricsRoute = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const { metricsToken } = (yield* AppConfig).observability
@@ -86,7 +86,7 @@ export const MetricsRoute = HttpRouter.use((router) =>
     const expected = yield* hash(metricsToken)
     const answer = Effect.gen(function* () {
       const presented = yield* hash(tokenOf(yield* HttpServerRequest.HttpServerRequest))
-      // Hashes have one length and tell nothing about the token, so that the comparison can't either.
+      // Hashes have one length, so the comparison reveals nothing about the token.
       if (!Mac.timingSafeEqual(presented, expected)) return respondTo(new MetricsTokenRejected())
       return metricsResponse(yield* text)
     }).pipe(Effect.provideContext(services))
@@ -94,22 +94,22 @@ export const MetricsRoute = HttpRouter.use((router) =>
   })
 )
 
-/** Bytes of all headers of a request together. */
+/** Of all headers of a request together. */
 const headerBytesMax = 16_384
 
-/** In which a whole request must have arrived. */
+/** For a whole request to arrive. */
 const requestSeconds = 10
 
-/** How often Node looks for requests that are past their time; by itself it would look every 30 seconds. */
+/** How often Node checks for requests that have timed out; its default is 30 seconds. */
 const checkSeconds = 1
 
 /** Scrapers keep their connections, and there are few of them. */
 const connectionsMax = 100
 
-/** How long an answer may still take when the process goes down. */
+/** For the last responses when the process shuts down. */
 const closeSeconds = 1
 
-/** The port for metrics can't be had. `message` is for the operator. */
+/** The port for metrics can't be opened. `message` is for the operator. */
 export class MetricsPortUnavailable extends Schema.TaggedError<MetricsPortUnavailable>()(
   "MetricsPortUnavailable",
   { message: Schema.String }
@@ -129,7 +129,7 @@ const serverOf = () => {
 const isMetrics = ({ method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   (method === "GET" || method === "HEAD") && /^\/metrics(\?|$)/.test(url)
 
-/** A port of their own for the metrics, which asks for no token; none unless the settings name one. */
+/** The metrics on a port of their own, without a token; only if the settings name the port. */
 export const MetricsServerLayer = Layer.unwrap(
   Effect.gen(function* () {
     const { metricsHost: host, metricsPort: port } = (yield* AppConfig).observability

@@ -10,12 +10,12 @@ import { Drain } from "./Drain.ts"
 import { logFailure, respondTo } from "./ErrorBoundary.ts"
 import { streamResponse } from "./Sse.ts"
 
-/** How the AI SDK names itself. It omits `stream` when it wants JSON, and accepts anything. */
+/** The AI SDK in a `User-Agent`. It omits `stream` when it wants JSON, and accepts anything. */
 const aiSdk = "ai-sdk"
 
 /**
- * Whether to answer with events. What the body says wins; without it events are the default, but for a client that
- * accepts JSON and nothing else, or that is known to want JSON then. Source: wire contract, section 1.
+ * The body decides. Without `stream` in it, events are the default, except for a client that accepts only JSON or is known to
+ * expect JSON. Source: wire contract, section 1.
  */
 export const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
   if (stream != null) return stream

@@ -18,22 +18,21 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
 
 interface ConnectionLimits {
-  /** How often the connections are looked at. */
   readonly checkSeconds: number
-  /** How long a client may take none of the bytes that wait for it. */
+  /** How long a client may read nothing while bytes are queued for it. */
   readonly stallSeconds: number
 }
 
-/** How far a connection had got when it was seen to move for the last time. */
+/** The state of a connection when it last made progress. */
 interface Progress {
   /** Bytes of finished writes. */
   readonly written: number
-  /** Bytes of the write under way that the system hasn't taken yet. */
+  /** Bytes of the current write that the operating system hasn't accepted yet. */
   readonly queued: number
   readonly at: bigint
 }
 
-/** A long write is taken in pieces, which only the handle below the socket tells. */
+/** The operating system accepts a long write in parts, which only the handle below the socket shows. */
 const queuedIn = (socket: Socket): number =>
   Predicate.hasProperty(socket, "_handle") &&
   Predicate.hasProperty(socket._handle, "writeQueueSize") &&
@@ -41,7 +40,7 @@ const queuedIn = (socket: Socket): number =>
     ? socket._handle.writeQueueSize
     : 0
 
-/** The progress as it is now; null when nothing waits to be written. */
+/** Null if nothing is queued. */
 const progressOf = (socket: Socket, before: Progress | null, now: bigint): Progress | null => {
   if (socket.writableLength === 0) return null
   const written = socket.bytesWritten - socket.writableLength
@@ -50,9 +49,8 @@ const progressOf = (socket: Socket, before: Progress | null, now: bigint): Progr
 }
 
 /**
- * Gives up clients that don't read: a connection that takes none of the bytes which wait for it, for longer than it may,
- * is destroyed, whatever the response. That interrupts whoever writes the response, as when the client had gone away.
- * It costs nothing for each write.
+ * Destroys connections whose client reads nothing for too long while bytes are queued for it. That interrupts the handler, as a
+ * disconnect does. There is no cost per write.
  */
 export const watchConnections = Effect.fnUntraced(function* (server: Server, limits: ConnectionLimits) {
   const connections = new Map<Socket, Progress | null>()
@@ -61,14 +59,14 @@ export const watchConnections = Effect.fnUntraced(function* (server: Server, lim
     socket.once("close", () => connections.delete(socket))
   })
 
-  const giveUp = (now: bigint): number => {
+  const destroyStalled = (now: bigint): number => {
     const stallNanos = BigInt(limits.stallSeconds) * 1_000_000_000n
     let stalled = 0
     for (const [socket, before] of connections) {
       const progress = progressOf(socket, before, now)
       if (progress !== null && now - progress.at >= stallNanos) {
         stalled++
-        // The system would otherwise keep what it has already taken, and offer it to the client for minutes.
+        // Otherwise the operating system would keep the accepted bytes and retry for minutes.
         socket.resetAndDestroy()
       } else if (progress !== before) connections.set(socket, progress)
     }
@@ -76,9 +74,9 @@ export const watchConnections = Effect.fnUntraced(function* (server: Server, lim
   }
 
   const check = Effect.gen(function* () {
-    const stalled = giveUp(yield* Clock.monotonicTimeNanos)
+    const stalled = destroyStalled(yield* Clock.monotonicTimeNanos)
     if (stalled > 0) {
-      yield* Effect.logInfo("Clients that stopped reading were given up.").pipe(
+      yield* Effect.logInfo("Disconnected clients that stopped reading.").pipe(
         Effect.annotateLogs({ connections: stalled, seconds: limits.stallSeconds })
       )
     }
@@ -91,27 +89,26 @@ export const watchConnections = Effect.fnUntraced(function* (server: Server, lim
   )
 })
 
-/** Bytes of all headers of a request together. */
+/** Of all headers of a request together. */
 const headerBytesMax = 16_384
 
-/** Whoever reads a body has a limit of its own, tells the client, and gets this much time for that. */
+/** The readers of bodies have shorter timeouts of their own; this leaves them time to answer the client. */
 const graceSeconds = 5
 
-/** How long a connection stays open between two requests. */
 const keepAliveSeconds = 65
 
-/** How often Node looks for requests that are past their time; by itself it would look every 30 seconds. */
+/** How often Node checks for requests that have timed out; its default is 30 seconds. */
 const checkSeconds = 1
 
-/** Streams are ended by the drain before the server closes; this bounds whatever is left. */
+/** Drain ends streams before the server closes; this bounds the rest. */
 const closeSeconds = 2
 
-/** How long a client that was refused may take to read why; whatever it still sends is thrown away meanwhile. */
+/** How long a refused client may take to read the response; what it still sends is discarded. */
 const lingerSeconds = 2
 
 type Response = ServerResponse<IncomingMessage>
 
-/** A failure's headers and body, for an answer that no route gives. */
+/** The headers and body of a response that bypasses the routes. */
 const contentOf = (failure: Failure.Failure, requestId: string) => {
   const body = JSON.stringify(Failure.envelopeOf(failure))
   const headers = {
@@ -125,7 +122,6 @@ const contentOf = (failure: Failure.Failure, requestId: string) => {
   return { body, headers }
 }
 
-/** Answers a request that reaches no route. */
 const answer = Effect.fnUntraced(function* (
   request: IncomingMessage,
   response: Response,
@@ -139,7 +135,7 @@ const answer = Effect.fnUntraced(function* (
   response.end(body)
 })
 
-/** What a client hears when Node can't make a request of its bytes. `unread` tells whether only the body was to come. */
+/** The failure for an error of Node's parser; `unread` if the headers were complete and the body was not. */
 const refusalOf = (code: string, unread: boolean): Failure.Failure => {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
@@ -153,12 +149,12 @@ const refusalOf = (code: string, unread: boolean): Failure.Failure => {
   }
 }
 
-/** Whether an error is about what a client sent, and not about the connection to it. */
+/** Whether the client caused the error by what it sent, rather than the connection. */
 const isOfClient = (code: string): boolean => code.startsWith("HPE_") || code === "ERR_HTTP_REQUEST_TIMEOUT"
 
 /**
- * Whether an answer written now is taken for the one to the bytes that were refused: no response may be half written,
- * and none to an earlier request may still be due.
+ * Whether the client would take a response written now for the one to the refused bytes: no response is half written, and no
+ * earlier request still waits for its response.
  */
 const isInTurn = (latest: Response | undefined): boolean => {
   if (latest === undefined || latest.writableFinished) return true
@@ -166,7 +162,7 @@ const isInTurn = (latest: Response | undefined): boolean => {
   return latest.req.complete ? latest.writableEnded : !latest.headersSent
 }
 
-/** Tells a client by hand why its bytes are refused, as no response object exists for them, and hangs up. */
+/** Writes the response to the socket, because there is no response object, and closes the connection. */
 const refuse = (socket: Duplex, latest: Response | undefined, code: string) =>
   Effect.gen(function* () {
     if (!isOfClient(code) || !socket.writable || !isInTurn(latest)) return
@@ -187,15 +183,14 @@ const refuse = (socket: Duplex, latest: Response | undefined, code: string) =>
 const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
 
 /**
- * A server that answers with the envelope where Node by itself answers with a bare status line: in the moment between
- * the opening of the port and the first route, to bytes that are no request or come too slowly, and to an `Expect` that
- * nobody knows.
+ * A server that answers with the envelope where Node would answer with a bare status line: between the opening of the port and
+ * the first route, to bytes that are no request or arrive too slowly, and to an unknown `Expect`.
  */
 const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   const run = yield* FiberSet.makeRuntime<SecureRandom.SecureRandom>()
   const latest = new WeakMap<Duplex, Response>()
 
-  class KnownResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  class TrackedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
     constructor(...parameters: ConstructorParameters<typeof ServerResponse<Request>>) {
       super(...parameters)
       latest.set(this.req.socket, this)
@@ -205,7 +200,7 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   const starting = (request: IncomingMessage, response: Response) => {
     run(answer(request, response, Refusal.starting))
   }
-  const server: Server = createServer({ ...options, ServerResponse: KnownResponse }, starting)
+  const server: Server = createServer({ ...options, ServerResponse: TrackedResponse }, starting)
   server.on("newListener", (event) => {
     if (event === "request") server.off("request", starting)
   })
@@ -213,14 +208,13 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
     run(answer(request, response, Refusal.expectationFailed))
   })
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    // A client that was refused may go on sending, and each piece of it is an error again.
+    // A refused client may continue to send, and each chunk is an error again.
     if (isOfClient(codeOf(error)) && socket.writableEnded) return
     run(refuse(socket, latest.get(socket), codeOf(error)))
   })
   return server
 })
 
-/** The listening server, with a bound on everything that a client sends, and on how long it may not read. */
 export const ServerLayer = Layer.unwrap(
   Effect.gen(function* () {
     const { files, http } = yield* AppConfig
@@ -231,9 +225,9 @@ export const ServerLayer = Layer.unwrap(
       keepAliveTimeout: keepAliveSeconds * 1000,
       connectionsCheckingInterval: checkSeconds * 1000,
       noDelay: true,
-      // ErrorBoundary looks for it, and answers with the envelope.
+      // ErrorBoundary checks for it and answers with the envelope.
       requireHostHeader: false,
-      // No other protocol is spoken here, so that a request for one is a request like any other.
+      // A request to upgrade to another protocol is handled like any other request.
       shouldUpgradeCallback: () => false
     })
     yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
@@ -245,14 +239,14 @@ export const ServerLayer = Layer.unwrap(
   })
 )
 
-/** Bounds every body that is read whole. */
+/** Limits every body that is read whole. */
 export const BodySizeLayer = Layer.unwrap(
   AppConfig.use(({ http }) =>
     Effect.succeed(Layer.succeed(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(http.bodyBytesMax)))
   )
 )
 
-/** Why nothing could listen at that address now, or null; port 0 takes any that is free. */
+/** Why the address can't be listened at now, or null; port 0 is any free port. */
 export const portProblem = (host: string, port: number): Effect.Effect<string | null> =>
   Effect.callback<string | null>((resume) => {
     const server = createServer()

@@ -9,16 +9,16 @@ import { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
 
 /**
- * Delivery as server-sent events. The frame is exactly `event: message`, one line of JSON, and a blank line; each frame
- * goes out whole. Source: specification, Events, Wire format; wire contract, section 2.
+ * Delivery as server-sent events. A frame is exactly `event: message`, one line of JSON, and a blank line, and is never split
+ * between writes. Source: specification, Events, Wire format; wire contract, section 2.
  */
 
-/** Writes that may wait for a slow client; beyond it the upstream isn't read any further. */
+/** Writes queued for a slow client; beyond that, the upstream is not read. */
 const writesMax = 16
 
 const keepaliveComment = ": keepalive\n\n"
 
-// Some parsers take these for line ends; in JSON they may be escaped like any other character.
+// Some parsers take these for line ends; JSON may escape any character.
 const lineEnds = /[\u0085\u2028\u2029]/
 const allLineEnds = /[\u0085\u2028\u2029]/g
 const escapeLineEnds = (json: string): string =>
@@ -26,10 +26,7 @@ const escapeLineEnds = (json: string): string =>
     ? json.replace(allLineEnds, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
     : json
 
-/**
- * The data of one event. Deltas are nearly all events of a stream, so theirs is put together by hand; a property test
- * holds it equal to the schema's encoding.
- */
+/** Nearly all events are deltas, so their JSON is built by hand; a property test compares it with the schema's encoding. */
 const dataOf = (event: EventBody, sequenceNumber: number): string =>
   event.type === "response.output_text.delta"
     ? `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
@@ -37,7 +34,6 @@ const dataOf = (event: EventBody, sequenceNumber: number): string =>
       `"delta":${JSON.stringify(event.delta)},"logprobs":[]}`
     : JSON.stringify(numberEvent(event, sequenceNumber))
 
-/** One event as it goes over the wire. */
 export const frame = (event: EventBody, sequenceNumber: number): string =>
   `event: message\ndata: ${escapeLineEnds(dataOf(event, sequenceNumber))}\n\n`
 
@@ -45,15 +41,15 @@ const utf8 = new TextEncoder()
 
 export interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
-  /** A comment is sent after this much silence. */
+  /** A comment is sent after this time without an event. */
   readonly keepaliveSeconds: number
   /** Fails when the events must end before they are complete; never succeeds. */
   readonly lost: Effect.Effect<never, Expected>
 }
 
 /**
- * Answers with the events as they come. Their failure becomes the terminal `error` event, also when it is a defect or
- * when the process goes down; the stream itself never fails.
+ * Streams the events. A failure becomes the terminal `error` event, also a defect and a shutdown of the process; the stream
+ * itself never fails.
  */
 export const streamResponse = Effect.fnUntraced(function* <R>(
   events: Stream.Stream<EventBody, Expected, R>,
@@ -73,19 +69,21 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
     return Queue.offer(writes, text)
   }
 
-  /** The terminal event of a stream that fails. */
-  const tell = (body: ErrorBody) => {
+  /** Writes the terminal event of a stream that fails. */
+  const writeError = (body: ErrorBody) => {
     if (access !== null) access.errorCode = body.code
     return write([errorEvent(body)])
   }
 
   const deliver = Stream.runForEachArray(events, write).pipe(
     (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
-    Effect.catch((error) => Effect.andThen(logFailure(error), tell(describe(error).body))),
+    Effect.catch((error) => Effect.andThen(logFailure(error), writeError(describe(error).body))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
-        : Effect.logError("A stream died.", cause).pipe(Effect.andThen(tell(defect.body)))
+        : Effect.logError("An unhandled error ended a stream.", cause).pipe(
+            Effect.andThen(writeError(defect.body))
+          )
     ),
     Effect.andThen(Queue.end(writes))
   )
@@ -93,13 +91,13 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
   const silenceMillis = Duration.toMillis(Duration.seconds(options.keepaliveSeconds))
   const keepalive = Effect.gen(function* () {
     while (true) {
-      const rest = wroteAt + silenceMillis - clock.currentTimeMillisUnsafe()
-      if (rest > 0) {
-        yield* Effect.sleep(rest)
+      const left = wroteAt + silenceMillis - clock.currentTimeMillisUnsafe()
+      if (left > 0) {
+        yield* Effect.sleep(left)
         continue
       }
       wroteAt = clock.currentTimeMillisUnsafe()
-      // A client that doesn't read has a full queue, and needs no comment.
+      // The queue of a client that doesn't read is full, and it needs no comment.
       Queue.offerUnsafe(writes, keepaliveComment)
     }
   })
@@ -107,7 +105,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
   yield* Effect.acquireRelease(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
   yield* Effect.forkScoped(deliver, { startImmediately: true })
   yield* Effect.forkScoped(keepalive)
-  // Whatever waits goes out in one write; each frame in it is whole.
+  // Everything queued goes out in one write of whole frames.
   const body = Stream.fromQueue(writes).pipe(Stream.mapArray((texts) => [utf8.encode(texts.join(""))]))
   return HttpServerResponse.stream(body, {
     contentType: "text/event-stream",

@@ -21,12 +21,11 @@ export const SystemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
 
 const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })
 
-/** The process answers. */
 const Healthz = HttpRouter.add("GET", "/healthz", alive)
 
 /**
- * Whether models answer, as far as is known without asking. It doesn't make the process unready: no other process would
- * fare better, and files and conversations are served all the same.
+ * Whether models answer, as far as earlier requests have shown. It doesn't make the process unready: no other process would do
+ * better, and files and conversations are served anyway.
  */
 const modelsState = (
   known: number,
@@ -37,7 +36,7 @@ const modelsState = (
   return providers.some(({ state }) => state === "unknown") ? "unknown" : "failing"
 }
 
-/** The process can serve: its database answers, its store of files works, its disk takes data, and it isn't going down. */
+/** Ready: the database answers, the file store works, the disk has space, and the process is not shutting down. */
 const Readyz = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const drain = yield* Drain
@@ -51,7 +50,7 @@ const Readyz = HttpRouter.use((router) =>
         [Effect.isSuccess(database.ping), Effect.isSuccess(store.check)],
         { concurrency: 2 }
       )
-      // For people who look: one provider less doesn't make the service unready, and nobody outside learns more.
+      // For operators. The probe needs no key, so it shows no more than the state.
       const providers = (yield* models.health).map(({ provider, state }) => ({ provider, state }))
       const known = yield* models.models
       const diskUp = (yield* disk) === null
@@ -71,7 +70,7 @@ const Readyz = HttpRouter.use((router) =>
   })
 )
 
-/** What isn't part of the described interface: probes for the operator, and the reference page. */
+/** Routes outside of the described interface: probes for the operator, and the reference page. */
 export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, ReferencePage)
 
 export const systemRoutes = ["/healthz", "/readyz", "/docs", "/docs/reference.js"].map((path) =>

@@ -12,33 +12,31 @@ import {
   purposeCharactersMax
 } from "../domain/StoredFile.ts"
 
-/** Parts that a form may have. */
+/** Of a form. */
 const partsMax = 20
-/** Bytes that may stand around the file: other parts, their headers, and what lies before and after them. */
+/** Bytes of the body besides the file: other parts, all headers, preamble and epilogue. */
 export const surroundingBytesMax = 1_048_576
-/** Bytes that the longest purpose, and any other text of a form, may have in UTF-8. */
+/** Bytes of a text part in UTF-8; the longest is a purpose. */
 const textBytesMax = purposeCharactersMax * 3
 
-/** The parts that say something of the file. */
 const textParts = ["purpose", "expires_after", "expires_after[anchor]", "expires_after[seconds]"] as const
 type TextPart = (typeof textParts)[number]
 
-/** An upload while it is read: the bytes of the file go through, everything else is kept or dropped here. */
+/** A form while it is parsed. The bytes of the file pass through; the other parts are kept or ignored. */
 export interface UploadForm {
   readonly write: (bytes: Uint8Array) => void
-  /** No more bytes will come. */
   readonly end: () => void
-  /** What is wrong with the form so far. Nothing else counts then. */
+  /** The first problem so far, or null. With a problem, nothing else is valid. */
   readonly problem: () => UploadInvalid | null
-  /** `open` from the file's header on, `whole` once all of its bytes were written. */
+  /** `open` after the header of the file, `whole` after its last byte. */
   readonly file: () => "awaited" | "open" | "whole"
-  /** The bytes of the file that were written since the last call. */
+  /** The bytes of the file since the last call. */
   readonly take: () => ReadonlyArray<Uint8Array>
-  /** What the other parts say; to be asked at the end. */
+  /** The other parts; valid after `end`. */
   readonly about: () => AboutFile
 }
 
-/** A name between quotes, as browsers and most libraries write it. Source: HTML, multipart form data, escaping. */
+/** Decodes a quoted name as browsers and most libraries write it. Source: HTML, multipart form data, escaping. */
 const unquoted = (name: string): string =>
   name.replaceAll('\\"', '"').replace(/%(?:22|0D|0A)/gi, (escape) => decodeURIComponent(escape))
 
@@ -72,7 +70,7 @@ interface Expectation {
 
 const expectations: { readonly [Name in TextPart]: Expectation } = {
   purpose: { isMet: isPurpose, expected: `1 to ${purposeCharactersMax} characters` },
-  // A file that is to expire must not be kept for good because its time came in another form.
+  // Refused rather than ignored, or a file that is to expire would be kept for good.
   expires_after: {
     isMet: () => false,
     expected: "two parts, `expires_after[anchor]` and `expires_after[seconds]`"
@@ -85,10 +83,7 @@ const expectations: { readonly [Name in TextPart]: Expectation } = {
   }
 }
 
-const problemOf = (name: TextPart, text: string): string | null =>
-  expectations[name].isMet(text) ? null : expectations[name].expected
-
-/** Neither of them means anything without the other. */
+/** Each needs the other. */
 const expiryPairs = [
   ["expires_after[anchor]", "expires_after[seconds]"],
   ["expires_after[seconds]", "expires_after[anchor]"]
@@ -98,7 +93,7 @@ const ignored: PartSink = () => {}
 
 type PartSink = (chunk: Uint8Array | null) => void
 
-/** Reads a form whose parts may come in any order. Memory is bounded by what is written at a time. */
+/** The parts may have any order. Memory is bounded by the size of one write. */
 export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
   let problem: UploadInvalid | null = null
   let file: "awaited" | "open" | "whole" = "awaited"
@@ -114,7 +109,7 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
   }
 
   const readFile = (info: MultipartParser.PartInfo): PartSink => {
-    // curl's `-F file=report.pdf` sends the name as a text; a file has a name of its own.
+    // curl's `-F file=report.pdf` sends the name as a text; a file has a filename.
     if (info.filename === undefined) {
       fail(
         "file",
@@ -147,9 +142,9 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
         return
       }
       const text = bytes > textBytesMax ? null : decoded(kept)
-      const expected = text === null ? expectations[name].expected : problemOf(name, text)
-      if (expected !== null) fail(name, `\`${name}\` must be ${expected}.`)
-      else texts.set(name, text ?? "")
+      const { expected, isMet } = expectations[name]
+      if (text !== null && isMet(text)) texts.set(name, text)
+      else fail(name, `\`${name}\` must be ${expected}.`)
     }
   }
 
@@ -182,7 +177,7 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
     write: (bytes) => {
       written += bytes.length
       if (!done) parser.write(bytes)
-      // What comes after the end counts too.
+      // The epilogue counts too.
       if (written - fileBytes > surroundingBytesMax) {
         problem ??= new UploadInvalid({ param: "", message: "The body holds too much besides the file." })
       }
@@ -209,9 +204,9 @@ export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
 }
 
 interface BodyTimeouts {
-  /** In which the whole body must have arrived. */
+  /** For the whole body. */
   readonly uploadSeconds: number
-  /** In which some of the body must arrive. */
+  /** Until the next bytes of the body. */
   readonly idleSeconds: number
 }
 
@@ -239,14 +234,14 @@ interface UploadLimits extends BodyTimeouts {
 }
 
 /**
- * Reads the body of an upload as far as the file's first byte. The file itself is read as it is taken; `about` reads what
- * comes after it, and fails if that spoils the whole. No more than the network's own pieces is held in memory.
+ * Reads the body of an upload up to the first byte of the file. `bytes` streams the file; `about` then reads the rest of the body and
+ * fails if it is invalid. Memory holds no more than one network chunk.
  */
 export const readUpload = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   limits: UploadLimits
 ) {
-  // Told before it is sent, where the client waits to hear.
+  // Refused before the body is sent, if the client waits for `100 Continue`.
   if (Number(request.headers["content-length"]) > limits.fileBytesMax + surroundingBytesMax) {
     return yield* new FileTooLarge({ bytesMax: limits.fileBytesMax })
   }

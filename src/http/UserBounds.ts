@@ -3,26 +3,24 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { ServerBusy, UserLimitReached } from "../domain/Errors.ts"
 import { FairPermits, type Permits } from "../domain/FairPermits.ts"
 
-/** Requests of one user that wait for the same thing; more are refused at once. */
+/** Waiting requests of one user; more are refused at once. */
 const waitingMax = 2_000
-/** A user who has rested may send the requests of so many seconds at once. */
+/** After a pause, a user may send the requests of this many seconds at once. */
 const burstSeconds = 5
-/** Users whose pace is remembered before those are forgotten who have rested. */
+/** Users whose rate is tracked before those without recent requests are removed. */
 const pacesMax = 10_000
 const nanosPerSecond = 1_000_000_000
 
 /**
- * What the requests of one user may take of this process, so that none keeps the others waiting. What goes beyond waits its
- * turn for `http.userWaitSeconds`, before the body is read, and is refused afterwards.
+ * Limits for the requests of one user, so that nobody keeps the others waiting. A request beyond a limit waits for up to
+ * `http.userWaitSeconds`, before its body is read, and is then refused.
  */
 export class UserBounds extends Context.Service<
   UserBounds,
   {
-    /** Admits a request until the scope closes: to so many a minute, and to so many at once. */
+    /** Admits a request until the scope closes, by the rate of requests and by those under way at once. */
     readonly admit: (user: string) => Effect.Effect<void, UserLimitReached, Scope.Scope>
-    /**
-     * Makes room for a body that is announced to be so long, until the scope closes. Reduce the permits where it was shorter.
-     */
+    /** Reserves room for a body of up to `bytesMax` until the scope closes. Reduce the permits if it is shorter. */
     readonly admitBody: (
       user: string,
       bytesMax: number
@@ -38,7 +36,7 @@ export class UserBounds extends Context.Service<
       const requests = new FairPermits({ perKeyMax: userRequestsMax })
       const bodies = new FairPermits({ totalMax: bodiesBytesMax, perKeyMax: userBodyBytesMax })
       const secondsUntilDue = makePace(userRequestsPerMinute, userWaitSeconds)
-      const rest = Effect.sleep(Duration.seconds(userWaitSeconds))
+      const wait = Effect.sleep(Duration.seconds(userWaitSeconds))
 
       const acquire = (permits: FairPermits, user: string, amount: number) =>
         Effect.suspend(() =>
@@ -50,17 +48,17 @@ export class UserBounds extends Context.Service<
       const limitReached = (limit: UserLimitReached["limit"], max: number, seconds: number) =>
         new UserLimitReached({ limit, max, retryAfterSeconds: Math.max(1, Math.ceil(seconds)) })
 
-      const keepPace = Effect.fnUntraced(function* (user: string) {
+      const keepRate = Effect.fnUntraced(function* (user: string) {
         const seconds = secondsUntilDue(user, Number(yield* Clock.monotonicTimeNanos) / nanosPerSecond)
         if (seconds <= 0) return
         if (seconds <= userWaitSeconds) return yield* Effect.sleep(Duration.seconds(seconds))
-        // A client that asks again at once would cost more than one that is kept waiting.
-        yield* rest
+        // A client that retries at once costs more than one that waits.
+        yield* wait
         return yield* limitReached("rate", userRequestsPerMinute, seconds - userWaitSeconds)
       })
 
       const admit = Effect.fnUntraced(function* (user: string) {
-        yield* keepPace(user)
+        yield* keepRate(user)
         const permits = yield* acquire(requests, user, 1)
         if (Option.isNone(permits)) return yield* limitReached("requests", userRequestsMax, userWaitSeconds)
       })
@@ -68,7 +66,7 @@ export class UserBounds extends Context.Service<
       const admitBody = Effect.fnUntraced(function* (user: string, bytesMax: number) {
         const permits = yield* acquire(bodies, user, bytesMax)
         if (Option.isSome(permits)) return permits.value
-        // Where the user's own maximum leaves room, the other users hold the rest.
+        // Within the user's own maximum, so other users hold the rest.
         if (bodies.of(user).held + bytesMax <= Math.min(userBodyBytesMax, bodiesBytesMax)) {
           return yield* new ServerBusy({ retryAfterSeconds: userWaitSeconds })
         }
@@ -81,21 +79,21 @@ export class UserBounds extends Context.Service<
 }
 
 /**
- * How long a user's next request must wait to keep the pace. One that has to wait for longer than `secondsMax` will be
- * refused, and doesn't count. Source: the generic cell rate algorithm.
+ * A rate limit for each user: returns the seconds that the next request must wait. A request that must wait for longer than
+ * `secondsMax` doesn't count, because it is refused. Source: the generic cell rate algorithm.
  */
 export const makePace = (requestsPerMinute: number, secondsMax: number) => {
   const interval = 60 / requestsPerMinute
   const burst = Math.max(burstSeconds, interval)
-  /** When the requests of a user so far would be due, had they come evenly. */
+  /** When the requests of a user so far would have arrived, had they arrived evenly. */
   const due = new Map<string, number>()
 
-  const forgetRested = (now: number) => {
+  const removeIdle = (now: number) => {
     for (const [user, seconds] of due) if (seconds <= now) due.delete(user)
   }
 
   return (user: string, now: number): number => {
-    if (due.size >= pacesMax) forgetRested(now)
+    if (due.size >= pacesMax) removeIdle(now)
     const next = Math.max(due.get(user) ?? now, now) + interval
     const wait = next - burst - now
     if (wait <= secondsMax) due.set(user, next)

@@ -2,7 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, References, Schema, Stream } from "effect"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { FilesLayer } from "../../src/App.ts"
-import { isTaken } from "../../src/http/AccessLog.ts"
+import { isSampled } from "../../src/http/AccessLog.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -326,11 +326,11 @@ layer(
 describe("which traces are taken", () => {
   const trace = (traceId: string, sampled = true) => ({ traceId, sampled })
   it("is decided by their ids, and by whoever began them", () => {
-    assert.isTrue(isTaken(trace("f".repeat(32)), 1))
-    assert.isFalse(isTaken(trace("f".repeat(32), false), 1))
-    assert.isFalse(isTaken(trace("0".repeat(32)), 0))
-    assert.isTrue(isTaken(trace(`${"f".repeat(19)}${"0".repeat(13)}`), 0.01))
-    assert.isTrue(isTaken(trace(`${"0".repeat(19)}7${"f".repeat(12)}`), 0.5))
-    assert.isFalse(isTaken(trace(`${"0".repeat(19)}8${"0".repeat(12)}`), 0.5))
+    assert.isTrue(isSampled(trace("f".repeat(32)), 1))
+    assert.isFalse(isSampled(trace("f".repeat(32), false), 1))
+    assert.isFalse(isSampled(trace("0".repeat(32)), 0))
+    assert.isTrue(isSampled(trace(`${"f".repeat(19)}${"0".repeat(13)}`), 0.01))
+    assert.isTrue(isSampled(trace(`${"0".repeat(19)}7${"f".repeat(12)}`), 0.5))
+    assert.isFalse(isSampled(trace(`${"0".repeat(19)}8${"0".repeat(12)}`), 0.5))
   })
 })
