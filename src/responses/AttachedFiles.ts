@@ -3,48 +3,47 @@ import type { FileId, UserId } from "../domain/Ids.ts"
 import { estimateTokens, beginningWithin } from "../domain/Tokens.ts"
 import { FileStore, type TextSummary } from "../files/FileStore.ts"
 import type { GivenItem } from "./IncomingInput.ts"
-import { filesOf } from "./PromptMessages.ts"
+import { filesOf, type ShowFile } from "./PromptMessages.ts"
 import { Context, Effect, Layer } from "effect"
 
-/** A file that a message refers to, with as much of its text as was read. One that can't be read any more has none. */
+/** A file that a message refers to, with as much of its text as was read. */
 export interface PromptFile {
   readonly filename: string
   /** The beginning of the text. */
   readonly text: string
   /** Whether `text` is all of it. */
   readonly isWhole: boolean
-  /** The file says more than its text, which was cut when it was extracted. */
+  /** Whether its text was cut when it was extracted. */
   readonly isPart: boolean
-  /** Characters of the whole text; of one that is longer than what was read, about. */
+  /** Characters of the whole text; an estimate if only a part was read. */
   readonly characters: number
-  /** What `text` takes of a prompt. */
+  /** Estimated tokens of `text`. */
   readonly tokens: number
 }
 
-/** The files by their ids; one that is gone, or can't be read any more, is absent. */
+/** The files by their ids, without those that were deleted or can't be read any more. */
 export type PromptFiles = ReadonlyMap<FileId, PromptFile>
 
-/** At least this share of a context window may go to the texts of files of earlier turns, before the turns that are older. */
+/** Texts of files of earlier turns may take this share of a context window before older turns do. */
 const historyFilesShare = 0.25
 
-/** Tokens for each file of earlier turns that they may always take together, where the turns leave so much. */
-const historyFileTokensLeast = 4_000
+/** They may take at least so many tokens for each file, if the turns leave as much. */
+const historyFileTokensMin = 4_000
 
-/** Tokens of a context window that texts of files of earlier turns may take before older turns do. */
 export const reservedForHistoryFiles = (contextWindow: number): number =>
   Math.floor(contextWindow * historyFilesShare)
 
-/** Tokens that the texts of so many files of earlier turns may take together, where `room` is left for them. */
+/** Tokens that the texts of so many files of earlier turns may take together, out of `room`. */
 export const historyFilesTokensMax = (contextWindow: number, files: number, room: number): number =>
-  Math.min(room, Math.max(reservedForHistoryFiles(contextWindow), historyFileTokensLeast * files))
+  Math.min(room, Math.max(reservedForHistoryFiles(contextWindow), historyFileTokensMin * files))
 
-/** Characters that are read of a text for each token that it may take: no usual text has more to a token. */
+/** Characters that are read for each token: usual texts have fewer. */
 const charactersPerToken = 6
 
 /** Characters of a file's name that its frame shows. */
 const nameCharactersMax = 80
 
-/** What the estimate may grow by where a text is put into its frame. */
+/** The estimate of a text may grow by this much in its frame. */
 export const seamTokens = 2
 
 const cutMark = (shown: number, all: string): string =>
@@ -69,9 +68,8 @@ const goneFile = (id: FileId): string =>
   `[A file was attached here (${id}); it has been deleted, or can't be read any more.]`
 
 /**
- * A file as a prompt shows it, its text cut to `tokensMax`: framed by lines that carry its id, and said to be data. A text
- * can't end its own frame, because it was written before the id was made; where it holds the id all the same, the id is
- * taken out.
+ * A file as a prompt shows it, its text cut to `tokensMax`, framed by lines with its id that declare it data. A text can't
+ * contain the end of its own frame, because its id is removed from it.
  */
 export const renderFile = (id: FileId, file: PromptFile | undefined, tokensMax: number): string => {
   if (file === undefined) return goneFile(id)
@@ -79,17 +77,26 @@ export const renderFile = (id: FileId, file: PromptFile | undefined, tokensMax: 
   return framed(id, file, shown.replaceAll(id, "[id]") + markOf(file, shown.length))
 }
 
-/** A file whose text stands at another place of the prompt. */
-export const mentionFile = (id: FileId, file: PromptFile | undefined): string =>
+/** A file whose text is shown elsewhere in the prompt. */
+const mentionFile = (id: FileId, file: PromptFile | undefined): string =>
   file === undefined
     ? goneFile(id)
     : `[Attached file ${id}, named ${nameOf(file)}: its content is shown at another place of this conversation.]`
 
-/** A file as `renderFile` shows it at the longest, but for its text. */
+/** The longest frame that `renderFile` gives a file, without its text. */
 export const frameOf = (id: FileId, file: PromptFile | undefined): string =>
   file === undefined ? goneFile(id) : framed(id, file, cutMark(1e9, `about ${1e9}`))
 
-/** Shares a room fairly: nobody gets more than it needs, and what one leaves goes to the others. */
+/** Shows each file once, and only mentions it elsewhere. `shown` are the files that are shown elsewhere already. */
+export const showOnce =
+  (show: ShowFile, files: PromptFiles, shown = new Set<FileId>()): ShowFile =>
+  (id) => {
+    if (shown.has(id)) return mentionFile(id, files.get(id))
+    shown.add(id)
+    return show(id)
+  }
+
+/** Shares a room fairly: none gets more than it needs, and what one leaves goes to the others. */
 export const fairShares = (needs: ReadonlyArray<number>, room: number): ReadonlyArray<number> => {
   const shares = needs.map(() => 0)
   let left = Math.max(0, Math.floor(room))
@@ -102,7 +109,7 @@ export const fairShares = (needs: ReadonlyArray<number>, room: number): Readonly
   return shares
 }
 
-/** Shares a room out in order: what the first group leaves goes to the second one, and each group shares fairly. */
+/** Shares a room in order: each group shares fairly what the groups before it leave. */
 export const sharesInOrder = (
   groups: ReadonlyArray<ReadonlyArray<number>>,
   room: number

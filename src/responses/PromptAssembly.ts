@@ -5,32 +5,24 @@ import type { ModelMessage } from "../domain/ModelCall.ts"
 import {
   fairShares,
   frameOf,
-  mentionFile,
   type PromptFiles,
   renderFile,
   seamTokens,
   historyFilesTokensMax,
   reservedForHistoryFiles,
-  sharesInOrder
+  sharesInOrder,
+  showOnce
 } from "./AttachedFiles.ts"
-import {
-  filesOf,
-  messagesOf,
-  messagesTokens,
-  type ShowFile,
-  showOnce,
-  earlierMessages
-} from "./PromptMessages.ts"
+import { earlierMessages, filesOf, messagesOf, messagesTokens, type ShowFile } from "./PromptMessages.ts"
 import type { Given, ToolOffer } from "./ToolCalls.ts"
 
-/** An earlier turn in a prompt, the texts of its files left out. */
+/** An earlier turn in a prompt, without the texts of its files. */
 interface FramedTurn {
   readonly messages: ReadonlyArray<ModelMessage>
-  /** What it takes at the most, the texts of its files aside, in estimated tokens. */
+  /** Estimated tokens without the texts of its files, at most. */
   readonly tokens: number
   /** The files that are shown in it. */
   readonly files: ReadonlyArray<FileId>
-  /** Its messages, where of these files as much is shown as `show` gives. */
   readonly render: (show: ShowFile) => ReadonlyArray<ModelMessage>
 }
 
@@ -41,18 +33,13 @@ const framedTurn = (
   tools: boolean
 ): FramedTurn => {
   const shownElsewhere = filesOf(items).filter((id) => !files.includes(id))
-  const render = (show: ShowFile) => {
-    const once = showOnce(new Set(shownElsewhere), show, (id) => mentionFile(id, texts.get(id)))
-    return earlierMessages(items, tools, once)
-  }
+  const render = (show: ShowFile) =>
+    earlierMessages(items, tools, showOnce(show, texts, new Set(shownElsewhere)))
   const messages = render((id) => frameOf(id, texts.get(id)))
   return { messages, tokens: messagesTokens(messages) + files.length * seamTokens, files, render }
 }
 
-/**
- * What a stored turn adds to a later prompt in which none of its files is shown elsewhere, the texts of the files aside, in
- * estimated tokens.
- */
+/** Estimated tokens that a stored turn adds to a later prompt that shows none of its files elsewhere, without their texts. */
 export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number => {
   const framed = (tools: boolean) => framedTurn(items, filesOf(items), files, tools).tokens
   return Math.max(framed(true), framed(false))
@@ -60,12 +47,12 @@ export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles)
 
 const itemsOf = ({ input, output }: StoredTurn): ReadonlyArray<StoredItem> => [...input, ...output]
 
-/** The files that each of the turns shows, the newest turn first. A file is shown in the last turn that it stands in. */
+/** The files that each turn shows, the newest turn first. A file is shown in the last turn that refers to it. */
 export const filesShown = (
   history: ReadonlyArray<StoredTurn>,
-  now: ReadonlyArray<InputItem>
+  items: ReadonlyArray<InputItem>
 ): ReadonlyArray<ReadonlyArray<FileId>> => {
-  const shown = new Set(filesOf(now))
+  const shown = new Set(filesOf(items))
   return history.toReversed().map((turn) => {
     const files = filesOf(itemsOf(turn)).filter((id) => !shown.has(id))
     for (const id of files) shown.add(id)
@@ -74,18 +61,11 @@ export const filesShown = (
 }
 
 /** Earlier turns, the newest first. */
-const framedTurns = (
-  parts: {
-    readonly history: ReadonlyArray<StoredTurn>
-    readonly items: ReadonlyArray<InputItem>
-    readonly files: PromptFiles
-  },
-  tools: boolean
-): ReadonlyArray<FramedTurn> => {
-  const shown = filesShown(parts.history, parts.items)
-  return parts.history
+const framedTurns = ({ files, history, items }: PromptParts, tools: boolean): ReadonlyArray<FramedTurn> => {
+  const shown = filesShown(history, items)
+  return history
     .toReversed()
-    .map((turn, index) => framedTurn(itemsOf(turn), shown[index] ?? [], parts.files, tools))
+    .map((turn, index) => framedTurn(itemsOf(turn), shown[index] ?? [], files, tools))
 }
 
 const needsOf = ({ files }: FramedTurn, texts: PromptFiles): ReadonlyArray<number> =>
@@ -93,7 +73,7 @@ const needsOf = ({ files }: FramedTurn, texts: PromptFiles): ReadonlyArray<numbe
 
 const sum = (all: ReadonlyArray<number>): number => all.reduce((total, one) => total + one, 0)
 
-/** The newest turns that fit into `room`, where the texts of their files take up to `reserved` before older turns do. */
+/** The newest turns that fit into `room` after the texts of their files have taken up to `reserved` of it. */
 const newestThatFit = (
   turns: ReadonlyArray<FramedTurn>,
   texts: PromptFiles,
@@ -113,13 +93,13 @@ const newestThatFit = (
 }
 
 /**
- * The turns that fit into `room`, oldest first, with what is left for the texts of their files: the files of the newest turn
- * come first, and those of one turn share fairly. No turn is cut off for the texts of its own files.
+ * The turns that fit into `room`, oldest first. The texts of their files get what is left: the newest turn first, the files
+ * of one turn in fair shares. No turn is dropped for the texts of its own files.
  */
 const turnsWithin = (
   turns: ReadonlyArray<FramedTurn>,
   texts: PromptFiles,
-  { contextWindow }: { readonly contextWindow: number },
+  { contextWindow }: PromptModel,
   room: number
 ): ReadonlyArray<Pick<FramedTurn, "messages" | "tokens">> => {
   const kept = newestThatFit(turns, texts, room, reservedForHistoryFiles(contextWindow))
@@ -142,7 +122,7 @@ export interface PromptParts extends Given {
   readonly files: PromptFiles
   /** What a model that can call tools is offered. */
   readonly tools: ToolOffer
-  /** The message with what was found in a project's files, in front of the question; null where no project was named. */
+  /** The passages of a project's files, in front of the question; null if no project was named. */
   readonly knowledge: ModelMessage | null
 }
 
@@ -159,38 +139,36 @@ const answerShareMax = 0.25
 export const promptTokensMax = ({ contextWindow }: PromptModel, answerTokens: number): number =>
   contextWindow - Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
 
-const systemMessages = (parts: PromptParts): ReadonlyArray<ModelMessage> => {
+/** Everything but earlier turns. */
+const turnMessages = (parts: PromptParts, tools: boolean, show: ShowFile) => {
   const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")
   // One message, because some chat templates take no second one.
-  return texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
-}
-
-/** Everything but earlier turns. Of the files as much is shown as `show` gives. */
-const turnMessages = (parts: PromptParts, tools: boolean, show: ShowFile) => {
-  const once = showOnce(new Set(), show, (id) => mentionFile(id, parts.files.get(id)))
-  return { system: systemMessages(parts), turn: messagesOf(parts.items, tools, once, parts.knowledge) }
+  const system: ReadonlyArray<ModelMessage> =
+    texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
+  const turn = messagesOf(parts.items, tools, showOnce(show, parts.files), parts.knowledge)
+  const offered = tools ? parts.tools.tokens : 0
+  return { system, turn, tokens: messagesTokens(system) + messagesTokens(turn) + offered }
 }
 
 export interface Prompt {
   readonly messages: ReadonlyArray<ModelMessage>
-  /** The estimate for all of them, and for the tools that are offered. */
+  /** The estimate for the messages and the offered tools. */
   readonly promptTokens: number
-  /** Turns of the history that were cut off. */
+  /** Turns of the history that were left out. */
   readonly droppedTurns: number
 }
 
 /** What prompts from the same parts have in common, counted once for all models. */
 export interface Assembly {
-  /** The least that must be sent, in estimated tokens: everything but earlier turns and the texts of files. */
+  /** Estimated tokens of the shortest prompt: everything but earlier turns and the texts of files. */
   readonly leastTokens: number
-  /** Tokens that the texts of the turn's files may take together. */
+  /** Tokens that the texts of the turn's files may have together. */
   readonly fileTokensMax: (model: PromptModel, answerTokens: number) => number
-  /** Tokens that earlier turns may take. */
+  /** Tokens that earlier turns may have. */
   readonly historyTokensMax: (model: PromptModel, answerTokens: number) => number
   /**
-   * The messages for one model. What they may take is shared out before any of them is made: to the files of the turn, who
-   * share it fairly, and then to earlier turns. History that doesn't fit is cut from the oldest turn on, and within a turn
-   * only the texts of its files are; the system message and the turn to answer always stay.
+   * The prompt for one model. The files of the turn share its room fairly, and earlier turns get what is left. History that
+   * doesn't fit is dropped from the oldest turn on; the system message and the turn to answer always stay.
    */
   readonly assemble: (model: PromptModel, answerTokens: number) => Prompt
 }
@@ -200,9 +178,8 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   const needs = ids.map((id) => parts.files.get(id)?.tokens ?? 0)
 
   const least = perKind((tools) => {
-    const { system, turn } = turnMessages(parts, tools, (id) => frameOf(id, parts.files.get(id)))
-    const seams = ids.length * seamTokens
-    return messagesTokens(system) + messagesTokens(turn) + seams + (tools ? parts.tools.tokens : 0)
+    const { tokens } = turnMessages(parts, tools, (id) => frameOf(id, parts.files.get(id)))
+    return tokens + ids.length * seamTokens
   })
   const earlier = perKind((tools) => framedTurns(parts, tools))
 
@@ -213,31 +190,26 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
     fairShares(needs, fileTokensMax(model, answerTokens))
 
   const historyTokensMax = (model: PromptModel, answerTokens: number): number =>
-    sharesOf(model, answerTokens).reduce((left, share) => left - share, fileTokensMax(model, answerTokens))
+    fileTokensMax(model, answerTokens) - sum(sharesOf(model, answerTokens))
 
   const assemble = (model: PromptModel, answerTokens: number): Prompt => {
     const shares = new Map(sharesOf(model, answerTokens).map((share, index) => [ids[index], share]))
     const turns = earlier(model.tools)
-    const heard = turnsWithin(turns, parts.files, model, historyTokensMax(model, answerTokens))
+    const kept = turnsWithin(turns, parts.files, model, historyTokensMax(model, answerTokens))
     const show: ShowFile = (id) => renderFile(id, parts.files.get(id), shares.get(id) ?? 0)
-    const { system, turn } = turnMessages(parts, model.tools, show)
+    const { system, tokens, turn } = turnMessages(parts, model.tools, show)
     return {
-      messages: [...system, ...heard.flatMap(({ messages }) => messages), ...turn],
-      promptTokens:
-        messagesTokens(system) +
-        heard.reduce((sum, { tokens }) => sum + tokens, 0) +
-        messagesTokens(turn) +
-        (model.tools ? parts.tools.tokens : 0),
-      droppedTurns: turns.length - heard.length
+      messages: [...system, ...kept.flatMap(({ messages }) => messages), ...turn],
+      promptTokens: tokens + sum(kept.map((one) => one.tokens)),
+      droppedTurns: turns.length - kept.length
     }
   }
 
   return {
     get leastTokens() {
-      // Without calls, both kinds of models are told the same.
-      return parts.items.some(({ type }) => type === "mcp_call")
-        ? Math.max(least(true), least(false))
-        : least(true)
+      // Without calls, the messages are the same for both kinds of models.
+      const hasCalls = parts.items.some(({ type }) => type === "mcp_call")
+      return hasCalls ? Math.max(least(true), least(false)) : least(true)
     },
     fileTokensMax,
     historyTokensMax,
@@ -245,13 +217,11 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   }
 }
 
-/** Made once for models that can call tools, and once for those that can't. */
+/** Computes a value once for models that can call tools, and once for those that can't. */
 const perKind = <A>(make: (tools: boolean) => A): ((tools: boolean) => A) => {
   const made = new Map<boolean, A>()
   return (tools) => {
-    const known = made.get(tools)
-    if (known !== undefined) return known
-    const value = make(tools)
+    const value = made.get(tools) ?? make(tools)
     made.set(tools, value)
     return value
   }

@@ -7,10 +7,10 @@ import type { ToolResult } from "../tools/Toolkit.ts"
 import { isSameRound } from "./ItemIds.ts"
 import { Option, Schema } from "effect"
 
-/** Some servers take no id that is longer, and none with a hyphen in it. */
+/** Some servers refuse longer ids, and ids with hyphens. */
 const callIdCharacters = 9
 
-/** The id of a call as models are told it; their own ids aren't always different from each other. */
+/** The id of a call for models, whose own ids aren't always unique. */
 export const callIdOf = (id: ItemId): string => id.replaceAll("-", "").slice(-callIdCharacters)
 
 /** Characters of a tool's name that every server takes. */
@@ -24,10 +24,7 @@ const decodeArguments = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 )
 
-/**
- * A call as it goes back to a model. Servers parse the arguments of earlier calls and refuse what is no JSON object; the
- * call's result tells the model what was wrong with them.
- */
+/** A call as it goes back to a model. Servers refuse arguments of earlier calls that are no JSON object. */
 export const sentCall = (
   id: ItemId,
   call: { readonly name: string; readonly arguments: string }
@@ -37,25 +34,14 @@ export const sentCall = (
   arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
 })
 
-/** What a model hears of a result. */
+/** A result as the model reads it. */
 export const resultText = ({ error, output }: ToolResult): string => output ?? `Error: ${error ?? "unknown"}`
 
-/** How a file is shown in the place of a part that refers to it. */
+/** The text in place of a part that refers to a file. */
 export type ShowFile = (id: FileId) => string
 
-/** Shows each file once, and only mentions it at its other places. `shown` knows what is shown elsewhere, and learns. */
-export const showOnce =
-  (shown: Set<FileId>, show: ShowFile, mention: ShowFile): ShowFile =>
-  (id) => {
-    if (shown.has(id)) return mention(id)
-    shown.add(id)
-    return show(id)
-  }
-
-type Parts = Extract<StoredItem, { readonly type: "message" }>["content"]
-
-const messageText = (content: Parts, show: ShowFile): string =>
-  content.map((part) => (part.type === "input_file" ? show(part.file_id) : part.text)).join("\n")
+const messageText = (item: StoredItem & { readonly type: "message" }, show: ShowFile): string =>
+  item.content.map((part) => (part.type === "input_file" ? show(part.file_id) : part.text)).join("\n")
 
 /** The files that items refer to, each once. */
 export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId> => [
@@ -68,13 +54,13 @@ export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId>
   )
 ]
 
-/** In the place of an answer that isn't there: some chat templates demand one behind each question, and behind results. */
+/** Stands for a missing answer: some chat templates demand one after each question, and after results. */
 const noAnswer = "(No answer.)"
 
-/** In front of what begins with an answer: some chat templates demand that a conversation begins with the user. */
+/** Precedes messages that begin with an answer: some chat templates demand that the user begins. */
 const unknownBeginning = "[What was said before is left out.]"
 
-/** Calls and their results as the model once wrote and heard them. The text in front of the calls belongs to them. */
+/** The calls of one round and their results. The text before the calls belongs to them. */
 const roundMessages = (text: string, calls: ReadonlyArray<McpCall>): ReadonlyArray<ModelMessage> => [
   { role: "assistant", text, toolCalls: calls.map((call) => sentCall(call.id, call)) },
   ...calls.map(({ error, id, name, output }): ModelMessage => ({
@@ -85,20 +71,20 @@ const roundMessages = (text: string, calls: ReadonlyArray<McpCall>): ReadonlyArr
   }))
 ]
 
-/** Takes back what the model said last, if nobody has said anything since. */
-const lastWords = (messages: Array<ModelMessage>): string => {
+/** Removes the model's text from the end of the messages, if it stands there. */
+const takeLastText = (messages: Array<ModelMessage>): string => {
   const last = messages.at(-1)
   if (last?.role !== "assistant" || last.toolCalls.length > 0) return ""
   messages.pop()
   return last.text
 }
 
-/** The messages of items, with the calls of each round as the one message that they were. */
+/** The messages of items, with the calls of each round in one message. */
 const plainMessages = (items: ReadonlyArray<StoredItem>, show: ShowFile): Array<ModelMessage> => {
   const messages: Array<ModelMessage> = []
   let calls: Array<McpCall> = []
   const endRound = () => {
-    if (calls.length > 0) messages.push(...roundMessages(lastWords(messages), calls))
+    if (calls.length > 0) messages.push(...roundMessages(takeLastText(messages), calls))
     calls = []
   }
   for (const item of items) {
@@ -111,7 +97,7 @@ const plainMessages = (items: ReadonlyArray<StoredItem>, show: ShowFile): Array<
       messages.push({ role: "user", text: `[result of an earlier call]\n${resultText(item)}` })
     } else if (item.type === "message") {
       endRound()
-      const text = messageText(item.content, show)
+      const text = messageText(item, show)
       messages.push(
         item.role === "user" ? { role: "user", text } : { role: "assistant", text, toolCalls: [] }
       )
@@ -121,7 +107,7 @@ const plainMessages = (items: ReadonlyArray<StoredItem>, show: ShowFile): Array<
   return messages
 }
 
-/** Puts an answer where a template demands one and there is none. */
+/** Adds the answers that templates demand. */
 const answered = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> =>
   messages.flatMap((message, index): ReadonlyArray<ModelMessage> => {
     const missing: ModelMessage = { role: "assistant", text: noAnswer, toolCalls: [] }
@@ -131,7 +117,7 @@ const answered = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMes
     return isBlank ? [missing] : [message]
   })
 
-/** Where the question begins: the last messages of the user that follow each other. */
+/** The index of the first of the user's last messages in a row, which are the question. */
 export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
   const isUser = (item: StoredItem) => item.type === "message" && item.role === "user"
   const last = items.findLastIndex(isUser)
@@ -139,8 +125,8 @@ export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
 }
 
 /**
- * The messages of items, with `knowledge` in front of the question. They begin with the user, and behind the results of calls
- * comes an answer before the user goes on; for a model without tools, calls and results are told.
+ * The messages of items, with `knowledge` before the question. They begin with the user, and an answer separates the results
+ * of calls from the next question. For a model without tools, calls and results are plain text.
  */
 export const messagesOf = (
   items: ReadonlyArray<StoredItem>,
@@ -162,7 +148,7 @@ export const messagesOf = (
   return tools ? begun : begun.map(tellCalls)
 }
 
-/** The messages of a turn that is over: it ends with an answer. */
+/** The messages of an earlier turn, which end with an answer. */
 export const earlierMessages = (
   items: ReadonlyArray<StoredItem>,
   tools: boolean,
@@ -174,7 +160,7 @@ export const earlierMessages = (
     : [...messages, { role: "assistant", text: noAnswer, toolCalls: [] }]
 }
 
-/** The estimate for messages, with what a template spends on each. */
+/** The estimate for messages, including what a template adds to each. */
 export const messagesTokens = (messages: ReadonlyArray<ModelMessage>): number =>
   messages.reduce((sum, message) => {
     const calls = message.role === "assistant" ? message.toolCalls : []
