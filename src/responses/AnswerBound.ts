@@ -20,39 +20,36 @@ export const unlimited: Budget = {
 }
 
 /**
- * Keeps an answer within its tokens, whatever the model server makes of the bound that it was given. The server's own count
- * is the truth, but comes last. Until then a cheap estimate passes what is surely within the bound, and the tokenizer counts
- * where the estimate is not sure. What lies beyond the bound by that count is withheld until the finish, and an answer that
- * is far beyond it is cut.
+ * Keeps an answer within its tokens, even if the model server ignores the bound it was given. The server's own count is the
+ * truth, but comes last. Until then a cheap estimate passes what is surely within the bound, and the tokenizer counts what may
+ * not be. Text beyond the bound is withheld until the finish, and an answer far beyond it is cut.
  */
 export interface AnswerBound {
-  /** Whether the parts can be shown as they are, and are noted so: nearly always, and at little cost. Else `admit` them. */
+  /** Takes the parts if all of them may be shown as they are, which is cheap and nearly always so. Else `admit` them. */
   readonly passes: (parts: ReadonlyArray<ModelPart>) => boolean
-  /** What of the parts may be shown now. After a `finish` that wasn't the server's own, `isCut` is true. */
+  /** Takes the parts, and returns what may be shown now. If it is cut, a `finish` ends it that isn't the server's own. */
   readonly admit: (parts: ReadonlyArray<ModelPart>) => Effect.Effect<ReadonlyArray<ModelPart>>
-  /** The text that was admitted so far. */
+  /** The text that was shown so far. */
   readonly text: () => string
-  /** The model is writing beyond its bound, and the rest of its answer isn't needed. */
   readonly isCut: () => boolean
-  /** Nothing more could be held of a token limit, which so was the bound. */
+  /** Whether the bound was a token limit of which nothing more could be reserved. */
   readonly isOutOfTokens: () => boolean
 }
 
-/** What is held of a token limit for an answer. */
-export interface HeldTokens {
-  /** So many tokens it may have. */
+/** What is reserved of a token limit for an answer. */
+export interface ReservedTokens {
   readonly tokens: () => number
-  /** Holds more, if that can be. */
+  /** Reserves more, if possible. */
   readonly more: Effect.Effect<void>
 }
 
-const everything: HeldTokens = { tokens: () => Number.POSITIVE_INFINITY, more: Effect.void }
+const noLimit: ReservedTokens = { tokens: () => Number.POSITIVE_INFINITY, more: Effect.void }
 
 /** The counts of two tokenizers never differ by more than this: a factor, and a little for short answers. */
 const countsFactorMax = 2
 const countsTokensMax = 32
 
-/** A text in which no word ends for so long is counted as if one did. */
+/** Text without the end of a word for so long is counted as if a word ended. */
 const wordCharactersMax = 2048
 
 /** All that a model wrote in one answer, of which the tokenizer counts as little as possible. */
@@ -60,10 +57,12 @@ const makeWritten = () => {
   let text = ""
   let calls = ""
   let callsEstimate = 0
-  /** The tokens of the text up to a place, and the estimate for the text behind it. */
+  /** Tokens of the text up to `countedTo`, and the estimate for the rest. */
   let counted = 0
   let countedTo = 0
   let rest = noText
+
+  const estimate = () => counted + tokensOf(rest) + callsEstimate
 
   const count = Effect.gen(function* () {
     counted += yield* countTokens(calls)
@@ -84,7 +83,7 @@ const makeWritten = () => {
       text += more
       rest = tally(more, rest)
     },
-    /** Adds the text if that is surely within the bound. */
+    /** Adds the text if it is surely within the bound. */
     addWithin: (more: string, tokensMax: number): boolean => {
       const after = tally(more, rest)
       if (counted + tokensOf(after) + callsEstimate > tokensMax) return false
@@ -99,18 +98,18 @@ const makeWritten = () => {
     },
     exceeds: (tokensMax: number): Effect.Effect<boolean> => {
       if (counted > tokensMax) return Effect.succeed(true)
-      const estimate = counted + tokensOf(rest) + callsEstimate
-      return estimate <= tokensMax ? Effect.succeed(false) : Effect.map(count, (tokens) => tokens > tokensMax)
+      if (estimate() <= tokensMax) return Effect.succeed(false)
+      return Effect.map(count, (tokens) => tokens > tokensMax)
     }
   }
 }
 
-/** The longest beginning of a text that surely has at most so many tokens, or one that is shorter by few. */
+/** About the longest beginning of a text that has at most so many tokens. */
 const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: number) {
   let end = 0
   let left = tokensMax
   while (left > 0) {
-    // The estimate is too high, so that something is left after each piece, and less each time.
+    // The estimate is too high, so something is left after each piece, and less each time.
     const more = beginningWithin(text.slice(end), left)
     if (more === "") break
     left -= yield* countTokens(more)
@@ -119,21 +118,21 @@ const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: n
   return text.slice(0, end)
 })
 
-/** The finish of an answer that was cut tells of the answer only: the server's count never arrives then. */
-export const makeAnswerBound = (tokensMax: number, held: HeldTokens = everything): AnswerBound => {
+/** The finish of a cut answer has no usage of its prompt, because the server's count never arrives. */
+export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = noLimit): AnswerBound => {
   const cutTokens = tokensMax * countsFactorMax + countsTokensMax
   const written = makeWritten()
   let shownTo = 0
   let cut = false
   let isOutOfTokens = false
 
-  const limit = () => Math.min(tokensMax, held.tokens())
+  const limit = () => Math.min(tokensMax, reserved.tokens())
 
-  /** Holds enough for the text as well. By the estimate, which is cheap, and by which too much is held for a moment. */
-  const hold = Effect.fnUntraced(function* (text: string) {
+  /** Reserves enough for the text as well, by the estimate, which is cheap and too high. */
+  const reserve = Effect.fnUntraced(function* (text: string) {
     while (!isOutOfTokens && limit() < tokensMax && written.estimateWith(text) > limit()) {
       const before = limit()
-      yield* held.more
+      yield* reserved.more
       isOutOfTokens = limit() <= before
     }
   })
@@ -158,7 +157,7 @@ export const makeAnswerBound = (tokensMax: number, held: HeldTokens = everything
   }
 
   const admitText = Effect.fnUntraced(function* (text: string) {
-    yield* hold(text)
+    yield* reserve(text)
     if (!isWithheld() && written.addWithin(text, limit())) return show(written.text().length)
     const before = isWithheld() ? limit() : yield* written.count
     written.add(text)
@@ -181,7 +180,7 @@ export const makeAnswerBound = (tokensMax: number, held: HeldTokens = everything
         return Effect.succeed(admitFinish(part))
       case "tool_call":
         written.addCall(part.call.name + part.call.arguments)
-        return Effect.as(hold(""), [part])
+        return Effect.as(reserve(""), [part])
     }
   }
 

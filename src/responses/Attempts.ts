@@ -28,22 +28,22 @@ import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
 import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
 
-/** One way to get the answer: a model and what to send to it. */
+/** One way to get the answer: a model and the request for it. */
 export interface Attempt {
   readonly model: ModelSpec
   readonly request: ModelRequest
-  /** Tokens of the request's messages, estimated. */
+  /** Estimated tokens of the request's messages. */
   readonly promptTokens: number
-  /** Whether a token limit leaves its answer less room than was asked for. */
+  /** Whether a token limit leaves its answer less room than the request asked for. */
   readonly isLimited: boolean
-  /** Turns of the conversation that the model's window has no room for. */
+  /** Earlier turns that don't fit into the model's window. */
   readonly droppedTurns: number
-  /** Whether its provider is left alone for now, so that nobody can count on it. */
+  /** Whether its provider is cooling down, so that it is no reliable fallback. */
   readonly coolingDown: boolean
   readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
   /**
-   * The same with a shorter prompt, for a server that finds it too long, and may have said how many tokens its context has;
-   * null where nothing more can be left out.
+   * The attempt with a shorter prompt, for a server that finds it too long and may have stated the tokens of its context;
+   * null if nothing more can be left out.
    */
   readonly shorter: (contextTokens: number | null) => Attempt | null
 }
@@ -51,7 +51,7 @@ export interface Attempt {
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
 
-/** Shares that are sent of a prompt that a server found too long, and of the context it states: it counts differently. */
+/** Shares to send of a prompt that a server found too long, and of the context it states. It counts differently. */
 const tooLongShare = 0.5
 const statedShare = 0.75
 
@@ -175,7 +175,7 @@ const most = (
   room: (model: PromptModel, answerTokens: number) => number
 ): number => Math.max(...candidates.map(({ maxOutputTokens, model }) => room(model, maxOutputTokens)))
 
-/** The prompts are made one after the other, so that streams go on between them. */
+/** Makes one prompt after the other, so that streams get on between them. */
 const attemptsOf = Effect.fnUntraced(function* (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   userId: UserId,
@@ -218,7 +218,7 @@ const withinWindow = (search: Search, contextWindow: number): Search => ({
   knowledge: passagesWithin(search.knowledge, Math.floor(contextWindow * passagesShareMax))
 })
 
-/** What to send to a candidate: the prompt for its window, and the room that is left for the answer. */
+/** The request for a candidate: the prompt for its window, and the room that is left for the answer. */
 const attemptOf = (
   candidate: Candidate,
   user: UserId,
@@ -257,7 +257,7 @@ const attemptOf = (
   }
 }
 
-/** The texts that a prompt must have. */
+/** The texts that every prompt contains. */
 const textsOf = ({ directions, items, systemMessage }: PromptParts): ReadonlyArray<string> => [
   systemMessage ?? "",
   ...directions,
@@ -265,8 +265,8 @@ const textsOf = ({ directions, items, systemMessage }: PromptParts): ReadonlyArr
 ]
 
 /**
- * What is wrong with texts that alone exceed the roomiest window; null where they don't. No more of them is counted than that
- * window holds, so that a text of megabytes is refused at little cost.
+ * The refusal of texts that alone exceed the largest window; null if they don't. No more of them is counted than that window
+ * holds, so that a text of megabytes is refused at little cost.
  */
 const longInput = (parts: PromptParts, contextWindow: number): PromptTooLong | null => {
   const texts = textsOf(parts)

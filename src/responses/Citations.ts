@@ -3,20 +3,20 @@ import type { FileSearchCall, FileCitation } from "../domain/Item.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
 
-/** From where to where a text is code: the first character, and the one behind the last. */
+/** Code in a text; `end` is exclusive. */
 type CodeRange = readonly [start: number, end: number]
 
-/** A line that begins or ends a block of code; what stands behind the marks names the language. */
+/** A line that begins or ends a block of code. The text after the marks names the language. */
 const fence = /^[ \t]*(`{3,}|~{3,})(.*)$/
 
-/** Marks of inline code; those behind a backslash are text. */
+/** Marks of inline code; after a backslash they are text. */
 const backticks = /\\`|`+/g
 
-/** The inline code of a paragraph: between two runs of as many backticks. */
+/** The inline code of a paragraph: between two runs of equally many backticks. */
 const inlineRanges = (paragraph: string, offset: number): ReadonlyArray<CodeRange> => {
   const runs = [...paragraph.matchAll(backticks)].filter(([run]) => run.startsWith("`"))
   const ranges: Array<CodeRange> = []
-  // Of these lengths no further run comes, so that none is looked for again.
+  // Lengths without a further run, which are not searched again.
   const exhausted = new Set<number>()
   for (let i = 0; i < runs.length; i++) {
     const length = runs[i]?.[0].length ?? 0
@@ -33,10 +33,7 @@ const inlineRanges = (paragraph: string, offset: number): ReadonlyArray<CodeRang
   return ranges
 }
 
-/**
- * The code in a Markdown text, in order: blocks between fences, of which the last may still be open, and inline code. Source:
- * CommonMark, sections 4.5 and 6.1.
- */
+/** The blocks of code in a Markdown text, of which the last may be open, and its inline code. Source: CommonMark 4.5, 6.1. */
 const codeRanges = (text: string): ReadonlyArray<CodeRange> => {
   const ranges: Array<CodeRange> = []
   let paragraph = 0
@@ -71,7 +68,7 @@ const codeRanges = (text: string): ReadonlyArray<CodeRange> => {
 
 /** A passage of a project's files, as a search found it. */
 export interface Passage {
-  /** What an answer cites it by, from 1 to `citationNumberMax`; no other passage of the conversation has it. */
+  /** Answers cite it by this number, which is unique in the conversation until the numbers start again. */
   readonly number: number
   readonly fileId: FileId
   readonly filename: string
@@ -81,7 +78,7 @@ export interface Passage {
   readonly score: number
 }
 
-/** What the search of a project's files brought to a response. */
+/** What a search of a project's files found. */
 export interface Knowledge {
   readonly queries: ReadonlyArray<string>
   /** Best first. */
@@ -96,13 +93,10 @@ export interface Search {
   readonly knowledge: Knowledge
 }
 
-/**
- * The largest number of a passage; behind it, numbers begin at 1 again. By then what had them is hundreds of passages back, and a
- * longer number in an answer is more often a year than a citation.
- */
+/** After this number, numbers start at 1 again. A longer number in an answer is more often a year than a citation. */
 export const citationNumberMax = 999
 
-/** The number of the n-th passage (0 is the first) behind the last one that was given before, or behind 0. */
+/** The number of the n-th passage (0 is the first) after the `last` number in use. */
 export const citationNumber = (last: number, n: number): number => ((last + n) % citationNumberMax) + 1
 
 /** Characters of a name or a heading path that a passage's frame shows. */
@@ -123,10 +117,7 @@ const placeOf = ({ headings, page }: Passage): string =>
     ...(headings.length === 0 ? [] : [`, under ${label(headings.join(" > "))}`])
   ].join("")
 
-/**
- * The passages as a model is given them: framed by a mark that no passage can know, numbered, and said to be data. The rules
- * for citing stand outside of the frame.
- */
+/** The numbered passages for a model, declared data, in a frame whose mark no passage can contain. */
 const render = ({ nothing, passages }: Knowledge, mark: string): string => {
   if (nothing !== null) return `[The files of the project were searched. ${reasons[nothing]}]`
   const shown = passages.map(
@@ -142,13 +133,13 @@ const render = ({ nothing, passages }: Knowledge, mark: string): string => {
 
 const markCharacters = 12
 
-/** The message that carries the passages, in front of the turn that asks. */
+/** The message with the passages, which precedes the question. */
 export const passagesMessage = (knowledge: Knowledge, id: ItemId): ModelMessage => ({
   role: "user",
   text: render(knowledge, id.replaceAll("-", "").slice(-markCharacters))
 })
 
-/** As many of the passages, from the best on, as have room. */
+/** The best passages, as many as fit. */
 export const passagesWithin = (knowledge: Knowledge, tokensMax: number): Knowledge => {
   let tokens = 0
   const passages = knowledge.passages.filter((passage) => {
@@ -186,7 +177,7 @@ export const searchCall = (
 
 const citation = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/g
 
-/** The marks of citations in a text, but for those in code: where they stand, and the numbers in them. */
+/** The citations in a text, except in code: their places, and the numbers in them. */
 const marksIn = (text: string) => {
   const code = codeRanges(text)
   let next = 0
@@ -197,14 +188,11 @@ const marksIn = (text: string) => {
   })
 }
 
-/** The largest number that an earlier answer cites, as a client replays it; 0 where it cites nothing. */
+/** The largest number that a text cites; 0 if it cites nothing. */
 export const largestCitation = (text: string): number =>
   marksIn(text).reduce((largest, { numbers }) => Math.max(largest, ...numbers), 0)
 
-/**
- * What a text cites: each passage that it names by its number, once for each place. `index` is where in the text the mark
- * stands, in UTF-16 units. A number that no passage has is a text like any other, and so is a mark in code.
- */
+/** The passages that a text cites, once for each place. `index` is the place in UTF-16 units. Other numbers are just text. */
 export const citationsIn = (text: string, passages: ReadonlyArray<Passage>): ReadonlyArray<FileCitation> => {
   if (passages.length === 0) return []
   const byNumber = new Map(passages.map((passage) => [passage.number, passage]))

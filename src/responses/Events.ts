@@ -13,7 +13,7 @@ import { citationsIn, type Passage, type Search, searchCall } from "./Citations.
 import type { GenerationPart } from "./Rounds.ts"
 
 /**
- * From what a generation yields to the events of the stream: a pure state machine. For any parts in any order the
+ * From the parts of a generation to the events of the stream: a pure state machine. For any parts in any order the
  * events obey the grammar of the wire contract, section 2.
  */
 
@@ -46,7 +46,7 @@ export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody
 const builtinTools = "builtin"
 const none: ReadonlyArray<never> = []
 
-/** The first events, and the state that they leave. A search of the project's files comes before everything else. */
+/** The first events, and the state after them. A search of the project's files comes first. */
 export const begin = (start: ResponseStart, search: Search | null = null): Step => {
   const created: EventBody = { type: "response.created", response: startedResponse(start) }
   const state: EventsState = { start, output: none, open: null, carry: "", finish: null, passages: none }

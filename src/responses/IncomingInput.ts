@@ -19,21 +19,21 @@ import {
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { Effect, Predicate } from "effect"
 
-/** One entry of a request's input, in the service's own terms. */
+/** One entry of a request's input. */
 export type Incoming =
   | { readonly kind: "item"; readonly item: InputItem }
   | { readonly kind: "reference"; readonly id: ItemId; readonly param: string }
 
-/** What a request says, sorted: what to answer, and what to heed for this response only. */
+/** The input of a request, sorted. */
 export interface IncomingInput {
-  /** Texts of `system` and `developer` items: they hold for this response and are not stored. */
+  /** Texts of `system` and `developer` items. They hold for this response and are not stored. */
   readonly directions: ReadonlyArray<string>
   readonly entries: ReadonlyArray<Incoming>
   /** The files that the messages refer to, and where. */
   readonly files: ReadonlyArray<{ readonly id: FileId; readonly param: string }>
 }
 
-/** Roles that don't name somebody else are the user's. Source: wire contract, section 1, roles. */
+/** Unknown roles are the user's. Source: wire contract, section 1, roles. */
 const roleOf = (role: string | null | undefined): "user" | "assistant" | "system" => {
   switch (role) {
     case "assistant":
@@ -49,14 +49,14 @@ const roleOf = (role: string | null | undefined): "user" | "assistant" | "system
 const partsOf = (content: string | ReadonlyArray<Part>): ReadonlyArray<Part> =>
   typeof content === "string" ? [{ type: "input_text", text: content }] : content
 
-/** What is written in a message, without its files. */
+/** The text of a message, without its files. */
 export const textOf = (parts: ReadonlyArray<Part>): string =>
   parts.flatMap((part) => (part.type === "input_file" ? [] : [part.text])).join("\n")
 
 const storedPart = (part: Part): InputMessage["content"][number] =>
   part.type === "output_text" ? { ...part, annotations: [], logprobs: [] } : part
 
-/** What a tool gave to a client, which replays it: a text, or a list of parts; null where it is neither. */
+/** The replayed result of a client's tool: a text, or a list of parts; null if it is neither. */
 const resultOf = ({ output }: ReplayedItem): string | null => {
   if (Predicate.isString(output)) return output
   if (!Array.isArray(output)) return null
@@ -91,8 +91,8 @@ const isCall = (
 const resultUnknown = "The result of this call is not known."
 
 /**
- * Reads the calls of tools that a request replays, which are kept as context where they say what was called and what came of
- * it. A `function_call` gets its result from the `function_call_output` with the same `call_id`.
+ * Reads replayed tool calls, which are kept as context if they have a name, arguments and a result. A `function_call` gets its
+ * result from the `function_call_output` with the same `call_id`.
  */
 const makeReplayedCalls = (given: ReadonlyArray<InputEntry>, nextId: () => ItemId) => {
   const results = new Map<unknown, string | null>()
@@ -102,7 +102,7 @@ const makeReplayedCalls = (given: ReadonlyArray<InputEntry>, nextId: () => ItemI
     if (entry.type === "function_call_output") results.set(entry.call_id, resultOf(entry))
     if (entry.type === "function_call" && isCall(entry)) calls.add(entry.call_id)
   }
-  // Calls in a row were one round, which ends where a result is heard.
+  // Calls in a row were one round, which ends at a result.
   let before: ItemId | null = null
 
   return (item: ReplayedItem): McpCall | null => {
@@ -126,15 +126,15 @@ const makeReplayedCalls = (given: ReadonlyArray<InputEntry>, nextId: () => ItemI
   }
 }
 
-/** Only the assistant has said what it put out. Source: wire contract, section 1, parts. */
+/** Only the assistant has output. Source: wire contract, section 1, parts. */
 const misplacedOutput = (param: string) =>
   new InvalidRequest({
     param,
     message: `\`${param}\` must be an input_text or input_file part; output_text is for items of the role assistant.`
   })
 
-/** Whether an input holds anything that a user said. */
-const speaks = (entries: ReadonlyArray<Incoming>): boolean =>
+/** Whether an input contains a message of the user. */
+const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
   entries.some(
     (entry) =>
       entry.kind === "item" &&
@@ -169,7 +169,7 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
     }
     if (role === "system") {
       directions.push(textOf(parts))
-      // A document is data, also where it comes along with instructions.
+      // A document is data, even if it is attached to instructions.
       const attached = parts.filter((part) => part.type === "input_file")
       if (attached.length > 0) {
         entries.push({
@@ -182,7 +182,7 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
     const item: InputMessage = { id: nextId(), type: "message", role, content: parts.map(storedPart) }
     entries.push({ kind: "item", item })
   }
-  if (!speaks(entries)) {
+  if (!hasUserMessage(entries)) {
     return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
   }
   return { directions, entries, files } satisfies IncomingInput

@@ -9,14 +9,14 @@ import { textOf } from "./IncomingInput.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
 import { Context, Effect, Layer, Predicate } from "effect"
 
-/** Passages that a search is asked for. */
+/** Passages to search for. */
 const hitsMax = 20
-/** Characters that the passages of one prompt may have together; more buries the best ones. */
+/** Characters of all passages of one prompt; more would bury the best ones. */
 const passagesCharactersMax = 8_000
-/** Earlier turns are read up to so many tokens, for a question that leans on them. */
+/** Tokens of earlier turns that are read for a question that needs them. */
 const earlierTokensMax = 4_000
 
-/** The best of the hits, as many as the prompt is to have; the very best always. */
+/** The best hits that fit together; the very best always. */
 const bestOf = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
   let characters = 0
   return hits.filter(({ text }, index) => {
@@ -25,16 +25,16 @@ const bestOf = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
   })
 }
 
-/** The number of the last passage that an earlier search of the conversation brought; 0 where there was none. */
+/** The number of the last passage of an earlier search; 0 if there was none. */
 const lastNumberOf = (search: FileSearchCall | undefined): number => {
   const last = search?.results?.at(-1)
   if (last === undefined) return 0
   const { number } = last.attributes
-  // Searches that were stored before passages had numbers of their own all began with 1.
+  // Searches that were stored before passages had numbers all began with 1.
   return Predicate.isNumber(number) ? number : hitsMax
 }
 
-/** What replayed answers cite, of which the service may know nothing. */
+/** The largest number that replayed answers cite, which may come from elsewhere. */
 const largestReplayed = (items: ReadonlyArray<InputItem>): number =>
   Math.max(
     0,
@@ -62,7 +62,7 @@ export class ProjectKnowledge extends Context.Service<
 
       const search: ProjectKnowledge["Service"]["search"] = Effect.fn("ProjectKnowledge.search")(
         function* (membership, turn, items) {
-          const earlier = leansOnEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
+          const earlier = needsEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
           const text = searchQuery(items, earlier)
           const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax })
           const before = lastNumberOf(yield* conversations.lastSearch(turn))
@@ -77,19 +77,16 @@ export class ProjectKnowledge extends Context.Service<
   )
 }
 
-/** Characters of a message that a search looks at. */
+/** Characters of a message that are searched for. */
 const messageCharactersMax = 2_000
-/** Earlier messages that may help one that says too little by itself. */
+/** Earlier messages that are added to one that is too vague by itself. */
 const earlierMessagesMax = 2
-/** With fewer words that tell something, a message leans on what was said before. */
-const tellingWordsMin = 2
-const tellingLettersMin = 3
+/** A message with fewer meaningful words is too vague, and so is a shorter word. */
+const meaningfulWordsMin = 2
+const wordLettersMin = 3
 
-/**
- * Words that point back at something said before, or that any question may have, in the languages that are met most often. They
- * tell a search nothing.
- */
-const pointing = new Set(
+/** Words in the most frequent languages that refer to earlier messages, or that any question may contain. */
+const meaninglessWords = new Set(
   (
     "it its this that these those they them their he him his she her hers one ones other others another same former latter " +
     "first second third last next previous both each such there here then again more else instead also too " +
@@ -104,20 +101,21 @@ const pointing = new Set(
 )
 
 const words = /[\p{L}\p{N}]+/gu
-/** Scripts that put no blanks between words say much in few characters. */
-const dense = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Hangul}]{4}/u
+/** Scripts without spaces between words say much in few characters. */
+const denseScript =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Hangul}]{4}/u
 
-const saysTooLittle = (message: string): boolean => {
-  if (dense.test(message)) return false
-  const telling = new Set(
+const isVague = (message: string): boolean => {
+  if (denseScript.test(message)) return false
+  const meaningful = new Set(
     (message.toLowerCase().match(words) ?? []).filter(
-      (word) => word.length >= tellingLettersMin && !pointing.has(word)
+      (word) => word.length >= wordLettersMin && !meaninglessWords.has(word)
     )
   )
-  return telling.size < tellingWordsMin
+  return meaningful.size < meaningfulWordsMin
 }
 
-/** What the user wrote in these items; the text of attached files is no question. */
+/** The user's messages, without attached files. */
 const userMessages = (items: ReadonlyArray<StoredItem>): ReadonlyArray<string> =>
   items.flatMap((item) => {
     if (item.type !== "message" || item.role !== "user") return []
@@ -125,17 +123,13 @@ const userMessages = (items: ReadonlyArray<StoredItem>): ReadonlyArray<string> =
     return text.trim() === "" ? [] : [text.trim().slice(0, messageCharactersMax)]
   })
 
-/** Whether the latest message says too little by itself, so that what was said before has to help. */
-const leansOnEarlier = (items: ReadonlyArray<StoredItem>): boolean =>
-  saysTooLittle(userMessages(items).at(-1) ?? "")
+/** Whether the latest message needs earlier ones to be searched for. */
+const needsEarlier = (items: ReadonlyArray<StoredItem>): boolean => isVague(userMessages(items).at(-1) ?? "")
 
-/**
- * What to search a project's files for: the latest message, and in front of it, where that says too little by itself, what
- * the user asked before.
- */
+/** The text to search for: the latest message, with the user's earlier messages before it if it is too vague. */
 export const searchQuery = (items: ReadonlyArray<StoredItem>, history: ReadonlyArray<StoredTurn>): string => {
   const messages = [...history.flatMap(({ input }) => userMessages(input)), ...userMessages(items)]
   const latest = messages.at(-1) ?? ""
-  if (!saysTooLittle(latest)) return latest
+  if (!isVague(latest)) return latest
   return [...messages.slice(0, -1).slice(-earlierMessagesMax), latest].join("\n")
 }

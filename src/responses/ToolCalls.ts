@@ -16,11 +16,11 @@ import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8
-/** Calls of one round that are run; a model that wants more is told to ask again. */
+/** Calls of one round that are run; the model is told to repeat any others. */
 const callsPerRoundMax = 16
 /** Calls that run at the same time. */
 const callsAtOnceMax = 4
-/** Below this a result would say nothing. */
+/** A shorter result would be useless. */
 const resultTokensMin = 50
 
 export type RunTool = (call: ToolCall) => Effect.Effect<ToolResult>
@@ -43,7 +43,7 @@ const tooMany: ToolResult = {
 const cutMark = "\n[… cut here: the rest has no room …]"
 const cutMarkTokens = estimateTokens(cutMark)
 
-/** A result that takes no more than so many tokens of the prompt, cut visibly. */
+/** A result of at most so many tokens, cut visibly. */
 const within = (result: ToolResult, tokensMax: number): ToolResult => {
   const { output } = result
   if (output === null || estimateTokens(output) <= tokensMax) return result
