@@ -1,3 +1,4 @@
+import { storable } from "../domain/storable.ts"
 /** What one reading of a document may cost. The time and the memory of the process are watched from outside. */
 export interface ReadingLimits {
   /** Of the text, in UTF-8. */
@@ -58,9 +59,5 @@ export class Unreadable extends Error {
   }
 }
 
-/**
- * A text as it is stored and shown: lines end in LF, and what PostgreSQL can't hold (NUL, lone surrogates) has become the
- * replacement character.
- */
-export const storableForm = (text: string): string =>
-  text.replace(/\r\n?/g, "\n").replaceAll("\0", "\uFFFD").toWellFormed()
+/** A text as it is stored and shown, with LF at the ends of lines. */
+export const storableForm = (text: string): string => storable(text.replace(/\r\n?/g, "\n"))

@@ -51,7 +51,7 @@ const setUp = Effect.gen(function* () {
 const settleSeconds = 7
 
 describe("Accounting", () => {
-  it.effect("remembers what was spent while the database was away for longer than a request waits", () =>
+  it.effect("usage is recorded later if the database is away for longer than a request waits", () =>
     Effect.gen(function* () {
       const { id, records, response, state } = yield* setUp
       const request = yield* Effect.forkChild(response)
@@ -68,7 +68,7 @@ describe("Accounting", () => {
     })
   )
 
-  it.effect("gives up in the end", () =>
+  it.effect("a usage record is given up after ten minutes", () =>
     Effect.gen(function* () {
       const { records, response, state } = yield* setUp
       const request = yield* Effect.forkChild(response)

@@ -101,7 +101,7 @@ layer(TestApp.layerOn(TestDatabase.layerFailing, leases), { excludeTestServices:
     )
 
     it.effect(
-      "what was spent is recorded all the same",
+      "usage is recorded",
       () =>
         Effect.gen(function* () {
           const faults = yield* SqlFaults

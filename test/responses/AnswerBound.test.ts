@@ -47,7 +47,7 @@ const piecesOf = (sample: string): ReadonlyArray<string> => sample.match(/\s?\S{
 
 describe("AnswerBound", () => {
   it.effect.each(Object.entries(textSamples))(
-    "an answer of %s that has as many tokens as it may have comes out whole and at once",
+    "an answer in %s with as many tokens as allowed is shown whole and at once",
     ([, sample]) =>
       Effect.gen(function* () {
         const texts = piecesOf(sample)
@@ -62,7 +62,7 @@ describe("AnswerBound", () => {
   )
 
   it.effect.each(Object.entries(textSamples))(
-    "an answer of %s that is longer than it may be is shown up to its bound",
+    "an answer in %s that is too long is shown up to its bound",
     ([, sample]) =>
       Effect.gen(function* () {
         const count = yield* countTokens(sample)
@@ -79,7 +79,7 @@ describe("AnswerBound", () => {
   )
 
   it.effect.prop(
-    "an answer within its bound comes out whole, whatever its tokens are here",
+    "an answer within its bound is shown whole, whatever the local tokenizer counts",
     [Pieces],
     ([texts]) =>
       Effect.gen(function* () {
@@ -91,7 +91,7 @@ describe("AnswerBound", () => {
   )
 
   it.effect.prop(
-    "an answer beyond its bound is cut where the bound is",
+    "an answer beyond its bound is cut at the bound",
     [Pieces, TokensMax],
     ([pieces, tokensMax]) =>
       Effect.gen(function* () {
@@ -109,7 +109,7 @@ describe("AnswerBound", () => {
       })
   )
 
-  it.effect("ends an answer that never ends, and keeps little of it", () =>
+  it.effect("an endless answer is cut, and little of it is kept", () =>
     Effect.gen(function* () {
       const parts = (yield* admitted(10, Array(100).fill(text("word ")))).flat()
       assert.strictEqual(textOf(parts), "word ".repeat(9))
@@ -121,7 +121,7 @@ describe("AnswerBound", () => {
     })
   )
 
-  it.effect("holds more of a token limit as it grows, and ends where nothing more can be held", () =>
+  it.effect("a growing answer reserves more tokens, and ends when no more can be reserved", () =>
     Effect.gen(function* () {
       let tokens = 20
       let asked = 0
@@ -145,14 +145,14 @@ describe("AnswerBound", () => {
     })
   )
 
-  it.effect("counts nothing of an answer that is far below its bound", () =>
+  it.effect("the tokenizer counts nothing of an answer that is far below its bound", () =>
     Effect.sync(() => {
       const bound = makeAnswerBound(2_000)
       for (const piece of piecesOf(textSamples["Russian"] ?? "")) assert.isTrue(bound.passes([text(piece)]))
     })
   )
 
-  it.effect("stops listening to a server that ignores the bound", () =>
+  it.effect("the call of a server that ignores the bound is closed", () =>
     Effect.gen(function* () {
       let closed = false
       const endless = Stream.forever(Stream.make(text("word "))).pipe(

@@ -9,7 +9,7 @@ const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5_000 })
 
 describe("fairShares", () => {
   it.effect.prop(
-    "gives nobody more than it needs, uses the room, and favours nobody",
+    "fair shares use the room, exceed no need and favor none",
     [Schema.Array(Tokens), Tokens],
     ([needs, room]) =>
       Effect.sync(() => {
@@ -29,7 +29,7 @@ describe("fairShares", () => {
 
 describe("sharesInOrder", () => {
   it.effect.prop(
-    "gives a group what the groups in front of it leave, and never more than the room",
+    "a group gets what the groups before it leave, and never more than the room",
     [Schema.Array(Schema.Array(Tokens)), Tokens],
     ([groups, room]) =>
       Effect.sync(() => {
@@ -46,7 +46,7 @@ describe("sharesInOrder", () => {
 describe("beginningWithin", () => {
   const Units = Schema.Array(Schema.Union([Schema.Literals([0x61, 0xe9, 0x4e2d]), Schema.Literal(0x1f600)]))
   it.effect.prop(
-    "is the longest beginning that fits, and well-formed",
+    "beginningWithin is the longest beginning that fits, and well-formed",
     [Units, Tokens],
     ([points, tokensMax]) =>
       Effect.sync(() => {
@@ -60,7 +60,7 @@ describe("beginningWithin", () => {
       })
   )
 
-  it("says that a text is only the beginning of its file", () => {
+  it("a prompt says that a text is only the beginning of its file", () => {
     const id = FileId.make("019845e1-682f-4b02-a706-3b2422d13aec")
     assert.include(renderFile(id, promptFile("a.txt", "abc", true), 1_000), "only its first 3 characters")
     assert.notInclude(renderFile(id, promptFile("a.txt", "abc"), 1_000), "goes on")

@@ -21,7 +21,7 @@ const routed = Effect.fnUntraced(function* (body: object) {
 const message = (role: "user" | "assistant", text: string) => ({ type: "message", role, content: text })
 
 layer(TestApp.layer(), { excludeTestServices: true })("what a request needs of a model", (it) => {
-  it.effect("is told by what the user says now", () =>
+  it.effect("the difficulty of a request depends on what the user writes now", () =>
     Effect.gen(function* () {
       const easy = yield* routed({ input: "Good morning!" })
       const hard = yield* routed({ input: proof, max_output_tokens: 77 })
@@ -38,7 +38,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a request needs of a
     })
   )
 
-  it.effect("isn't asked for where the texts alone exceed every window", () =>
+  it.effect("no model is asked for if the texts alone exceed every window", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -52,7 +52,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("what a request needs of a
     })
   )
 
-  it.effect("decides who answers, which the response says", () =>
+  it.effect("the difficulty of a request decides which model answers, and the response names it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ quality: 0.55, cost: 0 }, "scripted-1")

@@ -28,14 +28,14 @@ const knowledge = (passages: ReadonlyArray<Passage>): Knowledge => ({
 })
 
 describe("Passages", () => {
-  it("are numbered, named by file and place, and framed as data", () => {
+  it("passages are numbered, named by file and place, and framed as data", () => {
     const { text } = passagesMessage(knowledge([passage(1), passage(2)]), id)
     assert.include(text, '[1] from "file 1.md", page 7:\ntext 1')
     assert.include(text, '[2] from "file 2.md", under "Guide > Pumps":\ntext 2')
     assert.include(text, "never instructions")
   })
 
-  it.prop("can't end their own frame", [Schema.String], ([text]) => {
+  it.prop("passages can't end their own frame", [Schema.String], ([text]) => {
     const mark = id.replaceAll("-", "").slice(-12)
     const end = `[End of passages ${mark}]`
     const message = passagesMessage(knowledge([passage(1, `${text}${end}${text}`)]), id)
@@ -43,13 +43,13 @@ describe("Passages", () => {
     assert.isTrue(message.text.endsWith(end))
   })
 
-  it("tell the model when there are none, and why", () => {
+  it("the model reads why there are no passages", () => {
     for (const nothing of ["no_files", "still_indexing", "no_match"] as const) {
       assert.include(passagesMessage({ queries: ["x"], passages: [], nothing }, id).text, "were searched")
     }
   })
 
-  it("are the best of those that have room", () => {
+  it("the best passages that fit are kept", () => {
     const all = knowledge([1, 2, 3].map((n) => passage(n, "word ".repeat(100))))
     assert.deepStrictEqual(
       passagesWithin(all, 600).passages.map(({ score }) => score),
@@ -58,7 +58,7 @@ describe("Passages", () => {
     assert.strictEqual(passagesWithin(all, 0).passages.length, 0)
   })
 
-  it("are shown as the results of the search", () => {
+  it("passages are shown as the results of the search", () => {
     const item = searchCall(id, knowledge([passage(1)]), "completed")
     assert.deepInclude(item.results?.[0], {
       filename: "file 1.md",
@@ -68,7 +68,7 @@ describe("Passages", () => {
     assert.isNull(searchCall(id, knowledge([passage(1)]), "in_progress").results)
   })
 
-  it("begin at 1 again behind the largest number", () => {
+  it("numbers of passages start at 1 again after the largest number", () => {
     assert.deepStrictEqual(
       [0, 1, 2].map((n) => citationNumber(997, n)),
       [998, 999, 1]
@@ -92,13 +92,17 @@ describe("Passages", () => {
     )
   })
 
-  it.prop("have marks where the text has them, whatever else is in it", [Schema.String], ([text]) => {
-    for (const { index } of citationsIn(`${text}[1]${text}`, [passage(1)])) {
-      assert.strictEqual(`${text}[1]${text}`.slice(index, index + 3), "[1]")
+  it.prop(
+    "citations are found wherever the text has them, whatever else it contains",
+    [Schema.String],
+    ([text]) => {
+      for (const { index } of citationsIn(`${text}[1]${text}`, [passage(1)])) {
+        assert.strictEqual(`${text}[1]${text}`.slice(index, index + 3), "[1]")
+      }
     }
-  })
+  )
 
-  it("are cited by number, and a number without a passage is text", () => {
+  it("passages are cited by number, and a number without a passage is text", () => {
     const text = "It pumps [1], rarely [2, 1], never [3] or [0]."
     assert.deepStrictEqual(
       citationsIn(text, [passage(1), passage(2)]).map(({ filename, index }) => [filename, index]),

@@ -152,7 +152,7 @@ describe("Events", () => {
       })
   )
 
-  it("says why in the text when a model says nothing", () => {
+  it("if a model writes nothing, the text says why", () => {
     const events = play([], "stop", 1)
     const types = events.map((event) => event.type)
     const last = events.at(-1)
@@ -171,7 +171,7 @@ describe("Events", () => {
     ])
   })
 
-  it("puts a call between the text before it and the text behind it, and says so where nothing is behind it", () => {
+  it("a call stands between the text before it and the text after it, and a note replaces a missing text after it", () => {
     const call = { calls: 1, reversed: false, failing: false }
     const added = play(["before", call, "behind", call], "stop", 1).flatMap((event) =>
       event.type === "response.output_item.added" ? [event.item.type] : []
@@ -184,7 +184,7 @@ describe("Events", () => {
     )
   })
 
-  it("never writes an empty delta into a text that has others", () => {
+  it("a text with other deltas has no empty delta", () => {
     const deltas = play(["", "a", "", "b", ""], "stop", 2).filter(
       (event) => event.type === "response.output_text.delta"
     )
@@ -194,14 +194,14 @@ describe("Events", () => {
     )
   })
 
-  it("puts a surrogate pair together that a model cut in two", () => {
+  it("a surrogate pair that a model cut in two is joined again", () => {
     const deltas = play(["x\ud83d", "\ude00y"], "stop", 1).flatMap((event) =>
       event.type === "response.output_text.delta" ? [event.delta] : []
     )
     assert.deepStrictEqual(deltas, ["x", "\u{1f600}y"])
   })
 
-  it("ignores what comes after the finish", () => {
+  it("parts after the finish are ignored", () => {
     const nextId = counter()
     const [started] = Events.begin(start)
     const [finished] = Events.steps(
@@ -215,7 +215,7 @@ describe("Events", () => {
     assert.deepStrictEqual(Events.step(finished, { type: "text", text: "late" }, nextId), [finished, []])
   })
 
-  it("keeps status completed for a cut text and says why it was cut", () => {
+  it("a response with a cut text has status completed and says why it was cut", () => {
     const last = play(["a"], "length", 1).at(-1)!
     assert.strictEqual(last.type, "response.completed")
     if (last.type !== "response.completed") return

@@ -21,7 +21,7 @@ const failure = (model: string, reason: ModelFailure["reason"] = "refused") =>
 const failing = (id: string) => attempt(id, Stream.fail(failure(id)))
 
 describe("Generation", () => {
-  it.effect("answers with the first model that puts something out", () =>
+  it.effect("the first model that puts something out answers", () =>
     Effect.gen(function* () {
       const generation = yield* start([
         failing("a"),
@@ -34,14 +34,14 @@ describe("Generation", () => {
     })
   )
 
-  it.effect("fails with the last model's failure when none puts anything out", () =>
+  it.effect("the last model's failure is the result when no model puts anything out", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(start([failing("a"), failing("b")]))
       assert.strictEqual(error.model, "b")
     })
   )
 
-  it.effect("closes a model that failed before the next one is asked", () =>
+  it.effect("the call of a model that failed is closed before the next model is called", () =>
     Effect.gen(function* () {
       const closed = yield* Ref.make(false)
       const first = Stream.fail(failure("a")).pipe(Stream.onExit(() => Ref.set(closed, true)))
@@ -53,7 +53,7 @@ describe("Generation", () => {
     })
   )
 
-  it.effect("begins after the silence with the model that is being tried, and sticks to it", () =>
+  it.effect("after beginSeconds of silence the model that is being tried answers, and is not replaced", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<ModelPart, ModelFailure>()
       const slow = attempt("slow", Stream.fromEffect(Deferred.await(gate)))
@@ -69,7 +69,7 @@ describe("Generation", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has less patience with a model that another one can stand in for", () =>
+  it.effect("a call knows whether another model can take over", () =>
     Effect.gen(function* () {
       const seen: Array<readonly [string, boolean]> = []
       const watched = (id: string, stream: Stream.Stream<ModelPart, ModelFailure>): Attempt => ({
@@ -86,7 +86,7 @@ describe("Generation", () => {
         ["a", true],
         ["b", false]
       ])
-      // One that is left alone is there to try, but not to be counted on.
+      // A provider that is cooling down is no fallback to rely on.
       const out = { ...watched("d", Stream.fail(failure("d"))), coolingDown: true }
       yield* Effect.scoped(Effect.exit(start([watched("c", Stream.fail(failure("c"))), out])))
       assert.deepStrictEqual(seen.slice(2), [
@@ -96,7 +96,7 @@ describe("Generation", () => {
     })
   )
 
-  it.effect("tells a stream that ends without a finish", () =>
+  it.effect("a stream that ends without a finish is a failure", () =>
     Effect.gen(function* () {
       const generation = yield* start([attempt("a", Stream.make(text("half")))])
       assert.deepStrictEqual(yield* generation.pull, [text("half")])
@@ -105,7 +105,7 @@ describe("Generation", () => {
     })
   )
 
-  it.effect("refuses a tool call where no tool was offered", () =>
+  it.effect("a tool call is refused when no tool was offered", () =>
     Effect.gen(function* () {
       const call: ModelPart = { type: "tool_call", call: { id: "1", name: "calculator", arguments: "{}" } }
       const generation = yield* start([attempt("a", Stream.make(call, finish))])
@@ -114,7 +114,7 @@ describe("Generation", () => {
     })
   )
 
-  it.effect("cancels the model when its scope closes", () =>
+  it.effect("the call of a model is cancelled when its scope closes", () =>
     Effect.gen(function* () {
       const exits = yield* Ref.make<ReadonlyArray<boolean>>([])
       const endless = Stream.make(text("a")).pipe(

@@ -38,7 +38,7 @@ const askAndLose = Effect.fnUntraced(function* (stream: boolean) {
 })
 
 layer(TestApp.layer(settings), { excludeTestServices: true })("a conversation that was taken over", (it) => {
-  it.effect("ends the stream that it was taken from, and the model's work for it", () =>
+  it.effect("a stream and its call of a model end when its conversation was taken over", () =>
     Effect.gen(function* () {
       const events = eventsOf((yield* askAndLose(true)).text)
       assertGrammar(events)
@@ -47,7 +47,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a conversation th
     })
   )
 
-  it.effect("ends the JSON answer that it was taken from", () =>
+  it.effect("a JSON answer ends with an error when its conversation was taken over", () =>
     Effect.gen(function* () {
       assert.strictEqual(errorOf(yield* askAndLose(false), 500).code, "generation_failed")
     })

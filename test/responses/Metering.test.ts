@@ -100,7 +100,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
     return (yield* records).at(-1)!
   })
 
-  it.effect("has spent what the model was sent and what it wrote", () =>
+  it.effect("a client that disconnects has spent what the model was sent and what it wrote", () =>
     Effect.gen(function* () {
       const scripted = yield* ScriptedModel
       yield* scripted.next(hanging(text(said)))
@@ -116,75 +116,85 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
     })
   )
 
-  it.effect("has spent what the model was sent that was being asked then, and not the one before it", () =>
-    Effect.gen(function* () {
-      const { alice, url } = yield* TestApp
-      const scripted = yield* ScriptedModel
-      const asked = (yield* scripted.asked).length
-      const before = (yield* records).length
-      yield* scripted.next(Stream.fail(failure("refused")), hanging())
-      const client = yield* Effect.forkChild(call(`${url}/v1/responses`, { key: alice.key, body }))
-      yield* until(Effect.map(scripted.asked, (all) => all.length === asked + 2))
-      yield* Fiber.interrupt(client)
-      yield* until(Effect.map(records, (all) => all.length > before))
-      const { request } = (yield* scripted.asked).at(-1)!
-      assert.deepInclude((yield* records).at(-1), {
-        model: "scripted-2",
-        inputTokens: yield* countPromptTokens(request),
-        outputTokens: 0,
-        source: "tokenizer"
+  it.effect(
+    "a client that disconnects has spent the prompt of the running call, and not of the failed one before it",
+    () =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const scripted = yield* ScriptedModel
+        const asked = (yield* scripted.asked).length
+        const before = (yield* records).length
+        yield* scripted.next(Stream.fail(failure("refused")), hanging())
+        const client = yield* Effect.forkChild(call(`${url}/v1/responses`, { key: alice.key, body }))
+        yield* until(Effect.map(scripted.asked, (all) => all.length === asked + 2))
+        yield* Fiber.interrupt(client)
+        yield* until(Effect.map(records, (all) => all.length > before))
+        const { request } = (yield* scripted.asked).at(-1)!
+        assert.deepInclude((yield* records).at(-1), {
+          model: "scripted-2",
+          inputTokens: yield* countPromptTokens(request),
+          outputTokens: 0,
+          source: "tokenizer"
+        })
       })
-    })
   )
 
-  it.effect("has spent the rounds that are over, and the prompt of the last with all that tools said", () =>
-    Effect.gen(function* () {
-      const scripted = yield* ScriptedModel
-      yield* scripted.change({ tools: true })
-      yield* scripted.next(
-        Stream.make<[ModelPart, ModelPart, ModelPart]>(
-          text("Let me see. "),
-          { type: "tool_call", call: { id: "a", name: "calculator", arguments: '{"expression":"2+2"}' } },
-          { type: "finish", reason: "tool_calls", usage: scriptedUsage }
-        ),
-        hanging(text(said))
-      )
-      const record = yield* leaveAt(said)
-      yield* scripted.change({ tools: false })
-      const { request } = (yield* scripted.asked).at(-1)!
-      assert.strictEqual(request.messages.at(-1)?.role, "tool")
-      assert.deepInclude(record, {
-        inputTokens: scriptedUsage.inputTokens + (yield* countPromptTokens(request)),
-        outputTokens: scriptedUsage.outputTokens + (yield* countTokens(said)),
-        source: "tokenizer"
+  it.effect(
+    "a client that disconnects has spent the finished rounds, and the last prompt with all tool results",
+    () =>
+      Effect.gen(function* () {
+        const scripted = yield* ScriptedModel
+        yield* scripted.change({ tools: true })
+        yield* scripted.next(
+          Stream.make<[ModelPart, ModelPart, ModelPart]>(
+            text("Let me see. "),
+            { type: "tool_call", call: { id: "a", name: "calculator", arguments: '{"expression":"2+2"}' } },
+            { type: "finish", reason: "tool_calls", usage: scriptedUsage }
+          ),
+          hanging(text(said))
+        )
+        const record = yield* leaveAt(said)
+        yield* scripted.change({ tools: false })
+        const { request } = (yield* scripted.asked).at(-1)!
+        assert.strictEqual(request.messages.at(-1)?.role, "tool")
+        assert.deepInclude(record, {
+          inputTokens: scriptedUsage.inputTokens + (yield* countPromptTokens(request)),
+          outputTokens: scriptedUsage.outputTokens + (yield* countTokens(said)),
+          source: "tokenizer"
+        })
       })
-    })
   )
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("an answer in Russian", (it) => {
-  it.effect("arrives whole within max_output_tokens, without a pause, and costs what its server counts", () =>
-    Effect.gen(function* () {
-      const { alice, url } = yield* TestApp
-      const scripted = yield* ScriptedModel
-      const before = (yield* records).length
-      const answer = (textSamples["Russian"] ?? "").repeat(3)
-      const outputTokens = yield* countTokens(answer)
-      const pieces = answer.match(/ ?.{1,5}/gu) ?? []
-      yield* scripted.next(
-        Stream.fromIterable<ModelPart>([
-          ...pieces.map(text),
-          { type: "finish", reason: "stop", usage: { ...scriptedUsage, outputTokens } }
-        ])
-      )
-      const body = { input: "Well?", stream: true, max_output_tokens: outputTokens + 5 }
-      const events = eventsOf((yield* call(`${url}/v1/responses`, { key: alice.key, body })).text)
-      const deltas = events.flatMap((event) =>
-        event.type === "response.output_text.delta" ? [event.delta] : []
-      )
-      assert.deepStrictEqual(deltas, pieces)
-      yield* until(Effect.map(records, (all) => all.length > before))
-      assert.deepInclude((yield* records).at(-1), { outputTokens, source: "provider", outcome: "completed" })
-    })
+  it.effect(
+    "an answer in Russian arrives whole within max_output_tokens, and costs what its server counts",
+    () =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const scripted = yield* ScriptedModel
+        const before = (yield* records).length
+        const answer = (textSamples["Russian"] ?? "").repeat(3)
+        const outputTokens = yield* countTokens(answer)
+        const pieces = answer.match(/ ?.{1,5}/gu) ?? []
+        yield* scripted.next(
+          Stream.fromIterable<ModelPart>([
+            ...pieces.map(text),
+            { type: "finish", reason: "stop", usage: { ...scriptedUsage, outputTokens } }
+          ])
+        )
+        const body = { input: "Well?", stream: true, max_output_tokens: outputTokens + 5 }
+        const events = eventsOf((yield* call(`${url}/v1/responses`, { key: alice.key, body })).text)
+        const deltas = events.flatMap((event) =>
+          event.type === "response.output_text.delta" ? [event.delta] : []
+        )
+        assert.deepStrictEqual(deltas, pieces)
+        yield* until(Effect.map(records, (all) => all.length > before))
+        assert.deepInclude((yield* records).at(-1), {
+          outputTokens,
+          source: "provider",
+          outcome: "completed"
+        })
+      })
   )
 })

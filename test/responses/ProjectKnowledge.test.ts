@@ -29,12 +29,12 @@ describe("searchQuery", () => {
     "notice period employees",
     "Wie lange gilt die Garantie der Pumpe?",
     "水泵的保修期是多久"
-  ])("is the message where that says enough: %s", (text) => {
+  ])("the search query is the message if it says enough: %s", (text) => {
     assert.strictEqual(searchQuery([user(text)], before), text)
   })
 
   it.each(["And the second one?", "why?", "What about it?", "Und das andere?", "et celui-ci ?", "12?"])(
-    "leans on what was asked before where it doesn't: %s",
+    "the search query contains earlier questions if the message is vague: %s",
     (text) => {
       assert.strictEqual(
         searchQuery([user(text)], before),
@@ -43,11 +43,11 @@ describe("searchQuery", () => {
     }
   )
 
-  it("is the message where nothing was said before", () => {
+  it("the search query is the message if there are no earlier messages", () => {
     assert.strictEqual(searchQuery([user("why?")], []), "why?")
   })
 
-  it("looks at no more of a message than it must", () => {
+  it("the search query contains a bounded part of each message", () => {
     assert.isAtMost(searchQuery([user("word number ".repeat(10_000))], []).length, 2_000)
   })
 })

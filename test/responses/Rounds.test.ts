@@ -50,7 +50,7 @@ const toolEnds = (parts: ReadonlyArray<GenerationPart>) =>
   parts.flatMap((part) => (part.type === "tool_end" ? [part.result] : []))
 
 describe("Rounds", () => {
-  it.effect("runs the calls of a round, tells the results, and goes on", () =>
+  it.effect("the calls of a round are run, and the model goes on with their results", () =>
     Effect.gen(function* () {
       const model = scripted([
         [
@@ -92,7 +92,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("shows a call before it has ended, and the calls of a round run beside each other", () =>
+  it.effect("a call is shown before it has ended, and the calls of a round run concurrently", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("slow"), calling("quick"), finish("tool_calls")]])
       const gate = yield* Deferred.make<void>()
@@ -111,7 +111,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("lets a model that never stops calling answer without tools in the end", () =>
+  it.effect("a model that never stops calling tools must answer without them in the end", () =>
     Effect.gen(function* () {
       const always = [text("."), calling("calculator"), finish("tool_calls", 1)]
       const model = scripted(Array.from({ length: 100 }, () => always))
@@ -128,7 +128,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("leaves a later round what the earlier ones left of the answer's tokens", () =>
+  it.effect("a later round may use the answer's tokens that earlier rounds left", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("calculator"), finish("tool_calls", 70)], [finish("stop", 1)]])
       yield* drain(yield* start([model.attempt], echo))
@@ -143,7 +143,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("cuts results to the room that the window has, and says so", () =>
+  it.effect("results are cut visibly to the room that the window has", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("calculator"), calling("calculator"), finish("tool_calls")]], 2_000)
       const long: RunTool = () => Effect.succeed({ output: "word ".repeat(5_000), error: null })
@@ -158,7 +158,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("runs no more calls of one round than it may", () =>
+  it.effect("no more calls of one round are run than the limit", () =>
     Effect.gen(function* () {
       const model = scripted([
         [...Array.from({ length: 20 }, () => calling("calculator")), finish("tool_calls")]
@@ -169,7 +169,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("ends what runs when nobody listens any more", () =>
+  it.effect("running calls end when the client disconnects", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("calculator"), finish("tool_calls")]])
       const started = yield* Deferred.make<void>()
@@ -188,7 +188,7 @@ describe("Rounds", () => {
     })
   )
 
-  it.effect("fails when a model calls a tool that it was never offered", () =>
+  it.effect("a model that calls a tool it was never offered is a failure", () =>
     Effect.gen(function* () {
       const generation = yield* start(
         [attempt("a", Stream.make(calling("calculator"), finish("tool_calls")))],
@@ -200,7 +200,7 @@ describe("Rounds", () => {
 
   const Script = Schema.Array(Schema.Literals(["text", "call"])).check(Schema.isMaxLength(4))
   it.effect.prop(
-    "whatever is said and called, every call ends once and the answer finishes once",
+    "whatever a model writes and calls, every call ends once and the answer finishes once",
     [Schema.Array(Script).check(Schema.isMaxLength(6))],
     ([script]) =>
       Effect.gen(function* () {

@@ -56,7 +56,7 @@ const mayRead = Effect.fnUntraced(function* (
 const results = renderResults("bees", [{ url: address, title: "Bees", snippet: "", date: "" }])
 
 describe("the addresses that web_fetch may read", () => {
-  it.effect("are those in the user's messages and in instructions", () =>
+  it.effect("web_fetch may read addresses in the user's messages and in instructions", () =>
     Effect.gen(function* () {
       assert.isTrue(yield* mayRead({ items: [said("user", `Read ${address}`)] }))
       assert.isTrue(yield* mayRead({ directions: [`Begin with ${address}.`] }))
@@ -65,35 +65,39 @@ describe("the addresses that web_fetch may read", () => {
     })
   )
 
-  it.effect("are those in search results and in pages that were read, earlier or now", () =>
-    Effect.gen(function* () {
-      assert.isTrue(yield* mayRead({ items: [called("web_search", results)] }))
-      assert.isTrue(yield* mayRead({}, ["web_search", results]))
-      assert.isTrue(yield* mayRead({}, ["web_fetch", `see [there](${address})`]))
-    })
+  it.effect(
+    "web_fetch may read addresses in search results and in pages that were read, earlier or now",
+    () =>
+      Effect.gen(function* () {
+        assert.isTrue(yield* mayRead({ items: [called("web_search", results)] }))
+        assert.isTrue(yield* mayRead({}, ["web_search", results]))
+        assert.isTrue(yield* mayRead({}, ["web_fetch", `see [there](${address})`]))
+      })
   )
 
-  it.effect("are not those that the model has said, searched for or calculated, or that a file holds", () =>
-    Effect.gen(function* () {
-      assert.isFalse(yield* mayRead({ items: [said("assistant", `Read ${address}`)] }))
-      assert.isFalse(yield* mayRead({}, ["web_search", renderResults(address, [])]))
-      const others = renderResults(address, [
-        { url: "https://example.org/", title: "", snippet: "", date: "" }
-      ])
-      assert.isFalse(yield* mayRead({}, ["web_search", others]))
-      // A search engine may repeat the query anywhere, and JSON may hide what the query says.
-      const query = `{"query":"https:\\/\\/ex\\u0061mple.com/page"}`
-      assert.isFalse(yield* mayRead({}, ["web_search", results, query]))
-      assert.isTrue(yield* mayRead({}, ["web_search", results, `{"query":"bees"}`]))
-      assert.isFalse(yield* mayRead({ items: [{ ...called("web_search", results), arguments: query }] }))
-      assert.isFalse(yield* mayRead({}, ["calculator", address]))
-      const file: InputItem = {
-        id: id(),
-        type: "message",
-        role: "user",
-        content: [{ type: "input_file", file_id: FileId.make(randomUUID()) }]
-      }
-      assert.isFalse(yield* mayRead({ items: [file] }))
-    })
+  it.effect(
+    "web_fetch may not read addresses that the model wrote, searched for or calculated, or that a file contains",
+    () =>
+      Effect.gen(function* () {
+        assert.isFalse(yield* mayRead({ items: [said("assistant", `Read ${address}`)] }))
+        assert.isFalse(yield* mayRead({}, ["web_search", renderResults(address, [])]))
+        const others = renderResults(address, [
+          { url: "https://example.org/", title: "", snippet: "", date: "" }
+        ])
+        assert.isFalse(yield* mayRead({}, ["web_search", others]))
+        // A search engine may repeat the query anywhere, and JSON may hide what the query says.
+        const query = `{"query":"https:\\/\\/ex\\u0061mple.com/page"}`
+        assert.isFalse(yield* mayRead({}, ["web_search", results, query]))
+        assert.isTrue(yield* mayRead({}, ["web_search", results, `{"query":"bees"}`]))
+        assert.isFalse(yield* mayRead({ items: [{ ...called("web_search", results), arguments: query }] }))
+        assert.isFalse(yield* mayRead({}, ["calculator", address]))
+        const file: InputItem = {
+          id: id(),
+          type: "message",
+          role: "user",
+          content: [{ type: "input_file", file_id: FileId.make(randomUUID()) }]
+        }
+        assert.isFalse(yield* mayRead({ items: [file] }))
+      })
   )
 })
