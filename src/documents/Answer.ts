@@ -35,16 +35,23 @@ const Head = Schema.fromJsonString(
 
 const decodeHead = Schema.decodeOption(Head)
 
-/** How many bytes a whole answer has, by its head; null until the head is there, and where it is none. */
-export const wholeAnswerBytes = (answer: Buffer): number | null => {
+/** The head of an answer and where its text begins; none until the head is there, or where it is malformed. */
+const headOf = (answer: Buffer) => {
   const headBytes = answer.length < lengthBytes ? 0 : answer.readUInt32BE(0)
   const textStart = lengthBytes + headBytes
-  if (headBytes === 0 || headBytes > headBytesMax || textStart > answer.length) return null
-  return Option.match(decodeHead(answer.toString("utf8", lengthBytes, textStart)), {
-    onNone: () => null,
-    onSome: (head) => textStart + (head.status === "text" ? head.textBytes : 0)
-  })
+  if (headBytes === 0 || headBytes > headBytesMax || textStart > answer.length) return Option.none()
+  return Option.map(decodeHead(answer.toString("utf8", lengthBytes, textStart)), (head) => ({
+    head,
+    textStart
+  }))
 }
+
+/** The bytes of a whole answer, by its head; null until the head is there, or where it is malformed. */
+export const wholeAnswerBytes = (answer: Buffer): number | null =>
+  Option.match(headOf(answer), {
+    onNone: () => null,
+    onSome: ({ head, textStart }) => textStart + (head.status === "text" ? head.textBytes : 0)
+  })
 
 export const crashed = () =>
   new ExtractionFailed({
@@ -52,16 +59,9 @@ export const crashed = () =>
     message: "The file could not be read: reading it failed unexpectedly."
   })
 
-/**
- * Reads what a process answered. It has looked at hostile bytes, so nothing is taken on trust: an answer that is not exactly
- * what it should be counts as none.
- */
+/** Decodes the answer of a process that has read hostile bytes: one that is not exactly what it should be is none. */
 export const decodeAnswer = Effect.fnUntraced(function* (answer: Buffer, textBytesMax: number) {
-  const headBytes = answer.length < lengthBytes ? 0 : answer.readUInt32BE(0)
-  const textStart = lengthBytes + headBytes
-  if (headBytes === 0 || headBytes > headBytesMax || textStart > answer.length) return yield* crashed()
-  const json = answer.toString("utf8", lengthBytes, textStart)
-  const head = yield* Schema.decodeEffect(Head)(json).pipe(Effect.mapError(crashed))
+  const { head, textStart } = yield* Effect.mapError(Effect.fromOption(headOf(answer)), crashed)
   const bytes = answer.subarray(textStart)
   if (head.status === "failed") {
     const { message, reason } = head

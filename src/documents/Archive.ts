@@ -1,5 +1,4 @@
 import { Unreadable } from "./Reading.ts"
-import { posix } from "node:path"
 import { SaxesParser } from "saxes"
 import { fromBufferPromise, type Entry, type ZipFile } from "yauzl"
 
@@ -146,6 +145,8 @@ export interface XmlElement {
 }
 
 export interface XmlHandler {
+  /** Whether nothing of the element is read, neither what is in it. */
+  readonly skips?: (element: XmlElement) => boolean
   readonly open: (element: XmlElement) => void
   readonly close?: (name: string) => void
   readonly text?: (text: string) => void
@@ -172,9 +173,11 @@ export const readXml = async (archive: Archive, part: string, handler: XmlHandle
   parser.close()
 }
 
-const makeParser = ({ close, open, text }: XmlHandler) => {
+const makeParser = ({ close, open, skips, text }: XmlHandler) => {
   const parser = new SaxesParser({ position: false, xmlns: false })
   let depth = 0
+  /** How deep the parser is in an element that is skipped. */
+  let skipDepth = 0
   parser.on("error", () => {
     throw malformed()
   })
@@ -187,15 +190,21 @@ const makeParser = ({ close, open, text }: XmlHandler) => {
     const attribute = (wanted: string) =>
       attributes[wanted] ??
       attributes[Object.keys(attributes).find((qualified) => localName(qualified) === wanted) ?? ""]
-    open({ name: localName(name), attribute })
+    const element = { name: localName(name), attribute }
+    if (skipDepth > 0 || skips?.(element) === true) skipDepth++
+    else open(element)
   })
   parser.on("closetag", ({ name }) => {
     depth--
-    close?.(localName(name))
+    if (skipDepth > 0) skipDepth--
+    else close?.(localName(name))
   })
   if (text !== undefined) {
-    parser.on("text", text)
-    parser.on("cdata", text)
+    const read = (piece: string): void => {
+      if (skipDepth === 0) text(piece)
+    }
+    parser.on("text", read)
+    parser.on("cdata", read)
   }
   return parser
 }
@@ -212,82 +221,4 @@ const decoderFor = (start: Buffer): Decoder => {
   } catch {
     throw malformed()
   }
-}
-
-/** What a part of an Office document refers to. */
-export interface Relationship {
-  /** The last word of its type, such as `slide` or `hyperlink`. */
-  readonly type: string
-  /** A part's name, or the address of something outside. */
-  readonly target: string
-  readonly isExternal: boolean
-}
-
-const relationshipsMax = 100_000
-
-/** The relationships of a part, by their ids; those of the document itself for the empty name. */
-export const readRelationships = async (
-  archive: Archive,
-  part: string
-): Promise<ReadonlyMap<string, Relationship>> => {
-  const found = new Map<string, Relationship>()
-  const name = posix.join(posix.dirname(part), "_rels", `${posix.basename(part)}.rels`)
-  if (!archive.has(name)) return found
-  await readXml(archive, name, {
-    open: (element) => {
-      const id = element.attribute("Id")
-      const target = element.attribute("Target")
-      const type = element.attribute("Type")
-      if (element.name !== "Relationship" || id === undefined || target === undefined || type === undefined)
-        return
-      if (found.size >= relationshipsMax) return
-      const isExternal = element.attribute("TargetMode") === "External"
-      found.set(id, {
-        type: type.slice(type.lastIndexOf("/") + 1),
-        target: isExternal ? target : partName(part, target),
-        isExternal
-      })
-    }
-  })
-  return found
-}
-
-/** Targets are relative to the part that names them, or begin at the root. */
-const partName = (part: string, target: string): string =>
-  posix.resolve("/", posix.dirname(part), target).slice(1)
-
-/** The part of that type which a part refers to, if it does and it is there. */
-export const relatedPart = (
-  archive: Archive,
-  relationships: ReadonlyMap<string, Relationship>,
-  type: string
-): string | null => {
-  for (const relationship of relationships.values()) {
-    if (relationship.type === type && !relationship.isExternal && archive.has(relationship.target)) {
-      return relationship.target
-    }
-  }
-  return null
-}
-
-/** The main part of an Office document, by its content type. */
-export interface OfficePart {
-  readonly part: string
-  readonly type: string
-}
-
-const contentTypes = "[Content_Types].xml"
-
-/** Null for an archive that isn't an Office document. */
-export const officePart = async (archive: Archive): Promise<OfficePart | null> => {
-  if (!archive.has(contentTypes)) return null
-  const part = relatedPart(archive, await readRelationships(archive, ""), "officeDocument") ?? ""
-  let type = ""
-  await readXml(archive, contentTypes, {
-    open: ({ attribute, name }) => {
-      const isPart = name === "Override" && attribute("PartName")?.toLowerCase() === `/${part}`.toLowerCase()
-      if (isPart) type = attribute("ContentType") ?? ""
-    }
-  })
-  return { part, type }
 }

@@ -1,6 +1,7 @@
-import type { Archive, OfficePart } from "./Archive.ts"
+import type { Archive } from "./Archive.ts"
 import { decodeText, declaredCharset } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
+import type { OfficePart } from "./OfficePackage.ts"
 import { headBytes, kindOf, isHtml, isMail, textMediaType } from "./Kind.ts"
 import {
   storableForm,
@@ -143,7 +144,8 @@ const openDocument = /^application\/vnd\.oasis\.opendocument\.(text|spreadsheet|
 
 /** Reads a document that is a zip archive: which one, its parts tell. */
 const readZip = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
-  const { Archive, officePart } = await import("./Archive.ts")
+  const { Archive } = await import("./Archive.ts")
+  const { officePart } = await import("./OfficePackage.ts")
   const archive = await Archive.open(bytes)
   const office = await officePart(archive)
   if (office !== null) return readOffice(archive, office, limits)

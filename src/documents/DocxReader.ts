@@ -1,12 +1,5 @@
-import {
-  type Archive,
-  readXml,
-  type XmlElement,
-  type XmlHandler,
-  readRelationships,
-  relatedPart,
-  type Relationship
-} from "./Archive.ts"
+import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
+import { readRelationships, relatedPart, type Relationship } from "./OfficePackage.ts"
 import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
 
@@ -42,12 +35,10 @@ class DocxBody implements XmlHandler {
   private readonly document: MarkdownDocument
   private readonly headingLevelOf: HeadingLevelOf
   private readonly nextMarker: NextMarker
-  private skipDepth = 0
   /** Whether the characters of the XML are text of the document. */
   private isText = false
-  /** The ends of the paragraphs and links that are open: a text box is a paragraph inside of one. */
+  /** The ends of the paragraphs that are open: a text box is a paragraph inside of one. */
   private readonly ends: Array<() => void> = []
-  private readonly linkEnds: Array<() => void> = []
   private numbering: { id: string | null; level: number } = { id: null, level: 0 }
   private style = ""
   private outline: number | null = null
@@ -67,12 +58,10 @@ class DocxBody implements XmlHandler {
     this.relationships = relationships
   }
 
+  readonly skips = ({ name }: XmlElement): boolean => skippedElements.has(name)
+
   readonly open = (element: XmlElement): void => {
     const { name } = element
-    if (this.skipDepth > 0 || skippedElements.has(name)) {
-      this.skipDepth++
-      return
-    }
     if (name === "t") {
       this.beginParagraph()
       this.isText = true
@@ -84,13 +73,9 @@ class DocxBody implements XmlHandler {
   }
 
   readonly close = (name: string): void => {
-    if (this.skipDepth > 0) {
-      this.skipDepth--
-      return
-    }
     if (name === "t") this.isText = false
     else if (name === "p") this.closeParagraph()
-    else if (name === "hyperlink") this.linkEnds.pop()?.()
+    else if (name === "hyperlink") this.document.closeLink()
     else if (name === "tc") this.document.closeCell()
     else if (name === "tr") this.document.closeRow()
     else if (name === "tbl") this.document.closeTable()
@@ -172,14 +157,8 @@ class DocxBody implements XmlHandler {
 
   private openLink({ attribute }: XmlElement): void {
     this.beginParagraph()
-    const { flow } = this.document
     const target = this.relationships.get(attribute("id") ?? "")
-    if (target?.isExternal !== true || !/^(https?|mailto):[^\s()]{1,2000}$/.test(target.target)) {
-      this.linkEnds.push(() => {})
-      return
-    }
-    flow.openInline("[")
-    this.linkEnds.push(() => flow.closeInline(`](${target.target})`))
+    this.document.openLink(target?.isExternal === true ? target.target : "")
   }
 }
 

@@ -25,6 +25,7 @@ export class MarkdownDocument {
   private readonly charactersMax: number
   private readonly root: MarkdownFlow
   private readonly tables: Array<Table> = []
+  private readonly linkEnds: Array<() => void> = []
   private tooDeep = 0
   private current: MarkdownFlow
 
@@ -60,6 +61,18 @@ export class MarkdownDocument {
     this.flow.text(text)
     if (headingLevel > 0) this.endHeading()
     else this.flow.endBlock()
+  }
+
+  /** Text from here to `closeLink` leads to an address of the web or of mail; to no other. */
+  openLink(target: string): void {
+    const flow = this.flow
+    const isLink = /^(https?|mailto):[^\s()]{1,2000}$/.test(target)
+    if (isLink) flow.openInline("[")
+    this.linkEnds.push(() => isLink && flow.closeInline(`](${target})`))
+  }
+
+  closeLink(): void {
+    this.linkEnds.pop()?.()
   }
 
   openTable(isData = false): void {

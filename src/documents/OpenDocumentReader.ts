@@ -36,14 +36,9 @@ const refuseEncrypted = async (archive: Archive): Promise<void> => {
 }
 
 /** What was deleted, what was only noted at the margin, and what isn't text. */
-const skippedElements: ReadonlySet<string> = new Set([
-  "annotation",
-  "annotation-end",
-  "binary-data",
-  "forms",
-  "scripts",
-  "tracked-changes"
-])
+const skippedElements: ReadonlySet<string> = new Set(
+  "annotation annotation-end binary-data forms scripts tracked-changes".split(" ")
+)
 
 const spacesMax = 100
 /** A row or cell that is repeated more often than this fills up the sheet. */
@@ -55,11 +50,9 @@ class OpenDocumentBody implements XmlHandler {
   private readonly document: MarkdownDocument
   private readonly kind: string
   private readonly slidesMax: number
-  private skipDepth = 0
   private paragraphs = 0
   private listDepth = 0
   private isHeading = false
-  private readonly linkEnds: Array<() => void> = []
   private cell: { readonly value: string | null; readonly repeated: number } = { value: null, repeated: 1 }
   /** The cells of a spreadsheet's row, as texts. */
   private row: Array<string> = []
@@ -72,23 +65,19 @@ class OpenDocumentBody implements XmlHandler {
     this.slidesMax = slidesMax
   }
 
+  readonly skips = ({ name }: XmlElement): boolean => {
+    if (name === "page") this.slides++
+    return skippedElements.has(name) || (name === "page" && this.slides > this.slidesMax)
+  }
+
   readonly open = (element: XmlElement): void => {
     const { attribute, name } = element
-    if (
-      this.skipDepth > 0 ||
-      skippedElements.has(name) ||
-      (name === "page" && this.slides >= this.slidesMax)
-    ) {
-      if (name === "page" && this.skipDepth === 0) this.slides++
-      this.skipDepth++
-      return
-    }
     if (name === "h" || name === "p") this.openParagraph(name, Number(attribute("outline-level") ?? 1))
     else if (name === "list") this.openList()
     else if (name === "list-item") this.openItem()
     else if (name === "page") this.openSlide(attribute("name"))
     else if (name === "notes" && this.kind === "presentation") this.document.block("Notes:")
-    else if (name === "a") this.openLink(attribute("href") ?? "")
+    else if (name === "a") this.document.openLink(this.isSheet ? "" : (attribute("href") ?? ""))
     else if (name === "note") this.write(" (")
     else if (name === "s") this.write(" ".repeat(Math.min(Number(attribute("c") ?? 1) || 1, spacesMax)))
     else if (name === "tab") this.write(" ")
@@ -97,14 +86,10 @@ class OpenDocumentBody implements XmlHandler {
   }
 
   readonly close = (name: string): void => {
-    if (this.skipDepth > 0) {
-      this.skipDepth--
-      return
-    }
     if (name === "h" || name === "p") this.closeParagraph()
     else if (name === "list") this.closeList()
     else if (name === "list-item") this.closeItem()
-    else if (name === "a") this.linkEnds.pop()?.()
+    else if (name === "a") this.document.closeLink()
     else if (name === "note") this.write(") ")
     else if (name === "table") this.document.closeTable()
     else if (name === "table-row") this.closeRow()
@@ -169,21 +154,10 @@ class OpenDocumentBody implements XmlHandler {
   }
 
   private openSlide(name: string | undefined): void {
-    this.slides++
     this.document.flow.endBlock()
     this.pages.push(this.document.nextBlockAt())
     const isNamed = name !== undefined && !/^(page|slide|seite|folie)? ?\d+$/i.test(name)
     this.document.block(isNamed ? `Slide ${this.slides}: ${name}` : `Slide ${this.slides}`, 2)
-  }
-
-  private openLink(href: string): void {
-    const { flow } = this.document
-    if (this.isSheet || !/^(https?|mailto):[^\s()]{1,2000}$/.test(href)) {
-      this.linkEnds.push(() => {})
-      return
-    }
-    flow.openInline("[")
-    this.linkEnds.push(() => flow.closeInline(`](${href})`))
   }
 
   private openTablePart({ attribute, name }: XmlElement): void {

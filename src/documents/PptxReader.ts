@@ -1,12 +1,6 @@
 import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
-import {
-  type Archive,
-  readXml,
-  type XmlElement,
-  type XmlHandler,
-  readRelationships,
-  relatedPart
-} from "./Archive.ts"
+import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
+import { readRelationships, relatedPart } from "./OfficePackage.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
 
 const mediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -73,7 +67,6 @@ class SlideShapes implements XmlHandler {
   private title = ""
   private isText = false
   private level = 0
-  private skipDepth = 0
   private isListed = false
 
   constructor(document: MarkdownDocument, heading: string | null, label = "") {
@@ -82,12 +75,9 @@ class SlideShapes implements XmlHandler {
     this.label = label
   }
 
-  readonly open = (element: XmlElement): void => {
-    const { attribute, name } = element
-    if (this.skipDepth > 0 || name === "Fallback") {
-      this.skipDepth++
-      return
-    }
+  readonly skips = ({ name }: XmlElement): boolean => name === "Fallback"
+
+  readonly open = ({ attribute, name }: XmlElement): void => {
     if (name === "sp") {
       this.placeholder = null
       this.isTitle = false
@@ -105,10 +95,6 @@ class SlideShapes implements XmlHandler {
   }
 
   readonly close = (name: string): void => {
-    if (this.skipDepth > 0) {
-      this.skipDepth--
-      return
-    }
     if (name === "t") this.isText = false
     else if (name === "p") this.endParagraph()
     else if (name === "sp") this.endShape()

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn, execFile } from "node:child_process"
 import { realpathSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 
 /** The program that reads a document in a process of its own. */
@@ -102,66 +103,41 @@ export const readInProcess = (
 ): Effect.Effect<Reading, ExtractionFailed | StorageFailed> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const reader = yield* startReader(program, limits, input)
-      const given = feed(reader, input.bytes).pipe(
+      const ends: ReaderEnds = {
+        answered: yield* Deferred.make<Buffer, ExtractionFailed>(),
+        closed: yield* Deferred.make<void>()
+      }
+      const child = yield* Effect.acquireRelease(
+        Effect.sync(() => spawnReader(program, limits, input, ends)),
+        (running) =>
+          Effect.suspend(() => {
+            endGroup(running)
+            // Wait for a process that was killed: its memory is free again when the next one starts.
+            return Deferred.await(ends.closed)
+          })
+      )
+      const fed = feed(child.stdin, input.bytes).pipe(
         orTooLong(limits.seconds),
         Effect.andThen(Effect.never.pipe(orTooLong(limits.seconds)))
       )
-      const answer = yield* reader.answer.pipe(
-        Effect.raceFirst(given),
-        Effect.raceFirst(watchMemory(reader.pid, limits.memoryBytes))
+      const answer = yield* Deferred.await(ends.answered).pipe(
+        Effect.raceFirst(fed),
+        Effect.raceFirst(watchMemory(child.pid ?? 0, limits.memoryBytes))
       )
       return yield* decodeAnswer(answer, limits.textBytesMax)
     })
   )
 
-interface Reader {
-  readonly pid: number
-  /** Gives it some bytes; false when it wants no more. */
-  readonly give: (bytes: Uint8Array) => Effect.Effect<boolean>
-  readonly end: Effect.Effect<void>
-  /** What it answered, once it has ended well. */
-  readonly answer: Effect.Effect<Buffer, ExtractionFailed>
+interface ReaderEnds {
+  readonly answered: Deferred.Deferred<Buffer, ExtractionFailed>
+  readonly closed: Deferred.Deferred<void>
 }
-
-const startReader = Effect.fnUntraced(function* (
-  program: ReaderProgram,
-  limits: ReaderLimits,
-  input: ReaderInput
-) {
-  const answered = yield* Deferred.make<Buffer, ExtractionFailed>()
-  const closed = yield* Deferred.make<void>()
-  const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawnReader(program, limits, input, { answered, closed })),
-    (running) =>
-      Effect.suspend(() => {
-        endGroup(running)
-        // A process that was killed is waited for: its memory is free again when the next one starts.
-        return Deferred.await(closed)
-      })
-  )
-  return {
-    pid: child.pid ?? 0,
-    give: (bytes) =>
-      Effect.callback((resume) => {
-        child.stdin.write(bytes, (error) => resume(Effect.succeed(error == null)))
-      }),
-    end: Effect.sync(() => void child.stdin.end()),
-    answer: Deferred.await(answered)
-  } satisfies Reader
-})
 
 const spawnReader = (
   program: ReaderProgram,
   limits: ReaderLimits,
   { extension, page }: ReaderInput,
-  {
-    answered,
-    closed
-  }: {
-    readonly answered: Deferred.Deferred<Buffer, ExtractionFailed>
-    readonly closed: Deferred.Deferred<void>
-  }
+  { answered, closed }: ReaderEnds
 ) => {
   const { documentBytesMax, memoryBytes, pagesMax, seconds, textBytesMax } = limits
   const processLimits = { memoryBytes, cpuSeconds: seconds * cpuPerSecond }
@@ -217,16 +193,20 @@ const endGroup = ({ pid }: ChildProcess): void => {
   }
 }
 
-/** Gives the process the file's bytes for as long as it wants any. */
+/** Writes the bytes to the process for as long as it takes any. */
 const feed = (
-  reader: Reader,
+  stdin: Writable,
   bytes: Stream.Stream<Uint8Array, StorageFailed>
 ): Effect.Effect<void, StorageFailed> =>
   bytes.pipe(
-    Stream.mapEffect(reader.give),
-    Stream.takeWhile((wanted) => wanted),
+    Stream.mapEffect((piece) =>
+      Effect.callback<boolean>((resume) => {
+        stdin.write(piece, (error) => resume(Effect.succeed(error == null)))
+      })
+    ),
+    Stream.takeWhile((isTaken) => isTaken),
     Stream.runDrain,
-    Effect.andThen(reader.end)
+    Effect.andThen(Effect.sync(() => void stdin.end()))
   )
 
 const tooLarge = () =>

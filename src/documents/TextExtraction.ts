@@ -48,7 +48,7 @@ export interface ExtractedPage {
 }
 
 /** Raised whenever another text would come out of some file. */
-export const extractionVersion = "6"
+export const extractionVersion = "7"
 
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000

@@ -1,12 +1,5 @@
-import {
-  type Archive,
-  readXml,
-  type XmlElement,
-  type XmlHandler,
-  readRelationships,
-  relatedPart,
-  type Relationship
-} from "./Archive.ts"
+import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
+import { readRelationships, relatedPart, type Relationship } from "./OfficePackage.ts"
 import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 

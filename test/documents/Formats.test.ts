@@ -194,7 +194,7 @@ describe("OpenDocument", () => {
       const read = yield* readHere(
         makeOpenDocument(
           "text",
-          `<text:tracked-changes><text:p>gone</text:p></text:tracked-changes><text:h text:outline-level="2">Head</text:h><text:p>A<text:s text:c="3"/>b<text:line-break/>c <text:span>d</text:span> <text:a xlink:href="https://parley.example/">link</text:a><text:note><text:note-body><text:p>noted</text:p></text:note-body></text:note></text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>in</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list><table:table><table:table-row>${cell("x")}${cell("y")}</table:table-row><table:table-row>${cell("1")}${cell("2")}</table:table-row></table:table>`
+          `<text:tracked-changes><text:p>gone</text:p></text:tracked-changes><text:h text:outline-level="2">Head</text:h><text:p>A<office:annotation><text:p>comment</text:p></office:annotation><text:s text:c="3"/>b<text:line-break/>c <text:span>d</text:span> <text:a xlink:href="https://parley.example/">link</text:a><text:note><text:note-body><text:p>noted</text:p></text:note-body></text:note></text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>in</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list><table:table><table:table-row>${cell("x")}${cell("y")}</table:table-row><table:table-row>${cell("1")}${cell("2")}</table:table-row></table:table>`
         )
       )
       assert.strictEqual(
