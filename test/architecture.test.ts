@@ -1,216 +1,205 @@
 import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Exception } from "../scripts/architecture/Exceptions.ts"
-import { fileLinesMax, functionLinesMax } from "../scripts/architecture/Lengths.ts"
+import { functionLinesMax } from "../scripts/architecture/Lengths.ts"
 import { sourceOf } from "../scripts/architecture/Source.ts"
 import { applyExceptions, checkProject, checkSource, violationText } from "../scripts/check-architecture.ts"
 
-const dependencies = ["effect", "@effect/platform-node", "@effect/sql-pg", "gpt-tokenizer"]
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** Runs oxlint with the rules of the project over these files, and returns the rules that each of them breaks. */
+const lint = (files: ReadonlyMap<string, string>): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const directory = mkdtempSync(join(tmpdir(), "parley-lint-"))
+  try {
+    for (const [path, text] of files) {
+      mkdirSync(dirname(join(directory, path)), { recursive: true })
+      writeFileSync(join(directory, path), `${text}\n`)
+    }
+    const config = `export { default } from ${JSON.stringify(join(root, "oxlint.config.ts"))}\n`
+    writeFileSync(join(directory, "oxlint.config.ts"), config)
+    const oxlint = join(root, "node_modules/oxlint/bin/oxlint")
+    const args = [oxlint, "-f", "unix"]
+    const { stderr, stdout } = spawnSync(process.execPath, args, { cwd: directory, encoding: "utf8" })
+    assert.strictEqual(stderr, "")
+    const problems = [...stdout.matchAll(/^(.+?):\d+:\d+: .*\[Error\/\w+\(([\w-]+)\)\]$/gm)]
+    return new Map(
+      [...files.keys()].map((path) => [
+        path,
+        problems.filter(([, file]) => file === path).map(([, , rule]) => rule ?? "")
+      ])
+    )
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
 
 /** The rules that the text breaks as that file, and the lines. */
 const broken = (path: string, text: string): ReadonlyArray<string> =>
-  checkSource(sourceOf(path, text), dependencies).map(({ line, rule }) => `${rule}:${line}`)
+  checkSource(sourceOf(path, text)).map(({ line, rule }) => `${rule}:${line}`)
 
-it("the project keeps its architecture", () => {
-  const root = fileURLToPath(new URL("..", import.meta.url))
+it("the project has no violation of its architecture", () => {
   assert.deepStrictEqual(checkProject(root).map(violationText), [])
 })
 
-describe("arrows", () => {
-  const floors: ReadonlyArray<readonly [from: string, to: string, isAllowed: boolean]> = [
-    ["domain/Item", "domain/Ids", true],
-    ["domain/Item", "api/Api", false],
-    ["domain/Item", "settings/AppConfig", false],
-    ["api/Api", "domain/Item", true],
-    ["api/Api", "settings/AppConfig", false],
-    ["api/Api", "usage/Usage", false],
-    ["settings/AppConfig", "domain/Account", true],
-    ["settings/AppConfig", "auth/ApiKeys", false],
-    ["sql/Database", "settings/AppConfig", true],
-    ["sql/Database", "auth/ApiKeys", false],
-    ["auth/ApiKeys", "sql/Database", true],
-    ["auth/ApiKeys", "usage/Usage", false],
-    ["auth/ApiKeys", "api/Api", false],
-    ["routing/Router", "conversations/Conversations", false],
-    ["routing/Router", "providers/ModelServer", true],
-    ["providers/ModelServer", "routing/Router", false],
-    ["plans/Policy", "auth/Accounts", false],
-    ["postgres/PostgresHome", "sql/Database", false],
-    ["files/FileStore", "documents/Charset", true],
-    ["documents/Charset", "sql/Database", false],
-    ["documents/Charset", "files/FileStore", false],
-    ["responses/Responses", "routing/Router", true],
-    ["responses/Responses", "http/Sse", false],
-    ["http/Sse", "responses/Responses", true],
-    ["http/Sse", "admin/AdminApi", false],
-    ["admin/AdminApi", "http/ErrorBoundary", true],
-    ["admin/AdminApi", "cli/AdminClient", false],
-    ["cli/AdminClient", "admin/AdminApi", true],
-    ["admin/AdminApi", "App", false],
-    ["App", "http/Sse", true],
-    ["main", "App", true]
+describe("oxlint", () => {
+  interface Case {
+    readonly path: string
+    readonly text: string
+    readonly rule: string
+    readonly isBroken: boolean
+  }
+  const cases: Array<Case> = []
+  /** A file of that room with a name of its own, unless the path names the file. */
+  const add = (rule: string, isBroken: boolean, path: string, text: string) =>
+    cases.push({ rule, isBroken, text, path: path.endsWith(".ts") ? path : `${path}/Case${cases.length}.ts` })
+
+  const arrows: ReadonlyArray<readonly [from: string, to: string, isAllowed: boolean]> = [
+    ["src/domain", "../domain/Ids.ts", true],
+    ["src/domain", "../api/Api.ts", false],
+    ["src/domain", "../settings/AppConfig.ts", false],
+    ["src/api", "../domain/Item.ts", true],
+    ["src/api", "../settings/AppConfig.ts", false],
+    ["src/api", "../usage/Usage.ts", false],
+    ["src/settings", "../domain/Account.ts", true],
+    ["src/settings", "../auth/ApiKeys.ts", false],
+    ["src/sql", "../settings/AppConfig.ts", true],
+    ["src/sql", "../auth/ApiKeys.ts", false],
+    ["src/sql", "../../migrations/0001_a.ts", true],
+    ["src/auth", "../sql/Database.ts", true],
+    ["src/auth", "../plans/Policy.ts", true],
+    ["src/auth", "../usage/Usage.ts", false],
+    ["src/auth", "../api/Api.ts", false],
+    ["src/usage", "../../migrations/0001_a.ts", false],
+    ["src/routing", "../conversations/Conversations.ts", false],
+    ["src/routing", "../providers/ModelServer.ts", true],
+    ["src/providers", "../routing/Router.ts", false],
+    ["src/plans", "../auth/Accounts.ts", false],
+    ["src/postgres", "../sql/Database.ts", false],
+    ["src/files", "../documents/Charset.ts", true],
+    ["src/files/blobs", "../../retrieval/Retrieval.ts", false],
+    ["src/retrieval/vectors", "../../usage/Usage.ts", false],
+    ["src/documents", "../sql/Database.ts", false],
+    ["src/responses", "../routing/Router.ts", true],
+    ["src/responses", "../http/Sse.ts", false],
+    ["src/http", "../responses/Responses.ts", true],
+    ["src/http", "../admin/AdminApi.ts", false],
+    ["src/admin", "../http/ErrorBoundary.ts", true],
+    ["src/admin", "../cli/AdminClient.ts", false],
+    ["src/admin", "../App.ts", false],
+    ["src/cli", "../admin/AdminApi.ts", true],
+    ["src/App.ts", "./http/Sse.ts", true],
+    ["src/main.ts", "../test/support/A.ts", false],
+    ["src/cli", "../../package.json", true],
+    ["src/usage", "../../package.json", false]
   ]
-  for (const [from, to, isAllowed] of floors) {
-    it(`${from} ${isAllowed ? "may" : "must not"} import ${to}`, () => {
-      const up = from.includes("/") ? "../" : "./"
-      assert.deepStrictEqual(
-        broken(`src/${from}.ts`, `\nimport { A } from "${up}${to}.ts"`),
-        isAllowed ? [] : ["arrow:2"]
-      )
-    })
+  for (const [from, to, isAllowed] of arrows) {
+    add("no-restricted-imports", !isAllowed, from, `import { A } from "${to}"\nexport const a = A`)
+  }
+  for (const text of [
+    'import type { A } from "../api/Api.ts"',
+    'export { A } from "../api/Api.ts"',
+    'export * from "../api/Api.ts"',
+    'export const late = () => import("../api/Api.ts")'
+  ]) {
+    add("no-restricted-imports", true, "src/usage", text)
   }
 
-  it("hold for types, exports and late imports as well", () => {
-    for (const text of [
-      'import type { A } from "../api/Api.ts"',
-      'export { A } from "../api/Api.ts"',
-      'export * from "../api/Api.ts"',
-      'const late = () => import("../api/Api.ts")'
-    ]) {
-      assert.deepStrictEqual(broken("src/usage/Usage.ts", text), ["arrow:1"])
-    }
-  })
+  const confined: ReadonlyArray<readonly [text: string, allowed: string, refused: string]> = [
+    ['import { HttpApi } from "effect/http-api"', "src/api", "src/responses"],
+    ['import { HttpRouter } from "effect/http"', "src/http", "src/responses"],
+    ['import { HttpServerResponse } from "effect/http"', "src/admin", "src/routing"],
+    ['import * as Server from "effect/http/HttpServer"', "src/http", "src/api"],
+    ['import { HttpClient } from "effect/http"', "src/providers", "src/http"],
+    ['import { HttpClient as Client } from "effect/http"', "src/tools/Egress.ts", "src/usage"],
+    ['import { FetchHttpClient } from "effect/http"', "src/cli", "src/admin"],
+    ['import { NodeHttpServer } from "@effect/platform-node"', "src/http", "src/routing"],
+    ['import { Undici } from "@effect/platform-node"', "src/providers", "src/http"],
+    ['import { Undici } from "@effect/platform-node"', "src/retrieval/vectors", "src/retrieval"],
+    ['import { SqlClient } from "effect/sql"', "src/usage", "src/responses"],
+    ['import { PgClient } from "@effect/sql-pg"', "src/sql", "src/http"],
+    ['import { join } from "node:path"', "src/settings", "src/responses"],
+    ['import { createServer } from "node:http"', "src/http/Server.ts", "src/http"],
+    ['import { CurrentUser } from "../domain/Account.ts"', "src/responses", "src/usage"],
+    ['import { proveMembership } from "../domain/Project.ts"', "src/plans/Policy.ts", "src/responses"]
+  ]
+  for (const [text, allowed, refused] of confined) {
+    add("no-restricted-imports", false, allowed, text)
+    add("no-restricted-imports", true, refused, text)
+  }
+  add("no-restricted-imports", false, "src/usage", 'import type { CurrentUser } from "../domain/Account.ts"')
+  add("no-restricted-imports", false, "src/responses", 'import { type SqlClient } from "effect/sql"')
+  add("no-restricted-imports", true, "src/usage", 'import * as Http from "effect/http"')
+  add("no-restricted-imports", true, "src/admin", 'import * as Project from "../domain/Project.ts"')
 
-  it("end at src", () => {
-    assert.deepStrictEqual(
-      broken("src/sql/Database.ts", 'import { A } from "../../migrations/0001_a.ts"'),
-      []
-    )
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", 'import { A } from "../../migrations/0001_a.ts"'), [
-      "arrow:1"
-    ])
-    assert.deepStrictEqual(broken("src/main.ts", 'import { A } from "../test/support/A.ts"'), ["arrow:1"])
-    assert.deepStrictEqual(
-      broken("src/main.ts", 'import about from "../package.json" with { type: "json" }'),
-      []
-    )
-  })
+  for (const [rule, text] of [
+    ["no-restricted-properties", "export const a = process.env"],
+    ["no-restricted-properties", "export const a = globalThis.process.env"],
+    ["no-restricted-properties", 'export const a = process.env["A"]'],
+    ["no-restricted-properties", "export const a = Date.now()"],
+    ["no-restricted-properties", "export const a = performance.now()"],
+    ["no-restricted-properties", "export const a = Math.random()"],
+    ["no-restricted-properties", 'export const a = JSON.parse("1")'],
+    ["no-restricted-properties", "export const a = Effect.runPromise(b)"],
+    ["no-restricted-globals", "setTimeout(f, 1)"],
+    ["no-restricted-globals", "setInterval(f, 1)"],
+    ["no-console", "console.log(1)"]
+  ] as const) {
+    add(rule, true, "src/usage", text)
+    add(rule, false, "scripts/bench", text)
+  }
+  add("no-restricted-properties", false, "src/usage", '// Date.now()\nexport const a = "Math.random()"')
+  add("no-restricted-properties", false, "src/usage", "export const a = [DateTime.now, JSON.stringify(1)]")
+  add("no-restricted-properties", true, "test", 'it.effect.only("a", f)')
+  add("no-restricted-properties", true, "test", 'describe.skip("a", f)')
+  add("warn-todo", true, "test/a.test.ts", 'it.todo("a")')
+  add("max-lines", true, "src/usage", "f()\n".repeat(300))
+
+  const found = lint(new Map(cases.map(({ path, text }) => [path, text])))
+  for (const { isBroken, path, rule, text } of cases) {
+    it(`${rule} ${isBroken ? "rejects" : "accepts"} ${text.slice(0, 80)} in ${path}`, () => {
+      assert.strictEqual(found.get(path)?.includes(rule), isBroken)
+    })
+  }
 })
 
-describe("confined modules", () => {
-  const modules: ReadonlyArray<readonly [text: string, allowed: string, refused: string]> = [
-    ['import { HttpApi } from "effect/http-api"', "src/api/Api.ts", "src/responses/Responses.ts"],
-    ['import { HttpRouter } from "effect/http"', "src/http/Server.ts", "src/responses/Responses.ts"],
-    ['import { HttpServerResponse } from "effect/http"', "src/admin/AdminApi.ts", "src/routing/Router.ts"],
-    ['import * as Server from "effect/http/HttpServer"', "src/App.ts", "src/api/Api.ts"],
-    ['import { HttpClient } from "effect/http"', "src/providers/OpenAiChat.ts", "src/http/Server.ts"],
-    ['import { HttpClient as Client } from "effect/http"', "src/tools/Egress.ts", "src/usage/Usage.ts"],
-    ['import { FetchHttpClient } from "effect/http"', "src/cli/AdminClient.ts", "src/admin/AdminApi.ts"],
-    ['import { NodeHttpServer } from "@effect/platform-node"', "src/http/Server.ts", "src/routing/Router.ts"],
-    ['import { Undici } from "@effect/platform-node"', "src/providers/Upstream.ts", "src/http/Server.ts"],
-    [
-      'import { Undici } from "@effect/platform-node"',
-      "src/retrieval/vectors/Embeddings.ts",
-      "src/retrieval/Retrieval.ts"
-    ],
-    ['import { SqlClient } from "effect/sql"', "src/usage/Usage.ts", "src/responses/Responses.ts"],
-    ['import { PgClient } from "@effect/sql-pg"', "src/sql/Database.ts", "src/http/Server.ts"],
-    ['import { join } from "node:path"', "src/settings/AppConfig.ts", "src/responses/Responses.ts"],
-    ['import { createServer } from "node:http"', "src/http/Server.ts", "src/http/Sse.ts"],
-    [
-      'import { CurrentUser } from "../domain/Account.ts"',
-      "src/responses/Responses.ts",
-      "src/usage/Usage.ts"
-    ],
-    [
-      'import { proveMembership } from "../domain/Project.ts"',
-      "src/plans/Policy.ts",
-      "src/responses/Responses.ts"
-    ],
-    ['import * as Project from "../domain/Project.ts"', "src/plans/Policy.ts", "src/admin/AdminApi.ts"],
-    ['import { encode } from "gpt-tokenizer"', "src/providers/Tokenizer.ts", "src/domain/Tokens.ts"]
-  ]
-  for (const [text, allowed, refused] of modules) {
-    it(`${text} is for ${allowed}, not for ${refused}`, () => {
-      assert.deepStrictEqual(broken(allowed, text), [])
-      assert.deepStrictEqual(broken(refused, text), ["confined:1"])
-    })
-  }
+describe("the architecture check", () => {
+  it("rejects the current date, try and catch in a generator, and state of a module", () => {
+    const text = [
+      "const a = new Date()",
+      "const f = function* () { try { yield* a } catch { b() } }",
+      "let b = 1",
+      "export let c = 2"
+    ].join("\n")
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", text), ["word:1", "word:2", "state:3", "state:4"])
+    assert.deepStrictEqual(broken("scripts/bench/load.ts", text), [])
+  })
 
-  it("may be named by a type", () => {
-    const text =
-      'import type { CurrentUser } from "../domain/Account.ts"\nimport { type SqlClient } from "effect/sql"'
+  it("accepts other dates, try and finally in a generator, and state of a function", () => {
+    const text = [
+      "const a = new Date(0)",
+      "const b = () => { try { return f() } catch { return null } }",
+      "const c = function* () { try { yield* a } finally { b() } }",
+      "const d = () => { let a = 1; return a }"
+    ].join("\n")
     assert.deepStrictEqual(broken("src/usage/Usage.ts", text), [])
   })
 
-  it("are not imported as a whole with others", () => {
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", 'import * as Http from "effect/http"'), [
-      "confined:1"
-    ])
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", 'export * from "@effect/platform-node"'), [
-      "confined:1"
-    ])
-  })
-})
-
-describe("packages", () => {
-  it("are dependencies, and of this version of Effect", () => {
-    for (const name of [
-      "vitest",
-      "effect-other",
-      "effect/unstable/http",
-      "@effect/platform",
-      "@effect/schema/Schema"
-    ]) {
+  it("rejects packages that are no dependencies, and all but effect in domain", () => {
+    for (const name of ["vitest", "effect-other", "effect/unstable/http", "@effect/platform"]) {
       assert.deepStrictEqual(broken("src/usage/Usage.ts", `import { A } from "${name}"`), ["package:1"], name)
     }
     assert.deepStrictEqual(broken("src/usage/Usage.ts", 'import { A } from "effect/Schema"'), [])
-  })
-})
-
-describe("words", () => {
-  for (const text of [
-    "const a = process.env",
-    "const a = globalThis.process.env",
-    'const a = process.env["A"]',
-    "console.log(1)",
-    "const a = Date.now()",
-    "const a = new Date()",
-    "const a = performance.now()",
-    "const a = Math.random()",
-    "setTimeout(f, 1)",
-    "setInterval(f, 1)",
-    'const a = JSON.parse("1")',
-    "Effect.runPromise(a)",
-    "const f = function* () { try { yield* a } catch { b() } }"
-  ]) {
-    it(`${text} is not for src`, () => {
-      assert.deepStrictEqual(broken("src/usage/Usage.ts", `\n${text}`), ["word:2"])
-      assert.deepStrictEqual(broken("scripts/bench/load.ts", `\n${text}`), [])
-    })
-  }
-
-  it("are not found in comments, texts and other names", () => {
-    const text = [
-      "// console.log and Date.now()",
-      'const a = "Math.random() process.env"',
-      "const b = DateTime.now",
-      "const c = JSON.stringify(1)",
-      "const d = new Date(0)",
-      "const e = () => { try { return f() } catch { return null } }",
-      "const g = function* () { try { yield* a } finally { b() } }"
-    ]
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", text.join("\n")), [])
-  })
-
-  it("include state of a module", () => {
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", "let a = 1\nexport let b = 2"), [
-      "state:1",
-      "state:2"
+    assert.deepStrictEqual(broken("src/domain/Tokens.ts", 'import { A } from "effect/Schema"'), [])
+    assert.deepStrictEqual(broken("src/domain/Tokens.ts", 'import { encode } from "gpt-tokenizer"'), [
+      "package:1"
     ])
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", "const f = () => { let a = 1; return a }"), [])
   })
 
-  it("include tests that are left out", () => {
-    for (const word of ["it.only", "it.effect.skip", "describe.skip", "it.todo"]) {
-      assert.deepStrictEqual(broken("test/a.test.ts", `${word}("a", f)`), ["test:1"], word)
-    }
-    assert.deepStrictEqual(broken("test/a.test.ts", 'it.effect("a", f)'), [])
-  })
-})
-
-describe("names of files", () => {
-  it("say what is inside", () => {
+  it("rejects names of files that say nothing", () => {
     for (const name of ["index", "utils", "util", "common", "helpers", "misc", "UserManager", "UsageLive"]) {
       assert.deepStrictEqual(broken(`src/usage/${name}.ts`, ""), ["name:1"], name)
     }
@@ -218,25 +207,18 @@ describe("names of files", () => {
   })
 })
 
-describe("lengths", () => {
+describe("the length rule", () => {
   const lines = (count: number, line = "a()") => Array.from({ length: count }, () => line).join("\n")
   const functionOf = (count: number) => `const f = () => {\n${lines(count - 2)}\n}`
 
-  it(`are at most ${fileLinesMax} lines for a file`, () => {
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", `${lines(fileLinesMax)}\n`), [])
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", lines(fileLinesMax + 1)), [
-      `file length:${fileLinesMax + 1}`
-    ])
-  })
-
-  it(`are at most ${functionLinesMax} lines for a function`, () => {
+  it(`allows a function at most ${functionLinesMax} lines`, () => {
     assert.deepStrictEqual(broken("src/usage/Usage.ts", functionOf(functionLinesMax)), [])
     assert.deepStrictEqual(broken("src/usage/Usage.ts", functionOf(functionLinesMax + 1)), [
       "function length:1"
     ])
   })
 
-  it("count a function with a name for itself, not for what is around it", () => {
+  it("counts a named function by itself and not for the function around it", () => {
     const service = (inner: string) => `const layer = make(function* () {\n${inner}\nreturn 1\n})`
     const methods = service(`${functionOf(60)}\n${functionOf(60)}`)
     assert.deepStrictEqual(broken("src/usage/Usage.ts", methods), [])
@@ -248,21 +230,20 @@ describe("lengths", () => {
 })
 
 describe("exceptions", () => {
-  const exception: Exception = { path: "src/a.ts", rule: "word", about: "Date.now", reason: "a test" }
+  const exception: Exception = { path: "src/a.ts", about: "Date.now", reason: "a test" }
   const violation = { path: "src/a.ts", line: 3, rule: "word", message: "Date.now is not used here" }
 
-  it("cover what they are about, and nothing else", () => {
+  it("cover the violations that they name, and no others", () => {
     assert.deepStrictEqual(applyExceptions([violation], [exception]), [])
     for (const other of [
       { ...violation, path: "src/b.ts" },
-      { ...violation, rule: "state" },
       { ...violation, message: "console.log is not used here" }
     ]) {
       assert.include(applyExceptions([violation, other], [exception]), other)
     }
   })
 
-  it("are a violation when nothing needs them", () => {
+  it("are violations when nothing needs them", () => {
     assert.deepStrictEqual(
       applyExceptions([], [exception]).map(({ rule }) => rule),
       ["exception"]

@@ -1,6 +1,5 @@
 import { childrenOf, isFunction, lineOf, type Source, type SyntaxNode, type Violation } from "./Source.ts"
 
-export const fileLinesMax = 300
 export const functionLinesMax = 70
 
 const linesOf = (source: Source, node: SyntaxNode): number =>
@@ -30,12 +29,6 @@ const tooLong = (source: Source, node: SyntaxNode): ReadonlyArray<Violation> => 
   return [{ path: source.path, line, rule: "function length", message }, ...below]
 }
 
-/** Files and functions that are too long to be read at once. */
-export const checkLengths = (source: Source): ReadonlyArray<Violation> => {
-  const { path } = source
-  if (path.startsWith("test/")) return []
-  const lines = source.text.trimEnd().split("\n").length
-  const message = `${lines} lines; a file has at most ${fileLinesMax}`
-  const long = lines > fileLinesMax ? [{ path, line: fileLinesMax + 1, rule: "file length", message }] : []
-  return [...long, ...tooLong(source, source.program)]
-}
+/** Functions that are too long to be read at once. oxlint counts the lines of files. */
+export const checkLengths = (source: Source): ReadonlyArray<Violation> =>
+  source.path.startsWith("test/") ? [] : tooLong(source, source.program)

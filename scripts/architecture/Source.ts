@@ -60,8 +60,8 @@ export const nameOf = (node: unknown): string | null => {
 }
 
 /** `process.env`, `Date.now` and the like: the last two names of a chain. Null when the node isn't of that shape. */
-export const memberName = (node: SyntaxNode): string | null => {
-  if (node.type !== "MemberExpression" || !isNode(node["object"])) return null
+export const memberName = (node: unknown): string | null => {
+  if (!isNode(node) || node.type !== "MemberExpression" || !isNode(node["object"])) return null
   const object = nameOf(node["object"]) ?? nameOf(node["object"]["property"])
   const property = nameOf(node["property"])
   return object === null || property === null ? null : `${object}.${property}`

@@ -1,3 +1,4 @@
+/* oxlint-disable max-lines -- one table, which is seen to be total in one place */
 import { DateTime } from "effect"
 import type * as Errors from "../domain/Errors.ts"
 import type { ErrorBody } from "./ErrorEnvelope.ts"

@@ -1,5 +1,6 @@
 import { Effect, Option, Redacted } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
+// oxlint-disable-next-line no-restricted-imports -- Effect has no CRC32
 import { crc32 } from "node:zlib"
 
 /**

@@ -9,6 +9,7 @@ export class ItemIds extends Context.Service<ItemIds, { readonly next: () => Ite
   static readonly layer = Layer.effect(
     ItemIds,
     Effect.map(SecureRandom.SecureRandom, (random) => ({
+      // oxlint-disable-next-line no-restricted-properties -- the state machine of the events is pure and takes ids as it goes
       next: () => ItemId.make(Effect.runSync(random.uuidV7()))
     }))
   )

@@ -1,6 +1,6 @@
 import { Deferred, Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import { type MockEvent, type MockWire, wireAt } from "./MockWire.ts"
+import { type MockBehaviour, type MockEvent, type MockWire, wireAt } from "./MockWire.ts"
 import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 /**
@@ -42,50 +42,7 @@ export interface MockRequest {
   readonly sentBytes: () => number
 }
 
-/** Everything is optional; without anything the answer is "Hello, world." with usage. */
-export interface MockBehaviour {
-  // ---- what is said
-  readonly deltas?: ReadonlyArray<string>
-  /** The deltas are repeated for ever. */
-  readonly endless?: boolean
-  /** Thoughts before the answer. */
-  readonly reasoning?: ReadonlyArray<string>
-  readonly calls?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly arguments: string }>
-  /** In how many fragments a call's arguments come; 2 by default. */
-  readonly callFragments?: number
-  /** In the words of Chat Completions, whatever the protocol; null leaves the finish out. */
-  readonly finish?: string | null
-  /** In the words of the protocol; null leaves the usage out, also where it is asked for. */
-  readonly usage?: Readonly<Record<string, unknown>> | null
-  /** false leaves out what comes last, where the protocol has such. */
-  readonly done?: boolean
-  /** One JSON document, though a stream was asked for. */
-  readonly json?: boolean
-  /** The body to the byte, in place of all of the above; each piece is written by itself. */
-  readonly raw?: ReadonlyArray<string>
-
-  // ---- how it is cut
-  readonly lineEnd?: "\n" | "\r\n" | "\r"
-  readonly comments?: boolean
-  /** false: `data:` without a blank after it. */
-  readonly blank?: boolean
-  /** So many bytes to a write, wherever that cuts; each write is a turn of the event loop. */
-  readonly bytesPerWrite?: number
-  readonly gapMillis?: number
-
-  // ---- faults
-  readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
-  readonly errorBody?: string
-  /** A status of 400, with a complaint, as long as the request has this field. */
-  readonly refusesField?: string
-  /** Nothing comes any more: before the headers, after so many deltas (0: after the headers), or after the finish reason. */
-  readonly hangAt?: "headers" | number | "finish"
-  /** The connection is cut, at one of the same places. */
-  readonly cutAt?: "headers" | number | "finish"
-  readonly malformedAt?: number
-  readonly errorAt?: number
-}
+export type { MockBehaviour }
 
 /** To be put anywhere into a prompt: the answer to it behaves so. The last one of a request counts. */
 export const mockDirective = (behaviour: MockBehaviour): string =>

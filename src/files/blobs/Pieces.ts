@@ -1,5 +1,6 @@
 import { StorageFailed } from "../../domain/Errors.ts"
 import { Effect, Stream } from "effect"
+// oxlint-disable-next-line no-restricted-imports -- Effect's Digest takes only bytes that are whole in memory
 import { createHash } from "node:crypto"
 
 /** From `start` (inclusive) to `end` (exclusive). */

@@ -1,0 +1,215 @@
+/** The rooms beside api: one service each. */
+const serviceRooms = [
+  "auth",
+  "plans",
+  "usage",
+  "conversations",
+  "files",
+  "retrieval",
+  "providers",
+  "routing",
+  "tools"
+]
+
+const belowServices = ["domain", "settings", "telemetry", "sql", "documents"]
+const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses"]
+
+/** The rooms that each room may import besides itself. App are the files of src itself. */
+const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
+  domain: [],
+  settings: ["domain"],
+  telemetry: ["domain", "settings"],
+  api: ["domain"],
+  migrations: [],
+  postgres: ["domain", "settings", "telemetry"],
+  sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
+  documents: ["domain", "settings", "telemetry"],
+  ...Object.fromEntries(serviceRooms.map((room) => [room, belowServices])),
+  // An account belongs to an organization, whose plan and license bound it.
+  auth: [...belowServices, "plans"],
+  // A candidate is a model of a provider.
+  routing: [...belowServices, "providers"],
+  responses: [...belowServices, "api", ...serviceRooms],
+  http: belowHttp,
+  admin: [...belowHttp, "http"],
+  cli: [...belowHttp, "http", "admin"],
+  App: [...belowHttp, "http", "admin"]
+}
+
+/** Places that may import more than the rest of their room. */
+const places: ReadonlyArray<{ readonly name: string; readonly room: string; readonly files: Array<string> }> =
+  [
+    { name: "tools/egress", room: "tools", files: ["src/tools/Egress.ts", "src/tools/egress/**"] },
+    { name: "retrieval/vectors", room: "retrieval", files: ["src/retrieval/vectors/**"] },
+    { name: "plans/Policy", room: "plans", files: ["src/plans/Policy.ts"] },
+    {
+      name: "http/Server and http/Metrics",
+      room: "http",
+      files: ["src/http/Server.ts", "src/http/Metrics.ts"]
+    }
+  ]
+
+interface Confined {
+  readonly module: string
+  readonly names?: string
+  /** Rooms and places. */
+  readonly in: ReadonlyArray<string>
+}
+
+/** Modules, and names of modules, that only some may import as values; as types, everybody may. */
+const confined: ReadonlyArray<Confined> = [
+  { module: "^effect/http-api", in: ["api", "http", "admin", "cli", "App"] },
+  {
+    module: "^effect/http$",
+    names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
+    in: ["http", "admin", "App"]
+  },
+  { module: "^effect/http/(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)", in: ["http", "admin", "App"] },
+  {
+    module: "^effect/http$",
+    names: "^(HttpClient|FetchHttpClient)",
+    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli"]
+  },
+  {
+    module: "^effect/http/(HttpClient|FetchHttpClient)",
+    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli"]
+  },
+  {
+    module: "^@effect/platform-node$",
+    names: "^(NodeHttpClient|Undici)",
+    in: ["providers", "retrieval/vectors", "tools/egress", "cli"]
+  },
+  {
+    module: "^@effect/platform-node/(NodeHttpClient|Undici)",
+    in: ["providers", "retrieval/vectors", "tools/egress", "cli"]
+  },
+  { module: "^@effect/platform-node$", names: "^NodeHttpServer", in: ["http", "App"] },
+  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", ...serviceRooms] },
+  {
+    module: "^node:",
+    in: [
+      "sql",
+      "postgres",
+      "settings",
+      "telemetry",
+      "documents",
+      "tools/egress",
+      "http/Server and http/Metrics",
+      "App"
+    ]
+  },
+  // Services take ids. The contract only declares who provides the user.
+  { module: "/Account\\.ts$", names: "^CurrentUser$", in: ["api", "responses", "http", "admin"] },
+  // A search demands the proof of a membership.
+  { module: "/Project\\.ts$", names: "^proveMembership$", in: ["plans/Policy"] }
+]
+
+/** What everything in a room, or in a place of it, must not import. */
+const restrictedIn = (room: string, names: ReadonlyArray<string>) => {
+  const refused = Object.keys(arrows).filter((other) => other !== room && !arrows[room]?.includes(other))
+  const up = room === "App" ? "^\\./" : "^(\\.\\./)+"
+  return [
+    { regex: `${up}(${refused.join("|")})/`, message: `Imports go down: ${room} must not import this room.` },
+    { regex: "^(\\.\\./)+(App|main)\\.ts$", message: "Nothing imports the wiring." },
+    {
+      regex: "^(\\.\\./)+(src|test|scripts)/",
+      message: "src imports nothing outside of src and migrations."
+    },
+    // It holds the version.
+    ...(["App", "admin", "cli"].includes(room)
+      ? []
+      : [{ regex: "package\\.json$", message: "Only App, admin and cli read package.json." }]),
+    ...confined
+      .filter((one) => !one.in.some((name) => names.includes(name)))
+      .map((one) => ({
+        regex: one.module,
+        ...(one.names === undefined ? {} : { importNamePattern: one.names }),
+        allowTypeImports: true,
+        message: `Only ${one.in.join(", ")} may use it; others may name its types.`
+      }))
+  ]
+}
+
+const restriction = (files: Array<string>, room: string, names: ReadonlyArray<string>) => ({
+  files,
+  rules: { "no-restricted-imports": ["error", { patterns: restrictedIn(room, names) }] }
+})
+
+const filesOf = (room: string): string =>
+  room === "App" ? "src/*.ts" : room === "migrations" ? "migrations/**" : `src/${room}/**`
+
+const property = (object: string, name: string, instead: string) => ({
+  object,
+  property: name,
+  message: `Use ${instead}.`
+})
+
+/** What src never reads or calls, and what to use in its place. */
+const words = {
+  "no-console": "error",
+  "no-restricted-properties": [
+    "error",
+    property("process", "env", "AppConfig"),
+    property("globalThis", "process", "AppConfig"),
+    property("Date", "now", "Clock or DateTime"),
+    property("performance", "now", "Clock"),
+    property("Math", "random", "SecureRandom of effect/crypto"),
+    property("JSON", "parse", "a Schema"),
+    ...["runPromise", "runPromiseExit", "runSync", "runSyncExit", "runFork", "runCallback"].map((name) =>
+      property("Effect", name, "an Effect; only the entry points run one")
+    )
+  ],
+  "no-restricted-globals": [
+    "error",
+    ...["setTimeout", "setInterval", "setImmediate"].map((name) => ({
+      name,
+      message: "Use Effect.sleep or a Schedule."
+    }))
+  ]
+}
+
+export default {
+  plugins: ["typescript", "unicorn", "oxc", "import", "promise", "vitest"],
+  categories: { correctness: "error", suspicious: "error", perf: "error" },
+  options: { reportUnusedDisableDirectives: "error" },
+  ignorePatterns: ["dist", "node_modules", "coverage"],
+  rules: {
+    eqeqeq: ["error", "always", { null: "ignore" }],
+    "no-var": "error",
+    "prefer-const": "error",
+    "no-throw-literal": "error",
+    "no-warning-comments": "error",
+    "max-lines": ["error", { max: 300 }],
+    // A circle of types is a circle to read, too.
+    "import/no-cycle": ["error", { ignoreTypes: false }],
+    "typescript/ban-ts-comment": "error",
+    "typescript/no-explicit-any": "error",
+    "typescript/no-non-null-assertion": "error",
+    "typescript/no-require-imports": "error",
+    "unicorn/prefer-node-protocol": "error",
+    "vitest/no-focused-tests": "error",
+    "vitest/no-disabled-tests": "error",
+    "no-underscore-dangle": "off",
+    "no-await-in-loop": "off",
+    "promise/valid-params": "off",
+    "oxc/no-map-spread": "off",
+    "unicorn/consistent-function-scoping": "off",
+    "no-shadow": "off",
+    "unicorn/prefer-set-has": "off",
+    "unicorn/no-array-sort": "off"
+  },
+  overrides: [
+    ...Object.keys(arrows).map((room) => restriction([filesOf(room)], room, [room])),
+    ...places.map(({ files, name, room }) => restriction(files, room, [room, name])),
+    { files: ["src/**", "migrations/**"], rules: words },
+    {
+      files: ["test/**"],
+      rules: {
+        "typescript/no-non-null-assertion": "off",
+        "max-lines": "off",
+        // The rules of vitest don't see it.effect.only and the like.
+        "no-restricted-properties": ["error", { property: "only" }, { property: "skip" }]
+      }
+    }
+  ]
+}
