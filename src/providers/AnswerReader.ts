@@ -2,7 +2,8 @@ import type { Array as Arr } from "effect"
 import { Sse } from "effect/encoding"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
-import { type Fault, refined } from "./Fault.ts"
+import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
+import { errorEventFault } from "./FaultCause.ts"
 
 /** One event longer than this is no model's delta: the stream is given up as malformed. */
 export const eventCharactersMax = 1024 * 1024
@@ -140,7 +141,7 @@ export class AnswerReader {
   }
 
   private malformed(detail: string): void {
-    this.fail({ reason: "malformed", detail })
+    this.fail(new AnswerMalformed({ detail }))
   }
 
   private read(chunk: AnswerChunk): void {
@@ -159,13 +160,7 @@ export class AnswerReader {
       case "done":
         return this.conclude("the stream was done without a finish")
       case "error":
-        return this.fail(
-          refined({
-            reason: "in_stream",
-            detail: `an error in the stream ${chunk.label}`,
-            message: chunk.message
-          })
-        )
+        return this.fail(errorEventFault(chunk))
       case "malformed":
         return this.malformed(chunk.detail)
       case "unknown":
@@ -240,7 +235,7 @@ export class AnswerReader {
   }
 
   private conclude(withoutFinish: string): void {
-    if (this.finish === null) return this.fail({ reason: "no_finish", detail: withoutFinish })
+    if (this.finish === null) return this.fail(new FinishMissing({ detail: withoutFinish }))
     if (this.usage === null || isUncounted(this.usage, this.hasWritten)) {
       this.state = "uncounted"
       return

@@ -4,7 +4,8 @@ import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart } from "../domain/ModelCall.ts"
 import { decodeErrorBody } from "./Protocol.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
-import { type Fault, refined, statusReason, transportFault } from "./Fault.ts"
+import { AnswerMalformed, type Fault, FirstTokenTimeout, IdleTimeout, type RetryAfter } from "./Fault.ts"
+import { statusFault, transportFault } from "./FaultCause.ts"
 
 /** So much may be read ahead of the consumer; beyond it the socket isn't read, and TCP holds the server back. */
 const readAheadBytes = 64 * 1024
@@ -21,6 +22,14 @@ const usageSeconds = 5
 
 export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
 type Pull = Effect.Effect<Parts, ModelFailure | Cause.Done<void>>
+
+/** An answer whose status is an error. */
+interface Refusal {
+  readonly status: number
+  readonly retryAfter: RetryAfter
+  readonly body: Array<Buffer>
+  bytes: number
+}
 
 export interface ExchangeOptions {
   readonly timeouts: { readonly firstTokenSeconds: () => number; readonly idleSeconds: number }
@@ -45,7 +54,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private waiting: (() => void) | null = null
   private flushing = false
   private fault: Fault | null = null
-  private refusal: { readonly fault: Fault; readonly body: Array<Buffer>; bytes: number } | null = null
+  private refusal: Refusal | null = null
   private answerBegun = false
   private ended = false
   private aborted = false
@@ -157,17 +166,18 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
       if (this.quietSeconds >= lingerSeconds) this.abort()
     } else if (this.reader.finish !== null) {
       if (this.quietSeconds >= Math.min(usageSeconds, this.options.timeouts.idleSeconds)) this.settle()
-    } else if (this.reader.progress === 0) {
-      if (this.quietSeconds >= this.options.timeouts.firstTokenSeconds()) this.timeOut("first_token_timeout")
-    } else if (this.quietSeconds >= this.options.timeouts.idleSeconds) this.timeOut("idle_timeout")
+    } else {
+      const limit =
+        this.reader.progress === 0
+          ? this.options.timeouts.firstTokenSeconds()
+          : this.options.timeouts.idleSeconds
+      if (this.quietSeconds >= limit) this.timeOut(`nothing came for ${limit} seconds`)
+    }
   }
 
-  private timeOut(reason: "first_token_timeout" | "idle_timeout"): void {
-    const limit =
-      reason === "idle_timeout"
-        ? this.options.timeouts.idleSeconds
-        : this.options.timeouts.firstTokenSeconds()
-    this.fail(this.refusal?.fault ?? { reason, detail: `nothing came for ${limit} seconds` })
+  private timeOut(detail: string): void {
+    if (this.refusal !== null) this.refused(this.refusal)
+    else this.fail(new (this.reader.progress === 0 ? FirstTokenTimeout : IdleTimeout)({ detail }))
     this.abort()
   }
 
@@ -192,21 +202,18 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return
     this.answerBegun = true
+    if (status >= 300) {
+      const retryAfter = {
+        seconds: text(headers["retry-after"]),
+        milliseconds: text(headers["retry-after-ms"])
+      }
+      this.refusal = { status, retryAfter, body: [], bytes: 0 }
+      return
+    }
     const encoding = headers["content-encoding"]
-    if (status < 300 && (encoding === undefined || encoding === "identity")) return
-    const fault: Fault =
-      status < 300
-        ? { reason: "malformed", detail: "an encoded body that nobody asked for" }
-        : {
-            reason: statusReason(status),
-            status,
-            detail: `HTTP ${status}`,
-            retryAfter: {
-              seconds: text(headers["retry-after"]),
-              milliseconds: text(headers["retry-after-ms"])
-            }
-          }
-    this.refusal = { fault, body: [], bytes: 0 }
+    if (encoding === undefined || encoding === "identity") return
+    this.fail(new AnswerMalformed({ detail: "an encoded body that nobody asked for" }))
+    this.abort()
   }
 
   onResponseData(controller: Undici.Dispatcher.DispatchController, bytes: Buffer): void {
@@ -215,7 +222,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
       if (this.unreadBytes > lingerBytesMax) this.abort()
       return
     }
-    if (this.refusal !== null) return this.readRefusal(bytes)
+    if (this.refusal !== null) return this.readRefusal(this.refusal, bytes)
     this.reader.write(bytes)
     if (this.reader.fault !== null) {
       this.fail(this.reader.fault)
@@ -228,7 +235,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.ended = true
-    if (this.refusal !== null) return this.refused()
+    if (this.refusal !== null) return this.refused(this.refusal)
     this.reader.end()
     if (this.reader.fault !== null) this.fail(this.reader.fault)
     this.flushSoon()
@@ -237,25 +244,22 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   onResponseError(_controller: Undici.Dispatcher.DispatchController | null, error: Error): void {
     this.ended = true
     if (this.aborted) return
-    if (this.refusal !== null) return this.refused()
+    if (this.refusal !== null) return this.refused(this.refusal)
     if (this.reader.finish !== null) return this.settle()
     this.fail(transportFault(error, this.answerBegun))
   }
 
-  private readRefusal(bytes: Buffer): void {
-    if (this.refusal === null) return
-    this.refusal.body.push(Buffer.from(bytes))
-    this.refusal.bytes += bytes.length
-    if (this.refusal.bytes < refusalBytesMax) return
-    this.refused()
+  private readRefusal(refusal: Refusal, bytes: Buffer): void {
+    refusal.body.push(Buffer.from(bytes))
+    refusal.bytes += bytes.length
+    if (refusal.bytes < refusalBytesMax) return
+    this.refused(refusal)
     this.abort()
   }
 
-  private refused(): void {
-    if (this.refusal === null) return
-    const { body, fault } = this.refusal
-    const { label, message } = decodeErrorBody(Buffer.concat(body).toString("utf8", 0, refusalBytesMax))
-    this.fail(refined({ ...fault, detail: `${fault.detail} ${label}`, message }))
+  private refused({ body, retryAfter, status }: Refusal): void {
+    const error = decodeErrorBody(Buffer.concat(body).toString("utf8", 0, refusalBytesMax))
+    this.fail(statusFault(status, error, retryAfter))
   }
 }
 

@@ -1,31 +1,141 @@
+import { Clock, Data, Effect, Redacted } from "effect"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
-import { Clock, Effect, Predicate } from "effect"
 
-/** What went wrong in one exchange with a model server, before anyone decided what to do about it. */
-export interface Fault {
-  readonly reason: ModelFailureReason
-  /** Says what happened: of what the server sent nothing but codes and types, which are mere words. */
+interface FaultDetails {
+  /** Says what happened. Of what the server sent it has nothing but codes and types, which are mere words. */
   readonly detail: string
-  /** What the server said about it, in its own words. It may quote the prompt, the answer or the key: never to be logged. */
-  readonly message?: string
+  /** The server's own words, which may quote the prompt, the answer or the key. */
+  readonly serverMessage?: Redacted.Redacted
   readonly status?: number
   readonly retryAfter?: RetryAfter
-  /** A kept-alive connection turned out to be closed before the request got through: nothing was processed. */
-  readonly staleConnection?: boolean
 }
 
-/** The values of the headers that ask for patience. */
+/** The values of the headers that ask for a wait. */
 export interface RetryAfter {
   readonly seconds: string | undefined
   readonly milliseconds: string | undefined
 }
+
+/** No permit came free in time. */
+export class PermitTimeout extends Data.TaggedError("PermitTimeout")<FaultDetails> {}
+export class CircuitOpen extends Data.TaggedError("CircuitOpen")<FaultDetails> {}
+export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<FaultDetails> {}
+/** A kept-alive connection was closed before the request got through: nothing was processed. */
+export class ConnectionStale extends Data.TaggedError("ConnectionStale")<FaultDetails> {}
+/** The connection closed during the answer. */
+export class ConnectionLost extends Data.TaggedError("ConnectionLost")<FaultDetails> {}
+export class KeyRejected extends Data.TaggedError("KeyRejected")<FaultDetails> {}
+/** No request should meet this: no credit left, or a wrong address or model. */
+export class Misconfigured extends Data.TaggedError("Misconfigured")<FaultDetails> {}
+export class RateLimited extends Data.TaggedError("RateLimited")<FaultDetails> {}
+export class RequestRejected extends Data.TaggedError("RequestRejected")<FaultDetails> {}
+/** The request has no room in the model's context. */
+export class ContextExceeded extends Data.TaggedError("ContextExceeded")<FaultDetails> {}
+export class ContentRefused extends Data.TaggedError("ContentRefused")<FaultDetails> {}
+export class ServerFailed extends Data.TaggedError("ServerFailed")<FaultDetails> {}
+export class FirstTokenTimeout extends Data.TaggedError("FirstTokenTimeout")<FaultDetails> {}
+export class IdleTimeout extends Data.TaggedError("IdleTimeout")<FaultDetails> {}
+export class AnswerMalformed extends Data.TaggedError("AnswerMalformed")<FaultDetails> {}
+/** The stream ended with an error event. */
+export class ErrorEvent extends Data.TaggedError("ErrorEvent")<FaultDetails> {}
+export class FinishMissing extends Data.TaggedError("FinishMissing")<FaultDetails> {}
+
+/** What went wrong in one exchange with a model server, before anything was decided about it. */
+export type Fault =
+  | PermitTimeout
+  | CircuitOpen
+  | ConnectionFailed
+  | ConnectionStale
+  | ConnectionLost
+  | KeyRejected
+  | Misconfigured
+  | RateLimited
+  | RequestRejected
+  | ContextExceeded
+  | ContentRefused
+  | ServerFailed
+  | FirstTokenTimeout
+  | IdleTimeout
+  | AnswerMalformed
+  | ErrorEvent
+  | FinishMissing
+
+/** The reason that other rooms are given, and where the cause lies. A limit passes by itself, and the server works. */
+const kinds: {
+  readonly [Tag in Fault["_tag"]]: readonly [ModelFailureReason, "server" | "settings" | "limit" | "request"]
+} = {
+  PermitTimeout: ["refused", "server"],
+  CircuitOpen: ["refused", "server"],
+  ConnectionFailed: ["refused", "server"],
+  ConnectionStale: ["refused", "server"],
+  ConnectionLost: ["cut", "server"],
+  KeyRejected: ["unauthorized", "settings"],
+  Misconfigured: ["misconfigured", "settings"],
+  RateLimited: ["rate_limited", "limit"],
+  RequestRejected: ["bad_request", "request"],
+  ContextExceeded: ["context_length", "request"],
+  ContentRefused: ["content_refused", "request"],
+  ServerFailed: ["server_error", "server"],
+  FirstTokenTimeout: ["first_token_timeout", "server"],
+  IdleTimeout: ["idle_timeout", "server"],
+  AnswerMalformed: ["malformed", "server"],
+  ErrorEvent: ["in_stream", "server"],
+  FinishMissing: ["no_finish", "server"]
+}
+
+export interface FaultClass {
+  readonly reason: ModelFailureReason
+  /** Whether the same request may succeed a little later, as long as nothing of the answer was delivered. */
+  readonly isRetryable: boolean
+  readonly isRequestAtFault: boolean
+  /** Whether it counts towards opening the circuit. */
+  readonly countsAgainstServer: boolean
+  /** Whether other models are better asked first: with an invalid key or an unknown model the next request fails as well. */
+  readonly countsAgainstModel: boolean
+}
+
+export const classify = (fault: Fault): FaultClass => {
+  const [reason, cause] = kinds[fault._tag]
+  return {
+    reason,
+    isRetryable: isRetryable(fault),
+    isRequestAtFault: cause === "request",
+    countsAgainstServer: cause === "server",
+    countsAgainstModel: cause === "server" || fault._tag === "Misconfigured" || fault.status === 401
+  }
+}
+
+const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
+
+/** Error events that are temporary, by what servers call them. */
+const temporary = /overloaded|rate_limit|unavailable|server_error|api_error|internal|timeout|try_again/
+
+const isRetryable = (fault: Fault): boolean => {
+  switch (fault._tag) {
+    case "ConnectionFailed":
+    case "ConnectionStale":
+    case "ConnectionLost":
+      return true
+    case "RateLimited":
+    case "ServerFailed":
+      return retriedStatuses.has(fault.status ?? 0)
+    case "ErrorEvent":
+      return temporary.test(fault.detail)
+    default:
+      return false
+  }
+}
+
+/** All that a fault says of its cause. It may quote the request. */
+export const textOf = ({ detail, serverMessage }: FaultDetails): string =>
+  serverMessage === undefined ? detail : `${detail} ${Redacted.value(serverMessage)}`
 
 const detailCharactersMax = 200
 
 /** A longer wait than this is no hint any more. */
 const retryAfterSecondsMax = 86_400
 
-/** The failure as everyone outside this room knows it. What the server said in its own words stays here. */
+/** The failure as other rooms know it, without the server's own words. */
 export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
   from: { readonly provider: string; readonly model: string }
@@ -33,7 +143,7 @@ export const toModelFailure = Effect.fnUntraced(function* (
   const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
   const contextTokensMax = contextTokensOf(fault)
   return new ModelFailure({
-    reason: fault.reason,
+    reason: classify(fault).reason,
     provider: from.provider,
     model: from.model,
     detail: bounded(fault.detail),
@@ -43,10 +153,14 @@ export const toModelFailure = Effect.fnUntraced(function* (
   })
 })
 
-const contextTokensOf = ({ message, reason }: Fault): number | undefined => {
-  const tokens = reason === "context_length" ? contextTokens.exec(message ?? "")?.[1] : undefined
+const contextTokensOf = (fault: Fault): number | undefined => {
+  const tokens = fault._tag === "ContextExceeded" ? contextTokens.exec(textOf(fault))?.[1] : undefined
   return tokens === undefined ? undefined : Number(tokens)
 }
+
+/** Where some of them say how many tokens there is room for. */
+const contextTokens =
+  /(?:maximum context length (?:is|of)|maximum model length of|context size \(|context (?:length|window) of|context limit: [\d +]+>|tokens >)\D{0,12}(\d{3,8})/i
 
 /** The seconds that a server asked to be left alone; undefined where it asked for nothing. */
 export const askedWait = (fault: Fault, nowMillis: number): number | undefined =>
@@ -66,76 +180,7 @@ const parseRetryAfter = (header: RetryAfter, nowMillis: number): number | undefi
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), retryAfterSecondsMax) : undefined
 }
 
-/** What servers answer that have gone a time-out of their own. */
-const passingStatuses: ReadonlySet<number> = new Set([408, 425])
-
-/** What no request of ours should meet: no credit left, an address or a model that isn't there, or that moved. */
-const misconfiguredStatuses: ReadonlySet<number> = new Set([402, 404, 405, 410])
-
-/** What a status that isn't a success means. */
-export const statusReason = (status: number): ModelFailureReason => {
-  if (status === 401 || status === 403) return "unauthorized"
-  if (status < 400 || misconfiguredStatuses.has(status)) return "misconfigured"
-  if (status === 429) return "rate_limited"
-  return status >= 500 || passingStatuses.has(status) ? "server_error" : "bad_request"
-}
-
-/** How servers name a refusal of what a prompt or an answer says. */
-const contentRefusal = /content[_ ]?(filter|policy)|moderation|flagged|safety|responsible_?ai/i
-
-/** How servers name a model that they don't have, in place of a 404. */
-const unknownModel = /model_not_found|invalid_model|invalid model:|not a valid model|unknown model/i
-
-/** How servers name a request that has no room in the model's context. */
-const contextLength = new RegExp(
-  [
-    // OpenAI, and vLLM, which words it in three ways.
-    "context_length_exceeded|maximum context length|exceeds the context window|maximum model length",
-    // llama.cpp.
-    "exceed_context_size|context size",
-    // Ollama.
-    "exceeds? (the |max )?context length|prompt too long",
-    // Anthropic.
-    "prompt is too long|exceed context limit",
-    // Groq, and Gemini by its OpenAI interface.
-    "reduce the length of the|input token count"
-  ].join("|"),
-  "i"
-)
-
-/** Where some of them say how many tokens there is room for. */
-const contextTokens =
-  /(?:maximum context length (?:is|of)|maximum model length of|context size \(|context (?:length|window) of|context limit: [\d +]+>|tokens >)\D{0,12}(\d{3,8})/i
-
-/** How servers name an account without credit; their refusals look like those of a rate else. */
-const noCredit = /insufficient_quota|billing|credit/i
-
-/** The same fault with what its text says of the cause, which a status leaves open. */
-export const refined = (fault: Fault): Fault => {
-  const said = `${fault.detail} ${fault.message ?? ""}`
-  const is = (reason: ModelFailureReason): Fault => ({ ...fault, reason })
-  switch (fault.reason) {
-    case "unauthorized":
-      return fault.status === 403 && contentRefusal.test(said) ? is("content_refused") : fault
-    case "server_error":
-      // Some servers fail on what they should refuse.
-      return fault.status !== undefined && contextLength.test(said) ? is("context_length") : fault
-    case "bad_request":
-      if (contextLength.test(said)) return is("context_length")
-      if (contentRefusal.test(said)) return is("content_refused")
-      return unknownModel.test(said) ? is("misconfigured") : fault
-    case "in_stream":
-      if (contextLength.test(said)) return is("context_length")
-      if (contentRefusal.test(fault.detail)) return is("content_refused")
-      return noCredit.test(fault.detail) ? is("misconfigured") : fault
-    case "rate_limited":
-      return noCredit.test(fault.detail) ? is("misconfigured") : fault
-    default:
-      return fault
-  }
-}
-
-/** What the operator has to check where a model server refuses what the settings say; null where it is nothing of theirs. */
+/** What the operator has to check where a model server refuses what the settings say; null for other failures. */
 export const adviceOn = ({ reason, status }: Pick<ModelFailure, "reason" | "status">): string | null => {
   if (reason === "unauthorized")
     return "Check the provider's key (OPENAI_API_KEY, or keyVariable in PARLEY_MODELS_FILE) and what it may do."
@@ -145,82 +190,8 @@ export const adviceOn = ({ reason, status }: Pick<ModelFailure, "reason" | "stat
     : "Check the provider's address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE) and the model's name (OPENAI_MODEL, or id)."
 }
 
-/** What an error of the connection means, by whether the answer had begun. */
-export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
-  const { code, message, name } = describeError(error)
-  const detail = `${code ?? name} ${message}`
-  // Such as a key that can't be sent as a header.
-  if (code === "UND_ERR_INVALID_ARG") return { reason: "misconfigured", detail }
-  if (code === "UND_ERR_HEADERS_OVERFLOW" || isNotHttp(name, message)) return { reason: "malformed", detail }
-  if (answerBegun) return { reason: "cut", detail }
-  return { reason: "refused", detail, staleConnection: isStale(error, code) }
-}
-
-const describeError = (error: unknown) => ({
-  code: Predicate.hasProperty(error, "code") && Predicate.isString(error.code) ? error.code : null,
-  name: Predicate.hasProperty(error, "name") ? String(error.name) : "Error",
-  message: Predicate.hasProperty(error, "message") ? String(error.message) : ""
-})
-
-/** A body that ends too early also ends in the parser, but is merely cut. */
-const isNotHttp = (name: string, message: string): boolean =>
-  name === "HTTPParserError" && !message.includes("EOF")
-
-const isStale = (error: unknown, code: string | null): boolean =>
-  code === "UND_ERR_SOCKET" &&
-  Predicate.hasProperty(error, "socket") &&
-  Predicate.hasProperty(error.socket, "bytesRead") &&
-  Number(error.socket.bytesRead) > 0
-
-/** How often a request is put again at most, and how long after it was put first. */
-interface RetryBudget {
-  readonly retriesMax: number
-  readonly seconds: number
-}
-
-/** However much time is left, a request is put again no more often than this. */
-const retriesMax = 4
-
-/** Where another model can answer, asking again must be worth it at once. */
-const fallbackBudget: RetryBudget = { retriesMax: 1, seconds: 0.5 }
-
-export const retryBudget = (seconds: number, hasFallback: boolean): RetryBudget =>
-  hasFallback
-    ? { ...fallbackBudget, seconds: Math.min(seconds, fallbackBudget.seconds) }
-    : { retriesMax, seconds }
-
-/** The first wait, which doubles with each that follows; up to half of a wait is left to chance. */
-const firstWaitSeconds = 0.25
-const waitSecondsMax = 8
-
-/** Up to this share is added to a wait that the server asked for, so that not everyone comes back at once. */
-const askedWaitJitter = 0.1
-
-/** Errors in a stream that pass by themselves, by what servers call them. */
-const passing = /overloaded|rate_limit|unavailable|server_error|api_error|internal|timeout|try_again/
-
-const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
-
-/** Whether the same request may well succeed a little later. Nothing of the answer may have been shown. */
-export const isPassing = (fault: Fault): boolean => {
-  if (fault.reason === "misconfigured" || fault.reason === "context_length") return false
-  if (fault.status !== undefined) return retriedStatuses.has(fault.status)
-  if (fault.reason === "in_stream") return passing.test(fault.detail)
-  return fault.reason === "refused" || fault.reason === "cut"
-}
-
-/**
- * How many seconds to wait before a failed request is put again; null where that isn't worth it, or wouldn't happen within
- * the budget. `chance` is between 0 and 1.
- */
-export const retryWait = (
-  fault: Fault,
-  past: { readonly retries: number; readonly seconds: number; readonly askedSeconds: number | undefined },
-  budget: RetryBudget,
-  chance: number
-): number | null => {
-  if (past.retries >= budget.retriesMax || !isPassing(fault)) return null
-  const backoff = Math.min(waitSecondsMax, firstWaitSeconds * 2 ** past.retries) * (1 - chance / 2)
-  const wait = Math.max(backoff, (past.askedSeconds ?? 0) * (1 + askedWaitJitter * chance))
-  return past.seconds + wait <= budget.seconds ? wait : null
-}
+export const adviceOnFault = (fault: Fault): string | null =>
+  adviceOn({
+    reason: classify(fault).reason,
+    ...(fault.status === undefined ? {} : { status: fault.status })
+  })

@@ -130,7 +130,7 @@ export type AnswerChunk =
 export type Decode = (data: string) => AnswerChunk
 
 /** An error that the server tells: `label` is safe to log, `message` may quote the request. */
-interface ServerError {
+export interface ServerError {
   readonly type: "error"
   readonly label: string
   readonly message: string

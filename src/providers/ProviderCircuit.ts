@@ -1,9 +1,9 @@
 import { Duration, Effect, Exit, Option, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { makeCircuits } from "../domain/Circuits.ts"
-import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
 import type { CallOptions } from "../domain/ModelCall.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
+import { classify, type Fault } from "./Fault.ts"
 
 /** A circuit opens after so many counted failures in a row. */
 export const failuresMax = 5
@@ -19,21 +19,6 @@ export const aloneSeconds = 60
 
 /** While a probe runs, other requests are told to come back after this. */
 const probeSeconds = 1
-
-/** With these the request is at fault, not the server. */
-export const requestFaults: ReadonlySet<ModelFailureReason> = new Set([
-  "bad_request",
-  "context_length",
-  "content_refused"
-])
-
-/** A server that refuses a request works, and so does one that limits the rate. */
-export const refusals: ReadonlySet<ModelFailureReason> = new Set([
-  ...requestFaults,
-  "unauthorized",
-  "misconfigured",
-  "rate_limited"
-])
 
 export type ProviderCircuits = CircuitBreaker.CircuitBreaker
 
@@ -83,11 +68,11 @@ export class ProviderCircuit {
   }
 
   /** Runs a request, and `rejected` in its place while the circuit is open. With no fallback, the request runs all the same. */
-  guard<A, E, R>(
+  guard<A, R>(
     { hasFallback, user = "" }: CallOptions,
-    request: Effect.Effect<A, E, R>,
-    rejected: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> {
+    request: Effect.Effect<A, Fault, R>,
+    rejected: Effect.Effect<A, Fault, R>
+  ): Effect.Effect<A, Fault, R> {
     const open = Effect.suspend(() => (hasFallback() ? rejected : request))
     return Effect.gen({ self: this }, function* () {
       const now = yield* monotonicSeconds
@@ -95,11 +80,11 @@ export class ProviderCircuit {
       if (this.failures.othersProbe(user, now) && (yield* this.state)._tag !== "Closed") return yield* open
       return yield* this.circuits
         .execute(request, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) })
-        .pipe(Effect.catchIf(isCircuitBreakerError, () => open))
+        .pipe(Effect.catchTag("CircuitBreakerError", () => open))
     })
   }
 
-  private outcomeOf(exit: Exit.Exit<unknown, unknown>, user: string): Effect.Effect<CircuitBreaker.Outcome> {
+  private outcomeOf(exit: Exit.Exit<unknown, Fault>, user: string): Effect.Effect<CircuitBreaker.Outcome> {
     return Effect.map(monotonicSeconds, (now) => {
       if (Exit.isSuccess(exit)) {
         this.failures.succeeded()
@@ -107,16 +92,12 @@ export class ProviderCircuit {
       }
       const isCounted = Option.exists(
         Exit.findErrorOption(exit),
-        (error) =>
-          error instanceof ModelFailure && !refusals.has(error.reason) && this.failures.failed(user, now)
+        (fault) => classify(fault).countsAgainstServer && this.failures.failed(user, now)
       )
       return isCounted ? CircuitBreaker.failure() : CircuitBreaker.ignored
     })
   }
 }
-
-const isCircuitBreakerError = (error: unknown): error is CircuitBreaker.CircuitBreakerError =>
-  error instanceof CircuitBreaker.CircuitBreakerError
 
 /**
  * Decides which failures count against a provider. While the requests of other users succeed, it is the prompt that makes a

@@ -3,8 +3,8 @@ import type { CallOptions } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth, type ProviderHealth } from "../domain/Model.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
-import { ProviderCircuit, type ProviderCircuits, refusals, requestFaults } from "./ProviderCircuit.ts"
-import type { Fault } from "./Fault.ts"
+import { CircuitOpen, classify, type Fault, PermitTimeout } from "./Fault.ts"
+import { ProviderCircuit, type ProviderCircuits } from "./ProviderCircuit.ts"
 import { ModelRecord } from "./ModelRecord.ts"
 
 /** How long the last answer or failure of a server says something about its health. */
@@ -21,13 +21,6 @@ export interface GateLimits {
   readonly concurrentMax: number
   readonly queueSeconds: number
 }
-
-/**
- * Whether another model is better asked first after a failure. A limit passes, and a faulty request must not turn others away
- * from the model; but where a key isn't valid or a model is gone, the next request is refused as well.
- */
-export const isBlamed = ({ reason, status }: Pick<Fault, "reason" | "status">): boolean =>
-  !refusals.has(reason) || reason === "misconfigured" || status === 401
 
 /** All requests to one model server: so many at once, users taking turns, and fallbacks first while it fails. */
 export class ProviderGate {
@@ -79,25 +72,23 @@ export class ProviderGate {
     })
   )
 
-  /** Asks the server for the first output, or fails with `rejected` while the circuit is open and there is a fallback. */
-  guard<A, E, R>(
-    options: CallOptions,
-    ask: Effect.Effect<A, E, R>,
-    rejected: (fault: Fault) => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> {
+  /** Asks the server for the first output, or fails at once while the circuit is open and there is a fallback. */
+  guard<A, R>(options: CallOptions, ask: Effect.Effect<A, Fault, R>): Effect.Effect<A, Fault, R> {
     return this.circuit.guard(
       options,
       ask,
       Effect.flatMap(Effect.zip(monotonicSeconds, this.circuit.openSeconds), ([now, seconds]) =>
-        rejected(circuitOpen(seconds, this.failure(now)))
+        Effect.fail(circuitOpen(seconds, this.failure(now)))
       )
     )
   }
 
   /** The last request failed. */
-  failed({ reason, status }: Fault, now: number): void {
-    if (requestFaults.has(reason)) return
-    this.lastFailure = { text: status === undefined ? reason : `${reason} (HTTP ${status})`, atSeconds: now }
+  failed(fault: Fault, now: number): void {
+    const { isRequestAtFault, reason } = classify(fault)
+    if (isRequestAtFault) return
+    const text = fault.status === undefined ? reason : `${reason} (HTTP ${fault.status})`
+    this.lastFailure = { text, atSeconds: now }
   }
 
   /** A user's request was answered to its end. */
@@ -138,13 +129,13 @@ export class ProviderGate {
 
 const unfailed = { text: "", atSeconds: Number.NEGATIVE_INFINITY }
 
-const circuitOpen = (seconds: number, failure: string | null): Fault => ({
-  reason: "refused",
-  detail: `circuit open for ${Math.ceil(seconds)} s more after failures, the last: ${failure ?? "unknown"}`,
-  retryAfter: { seconds: String(Math.ceil(seconds)), milliseconds: undefined }
-})
+const circuitOpen = (seconds: number, failure: string | null): Fault =>
+  new CircuitOpen({
+    detail: `circuit open for ${Math.ceil(seconds)} s more after failures, the last: ${failure ?? "unknown"}`,
+    retryAfter: { seconds: String(Math.ceil(seconds)), milliseconds: undefined }
+  })
 
-const busy = ({ concurrentMax, queueSeconds }: GateLimits): Fault => ({
-  reason: "refused",
-  detail: `no turn within ${queueSeconds} s: it has its ${concurrentMax} requests at once`
-})
+const busy = ({ concurrentMax, queueSeconds }: GateLimits): Fault =>
+  new PermitTimeout({
+    detail: `no turn within ${queueSeconds} s: it has its ${concurrentMax} requests at once`
+  })

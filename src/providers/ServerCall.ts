@@ -11,10 +11,10 @@ import type { ModelSpec } from "../domain/Model.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"
-import { askedWait, type Fault, retryBudget, retryWait, toModelFailure } from "./Fault.ts"
+import { askedWait, classify, type Fault, textOf, toModelFailure } from "./Fault.ts"
 import { endpointOf, firstDialect, type ModelServer } from "./ModelServer.ts"
 import type { Dialect } from "./Protocol.ts"
-import { isBlamed, type ProviderGate } from "./ProviderGate.ts"
+import type { ProviderGate } from "./ProviderGate.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 import type { Endpoint, Upstream } from "./Upstream.ts"
 
@@ -61,20 +61,18 @@ export const makeServerCall = (
 }
 
 /** Sends the request as soon as the gate lets it through; the stream begins with the first output. */
-const answer = Effect.fnUntraced(function* (call: Call) {
-  const { calledSeconds, gate, model, options } = call
-  const rejected = (fault: Fault) => failWith(call, fault)
-  yield* Effect.catch(gate.acquire(options), rejected)
-  const ask = Effect.gen(function* () {
-    const exchange = yield* firstOutput(call)
+const answer = Effect.fnUntraced(
+  function* (call: Call) {
+    const { calledSeconds, gate, model, options } = call
+    yield* gate.acquire(options)
+    const exchange = yield* gate.guard(options, firstOutput(call))
     const now = yield* monotonicSeconds
     // The wait for a permit counts as well, so that a queue makes a model slow.
     gate.recordOf(model.id).began(now - calledSeconds, now)
-    return exchange
-  })
-  const exchange = yield* gate.guard(options, ask, rejected)
-  return Stream.fromPull(Effect.succeed(exchange.pull))
-})
+    return Stream.fromPull(Effect.succeed(exchange.pull))
+  },
+  (effect, call) => Effect.catch(effect, (fault) => failWith(call, fault))
+)
 
 /** The exchange that has the first output, after retries. */
 const firstOutput = (call: Call) => {
@@ -98,7 +96,7 @@ const firstOutput = (call: Call) => {
       }
       const fault = opened.failure
       if (attempts < attemptsMax) {
-        if (fault.staleConnection === true) continue
+        if (fault._tag === "ConnectionStale") continue
         const other = otherDialect(call, fault, dialect)
         if (other !== null) {
           dialect = other
@@ -107,18 +105,21 @@ const firstOutput = (call: Call) => {
       }
       const now = yield* monotonicSeconds
       const askedSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
-      if (fault.reason === "rate_limited") record.limited(askedSeconds ?? 0, now)
+      if (fault._tag === "RateLimited") record.limited(askedSeconds ?? 0, now)
       const wait = retryWait(
         fault,
         { retries, seconds: now - beganSeconds, askedSeconds },
         retryBudget(call.retrySeconds, options.hasFallback()),
         yield* Random.next
       )
-      if (wait === null) return yield* giveUp(call, fault)
+      if (wait === null) {
+        yield* recordFailure(call, fault)
+        return yield* fault
+      }
       retries++
       attempts = 0
       yield* Effect.logInfo("A model server failed before its first output; retrying.").pipe(
-        Effect.annotateLogs({ provider: server.provider, reason: fault.reason, waitSeconds: wait })
+        Effect.annotateLogs({ provider: server.provider, reason: classify(fault).reason, waitSeconds: wait })
       )
       yield* Effect.sleep(`${wait * 1000} millis`)
     }
@@ -144,7 +145,7 @@ const send = (
       const exchange = new Exchange(reader, {
         timeouts,
         count: () => estimate(request, reader),
-        giveUp: (fault) => giveUp(call, fault)
+        giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault))
       })
       upstream.post(endpoint, server.protocol.encode(model.id, request, dialect), exchange)
       return exchange
@@ -182,19 +183,16 @@ const tracedEndpoint = (server: ModelServer): Effect.Effect<Endpoint> => {
 }
 
 const otherDialect = ({ server }: Call, fault: Fault, dialect: Dialect): Dialect | null =>
-  fault.reason === "bad_request"
-    ? server.protocol.adapt(dialect, `${fault.detail} ${fault.message ?? ""}`)
-    : null
+  fault._tag === "RequestRejected" ? server.protocol.adapt(dialect, textOf(fault)) : null
 
 /** Records that the request failed, once for all its attempts. */
-const giveUp = Effect.fnUntraced(function* (call: Call, fault: Fault) {
+const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {
   const now = yield* monotonicSeconds
   const record = call.gate.recordOf(call.model.id)
   call.gate.failed(fault, now)
-  if (isBlamed(fault)) record.failed(now)
+  if (classify(fault).countsAgainstModel) record.failed(now)
   // It may only be slow: the next request gives it more time.
-  if (fault.reason === "first_token_timeout") record.began(now - call.calledSeconds, now)
-  return yield* failWith(call, fault)
+  if (fault._tag === "FirstTokenTimeout") record.began(now - call.calledSeconds, now)
 })
 
 const failWith = ({ model, server }: Call, fault: Fault): Effect.Effect<never, ModelFailure> =>
@@ -213,3 +211,41 @@ const estimate = Effect.fnUntraced(function* (
     source: "tokenizer"
   })
 })
+
+/** How often a request is retried at most, and how long after the first attempt. */
+interface RetryBudget {
+  readonly retriesMax: number
+  readonly seconds: number
+}
+
+const retriesMax = 4
+
+/** With a fallback, only a retry that comes at once is worth it. */
+const fallbackBudget: RetryBudget = { retriesMax: 1, seconds: 0.5 }
+
+export const retryBudget = (seconds: number, hasFallback: boolean): RetryBudget =>
+  hasFallback
+    ? { ...fallbackBudget, seconds: Math.min(seconds, fallbackBudget.seconds) }
+    : { retriesMax, seconds }
+
+/** The wait before the first retry, which doubles with each that follows; up to half of a wait is random. */
+const firstWaitSeconds = 0.25
+const waitSecondsMax = 8
+
+/** Up to this share is added to a wait that the server asked for, so that not all requests come back at once. */
+const askedWaitJitter = 0.1
+
+/**
+ * How many seconds to wait before a retry; null where that isn't worth it, or wouldn't fit the budget. `chance` is between 0 and 1.
+ */
+export const retryWait = (
+  fault: Fault,
+  past: { readonly retries: number; readonly seconds: number; readonly askedSeconds: number | undefined },
+  budget: RetryBudget,
+  chance: number
+): number | null => {
+  if (past.retries >= budget.retriesMax || !classify(fault).isRetryable) return null
+  const backoff = Math.min(waitSecondsMax, firstWaitSeconds * 2 ** past.retries) * (1 - chance / 2)
+  const wait = Math.max(backoff, (past.askedSeconds ?? 0) * (1 + askedWaitJitter * chance))
+  return past.seconds + wait <= budget.seconds ? wait : null
+}

@@ -1,6 +1,7 @@
-import { Effect, type Scope } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import type { Exchange } from "./Exchange.ts"
-import { type Fault, statusReason, transportFault } from "./Fault.ts"
+import { type Fault, FirstTokenTimeout } from "./Fault.ts"
+import { statusFault, transportFault } from "./FaultCause.ts"
 
 /** A model list is small; what is longer is something else. */
 const listBytesMax = 4 * 1024 * 1024
@@ -96,32 +97,21 @@ export const makeUpstream = Effect.fnUntraced(function* (
         })
         if (answer.statusCode !== 200) {
           await answer.body.dump()
-          throw new Refused(answer.statusCode)
+          return Result.fail(statusFault(answer.statusCode))
         }
-        return await readBounded(answer.body)
+        return Result.succeed(await readBounded(answer.body))
       },
-      catch: (error): Fault =>
-        error instanceof Refused
-          ? { reason: statusReason(error.status), status: error.status, detail: `HTTP ${error.status}` }
-          : transportFault(error, false)
+      catch: (error) => transportFault(error, false)
     }).pipe(
+      Effect.flatMap(Effect.fromResult),
       Effect.timeoutOrElse({
         duration: `${listSeconds} seconds`,
-        orElse: () =>
-          Effect.fail<Fault>({ reason: "first_token_timeout", detail: `no answer in ${listSeconds} seconds` })
+        orElse: () => Effect.fail(new FirstTokenTimeout({ detail: `no answer in ${listSeconds} seconds` }))
       })
     )
 
   return { timeouts: settings, post, ask }
 })
-
-class Refused extends Error {
-  readonly status: number
-  constructor(status: number) {
-    super(`HTTP ${status}`)
-    this.status = status
-  }
-}
 
 const readBounded = async (body: AsyncIterable<Uint8Array>): Promise<string> => {
   const pieces: Array<Uint8Array> = []

@@ -15,7 +15,7 @@ import {
   nameModels,
   placeOf
 } from "./ModelServerList.ts"
-import { adviceOn, type Fault } from "../providers/Fault.ts"
+import { adviceOn, adviceOnFault, type Fault } from "../providers/Fault.ts"
 import { idsOfList } from "./ModelList.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import { makeServerCall } from "../providers/ServerCall.ts"
@@ -227,10 +227,10 @@ const probeRequest: ModelRequest = {
   tools: []
 }
 
-const faultText = ({ detail, reason, status }: Pick<Fault, "detail" | "reason" | "status">): string => {
-  const advice = adviceOn({ reason, ...(status === undefined ? {} : { status }) })
-  return advice === null ? `${detail}.` : `${detail}. ${advice}`
-}
+const withAdvice = (detail: string, advice: string | null): string =>
+  advice === null ? `${detail}.` : `${detail}. ${advice}`
+
+const faultText = (fault: Fault): string => withAdvice(fault.detail, adviceOnFault(fault))
 
 /** Why a model does not answer; null where it does. */
 const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =>
@@ -242,7 +242,9 @@ const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =
       duration: `${probeSeconds} seconds`,
       orElse: () => Effect.succeed(`nothing came for ${probeSeconds} seconds.`)
     }),
-    Effect.catchTag("ModelFailure", (failure) => Effect.succeed(faultText(failure)))
+    Effect.catchTag("ModelFailure", (failure) =>
+      Effect.succeed(withAdvice(failure.detail, adviceOn(failure)))
+    )
   )
 
 /**
@@ -264,8 +266,8 @@ export const probeServer = Effect.fnUntraced(function* (
   const list = yield* Effect.result(Effect.flatMap(upstream.ask(endpointOf(server, "/models")), idsOfList))
   if (Result.isFailure(list)) {
     const fault = list.failure
-    const isAway = fault.status === undefined && fault.reason !== "malformed"
-    if (isAway || fault.reason === "unauthorized")
+    const isAway = fault.status === undefined && fault._tag !== "AnswerMalformed"
+    if (isAway || fault._tag === "KeyRejected")
       return result(false, `${place} refuses or doesn't answer: ${faultText(fault)}`)
   }
   const ids = Result.isSuccess(list) ? list.success : null

@@ -1,5 +1,5 @@
 import { type ModelSpec, limitNames } from "../domain/Model.ts"
-import type { Fault } from "../providers/Fault.ts"
+import { AnswerMalformed, type Fault } from "../providers/Fault.ts"
 import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 
 // What a model's name suggests is a default: a catalog file says it better.
@@ -112,7 +112,7 @@ export interface ListedSpec {
 
 const entriesOf = (body: string): Effect.Effect<ReadonlyArray<ListedModel>, Fault> =>
   Schema.decodeUnknownEffect(ModelListBody)(body).pipe(
-    Effect.mapError((): Fault => ({ reason: "malformed", detail: "the answer is no list of models" })),
+    Effect.mapError(() => new AnswerMalformed({ detail: "the answer is no list of models" })),
     Effect.map((list) =>
       ("data" in list ? list.data : list).flatMap((entry) => Option.toArray(decodeEntry(entry)))
     )

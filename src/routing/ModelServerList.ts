@@ -1,5 +1,5 @@
 import type { ModelSpec } from "../domain/Model.ts"
-import { adviceOn, type Fault } from "../providers/Fault.ts"
+import { adviceOnFault, AnswerMalformed, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import type { Upstream, Endpoint } from "../providers/Upstream.ts"
 import { decodeModelList, type ListedSpec, specsOfList, specsOfNames } from "./ModelList.ts"
@@ -63,8 +63,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
     if (before === 0) known = specsOf(list)
     const wanted = names.length > 0 ? names.map((id) => list.find((one) => one.id === id) ?? named(id)) : list
     const specs = specsOf(yield* completeLimits(upstream, server, wanted))
-    if (specs.length === 0)
-      return yield* Effect.fail<Fault>({ reason: "malformed", detail: "no chat model is listed" })
+    if (specs.length === 0) return yield* new AnswerMalformed({ detail: "no chat model is listed" })
     if (specs.length !== before) {
       yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
     }
@@ -81,7 +80,7 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   const failed = (fault: Fault) =>
     Effect.suspend(() => {
       const problem = fault.detail + hintOf(server, fault)
-      state = { ...state, problem, isRefused: adviceOn(fault) !== null }
+      state = { ...state, problem, isRefused: adviceOnFault(fault) !== null }
       failures++
       const message = `The list of models at ${place} can't be read: ${problem}`
       // Named models answer all the same; and the first warning is enough.

@@ -254,7 +254,7 @@ describe("AnswerReader, faults", () => {
       delta({ content: "after" }),
       ending("stop")
     )
-    assert.strictEqual(fault?.reason, "malformed")
+    assert.strictEqual(fault?._tag, "AnswerMalformed")
     assert.strictEqual(textOf(parts), "before")
     assert.isUndefined(finishOf(parts))
   })
@@ -262,17 +262,17 @@ describe("AnswerReader, faults", () => {
   it("tells an error in the stream, its code apart from its words", () => {
     const error = { message: "you said: secret", type: "server_error", code: "overloaded", param: null }
     const { fault, parts } = read(delta({ content: "a" }), frame({ error }))
-    assert.strictEqual(fault?.reason, "in_stream")
+    assert.strictEqual(fault?._tag, "ErrorEvent")
     assert.include(fault?.detail, "overloaded server_error")
     assert.notInclude(fault?.detail, "secret")
     assert.strictEqual(textOf(parts), "a")
-    assert.strictEqual(read(frame({ error: "oh" })).fault?.reason, "in_stream")
-    assert.strictEqual(read(finish("error")).fault?.reason, "in_stream")
+    assert.strictEqual(read(frame({ error: "oh" })).fault?._tag, "ErrorEvent")
+    assert.strictEqual(read(finish("error")).fault?._tag, "ErrorEvent")
   })
 
   it("misses the finish of a body that ends without one", () => {
-    assert.strictEqual(read(delta({ content: "a" })).fault?.reason, "no_finish")
-    assert.strictEqual(read("").fault?.reason, "no_finish")
-    assert.strictEqual(read(delta({ content: "a" }), "data: [DONE]\n\n").fault?.reason, "no_finish")
+    assert.strictEqual(read(delta({ content: "a" })).fault?._tag, "FinishMissing")
+    assert.strictEqual(read("").fault?._tag, "FinishMissing")
+    assert.strictEqual(read(delta({ content: "a" }), "data: [DONE]\n\n").fault?._tag, "FinishMissing")
   })
 })

@@ -103,7 +103,7 @@ describe("AnswerReader: server-sent events", () => {
       const { events, reader } = collector()
       for (let count = 1; count <= writes; count++) {
         reader.write(Buffer.from(piece))
-        if (reader.fault?.reason === "malformed") return count
+        if (reader.fault?._tag === "AnswerMalformed") return count
       }
       return assert.fail(`${events.length} events, and no refusal`)
     }

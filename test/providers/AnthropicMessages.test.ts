@@ -183,6 +183,6 @@ describe("AnthropicMessages, the answer", () => {
     [{ type: "message_start" }],
     [end(7)]
   ])("%j is malformed", (event) => {
-    assert.strictEqual(read(event).fault?.reason, "malformed")
+    assert.strictEqual(read(event).fault?._tag, "AnswerMalformed")
   })
 })

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decodeErrorBody } from "../../src/providers/Protocol.ts"
-import { type Fault, refined, statusReason, toModelFailure } from "../../src/providers/Fault.ts"
+import { toModelFailure } from "../../src/providers/Fault.ts"
+import { errorEventFault, statusFault } from "../../src/providers/FaultCause.ts"
 
 const openAi = (message: string, code: string | null = null) => ({
   error: { message, type: "invalid_request_error", param: "messages", code }
@@ -109,13 +110,12 @@ const refusals: ReadonlyArray<readonly [server: string, status: number, body: un
 ]
 
 const failureOf = (status: number, body: unknown) => {
-  const { label, message } = decodeErrorBody(JSON.stringify(body))
-  const fault: Fault = { reason: statusReason(status), status, detail: `HTTP ${status} ${label}`, message }
-  return toModelFailure(refined(fault), { provider: "a", model: "b" })
+  const fault = statusFault(status, decodeErrorBody(JSON.stringify(body)))
+  return toModelFailure(fault, { provider: "a", model: "b" })
 }
 
-describe("refined", () => {
-  it.effect.each(refusals)("%s says that a request is too long", ([, status, body, tokens]) =>
+describe("a request without room in the context", () => {
+  it.effect.each(refusals)("is recognized by what %s says", ([, status, body, tokens]) =>
     Effect.gen(function* () {
       const failure = yield* failureOf(status, body)
       assert.strictEqual(failure.reason, "context_length")
@@ -128,18 +128,14 @@ describe("refined", () => {
     [400, openAi("'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")],
     [500, openAi("The server had an error while processing your request.")],
     [413, openAi("Request too large.")]
-  ] as const)("says so of no other refusal: %i %j", ([status, body]) =>
+  ] as const)("is no other refusal: %i %j", ([status, body]) =>
     Effect.gen(function* () {
       assert.notStrictEqual((yield* failureOf(status, body)).reason, "context_length")
     })
   )
 
-  it("knows it in a stream, too", () => {
-    const fault = {
-      reason: "in_stream",
-      detail: "an error in the stream context_length_exceeded",
-      message: ""
-    } as const
-    assert.strictEqual(refined(fault).reason, "context_length")
+  it("is recognized in an error event as well", () => {
+    const fault = errorEventFault({ type: "error", label: "context_length_exceeded", message: "" })
+    assert.strictEqual(fault._tag, "ContextExceeded")
   })
 })

@@ -138,6 +138,6 @@ describe("OpenAiResponses, the answer", () => {
     [{ type: "response.output_item.added", output_index: 0, item: { type: "function_call" } }],
     [{ type: "response.completed" }]
   ])("%j is malformed", (event) => {
-    assert.strictEqual(read(event).fault?.reason, "malformed")
+    assert.strictEqual(read(event).fault?._tag, "AnswerMalformed")
   })
 })

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { ModelFailure } from "../../src/domain/Errors.ts"
 import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
 import {
   aloneSeconds,
@@ -10,23 +9,29 @@ import {
   openSecondsMax,
   openSecondsMin
 } from "../../src/providers/ProviderCircuit.ts"
-import type { Fault } from "../../src/providers/Fault.ts"
-import { isBlamed, type ProviderGate } from "../../src/providers/ProviderGate.ts"
+import {
+  classify,
+  ContentRefused,
+  type Fault,
+  KeyRejected,
+  Misconfigured,
+  RateLimited,
+  RequestRejected,
+  ServerFailed
+} from "../../src/providers/Fault.ts"
+import type { ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
 
-const broken: Fault = { reason: "server_error", status: 500, detail: "HTTP 500" }
-
-const failureOf = ({ detail, reason }: Fault) =>
-  new ModelFailure({ reason, detail, provider: "mock", model: "mock-model" })
+const broken = new ServerFailed({ status: 500, detail: "HTTP 500" })
 
 const of = (user: string): CallOptions => ({ ...alone, user })
 const withFallback = (user: string): CallOptions => ({ hasFallback: () => true, user })
 
 /** One request of a user that comes to this end; fails where the server isn't asked. */
-const ask = (through: ProviderGate, options: CallOptions, end: Effect.Effect<string, ModelFailure>) =>
-  through.guard(options, end, (fault) => Effect.fail(failureOf(fault)))
+const ask = (through: ProviderGate, options: CallOptions, end: Effect.Effect<string, Fault>) =>
+  through.guard(options, end)
 
-const fails = (fault = broken) => Effect.fail(failureOf(fault))
+const fails = (fault: Fault = broken) => Effect.fail(fault)
 const succeeds = Effect.succeed("answered")
 
 /** Whether a user's request reaches the server where another model could answer. */
@@ -43,13 +48,13 @@ const open = (through: ProviderGate) =>
 
 describe("a failure of a model", () => {
   it("counts against it unless the next request may do better", () => {
-    const isCounted = (reason: Fault["reason"], status: number) => isBlamed({ reason, status })
-    assert.isTrue(isCounted("server_error", 500))
-    assert.isTrue(isCounted("unauthorized", 401))
-    assert.isTrue(isCounted("misconfigured", 404))
-    assert.isFalse(isCounted("bad_request", 400))
-    assert.isFalse(isCounted("unauthorized", 403))
-    assert.isFalse(isCounted("rate_limited", 429))
+    const isCounted = (fault: Fault) => classify(fault).countsAgainstModel
+    assert.isTrue(isCounted(broken))
+    assert.isTrue(isCounted(new KeyRejected({ status: 401, detail: "" })))
+    assert.isTrue(isCounted(new Misconfigured({ status: 404, detail: "" })))
+    assert.isFalse(isCounted(new RequestRejected({ status: 400, detail: "" })))
+    assert.isFalse(isCounted(new KeyRejected({ status: 403, detail: "" })))
+    assert.isFalse(isCounted(new RateLimited({ status: 429, detail: "" })))
   })
 })
 
@@ -100,7 +105,7 @@ describe("the permits of a provider", () => {
       yield* TestClock.adjust("9 seconds")
       assert.isUndefined(second.fiber.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Effect.flip(Fiber.join(second.fiber))).reason, "refused")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(second.fiber)))._tag, "PermitTimeout")
       yield* first.leave
       assert.deepStrictEqual(yield* load(through), [0, 0])
     })
@@ -223,10 +228,10 @@ describe("the circuit of a provider", () => {
   it.effect("stays closed at faulty requests and at rate limits", () =>
     Effect.gen(function* () {
       const through = yield* gate()
-      for (const reason of ["bad_request", "content_refused", "unauthorized", "rate_limited"] as const) {
+      for (const Refusal of [RequestRejected, ContentRefused, KeyRejected, RateLimited]) {
         for (const user of ["alice", "bob", "eve", "ada"]) {
           for (let n = 0; n < failuresPerUserMax; n++)
-            yield* Effect.exit(ask(through, of(user), fails({ reason, detail: "" })))
+            yield* Effect.exit(ask(through, of(user), fails(new Refusal({ detail: "" }))))
         }
       }
       assert.isTrue(yield* reaches(through, "bob"))
@@ -243,7 +248,7 @@ describe("the health of a provider", () => {
       assert.deepInclude(yield* through.health, failing)
       yield* TestClock.adjust("10 minutes")
       assert.deepInclude(yield* through.health, { state: "unknown", failure: null })
-      through.failed({ reason: "bad_request", status: 400, detail: "" }, 600)
+      through.failed(new RequestRejected({ status: 400, detail: "" }), 600)
       assert.deepInclude(yield* through.health, { state: "unknown", failure: null })
       through.failed(broken, 600)
       through.answered("bob", 600)

@@ -1,14 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Fault, isPassing, retryBudget, retryWait } from "../../src/providers/Fault.ts"
+import {
+  AnswerMalformed,
+  classify,
+  ConnectionFailed,
+  ConnectionLost,
+  type Fault,
+  FirstTokenTimeout
+} from "../../src/providers/Fault.ts"
+import { errorEventFault, statusFault } from "../../src/providers/FaultCause.ts"
+import { retryBudget, retryWait } from "../../src/providers/ServerCall.ts"
 
-const status = (code: number, detail = ""): Fault => ({
-  reason: code === 429 ? "rate_limited" : code >= 500 ? "server_error" : "bad_request",
-  status: code,
-  detail: `HTTP ${code} ${detail}`
-})
+const status = (code: number, label = ""): Fault => statusFault(code, { type: "error", label, message: "" })
+const errorEvent = (label: string): Fault => errorEventFault({ type: "error", label, message: "" })
 
-describe("isPassing", () => {
+describe("classify", () => {
   it.each<readonly [Fault, boolean]>([
     [status(429), true],
     [status(500), true],
@@ -18,16 +24,16 @@ describe("isPassing", () => {
     [status(501), false],
     [status(400), false],
     [status(401), false],
-    [{ ...status(429, "insufficient_quota"), reason: "misconfigured" }, false],
-    [{ reason: "refused", detail: "ECONNREFUSED" }, true],
-    [{ reason: "cut", detail: "other side closed" }, true],
-    [{ reason: "in_stream", detail: "an error in the stream overloaded_error" }, true],
-    [{ reason: "in_stream", detail: "an error in the stream rate_limit_exceeded" }, true],
-    [{ reason: "in_stream", detail: "an error in the stream invalid_request_error" }, false],
-    [{ reason: "malformed", detail: "an event that is not JSON" }, false],
-    [{ reason: "first_token_timeout", detail: "nothing came for 120 seconds" }, false]
-  ])("%j: %s", (fault, expected) => {
-    assert.strictEqual(isPassing(fault), expected)
+    [status(429, "insufficient_quota"), false],
+    [new ConnectionFailed({ detail: "ECONNREFUSED" }), true],
+    [new ConnectionLost({ detail: "other side closed" }), true],
+    [errorEvent("overloaded_error"), true],
+    [errorEvent("rate_limit_exceeded"), true],
+    [errorEvent("invalid_request_error"), false],
+    [new AnswerMalformed({ detail: "an event that is not JSON" }), false],
+    [new FirstTokenTimeout({ detail: "nothing came for 120 seconds" }), false]
+  ])("knows whether to retry %j: %s", (fault, expected) => {
+    assert.strictEqual(classify(fault).isRetryable, expected)
   })
 })
 

@@ -83,7 +83,7 @@ describe("answers as they are documented", () => {
   ])("%s, %s fails in the stream", (protocol, name, expected, detail) => {
     const { fault, parts } = read(protocol, bytesOf(`${protocol}-${name}`), 13)
     assert.deepStrictEqual(parts, [...expected])
-    assert.strictEqual(fault?.reason, "in_stream")
+    assert.strictEqual(fault?._tag, "ErrorEvent")
     assert.strictEqual(fault?.detail, detail)
   })
 

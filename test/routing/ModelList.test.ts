@@ -66,7 +66,7 @@ describe("decodeModelList", () => {
 
   it.effect.each(["", "no", "{}", "[", `{"data":{}}`, "3"])("finds %j to be no list", (body) =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* Effect.flip(decodeModelList(body))).reason, "malformed")
+      assert.strictEqual((yield* Effect.flip(decodeModelList(body)))._tag, "AnswerMalformed")
     })
   )
 })
