@@ -22,12 +22,11 @@ class ResponsesApi extends HttpApiGroup.make("responses")
     )
   )
   .middleware(BoundedBody)
-  // Added last, so that it runs first: nothing of a stranger's body is read.
+  // Added last, so that it runs first: no body is read before the key is checked.
   .middleware(Authentication)
   .prefix("/v1")
   .annotateMerge(OpenApi.annotations({ title: "Responses", description: "Response generation." })) {}
 
-/** An OpenAPI document; its own shape is the OpenAPI specification's business. */
 const OpenApiDocument = Schema.Record(Schema.String, Schema.Unknown).annotate({
   identifier: "OpenApiDocument",
   description: "A document of OpenAPI 3.1."

@@ -3,33 +3,31 @@ import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain
 
 /** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
 
-/** Items in one request. */
 const itemsMax = 10_000
-/** Content parts in one item. */
+/** In one item. */
 const partsMax = 10_000
-/** File parts in one request. */
+/** In one request. */
 const filePartsMax = 500
 
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
 
 const storableText = "text without NUL characters and lone surrogates"
 
-/** Text that PostgreSQL can keep: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
+/** Text that PostgreSQL can store: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
 const Text = Schema.String.check(Schema.makeFilter(isStorable, { expected: storableText }))
 
-/** Whether every text in a JSON value can be kept. */
 const isAllStorable = (value: unknown): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
   return Object.entries(value).every(([key, inner]) => isStorable(key) && isAllStorable(inner))
 }
 
-/** A part of a replayed item, whatever its shape. */
+/** A field of a replayed item, of any shape. */
 const Replayed = Schema.optionalKey(
   Schema.Unknown.check(Schema.makeFilter(isAllStorable, { expected: storableText }))
 )
 
-/** An id in either case; the service itself writes small letters. */
+/** Clients may send an id in upper case; the service writes lower case. */
 const idOf = <Id extends Schema.Codec<string, string>>(id: Id) =>
   Schema.String.annotate({ expected: "a UUID" })
     .check(Schema.isUUID())
@@ -57,7 +55,6 @@ const Part = Schema.Union([InputTextPart, InputFilePart, OutputTextPart]).annota
   expected: "an input_text, input_file or output_text part; images are not supported"
 })
 
-/** Text of any kind of part, and files: what a message may be made of. */
 export type Part = typeof Part.Type
 
 export const replayedTypes = [
@@ -72,7 +69,7 @@ export const replayedTypes = [
 const isReplayedType: (type: unknown) => boolean = Schema.is(Schema.Literals(replayedTypes))
 
 export const ContentItem = Schema.Struct({
-  // A replayed item that is wrong somewhere is no message of the user, even if it has content.
+  // An invalid replayed item must not be taken for a message of the user because it has content.
   type: maybe(Text.check(Schema.makeFilter((type) => !isReplayedType(type), { expected: "message" }))),
   role: maybe(Text),
   content: Schema.Union([
@@ -94,7 +91,7 @@ export const ItemReference = Schema.Struct({
   id: idOf(ItemId)
 }).annotate({ identifier: "ItemReference", description: "An item of an earlier turn of the same user." })
 
-/** Items that clients replay along with messages. They may become context; they are never run again. */
+/** Items of earlier turns that clients replay. They may become context; they are never run again. */
 export const ReplayedItem = Schema.Struct({
   type: Schema.Literals(replayedTypes),
   call_id: Replayed,
@@ -118,7 +115,7 @@ const InputEntry = Schema.Union([ItemReference, ReplayedItem, ContentItem]).anno
 })
 export type InputEntry = typeof InputEntry.Type
 
-/** Replayed reasoning may have content too, which isn't the user's. */
+/** Replayed reasoning may have content too, but is no message. */
 export const isMessage = (entry: InputEntry): entry is ContentItem =>
   entry.type !== "item_reference" && !isReplayedType(entry.type)
 
@@ -147,14 +144,14 @@ const isPositiveInteger = (value: number): boolean =>
   value > 0 && (Number.isInteger(value) || value === Infinity)
 
 /**
- * Any positive integer that JSON can write. One that is too large for a number counts as the largest, which every model
- * clamps (spec: CreateResponseRequest, rule 5).
+ * Any positive integer of JSON. One that exceeds the range of a number becomes the largest safe integer, which every model clamps
+ * (spec: CreateResponseRequest, rule 5).
  */
 const MaxOutputTokens = Schema.Number.annotate({ expected: "a positive integer" })
   .check(
     Schema.makeFilter(isPositiveInteger, {
       expected: "a positive integer",
-      // What is too large for a number is Infinity by now, and must not be expected as a text of that name.
+      // A value beyond the range of a number is parsed as Infinity, so the JSON Schema must not follow from the check.
       representation: { id: "effect/schema/isInt", payload: null },
       toJsonSchema: () => ({ type: "integer", exclusiveMinimum: 0 })
     })
@@ -211,7 +208,7 @@ export const CreateResponse = Schema.Struct({
 }).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })
 export type CreateResponse = typeof CreateResponse.Type
 
-/** The body as the endpoint reads it: whatever else a client sends is kept apart, to be named as ignored. */
+/** The body with its undocumented fields, which a response names as ignored. */
 export const CreateResponseBody = Schema.StructWithRest(CreateResponse, [
   Schema.Record(Schema.String, Schema.Unknown)
 ]).annotate({ identifier: "CreateResponseRequest", expected: "a JSON object" })

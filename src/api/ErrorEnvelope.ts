@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** The inner object: what OpenAI-style clients read. `param` is the path of the field at fault, "" where there is none. */
+/** What OpenAI-style clients read. `param` is the path of the field at fault, or "". */
 export const ErrorBody = Schema.Struct({
   message: Schema.String,
   type: Schema.String,
@@ -85,7 +85,7 @@ export class Unavailable extends Schema.Error<Unavailable>("Unavailable")(envelo
   description: "The service can't work at this moment; try again."
 }) {}
 
-/** What any endpoint may answer besides its success. */
+/** The errors of every endpoint. */
 export const commonErrors = [
   BadRequest,
   Unauthorized,

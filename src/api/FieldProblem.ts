@@ -1,6 +1,6 @@
 import type { Schema, SchemaAST, SchemaIssue } from "effect"
 
-/** Where a value failed its schema, and what was expected there, in words that never hold the value itself. */
+/** Where a value failed its schema, and what was expected there. The message never quotes the value. */
 export interface FieldProblem {
   /** A path such as `input[0].content[1].text`; "" for the whole body. */
   readonly param: string
@@ -15,10 +15,9 @@ export interface Finding {
   readonly missing: boolean
 }
 
-/** Deeper than any schema of ours; a hostile value can't make the walk longer than its schema. */
+/** Deeper than any schema of the contract. */
 const depthMax = 100
 
-/** A path as `param` has it. */
 export const renderPath = (path: Path): string =>
   path.reduce<string>(
     (text, key) =>
@@ -33,7 +32,7 @@ const expectedOf = (annotated: {
   return typeof expected === "string" ? expected : null
 }
 
-/** What to call the plain types; a schema that wants better words carries an `expected` annotation. */
+/** Words for plain types; an `expected` annotation of a schema overrides them. */
 const typeNames: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   String: "a string",
   Number: "a number",
@@ -43,11 +42,11 @@ const typeNames: { readonly [Tag in SchemaAST.AST["_tag"]]?: string } = {
   Arrays: "a list"
 }
 
-/** What a schema allows; null where that can't be said in a few words. */
+/** What a schema allows, or null if a few words don't suffice. */
 const wordsOf = (ast: SchemaAST.AST): string | null => {
   const expected = expectedOf(ast)
   if (expected !== null) return expected
-  // What a text becomes in the end says nothing about what to send.
+  // The client needs to know the encoded type, not the decoded one.
   const encoded = ast.encoding?.at(-1)?.to
   if (encoded !== undefined) return wordsOf(encoded)
   const name = typeNames[ast._tag]
@@ -58,7 +57,7 @@ const wordsOf = (ast: SchemaAST.AST): string | null => {
   return members.length === 0 || members.includes(null) ? null : [...new Set(members)].join(" or ")
 }
 
-/** A branch of a union that already fails at its discriminator says nothing about what the client meant. */
+/** A branch of a union that fails at its discriminator is not the one that the client meant. */
 const failsAtType = (finding: Finding, base: Path): boolean =>
   finding.path.length === base.length + 1 && finding.path[base.length] === "type"
 
@@ -101,7 +100,7 @@ const walk = (issue: SchemaIssue.Issue, path: Path, depth: number): Finding => {
 
 export const findingOf = (error: Schema.SchemaError): Finding => walk(error.issue, [], 0)
 
-/** The one problem worth telling: in a union, the deepest one of the branch that the value plainly meant. */
+/** The most helpful problem: in a union, the deepest one of the branch that the client meant. */
 export const fieldProblem = (error: Schema.SchemaError): FieldProblem => {
   const finding = findingOf(error)
   const param = renderPath(finding.path)

@@ -9,7 +9,7 @@ export const FileObject = Schema.Struct({
   bytes: Schema.Int,
   /** Unix epoch in seconds. */
   created_at: Schema.Int,
-  /** Unix epoch in seconds, when the file ends by itself; only with `expires_after`. */
+  /** Unix epoch in seconds; only with `expires_after`. */
   expires_at: Schema.optionalKey(Schema.Int),
   filename: Schema.String,
   purpose: Schema.String,
@@ -20,7 +20,7 @@ export const FileObject = Schema.Struct({
 }).annotate({ identifier: "FileObject", description: "What is known of a file." })
 export type FileObject = typeof FileObject.Type
 
-/** One page of a list. `last_id` is what the next page is asked for with, as `after`. */
+/** One page of a list. The next page takes `last_id` as `after`. */
 export const FileList = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(FileObject),
@@ -39,7 +39,6 @@ export type FileDeleted = typeof FileDeleted.Type
 
 const epochSeconds = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
 
-/** How a file looks to its owner. */
 export const fileObject = (file: StoredFile): FileObject => ({
   id: file.id,
   object: "file",
@@ -52,7 +51,6 @@ export const fileObject = (file: StoredFile): FileObject => ({
   ...(file.statusDetails === null ? {} : { status_details: file.statusDetails })
 })
 
-/** How one page looks to its owner. */
 export const fileList = (files: ReadonlyArray<StoredFile>, hasMore: boolean): FileList => ({
   object: "list",
   data: files.map(fileObject),

@@ -13,13 +13,11 @@ import { Authentication } from "./Middleware.ts"
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
 import { FileDeleted, FileList, FileObject } from "./FileObject.ts"
 
-/** What a generated description of an operation leaves out, put into it afterwards. */
-
 type Description = Readonly<Record<string, unknown>>
 
 const membersOf = (value: unknown): Description => (Predicate.isObject(value) ? { ...value } : {})
 
-/** Says of query parameters what they are, beyond the text that they are sent as. */
+/** Replaces the schemas of query parameters, which the generated description has as plain strings. */
 const describeQuery =
   (schemas: Readonly<Record<string, Description>>) =>
   (operation: Description): Description => {
@@ -36,7 +34,7 @@ const describeQuery =
     }
   }
 
-/** Adds to what is said of responses, and adds those that are no error and not the usual success. */
+/** Extends the descriptions of responses, and adds those of further statuses. */
 const describeResponses =
   (responses: Readonly<Record<string, Description>>) =>
   (operation: Description): Description => {
@@ -48,7 +46,6 @@ const describeResponses =
     return { ...operation, responses: { ...known, ...Object.fromEntries(merged) } }
   }
 
-/** Files that one page of a list may have. */
 export const pageFilesMax = 1_000
 export const pageFilesDefault = 100
 
@@ -58,7 +55,7 @@ export const Purpose = Schema.String.check(
 
 const pageLimitWords = `a whole number from 1 to ${pageFilesMax}`
 
-/** Checked as it is written, so that whatever is wrong with it is told in the same words. */
+/** Checked as text, so that every problem gets the same message. */
 const PageLimit = Schema.String.annotate({ expected: pageLimitWords })
   .check(
     Schema.makeFilter((text) => /^[1-9]\d*$/.test(text) && Number(text) <= pageFilesMax, {
@@ -67,7 +64,7 @@ const PageLimit = Schema.String.annotate({ expected: pageLimitWords })
   )
   .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
-/** The parts of an upload. It is read as a stream, so nothing decodes it by this schema. */
+/** For the description only: an upload is read as a stream. */
 const UploadForm = Schema.Struct({
   file: Multipart.SingleFileSchema,
   purpose: Schema.optionalKey(
@@ -99,7 +96,7 @@ const upload = HttpApiEndpoint.post("upload", "/files", {
 
 const list = HttpApiEndpoint.get("list", "/files", {
   query: {
-    // An empty one is like none: forms and templates of addresses send it.
+    // Empty counts as absent, because forms and URL templates send it.
     purpose: Schema.optionalKey(Schema.Union([Schema.Literal(""), Purpose])),
     after: Schema.optionalKey(FileId),
     limit: Schema.optionalKey(PageLimit),

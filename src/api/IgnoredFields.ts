@@ -1,13 +1,13 @@
 import { CreateResponse } from "./CreateResponse.ts"
 
-/** Characters of a name that is compared; no documented name is longer. */
+/** Longer names are not compared; no documented name is longer. */
 const nameCharactersMax = 40
-/** Edits that a name may be away from the one that was meant. */
+/** Edits between a misspelled name and the documented one. */
 const editsMax = 2
-/** A shorter name may be only one edit away. */
+/** Names up to this length may be only one edit away. */
 const shortCharactersMax = 5
 
-/** How many single characters are to be inserted, deleted or replaced to make one text of the other. */
+/** The Levenshtein distance. */
 const editsBetween = (one: string, other: string): number => {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [i, left] of [...one].entries()) {
@@ -22,7 +22,7 @@ const editsBetween = (one: string, other: string): number => {
 
 const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
-/** The known name that `name` is most likely a misspelling of: `conversaton_id`, `maxOutputTokens`; null for none. */
+/** The known name that `name` most likely misspells, such as `conversaton_id` or `maxOutputTokens`; null for none. */
 const nearMiss = (name: string, known: ReadonlyArray<string>): string | null => {
   if (name.length > nameCharactersMax) return null
   const given = bare(name)
@@ -36,12 +36,12 @@ const nearMiss = (name: string, known: ReadonlyArray<string>): string | null => 
 
 /** Fields that the headers name; the others are only counted. */
 const namedMax = 16
-/** A name that may stand in a header and in a message; another one is told as `?`. */
+/** Names that may appear in a header and in a message; others are shown as `?`. */
 const printable = /^[A-Za-z0-9_.-]{1,64}$/
 
 const documented: ReadonlyArray<string> = Object.keys(CreateResponse.fields)
 
-/** Names of other interfaces for what this one has too. */
+/** Names of other interfaces for documented fields. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["max_tokens", "max_output_tokens"],
   ["max_completion_tokens", "max_output_tokens"],
@@ -51,7 +51,7 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ["session_id", "conversation_id"]
 ])
 
-/** Names of other interfaces for `input`; they only mean it where it is missing. */
+/** Names of other interfaces for `input`; they count only if it is missing. */
 const inputNames: ReadonlySet<string> = new Set([
   "messages",
   "message",
@@ -64,7 +64,6 @@ const inputNames: ReadonlySet<string> = new Set([
 
 const shown = (name: string): string => (printable.test(name) ? name : "?")
 
-/** The documented field that an undocumented one stands for, by all appearance. */
 const meantBy = (name: string): string | null => otherNames.get(name) ?? nearMiss(name, documented)
 
 const list = (entries: ReadonlyArray<string>): string =>
@@ -74,8 +73,8 @@ const list = (entries: ReadonlyArray<string>): string =>
   ].join(", ")
 
 /**
- * What a successful answer says of fields that it ignores: `x-ignored-fields` names them, and `x-field-hints` those that
- * look like a documented field, such as `conversaton_id=conversation_id`. No header without a reason.
+ * Headers of a successful response about undocumented fields: `x-ignored-fields` names them, and `x-field-hints` those that look
+ * like a documented field, such as `conversaton_id=conversation_id`. Each is absent if it would be empty.
  */
 export const ignoredFieldHeaders = (body: object): Readonly<Record<string, string>> => {
   const ignored = Object.keys(body).filter((name) => !documented.includes(name))
@@ -90,6 +89,6 @@ export const ignoredFieldHeaders = (body: object): Readonly<Record<string, strin
   }
 }
 
-/** Under which other name a body without `input` has it; null for none. */
+/** The field that a body without `input` most likely has in its place; null for none. */
 export const inputUnderOtherName = (body: object): string | null =>
   Object.keys(body).find((name) => inputNames.has(name) || nearMiss(name, ["input"]) !== null) ?? null

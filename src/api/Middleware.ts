@@ -6,22 +6,22 @@ const bearer = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Description, "An API key: `Authorization: Bearer parley_<token>`.")
 )
 
-/** Every request carries a key, and acts as the user who was given it. spec: Authentication. */
+/** Every request needs a key and acts as its user. spec: Authentication. */
 export class Authentication extends HttpApiMiddleware.Service<Authentication, { provides: CurrentUser }>()(
   "parley/api/Authentication",
   { security: { bearer }, error: Unauthorized }
 ) {}
 
-/** The OpenAPI document needs a key like every other endpoint, unless a setting opens it to everybody. */
+/** The OpenAPI document needs a key too, unless a setting makes it public. */
 export class DocumentAccess extends HttpApiMiddleware.Service<DocumentAccess>()("parley/api/DocumentAccess", {
   security: { bearer },
   error: Unauthorized
 }) {}
 
-/** Declares the error envelope of every status once, and turns schema failures into it. */
+/** Declares the error envelope of every status, and turns schema failures into it. */
 export class Envelope extends HttpApiMiddleware.Service<Envelope>()("parley/api/Envelope", {
   error: commonErrors
 }) {}
 
-/** Reads the body within its bounds, once it is known who sends it: size, encoding, nesting. */
+/** Reads the body of an authenticated request within bounds: size, encoding, nesting. */
 export class BoundedBody extends HttpApiMiddleware.Service<BoundedBody>()("parley/api/BoundedBody") {}

@@ -3,8 +3,8 @@ import { OpenApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 
 /**
- * The published description, derived from the HttpApi and then tidied: without the extensions that only Effect's own
- * clients read, with each schema named once, and open to fields that come later (spec: Versioning, rules 2 and 3).
+ * The published description, derived from the HttpApi and then tidied: without the extensions for Effect's own clients, with one
+ * name for each schema, and open to additional fields (spec: Versioning, rules 2 and 3).
  */
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
@@ -23,7 +23,7 @@ const mapObject = (
     })
   )
 
-/** Equal members of an `anyOf`, such as null twice, are one. */
+/** Removes duplicates from an `anyOf`, such as a second null. */
 const distinct = (members: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const seen = new Set<string>()
   return members.filter((member) => {
@@ -36,7 +36,7 @@ const eventStream: Json = {
   schema: { $ref: "#/components/schemas/ResponseEvent" }
 }
 
-/** How the generated description says that a body may have other fields. Every object may, so that it is said of none. */
+/** How the generated description says that an object may have other fields. It holds for every object, so it is left out. */
 const openToAll = '[{"type":"object","additionalProperties":{}}]'
 
 const tidy = (value: Json): Json => {
@@ -48,7 +48,7 @@ const tidy = (value: Json): Json => {
     if (key === "additionalProperties" && inner === false) return undefined
     if (key === "allOf" && JSON.stringify(inner) === openToAll) return undefined
     if (key === "pattern" && isUuid) return undefined
-    // What a JSON number can hold anyway.
+    // A JSON number has this range anyway.
     if ((key === "minimum" || key === "maximum") && Math.abs(Number(inner)) === Number.MAX_SAFE_INTEGER)
       return undefined
     if (key === "text/event-stream") return eventStream
@@ -57,7 +57,7 @@ const tidy = (value: Json): Json => {
   })
 }
 
-/** Names such as `BadRequestEncoded` and `ResponseObject_1` tell the encoded side of a schema from its type. */
+/** Removes the suffixes of encoded schemas, as in `BadRequestEncoded` and `ResponseObject_1`. */
 const plainName = (name: string): string => name.replace(/_\d+$/, "").replace(/Encoded$/, "")
 
 const prefix = "#/components/schemas/"
@@ -72,7 +72,7 @@ const renameReferences = (value: Json): Json => {
   )
 }
 
-/** Each schema once, by its plain name. The event union stands twice, as text and as an object; the object stays. */
+/** Each schema once, by its plain name. Of the event union, which is there as text and as an object, the object is kept. */
 const nameOnce = (schemas: Json): Json => {
   if (!isObject(schemas)) return schemas
   const named = new Map<string, Json>()
@@ -84,7 +84,6 @@ const nameOnce = (schemas: Json): Json => {
   return Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The headers of responses, described once. */
 const headers = {
   "x-request-id": {
     description:
@@ -164,7 +163,6 @@ const headersOf = (operationId: Json | undefined, status: string): ReadonlyArray
   }
 }
 
-/** The operation with the headers of each of its responses. */
 const withHeaders = (operation: Json): Json => {
   if (!isObject(operation)) return operation
   return mapObject(operation, (key, responses) =>
@@ -197,7 +195,7 @@ const publish = (document: Json): Json => {
 
 /** The OpenAPI 3.1 document of the public interface. */
 export const openApiDocument: { readonly [key: string]: Json } = (() => {
-  // The document is JSON by its nature; a trip through text drops the undefined members of Effect's model.
+  // Serializing drops the undefined members of Effect's model.
   // oxlint-disable-next-line no-restricted-properties -- it reads its own output
   const document = publish(JSON.parse(JSON.stringify(OpenApi.fromApi(Api))))
   return isObject(document) ? document : {}

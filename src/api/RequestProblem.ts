@@ -3,7 +3,7 @@ import { replayedTypes } from "./CreateResponse.ts"
 import { type FieldProblem, fieldProblem, findingOf, type Path, renderPath } from "./FieldProblem.ts"
 import { inputUnderOtherName } from "./IgnoredFields.ts"
 
-/** Where a text stops being JSON, and what was expected there. */
+/** The first syntax error of a text. */
 interface JsonSyntaxProblem {
   /** From 1. */
   readonly line: number
@@ -33,7 +33,7 @@ const after = (pattern: RegExp, text: string, at: number): number => {
   return pattern.test(text) ? pattern.lastIndex : -1
 }
 
-/** The index after the string that begins at `at`, or where it breaks off. */
+/** The index after the string that begins at `at`, or of its first error. */
 const readString = (text: string, at: number): { readonly end: number; readonly isWhole: boolean } => {
   let index = at + 1
   while (index < text.length) {
@@ -53,12 +53,9 @@ const placeOf = (text: string, index: number, expected: string): JsonSyntaxProbl
   return { line: before.split("\n").length, column: index - lineStart + 1, expected }
 }
 
-/**
- * Finds where a text stops being JSON; null where it doesn't. It is for texts that `JSON.parse` has refused, whose own
- * messages quote the text.
- */
+/** Null for valid JSON. The messages of `JSON.parse` can't be used, because they quote the text. */
 const jsonSyntaxProblem = (text: string): JsonSyntaxProblem | null => {
-  /** The brackets that are open, by what closes them. */
+  /** The closing brackets of the open objects and lists. */
   const open: Array<"]" | "}"> = []
   let expecting: Expecting = "value"
   let index = 0
@@ -80,12 +77,10 @@ const jsonSyntaxProblem = (text: string): JsonSyntaxProblem | null => {
       index++
     } else if (unit === '"' && expecting !== "comma" && expecting !== "colon" && expecting !== "end") {
       const { end, isWhole } = readString(text, index)
-      if (!isWhole)
-        return placeOf(
-          text,
-          end,
-          end < text.length ? "a character that a string may hold" : "the end of a string"
-        )
+      if (!isWhole) {
+        const expected = end < text.length ? "a character that a string may hold" : "the end of a string"
+        return placeOf(text, end, expected)
+      }
       expecting = expecting === "name" || expecting === "first name" ? "colon" : afterValue()
       index = end
     } else if (expecting === "value" || expecting === "first value") {
@@ -105,13 +100,13 @@ const jsonSyntaxProblem = (text: string): JsonSyntaxProblem | null => {
   }
 }
 
-/** A type that may stand in a message. It is a word of an interface, and nothing that anybody said. */
+/** A `type` that may be quoted in a message: a name from an interface, never a text of the user. */
 const typeName = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
 
 const partTypes = ["input_text", "input_file", "output_text"]
 const itemTypes = ["message", "item_reference", ...replayedTypes]
 
-/** What to do instead with parts of other interfaces. */
+/** Advice for parts of other interfaces. */
 const partRemedies: ReadonlyMap<string, string> = new Map([
   ["text", "use input_text"],
   ["file", "upload the file with POST /v1/files and use input_file with its id"],
@@ -133,7 +128,7 @@ const foreignType = (value: unknown, known: ReadonlyArray<string>): string | nul
   return typeof type === "string" && typeName.test(type) && !known.includes(type) ? type : null
 }
 
-/** A problem inside of `input[i].content[j]`. */
+/** A problem inside `input[i].content[j]`. */
 const partProblem = (body: unknown, path: Path): FieldProblem | null => {
   const place = path.slice(0, 4)
   const part = at(body, place)
@@ -156,7 +151,7 @@ const partProblem = (body: unknown, path: Path): FieldProblem | null => {
   }
 }
 
-/** A problem of `input[i]` as a whole: its type may be the reason. */
+/** A problem of `input[i]` that its type may explain. */
 const itemProblem = (body: unknown, path: Path): FieldProblem | null => {
   const place = path.slice(0, 2)
   const type = foreignType(at(body, place), itemTypes)
@@ -178,7 +173,7 @@ const missingInput = (body: unknown): FieldProblem | null => {
   }
 }
 
-/** Why a body that is JSON is no request for a response; in words that may name a type, and hold no other value. */
+/** Why a JSON body is no valid `CreateResponse`. The message may name a type, and quotes no other value. */
 export const requestProblem = (error: Schema.SchemaError, body: unknown): FieldProblem => {
   const { missing, path } = findingOf(error)
   const special =
@@ -197,7 +192,7 @@ export const requestProblem = (error: Schema.SchemaError, body: unknown): FieldP
 const syntaxMessage = ({ column, expected, line }: JsonSyntaxProblem): string =>
   `The request body is not valid JSON: at line ${line}, column ${column}, ${expected} is expected.`
 
-/** Why a body is no JSON; null where it is. */
+/** Why a body is no JSON, or null. */
 export const syntaxProblem = (text: string): FieldProblem | null => {
   if (text === "") return { param: "", message: "The request body is empty; send a JSON object." }
   const problem = jsonSyntaxProblem(text)

@@ -34,7 +34,7 @@ const bodies = {
     logprobs: Schema.Array(Schema.Unknown)
   },
   completed: { type: Schema.Literal("response.completed"), response: ResponseObject },
-  // Flat, as the specification has it, and nested, as client libraries read it.
+  // Flat as in the specification, and nested as client libraries read it.
   error: {
     type: Schema.Literal("error"),
     code: Schema.String,
@@ -60,7 +60,7 @@ export type ResponseEvent = typeof ResponseEvent.Type
 
 type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 
-/** An event before delivery has numbered it. */
+/** An event without its number, which delivery adds. */
 export type EventBody = WithoutNumber<ResponseEvent>
 
 /** The terminal event of a failed stream. */
@@ -69,6 +69,6 @@ export const errorEvent = (body: ErrorBody): EventBody => {
   return { type: "error", code: body.code, message: body.message, param, error: { ...body, param } }
 }
 
-/** Numbers the events of one stream: 0, 1, 2, … without a gap. The number stands behind the type in all of them. */
+/** Adds the number of the event in its stream, from 0, after the type. */
 export const numberEvent = (event: EventBody, sequenceNumber: number): ResponseEvent =>
   Object.assign({ type: event.type, sequence_number: sequenceNumber }, event)

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { OutputItem } from "../domain/Item.ts"
 
-/** Tokens in and out, as the model's provider counted them, or as estimated where it doesn't count. */
+/** As counted by the model's provider, or estimated if it doesn't count. */
 export const ResponseUsage = Schema.Struct({
   input_tokens: Schema.Int,
   input_tokens_details: Schema.Struct({ cached_tokens: Schema.Int }),
@@ -50,7 +50,7 @@ export const ResponseObject = Schema.Struct({
   truncation: Schema.Literal("disabled"),
   text: Schema.Struct({ format: Schema.Struct({ type: Schema.Literal("text") }) }),
   reasoning: Schema.Null,
-  /** False when nothing of the response is stored: neither it nor its conversation can be continued. */
+  /** False if nothing is stored: neither the response nor its conversation can be continued. */
   store: Schema.Boolean,
   background: Schema.Literal(false),
   usage: Schema.NullOr(ResponseUsage),
@@ -64,7 +64,7 @@ export const ResponseObject = Schema.Struct({
 })
 export type ResponseObject = typeof ResponseObject.Type
 
-/** What differs from one response to the next when it starts. */
+/** What differs between responses when they start. */
 export interface ResponseStart {
   readonly id: ResponseId
   /** Unix epoch in milliseconds. */

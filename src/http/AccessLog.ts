@@ -1,4 +1,16 @@
-import { Clock, Context, Effect, Exit, Option, Random, Schema, type Scope, Tracer } from "effect"
+import {
+  Clock,
+  Context,
+  Effect,
+  Exit,
+  Option,
+  Predicate,
+  Random,
+  Record,
+  Schema,
+  type Scope,
+  Tracer
+} from "effect"
 import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
@@ -87,35 +99,32 @@ const annotationsOf = (
   { entry, method, requestId, route, status }: Access,
   outcome: Outcome,
   endNanos: bigint
-) => {
-  const { caller, conversationId, errorCode, firstOutputNanos, response } = entry
-  return {
-    requestId,
-    method,
-    ...(route === null ? {} : { route }),
-    status: status ?? clientClosedRequest,
-    durationMillis: millisBetween(entry.beganNanos, endNanos),
-    outcome,
-    ...(errorCode === null ? {} : { errorCode }),
-    ...(caller === null
-      ? {}
-      : { user: caller.userId, key: caller.keyId, organization: caller.organizationId }),
-    ...(conversationId === null ? {} : { conversation: conversationId }),
-    ...(response === null
-      ? {}
-      : {
-          responseId: response.responseId,
-          model: response.model.id,
-          provider: response.model.provider,
-          inputTokens: response.usage.inputTokens,
-          outputTokens: response.usage.outputTokens,
-          usageSource: response.usage.source,
-          toolCalls: response.toolCalls
-        }),
-    ...(firstOutputNanos === null
-      ? {}
-      : { firstTokenMillis: millisBetween(entry.beganNanos, firstOutputNanos) })
-  }
+): Readonly<Record<string, string | number>> => {
+  const { beganNanos, caller, firstOutputNanos, response } = entry
+  return Record.filter(
+    {
+      requestId,
+      method,
+      route,
+      status: status ?? clientClosedRequest,
+      durationMillis: millisBetween(beganNanos, endNanos),
+      outcome,
+      errorCode: entry.errorCode,
+      user: caller?.userId,
+      key: caller?.keyId,
+      organization: caller?.organizationId,
+      conversation: entry.conversationId,
+      responseId: response?.responseId,
+      model: response?.model.id,
+      provider: response?.model.provider,
+      inputTokens: response?.usage.inputTokens,
+      outputTokens: response?.usage.outputTokens,
+      usageSource: response?.usage.source,
+      toolCalls: response?.toolCalls,
+      firstTokenMillis: firstOutputNanos === null ? null : millisBetween(beganNanos, firstOutputNanos)
+    },
+    Predicate.isNotNullish
+  )
 }
 
 const endSpan = (span: Tracer.Span, { entry, status }: Access, outcome: Outcome) =>
