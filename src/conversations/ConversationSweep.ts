@@ -3,18 +3,18 @@ import { SqlClient } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
-/** Hours after which a hidden conversation that never got a turn is deleted. */
+/** The age at which a hidden conversation without turns is deleted. */
 const unusedHoursMax = 24
 const sweepEvery = "1 hour"
 /** Unused conversations that one statement deletes. */
 const unusedPerStepMax = 500
 /** Conversations that one statement deletes with their turns. */
 const idlePerStepMax = 50
-/** Turns that one statement deletes, but for those of its first conversation, which goes whole. */
+/** Turns that one statement deletes, except that its first conversation is deleted whole. */
 const turnsPerStepMax = 1_000
 const pauseMillis = 100
 
-/** Deletes one batch of unused conversations; the answer is how many there were. */
+/** Deletes one batch of unused conversations, and returns how many. */
 export const deleteUnusedBatch = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const deleted = yield* sql`DELETE FROM conversations WHERE id IN (
@@ -27,8 +27,8 @@ export const deleteUnusedBatch = Effect.gen(function* () {
 })
 
 /**
- * Deletes a batch of the hidden conversations that were last used more than `days` ago, the longest unused first; the answer
- * is how many there were. A conversation whose turn is held stays.
+ * Deletes a batch of the hidden conversations that were last used more than `days` ago, oldest first, and returns how many. A
+ * conversation with an open turn stays.
  */
 export const deleteIdleBatch = Effect.fnUntraced(function* (days: number) {
   const sql = yield* SqlClient.SqlClient

@@ -14,29 +14,29 @@ import type { FileSearchCall } from "../domain/Item.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { makeHeldTurns, makeLeaseTable } from "./TurnLeases.ts"
+import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type CommitTurn, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 
 export type { CommitTurn, FoundItem } from "./TurnTable.ts"
 
-/** How long a commit is repeated while the database is away, before the answer counts as lost. */
+/** How long a commit is retried while the database is unavailable. */
 const commitSeconds = 5
 const commitRetries = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${commitSeconds} seconds` })
 )
 
 /**
- * The conversations, and the right to add a turn to one. That right is a lease in the database: one holder at a time
- * across all processes, renewed while it is held, and ended by the database's clock when its process has gone.
+ * Conversations and their turns. To add a turn, a request holds a lease in the database: one holder at a time across all
+ * processes, renewed while it is held, and expired by the clock of the database after its process has crashed.
  */
 export class Conversations extends Context.Service<
   Conversations,
   {
     /**
-     * A new hidden conversation with its turn open. Returns at once: its row is being written while the caller goes on,
-     * and `stored` completes when it is there. The system message is there from then on, whatever becomes of the turn.
+     * A new hidden conversation with its turn open. Returns before its row is written; `stored` completes when it is. The
+     * system message is kept from then on, also when the turn fails.
      */
     readonly create: (
       userId: UserId,
@@ -46,12 +46,12 @@ export class Conversations extends Context.Service<
       never,
       Scope.Scope
     >
-    /** The turn of an existing conversation of this user, held until the scope closes; waits while another holds it. */
+    /** Opens a turn of an existing conversation of this user until the scope closes; waits while another is open. */
     readonly open: (
       userId: UserId,
       conversationId: ConversationId
     ) => Effect.Effect<OpenTurn, ConversationNotFound | ConversationBusy | DatabaseUnavailable, Scope.Scope>
-    /** An existing conversation of this user, to be read without adding a turn; waits for no turn of it. */
+    /** An existing conversation of this user, without opening a turn. */
     readonly read: (
       userId: UserId,
       conversationId: ConversationId
@@ -62,33 +62,32 @@ export class Conversations extends Context.Service<
       tokensMax: number
     ) => Effect.Effect<ReadonlyArray<StoredTurn>, DatabaseUnavailable>
     /**
-     * Stores the turn whole, or not at all; refused when another holder has taken the conversation over. Gives the lease
-     * back, so that it succeeds once per open turn. After `DatabaseUnavailable` the turn may be there or not.
+     * Stores the whole turn and releases its lease, once per open turn; refused when another process has the lease. After
+     * `DatabaseUnavailable` the turn may be stored or not.
      */
     readonly commit: (
       turn: OpenTurn,
       content: CommitTurn
     ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
-    /** Fails when another holder took the lease over, or when it could not be renewed in time; never succeeds. */
+    /** Fails when another process acquired the lease, or when it was not renewed in time; never succeeds. */
     readonly lost: (turn: OpenTurn) => Effect.Effect<never, TurnLeaseLost>
     /** The conversation that one of this user's responses belongs to. */
     readonly ofResponse: (
       userId: UserId,
       responseId: ResponseId
     ) => Effect.Effect<ConversationId, ConversationNotFound | DatabaseUnavailable>
-    /** The newest search of a project's files that found anything, among the turns that a history may have. */
+    /** The newest search of a project's files with results, among the turns that a history may have. */
     readonly lastSearch: (
       turn: ConversationState
     ) => Effect.Effect<FileSearchCall | undefined, DatabaseUnavailable>
     /**
-     * This user's stored items with these ids; those that aren't there, or aren't this user's, are absent. Fails where they
-     * are larger together than what a request itself could bring.
+     * Those of this user's stored items that have these ids. Fails where they are larger together than a request may be.
      */
     readonly items: (
       userId: UserId,
       ids: ReadonlyArray<ItemId>
     ) => Effect.Effect<ReadonlyMap<ItemId, FoundItem>, InvalidRequest | DatabaseUnavailable>
-    /** Over all users: the conversations that are kept, and those of them that the next sweep will delete for their age. */
+    /** All hidden conversations, and those of them that the next sweep will delete for their age. */
     readonly counts: Effect.Effect<{ readonly kept: number; readonly idle: number }, DatabaseUnavailable>
   }
 >()("parley/conversations/Conversations") {
@@ -98,10 +97,9 @@ export class Conversations extends Context.Service<
       const { conversations, http } = yield* AppConfig
       const { leaseSeconds, turnWaitSeconds } = conversations
       const services = yield* Effect.context<SqlClient.SqlClient | AppConfig>()
-      const leases = yield* makeLeaseTable(leaseSeconds)
       const turns = yield* makeTurnTable
-      const held = yield* makeHeldTurns(leases, leaseSeconds)
-      const taking = yield* makeTurnTaking({ leases, held, turnWaitSeconds })
+      const leases = yield* makeTurnLeases(leaseSeconds)
+      const taking = yield* makeTurnTaking(leases, turnWaitSeconds)
       yield* sweepConversations
 
       const create = Effect.fn("Conversations.create")(taking.create)
@@ -124,8 +122,7 @@ export class Conversations extends Context.Service<
       })
 
       const commit = Effect.fn("Conversations.commit")(function* (turn: OpenTurn, content: CommitTurn) {
-        const holder = held.find(turn.conversationId)
-        const own = holder?.turn.fence === turn.fence ? holder : undefined
+        const own = leases.find(turn)
         if (own === undefined) return yield* commitStored(turn, content)
         if (own.stored !== null) yield* Deferred.await(own.stored)
         own.state = "committing"
@@ -141,7 +138,7 @@ export class Conversations extends Context.Service<
       const commitStored = Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn) {
         const stored = yield* turns.commit(turn, content).pipe(
           orUnavailable,
-          // A lost answer leaves open whether the turn is there; asking again finds out, or stores it.
+          // After a lost answer the turn may be stored; the same commit finds out, or stores it.
           Effect.retry(commitRetries),
           inRealTime
         )
@@ -150,10 +147,8 @@ export class Conversations extends Context.Service<
 
       const lost = (turn: OpenTurn) =>
         Effect.suspend(() => {
-          const holder = held.find(turn.conversationId)
-          return holder?.turn.fence === turn.fence
-            ? Deferred.await(holder.lost)
-            : Effect.fail(new TurnLeaseLost())
+          const own = leases.find(turn)
+          return own === undefined ? Effect.fail(new TurnLeaseLost()) : Deferred.await(own.lost)
         })
 
       const ofResponse = Effect.fn("Conversations.ofResponse")(function* (

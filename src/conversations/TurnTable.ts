@@ -5,7 +5,6 @@ import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { FileSearchCall, InputItem, OutputItem, StoredItem, withoutPassages } from "../domain/Item.ts"
 
-/** A finished turn, to be stored. */
 export interface CommitTurn {
   readonly responseId: ResponseId
   readonly model: string
@@ -16,13 +15,12 @@ export interface CommitTurn {
   readonly promptTokens: number
 }
 
-/** A stored item, and the conversation that it stands in. */
 export interface FoundItem {
   readonly item: StoredItem
   readonly conversationId: ConversationId
 }
 
-/** Turns that a history may have at most, so that a conversation of tiny turns stays cheap to read. */
+/** So that a conversation of tiny turns stays cheap to read. */
 export const historyTurnsMax = 500
 
 const Turns = Schema.Array(
@@ -54,7 +52,7 @@ export const makeTurnTable = Effect.gen(function* () {
 
   /**
    * The newest turns before `turn` whose tokens add up to at most `tokensMax`, oldest first. Positions have no gaps, so the
-   * range alone bounds what is read to `historyTurnsMax` rows, whichever way the database goes about it.
+   * range bounds what is read to `historyTurnsMax` rows, whatever plan the database chooses.
    */
   const history = (turn: ConversationState, tokensMax: number) =>
     sql`SELECT position, response_id, prompt_tokens,
@@ -80,8 +78,8 @@ export const makeTurnTable = Effect.gen(function* () {
     ), '[]')`
 
   /**
-   * Stores the turn and gives the lease back, in one statement, if the fence and the position are still `turn`'s. True
-   * also when this very turn was stored before, so that it may be repeated after an answer that got lost.
+   * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
+   * when the same turn was stored before, so that it can be repeated after a lost answer.
    */
   const commit = (turn: OpenTurn, content: CommitTurn) => {
     const items = [
@@ -118,7 +116,7 @@ export const makeTurnTable = Effect.gen(function* () {
     )
   }
 
-  /** Where a conversation of this user stands, or nothing. To look counts as a use, to the day. */
+  /** The state of a conversation of this user. Reading it counts as a use, to the day. */
   const read = (userId: UserId, id: ConversationId) =>
     sql`WITH used AS (
         UPDATE conversations SET updated_at = now()
@@ -130,14 +128,13 @@ export const makeTurnTable = Effect.gen(function* () {
       Effect.map(([state]): ConversationState | undefined => state)
     )
 
-  /** The conversation that a response of this user belongs to, or nothing. */
   const conversationOf = (userId: UserId, responseId: ResponseId) =>
     sql`SELECT conversation_id FROM turns WHERE response_id = ${responseId}::uuid AND user_id = ${userId}::uuid`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Owners)),
       Effect.map(([row]) => row?.conversationId)
     )
 
-  /** The newest search that found anything. A search is always the first item of an answer. */
+  /** A search is always the first item of an answer. */
   const lastSearch = (turn: ConversationState) =>
     sql`SELECT item FROM turns JOIN items USING (response_id)
       WHERE conversation_id = ${turn.conversationId}::uuid
@@ -150,8 +147,8 @@ export const makeTurnTable = Effect.gen(function* () {
     )
 
   /**
-   * This user's items with these ids; of an item that was replayed later, the answer in which it first stood. Nothing where
-   * all of them together have more than `bytesMax`.
+   * This user's items with these ids; of an item that was replayed later, the first one. Undefined where all of them together
+   * have more than `bytesMax`.
    */
   const items = (userId: UserId, ids: ReadonlyArray<ItemId>, bytesMax: number) =>
     sql`SELECT id, conversation_id, CASE WHEN bytes <= ${bytesMax}::bigint THEN item END AS item FROM (
