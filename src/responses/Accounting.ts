@@ -8,7 +8,7 @@ import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
 import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 import { allowanceRefusals } from "../telemetry/Instruments.ts"
 import { makeUsualOutput } from "../usage/Admission.ts"
-import type { Ask, Grant } from "../usage/TokenCounters.ts"
+import type { Grant, TokenRequest } from "../usage/TokenCounters.ts"
 import { type Outcome, type Spending, Usage } from "../usage/Usage.ts"
 import { type Budget, unlimited } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
@@ -207,7 +207,7 @@ const makeRecord = Effect.gen(function* () {
     )
 })
 
-type Needs = Pick<Ask, "most" | "usual" | "least">
+type Needs = Pick<TokenRequest, "most" | "usual" | "least">
 
 interface Costs {
   readonly promptTokens: number

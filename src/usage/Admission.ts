@@ -1,28 +1,28 @@
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { Ask, Grant } from "./TokenCounters.ts"
+import type { Grant, TokenRequest } from "./TokenCounters.ts"
 import { Clock, Effect } from "effect"
 
-/** How often the first in a queue asks again. Tokens come back in other processes, too. */
+/** How often the first request of a queue is tried again: tokens are also released by other processes. */
 const retryMillis = 100
-/** Requests of one user that may wait. */
+/** Waiting requests of one user. */
 const waitingMax = 100
 
-type Reserve = (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
+type Reserve = (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
 
-/** Whether running requests alone stand in the way, so that a little later there may be enough. */
+/** Whether only reservations of running requests are in the way, so that there may be enough a little later. */
 const isHeld = (error: UsageLimitExceeded | DatabaseUnavailable): boolean =>
   error._tag === "UsageLimitExceeded" && error.used < error.limit
 
 /**
- * Reserves, and waits up to `waitSeconds` where what is left of a limit is only held by running requests. The requests of a
- * user wait in their order, and only the first of them asks again. Interruption ends the wait, and never loses a reservation.
+ * Reserves, and waits up to `waitSeconds` where running requests have reserved the rest of a limit. The requests of a user wait
+ * in order, and only the first of them tries again. Interruption ends the wait, and never loses a reservation.
  */
 export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve => {
   const queue = new FairPermits({ perKeyMax: 1 })
 
-  const untilGranted = (ask: Ask, endMillis: number): ReturnType<Reserve> =>
+  const untilGranted = (ask: TokenRequest, endMillis: number): ReturnType<Reserve> =>
     Effect.catchIf(reserve(ask), isHeld, (error) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         now >= endMillis
@@ -34,7 +34,7 @@ export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve =>
       )
     )
 
-  const enqueue = Effect.fnUntraced(function* (ask: Ask) {
+  const enqueue = Effect.fnUntraced(function* (ask: TokenRequest) {
     const endMillis = (yield* Clock.currentTimeMillis) + waitSeconds * 1000
     yield* Effect.interruptible(queue.acquire(ask.userId))
     return yield* untilGranted(ask, endMillis)
@@ -50,19 +50,19 @@ export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve =>
     }).pipe(Effect.uninterruptible)
 }
 
-/** Users whose answers are remembered, and answers of each. */
+/** Users whose answers are counted, and answers of each. */
 const usersMax = 10_000
 const answersMax = 16
 
-/** The share of the remembered answers that had no more tokens than what is usual. */
+/** The share of these answers that were not longer than the usual one. */
 const usualShare = 0.75
 
-/** What is usual for a user of whom nothing is known, and the bounds for all others. */
+/** The usual answer of an unknown user, and the bounds for all others. */
 const tokensUnknown = 1_024
 const tokensMin = 256
 const tokensMax = 4_096
 
-/** How many tokens the answers to a user have had lately, in this process. */
+/** The usual number of tokens of a user's answers, in this process. */
 export const makeUsualOutput = () => {
   const known = new Map<UserId, ReadonlyArray<number>>()
   return {

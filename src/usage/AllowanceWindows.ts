@@ -10,23 +10,22 @@ const step = { daily: { days: 1 }, monthly: { months: 1 } } as const
 const endOf = (span: Span, first: string): DateTime.Utc =>
   DateTime.add(DateTime.makeUnsafe(first), step[span])
 
-/** When to come again where only running requests stand in the way. They may end at any moment. */
+/** When to retry where only running requests are in the way: they may end at any moment. */
 const heldRetrySeconds = 2
 
-/** Of two windows that are spent, or of two that are held, the one that resets last. A spent one is waited for longer. */
+/** A window that is spent, or else one that is reserved: of two, the one that resets last. */
 const windowInTheWay = (
   used: Readonly<Record<Span, number>>,
   held: Readonly<Record<Span, number>>,
   limits: TokenLimits
 ): Span => {
-  const isSpent = (span: Span) => used[span] >= (limits[span] ?? Number.POSITIVE_INFINITY)
-  const isHeld = (span: Span) => used[span] + held[span] >= (limits[span] ?? Number.POSITIVE_INFINITY)
-  if (isSpent("monthly")) return "monthly"
-  if (isSpent("daily")) return "daily"
-  return isHeld("monthly") ? "monthly" : "daily"
+  const isReached = (span: Span, tokens: number) => tokens >= (limits[span] ?? Number.POSITIVE_INFINITY)
+  if (isReached("monthly", used.monthly)) return "monthly"
+  if (isReached("daily", used.daily)) return "daily"
+  return isReached("monthly", used.monthly + held.monthly) ? "monthly" : "daily"
 }
 
-/** What is neither spent nor held, after a grant. */
+/** Tokens that are neither spent nor reserved. */
 export const leftOf = (counted: Counted, { daily, monthly }: TokenLimits): number =>
   Math.max(
     0,
@@ -55,40 +54,30 @@ export const exceeded = (counted: Counted, limits: TokenLimits, now: DateTime.Ut
   })
 }
 
-/** The windows at a time: those that were counted, or newer ones in which nothing was asked yet. */
+/** The windows at a time: those that were counted, or newer ones that are still empty. */
 export const allowanceState = (
   { sources, ...limits }: SourcedLimits,
   counted: Counted,
   now: DateTime.Utc
 ): AllowanceState => {
   const { day, month } = windowsOf(now)
-  const daily =
-    counted.day < day
-      ? { first: day, used: 0, reserved: 0 }
-      : {
-          first: counted.day,
-          used: counted.dayUsed,
-          reserved: counted.dayReserved
-        }
-  const monthly =
-    counted.month < month
-      ? { first: month, used: 0, reserved: 0 }
-      : {
-          first: counted.month,
-          used: counted.monthUsed,
-          reserved: counted.monthReserved
-        }
-  const state = (span: Span, { first, reserved, used }: typeof daily) => ({
-    limit: limits[span],
-    source: sources[span],
-    used,
-    reserved,
-    resetsAt: endOf(span, first)
-  })
-  return { daily: state("daily", daily), monthly: state("monthly", monthly) }
+  const state = (span: Span, first: string, used: number, reserved: number, current: string) => {
+    const isOver = first < current
+    return {
+      limit: limits[span],
+      source: sources[span],
+      used: isOver ? 0 : used,
+      reserved: isOver ? 0 : reserved,
+      resetsAt: endOf(span, isOver ? current : first)
+    }
+  }
+  return {
+    daily: state("daily", counted.day, counted.dayUsed, counted.dayReserved, day),
+    monthly: state("monthly", counted.month, counted.monthUsed, counted.monthReserved, month)
+  }
 }
 
-/** What stands for the counters of a user who has none yet. */
+/** For a user who has no counters yet. */
 export const notCounted = (now: DateTime.Utc, dayUsed: number, monthUsed: number): Counted => ({
   ...windowsOf(now),
   granted: 0,

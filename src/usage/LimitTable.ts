@@ -8,16 +8,15 @@ import type { UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
-/** How old what is known of a user's limits may be, here and in every other process. */
+/** The age at which a user's limits are read again before they are used. */
 const knownSeconds = 5
-/** From this age on it is looked up again while requests go on by what is known. */
+/** The age at which they are read again while requests use the known ones. */
 const refreshSeconds = 2
-/** Users whose limits are remembered. */
 const knownUsersMax = 10_000
 
 const nanosPerSecond = 1_000_000_000n
 
-/** A row for each limit of the user's own; one without, where there is none. */
+/** A row for each of the user's own limits, or one without a limit. */
 const Rows = Schema.Array(
   Schema.Struct({ plan: Schema.String, span: Schema.NullOr(Span), tokens: Schema.NullOr(Schema.Int) })
 )
@@ -68,7 +67,7 @@ export const makeLimitTable = Effect.gen(function* () {
     return limits
   }, orUnavailable)
 
-  /** Looks up, beside the request; whoever needs the answer waits for it. */
+  /** Reads beside the request; the limits are awaited where they are needed. */
   const ask = Effect.fnUntraced(function* (userId: UserId) {
     const entry: Known = { sinceNanos: yield* Clock.monotonicTimeNanos, limits: Deferred.makeUnsafe() }
     const [oldest] = known.keys()
@@ -80,12 +79,11 @@ export const makeLimitTable = Effect.gen(function* () {
 
   const lookUp = (userId: UserId, entry: Known) =>
     Effect.flatMap(Effect.exit(read(userId)), (exit) => {
-      // A failure is told to those who wait for it, and to nobody after them.
+      // Later requests read again after a failure.
       if (Exit.isFailure(exit) && known.get(userId) === entry) known.delete(userId)
       return Deferred.done(entry.limits, exit)
     })
 
-  /** The new answer takes the place of the old one when it is there. */
   const refresh = Effect.fnUntraced(function* (userId: UserId, old: Known) {
     const sinceNanos = yield* Clock.monotonicTimeNanos
     const exit = yield* Effect.exit(read(userId))
@@ -116,7 +114,7 @@ export const makeLimitTable = Effect.gen(function* () {
           ON CONFLICT (user_id, span) DO UPDATE SET tokens = EXCLUDED.tokens`
 
   return {
-    /** Begins to look up, where that is needed. */
+    /** Starts to read, where that is needed. */
     prepare: entryOf,
     of: (userId: UserId) => Effect.flatMap(entryOf(userId), ({ limits }) => Deferred.await(limits)),
     read,

@@ -3,33 +3,32 @@ import { type ResponseId, UserId } from "../domain/Ids.ts"
 import { Array as Arr, DateTime, Effect, Option, Schema } from "effect"
 import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 
-/** How long what a process holds stays held after its last renewal. */
+/** A reservation expires so long after its last renewal. */
 const reservationSeconds = 60
-/** Renewals in that time. */
-const beatsPerReservation = 3
-export const beatSeconds = reservationSeconds / beatsPerReservation
+const renewalsPerReservation = 3
+export const renewSeconds = reservationSeconds / renewalsPerReservation
 
-/** What a request asks to hold. All are counts of tokens. */
-export interface Ask {
+/** The tokens that a request asks for. */
+export interface TokenRequest {
   readonly responseId: ResponseId
-  /** 0 for the first call of a model, and counted on for every later one. */
+  /** 0 for the first call of a model, and one more for each later call. */
   readonly part: number
   readonly userId: UserId
-  /** What it can spend at most. */
+  /** The most that it can spend. */
   readonly most: number
-  /** What such a request usually spends: so much is held if it is left. */
+  /** What such a request usually spends: so much is reserved if it is left. */
   readonly usual: number
-  /** What it spends at least. Who has anything left gets this much, and may so come to overspend. */
+  /** What it spends at least. A user who has anything left gets this much, even beyond the limit. */
   readonly least: number
 }
 
-/** What a request holds, and what nobody holds beside it. Both are infinite where the user has no limit. */
+/** The tokens that were reserved, and those that are left beside them. Both are infinite where the user has no limit. */
 export interface Grant {
   readonly tokens: number
   readonly left: number
 }
 
-/** The windows of a user as they are after an ask. */
+/** The windows of a user after a request. */
 const Counted = Schema.Struct({
   granted: Schema.Int,
   day: Schema.String,
@@ -41,8 +40,8 @@ const Counted = Schema.Struct({
 })
 export type Counted = typeof Counted.Type
 
-/** One part of what a response holds. */
-export interface Held {
+/** The tokens reserved for one call of a model. */
+export interface Reservation {
   readonly responseId: ResponseId
   readonly part: number
   readonly userId: UserId
@@ -60,10 +59,10 @@ export const windowsOf = (now: DateTime.Utc) => {
 }
 
 /**
- * The one row per user by which tokens are limited, and what of it is held. Every change is one statement that rests on that
- * row's lock alone: PostgreSQL looks at a row again when it had to wait for it, but not at others. Windows are those of the
- * times that are passed in and never go back, nor more than a day before the clock of the database, so that a process whose
- * clock is wrong can't close the windows of a year. What a process holds lapses by the clock of the database.
+ * One row per user with the tokens of its windows, and the reservations. Each change is one statement that relies on the lock
+ * of that row alone: PostgreSQL reads a row again after it waited for it, but not other rows. Windows are those of the times
+ * that are passed in. They never go back, and are at most a day ahead of the database's clock, so that a process with a wrong
+ * clock can't close the windows of a year. Reservations expire by the clock of the database.
  */
 export const makeTokenCounters = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -110,8 +109,8 @@ export const makeTokenCounters = Effect.gen(function* () {
     )
 
   /**
-   * Begins with what the records say of the windows, for a user who had no limit so far. A record that is being written
-   * meanwhile would neither be seen here nor find the new row; the lock waits for it, and lets later ones see the row.
+   * Starts with the sums of the records, for a user who had no limit so far. A record that is being written meanwhile would
+   * neither be seen here nor find the new row; the lock waits for it, and lets later ones see the row.
    */
   const create = (userId: UserId, day: string) =>
     Effect.andThen(
@@ -127,8 +126,8 @@ export const makeTokenCounters = Effect.gen(function* () {
         WHERE NOT EXISTS (SELECT 1 FROM token_counters WHERE user_id = ${userId}::uuid)`
     ).pipe(sql.withTransaction)
 
-  /** Holds what is granted, which is 0 where nothing is left. */
-  const reserve = Effect.fnUntraced(function* (ask: Ask, limits: TokenLimits, now: DateTime.Utc) {
+  /** Reserves what is granted, which is 0 where nothing is left. */
+  const reserve = Effect.fnUntraced(function* (ask: TokenRequest, limits: TokenLimits, now: DateTime.Utc) {
     const request: AskAt = { ask, limits, day: windowsOf(now).day }
     const counted = yield* count(request)
     if (Option.isSome(counted)) return counted.value
@@ -143,8 +142,8 @@ export const makeTokenCounters = Effect.gen(function* () {
   })
 
   /**
-   * The end of a statement whose `events` say by user, day and month what was used and what is no longer reserved. Only
-   * the newest window of each user counts. Rows are locked in one order, so that two such statements never deadlock.
+   * The end of a statement whose `events` have, by user, day and month, the tokens that were used and that are no longer
+   * reserved. Only the newest window of each user counts. Rows are locked in one order, so two such statements never deadlock.
    */
   const apply: Statement.Fragment = sql`
     newest AS (
@@ -174,8 +173,8 @@ export const makeTokenCounters = Effect.gen(function* () {
     FROM changes JOIN locked ON locked.user_id = changes.user_id
     WHERE c.user_id = changes.user_id`
 
-  /** Gives back what nobody renewed in time, of one user or of all, and what these responses hold. */
-  const lapse = (userId: UserId | null, ids: ReadonlyArray<ResponseId>) => sql`
+  /** Releases the expired reservations of one user or of all, and those of these responses. */
+  const expire = (userId: UserId | null, ids: ReadonlyArray<ResponseId>) => sql`
     WITH stale AS (
       SELECT response_id, part FROM token_reservations
       WHERE response_id = ANY (${ids}::uuid[])
@@ -188,10 +187,10 @@ export const makeTokenCounters = Effect.gen(function* () {
     ), ${apply}`
 
   /**
-   * Holds for longer, and tells what isn't held any more. What somebody else is working on is left to them: to wait for it
-   * would be to wait in another order than they do.
+   * Renews reservations, and returns those that are gone. Rows that another statement has locked are skipped, because waiting
+   * for them in another order could deadlock.
    */
-  const renew = Effect.fnUntraced(function* (held: ReadonlyArray<Held>) {
+  const renew = Effect.fnUntraced(function* (held: ReadonlyArray<Reservation>) {
     const ids = held.map((one) => one.responseId)
     const found = yield* sql`
       WITH mine AS (
@@ -213,11 +212,11 @@ export const makeTokenCounters = Effect.gen(function* () {
   })
 
   /**
-   * Holds again what lapsed though its response still runs, whatever is left: this process slept, or did not reach the
-   * database. What the response spends will count anyway, and nobody is to be granted it a second time.
+   * Restores reservations that expired while their response runs, whatever is left: this process was suspended, or did not
+   * reach the database. What the response spends will count anyway, and must not be granted a second time.
    */
-  const holdAgain = (lost: ReadonlyArray<Held>) => {
-    const column = <A>(of: (one: Held) => A) => lost.map(of)
+  const restore = (lost: ReadonlyArray<Reservation>) => {
+    const column = <A>(of: (one: Reservation) => A) => lost.map(of)
     return sql`
       WITH again AS (
         INSERT INTO token_reservations (response_id, part, user_id, day, month, tokens, expires_at)
@@ -235,58 +234,59 @@ export const makeTokenCounters = Effect.gen(function* () {
       ), ${apply}`
   }
 
-  return { reserve, read, apply, lapse, renew, holdAgain }
+  return { reserve, read, apply, expire, renew, restore }
 })
 
-/** Ends every reservation. Only for a process that shares the database with no other, before its first reservation. */
+/** Releases every reservation. Only for a process that shares the database with no other, before its first reservation. */
 export const endAllReservations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { lapse } = yield* makeTokenCounters
+  const { expire } = yield* makeTokenCounters
   yield* sql`UPDATE token_reservations SET expires_at = clock_timestamp()`
-  yield* lapse(null, [])
+  yield* expire(null, [])
 })
 
 interface AskAt {
-  readonly ask: Ask
+  readonly ask: TokenRequest
   readonly limits: TokenLimits
   readonly day: string
 }
 
-/** What one process holds of token limits for the responses that it works on. */
-export const makeHoldings = (counters: Effect.Success<typeof makeTokenCounters>) => {
-  const holding = new Map<ResponseId, ReadonlyArray<Held>>()
+/** The reservations of the responses that this process works on. */
+export const makeReservations = (counters: Effect.Success<typeof makeTokenCounters>) => {
+  const running = new Map<ResponseId, ReadonlyArray<Reservation>>()
 
-  /** Responses whose reservation may or may not have been made: the answer to it was lost. */
-  const doubtful = new Set<ResponseId>()
+  /** Responses whose reservation may be there or not, because the answer was lost. */
+  const uncertain = new Set<ResponseId>()
 
-  const lapse = Effect.fnUntraced(function* (userId: UserId | null) {
-    const ids = [...doubtful]
-    yield* counters.lapse(userId, ids)
-    for (const id of ids) doubtful.delete(id)
+  const expire = Effect.fnUntraced(function* (userId: UserId | null) {
+    const ids = [...uncertain]
+    yield* counters.expire(userId, ids)
+    for (const id of ids) uncertain.delete(id)
   })
 
   const renew = Effect.gen(function* () {
-    const lost = yield* counters.renew([...holding.values()].flat())
-    const running = lost.filter(({ responseId }) => holding.has(responseId))
-    if (running.length === 0) return
-    yield* Effect.logWarning("What running requests hold of token limits had lapsed; it is held again.")
-    yield* counters.holdAgain(running)
+    const expired = yield* counters.renew([...running.values()].flat())
+    const needed = expired.filter(({ responseId }) => running.has(responseId))
+    if (needed.length === 0) return
+    yield* Effect.logWarning("Token reservations of running requests had expired, and were restored.")
+    yield* counters.restore(needed)
   })
 
   return {
-    add: (held: Held): void => {
-      holding.set(held.responseId, [...(holding.get(held.responseId) ?? []), held])
+    add: (reservation: Reservation): void => {
+      const { responseId } = reservation
+      running.set(responseId, [...(running.get(responseId) ?? []), reservation])
     },
-    /** What is held for it is given back by whoever records it, or else lapses. */
+    /** Its reservations are released with its record, or expire. */
     forget: (id: ResponseId): void => {
-      holding.delete(id)
+      running.delete(id)
     },
-    doubt: (id: ResponseId): void => {
-      doubtful.add(id)
+    markUncertain: (id: ResponseId): void => {
+      uncertain.add(id)
     },
-    /** Gives back what nobody renewed in time, of one user or of all, and what is in doubt here. */
-    lapse,
-    /** Renews all, and lets lapse what others didn't renew. To be done several times within the life of a reservation. */
-    keepUp: Effect.suspend(() => Effect.andThen(holding.size === 0 ? Effect.void : renew, lapse(null)))
+    /** Releases the expired reservations of one user or of all, and the uncertain ones of this process. */
+    expire,
+    /** Renews those of this process, and releases expired ones. To be run several times in the life of a reservation. */
+    renewAll: Effect.suspend(() => Effect.andThen(running.size === 0 ? Effect.void : renew, expire(null)))
   }
 }

@@ -12,20 +12,23 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAdmission } from "./Admission.ts"
 import { makeLimitTable } from "./LimitTable.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
-import { makeHoldings, type Ask, beatSeconds, type Grant, makeTokenCounters } from "./TokenCounters.ts"
+import {
+  makeReservations,
+  type TokenRequest,
+  renewSeconds,
+  type Grant,
+  makeTokenCounters
+} from "./TokenCounters.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
-/** What became of a response. */
 export type Outcome = "completed" | "failed" | "abandoned"
 
-/** What one response cost, and whom. */
 export interface Spending {
   readonly responseId: ResponseId
   readonly caller: Caller
   readonly model: string
   readonly usage: ModelUsage
   readonly toolCalls: number
-  /** From the request to the end of the answer. */
   readonly latencyMillis: number
   readonly outcome: Outcome
 }
@@ -37,19 +40,19 @@ interface Spent extends Spending {
 /** Records written by one statement. */
 const recordsPerStatementMax = 1000
 
-/** Tokens of one window, read and written apart. */
+/** Of one window. */
 export interface TokensSpent {
   readonly inputTokens: number
   readonly outputTokens: number
 }
 
-/** What a user spent since midnight UTC, and since the first of the month UTC. */
+/** Since midnight UTC, and since the first of the month UTC. */
 export interface UserUsage {
   readonly today: TokensSpent
   readonly month: TokensSpent
 }
 
-/** The largest count that the database takes. A provider that claims more than this is not believed. */
+/** The largest count that the database can store. */
 const tokensMax = 2 ** 31 - 1
 
 const stored = (tokens: number): number =>
@@ -66,26 +69,25 @@ const Sums = Schema.Struct({
   monthOutput: Schema.Int
 })
 
-/** Keeps account of the tokens that were spent. */
+/** Token limits, reservations and records. */
 export class Usage extends Context.Service<
   Usage,
   {
-    /** Says that `reserve` will soon ask for this user, so that it need not wait for the user's limits. */
+    /** Starts to read a user's limits, so that `reserve` need not wait for them. */
     readonly prepare: (userId: UserId) => Effect.Effect<void>
     /**
-     * Holds tokens until `record`, however many ask at once, and tells how many: no more than are left in both windows, but
-     * at least `least` while any are left. Infinite, at no cost, where the user has no limit. What a process that dies
-     * holds lapses within a minute.
+     * Reserves tokens until `record`: no more than are left in both windows, but at least `least` while any are left, also
+     * when requests run at once. Infinite where the user has no limit. After a crash, reservations expire within a minute.
      */
-    readonly reserve: (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
+    readonly reserve: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /**
-     * The same for a request that has yet to begin: where running requests hold all that is left, it waits its turn among the
-     * requests of its user for `PARLEY_TOKEN_WAIT_SECONDS` before it fails.
+     * The same before a request begins: where running requests have reserved all that is left, it waits in the queue of its
+     * user for `PARLEY_TOKEN_WAIT_SECONDS` before it fails.
      */
-    readonly admit: (ask: Ask) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
+    readonly admit: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /** The user's limits, and what is spent of them. */
     readonly allowanceOf: (userId: UserId) => Effect.Effect<AllowanceState, DatabaseUnavailable>
-    /** Changes one limit of a user or both. It holds at once here, and within seconds in other processes. */
+    /** Takes effect at once here, and within seconds in other processes. */
     readonly setLimits: (
       userId: UserId,
       changes: Readonly<Partial<Record<Span, LimitChange>>>
@@ -93,8 +95,7 @@ export class Usage extends Context.Service<
     /** What was spent, the most recent or the largest first. */
     readonly report: (request: ReportRequest) => Effect.Effect<Report, DatabaseUnavailable>
     /**
-     * Writes down what a response cost, counts it, and gives back what it held. A second record for the same response
-     * changes nothing.
+     * Records what a response spent, and releases its reservations. A second record of the same response changes nothing.
      */
     readonly record: (spending: Spending) => Effect.Effect<void, DatabaseUnavailable>
     readonly ofUser: (userId: UserId) => Effect.Effect<UserUsage, DatabaseUnavailable>
@@ -108,43 +109,43 @@ export class Usage extends Context.Service<
 
       const limitTable = yield* makeLimitTable
       const counters = yield* makeTokenCounters
-      const holdings = makeHoldings(counters)
-      // Nothing may end this: without it, what requests hold would lapse while they run.
+      const reservations = makeReservations(counters)
+      // Nothing may end this: without it, reservations would expire while their requests run.
       yield* Effect.gen(function* () {
         while (true) {
-          yield* Effect.sleep(`${beatSeconds} seconds`)
-          yield* holdings.keepUp.pipe(
+          yield* Effect.sleep(`${renewSeconds} seconds`)
+          yield* reservations.renewAll.pipe(
             orUnavailable,
             Effect.catchTag("DatabaseUnavailable", () => Effect.void),
-            Effect.catchCause((cause) => Effect.logError("Token limits could not be kept up.", cause))
+            Effect.catchCause((cause) => Effect.logError("Token reservations could not be renewed.", cause))
           )
         }
       }).pipe(inRealTime, Effect.forkScoped)
 
       const reserveWithin = Effect.fn("Usage.reserve")(
-        function* (ask: Ask, limits: TokenLimits) {
+        function* (ask: TokenRequest, limits: TokenLimits) {
           const now = yield* DateTime.now
           let counted = yield* counters.reserve(ask, limits, now)
-          // Some of what is held may be that of a process which has died.
+          // Some reservations may be those of a process that crashed.
           if (counted.granted === 0 && counted.dayReserved + counted.monthReserved > 0) {
-            yield* holdings.lapse(ask.userId)
+            yield* reservations.expire(ask.userId)
             counted = yield* counters.reserve(ask, limits, now)
           }
           if (counted.granted === 0) return yield* exceeded(counted, limits, now)
           const { day, granted, month } = counted
           const { part, responseId, userId } = ask
-          holdings.add({ responseId, part, userId, day, month, tokens: granted })
+          reservations.add({ responseId, part, userId, day, month, tokens: granted })
           return { tokens: granted, left: leftOf(counted, limits) } satisfies Grant
         },
         orUnavailable,
         (effect, { part, responseId }) =>
-          // What a response holds already is given back when it is recorded, and this with it.
+          // Earlier reservations of the response are released when it is recorded, and this one with them.
           Effect.tapErrorTag(effect, "DatabaseUnavailable", () =>
-            Effect.sync(() => (part === 0 ? holdings.doubt(responseId) : undefined))
+            Effect.sync(() => (part === 0 ? reservations.markUncertain(responseId) : undefined))
           )
       )
 
-      const reserve = (ask: Ask) =>
+      const reserve = (ask: TokenRequest) =>
         Effect.flatMap(limitTable.of(ask.userId), (limits) =>
           limits.daily === null && limits.monthly === null
             ? Effect.succeed(unlimited)
@@ -191,8 +192,8 @@ export class Usage extends Context.Service<
 
       const record = (spending: Spending) =>
         Effect.flatMap(DateTime.now, (at) => {
-          // Where this fails for good, what is held lapses by itself.
-          holdings.forget(spending.responseId)
+          // Where this fails for good, the reservations expire.
+          reservations.forget(spending.responseId)
           return add({ ...spending, at })
         })
 

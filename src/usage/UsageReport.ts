@@ -1,13 +1,13 @@
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Struct } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import type { UsageBy } from "../domain/Allowance.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
-/** Lines of a report; the rest is left out, but for its share in the sums. */
+/** The rest is left out, but counts in the total. */
 const linesMax = 1_000
 
-/** Whose usage to report, and split by what. All ids null: everybody's. */
+/** All ids null: the usage of all users. */
 export interface ReportRequest {
   readonly userId: UserId | null
   readonly organizationId: OrganizationId | null
@@ -21,7 +21,7 @@ export interface ReportRequest {
 const sums = {
   requests: Schema.Int,
   completed: Schema.Int,
-  /** Requests whose tokens the tokenizer counted, because no provider said. */
+  /** Requests whose tokens were counted by the tokenizer instead of the provider. */
   tokenizerCounted: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
@@ -49,7 +49,7 @@ export interface ReportLine extends Sums {
 
 export interface Report {
   readonly lines: ReadonlyArray<ReportLine>
-  /** Of everything, the lines that were left out included. */
+  /** With the lines that were left out. */
   readonly total: Sums
 }
 
@@ -63,24 +63,18 @@ const nothing: Sums = {
   latencyMillis: null
 }
 
-const keyOf = ({ keyHint, keyName, keyOwner }: typeof Row.Type): ReportLine["key"] =>
-  keyName === null || keyHint === null || keyOwner === null
-    ? null
-    : { name: keyName, hint: keyHint, owner: keyOwner }
+const lineOf = (row: typeof Row.Type): ReportLine => {
+  const { keyHint, keyName, keyOwner, label } = row
+  return {
+    ...Struct.omit(row, ["isTotal", "keyHint", "keyName", "keyOwner"]),
+    label: label ?? "",
+    key:
+      keyName === null || keyHint === null || keyOwner === null
+        ? null
+        : { name: keyName, hint: keyHint, owner: keyOwner }
+  }
+}
 
-const lineOf = (row: typeof Row.Type): ReportLine => ({
-  label: row.label ?? "",
-  requests: row.requests,
-  completed: row.completed,
-  tokenizerCounted: row.tokenizerCounted,
-  inputTokens: row.inputTokens,
-  outputTokens: row.outputTokens,
-  toolCalls: row.toolCalls,
-  latencyMillis: row.latencyMillis,
-  key: keyOf(row)
-})
-
-/** Sums over what was recorded in some days. */
 export const makeUsageReport = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const labels = {

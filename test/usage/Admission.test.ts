@@ -4,13 +4,13 @@ import { TestClock } from "effect/testing"
 import { UsageLimitExceeded } from "../../src/domain/Errors.ts"
 import { UserId } from "../../src/domain/Ids.ts"
 import { makeAdmission } from "../../src/usage/Admission.ts"
-import type { Ask } from "../../src/usage/TokenCounters.ts"
+import type { TokenRequest } from "../../src/usage/TokenCounters.ts"
 import { newResponse } from "./asking.ts"
 import { randomUUID } from "node:crypto"
 
 const waitSeconds = 5
 
-const askOf = (userId: UserId): Ask => ({
+const askOf = (userId: UserId): TokenRequest => ({
   responseId: newResponse(),
   part: 0,
   userId,

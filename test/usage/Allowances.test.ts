@@ -3,7 +3,7 @@ import { Context, DateTime, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import { makeHoldings, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { makeReservations, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { inRealTime } from "../../src/domain/Monotonic.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
@@ -72,7 +72,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
     })
   )
 
-  it.effect("what a process that died holds lapses when somebody needs it", () =>
+  it.effect("the reservations of a crashed process expire when tokens are needed", () =>
     Effect.gen(function* () {
       const { caller, usage } = yield* limited({ daily: 50 })
       const lost = asking(caller, 50)
@@ -87,75 +87,77 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
     })
   )
 
-  it.effect("what lapsed though its process was only slow is held again, and given back once", () =>
+  it.effect("a reservation that expired while its process was slow is restored, and released once", () =>
     Effect.gen(function* () {
       const { caller, usage } = yield* limited({ daily: 50 })
       const counters = yield* makeTokenCounters
-      const { keepUp, add, forget } = makeHoldings(counters)
+      const { add, forget, renewAll } = makeReservations(counters)
       const ask = asking(caller, 30)
       assert.strictEqual((yield* usage.reserve(ask)).tokens, 30)
       const { day, month } = Option.getOrThrow(yield* counters.read(caller.userId))
       const { part, responseId, userId } = ask
       add({ responseId, part, userId, day, month, tokens: 30 })
       yield* expire(responseId)
-      // Renewed in time, for nobody took it.
-      yield* keepUp
+      // Renewed in time, because no one expired it.
+      yield* renewAll
       assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 30)
       yield* expire(responseId)
-      yield* counters.lapse(caller.userId, [])
+      yield* counters.expire(caller.userId, [])
       assert.strictEqual((yield* usage.reserve(asking(caller, 45))).tokens, 45)
-      yield* keepUp
+      yield* renewAll
       // More than the limit: one was granted it while the other slept, and nobody else is.
       assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 75)
       assert.deepInclude(yield* Effect.flip(usage.reserve(asking(caller, 1))), { used: 0, held: 75 })
       forget(responseId)
       yield* usage.record(spending(caller, responseId, 20))
-      yield* keepUp
-      // It ended at the moment when it was found to have lapsed.
-      yield* counters.holdAgain([{ responseId, part, userId, day, month, tokens: 30 }])
+      yield* renewAll
+      // It ended at the moment when it was found to have expired.
+      yield* counters.restore([{ responseId, part, userId, day, month, tokens: 30 }])
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 20, reserved: 45 })
     })
   )
 
-  it.effect("tells what is spent from what is held, and to come again soon where it is only held", () =>
-    Effect.gen(function* () {
-      const { caller, usage } = yield* limited({ daily: 100, monthly: 150 })
-      yield* at("2024-05-30T23:59:00Z")
-      const spent = asking(caller, 60)
-      yield* usage.reserve(spent)
-      yield* usage.record(spending(caller, spent.responseId, 60))
-      const running = asking(caller, 40)
-      yield* usage.reserve(running)
-      const refusal = Effect.flip(usage.reserve(asking(caller, 1)))
-      assert.deepInclude(yield* refusal, {
-        window: "daily",
-        used: 60,
-        held: 40,
-        limit: 100,
-        retryAfterSeconds: 2
+  it.effect(
+    "tells spent tokens from reserved ones, and asks for a retry soon where they are only reserved",
+    () =>
+      Effect.gen(function* () {
+        const { caller, usage } = yield* limited({ daily: 100, monthly: 150 })
+        yield* at("2024-05-30T23:59:00Z")
+        const spent = asking(caller, 60)
+        yield* usage.reserve(spent)
+        yield* usage.record(spending(caller, spent.responseId, 60))
+        const running = asking(caller, 40)
+        yield* usage.reserve(running)
+        const refusal = Effect.flip(usage.reserve(asking(caller, 1)))
+        assert.deepInclude(yield* refusal, {
+          window: "daily",
+          used: 60,
+          held: 40,
+          limit: 100,
+          retryAfterSeconds: 2
+        })
+        yield* at("2024-05-30T23:59:58Z")
+        assert.deepInclude(yield* refusal, { window: "daily", retryAfterSeconds: 2 })
+        // On the next day the month is in the way, of which as much is held as before.
+        yield* at("2024-05-31T00:00:00Z")
+        yield* usage.reserve(asking(caller, 50))
+        assert.deepInclude(yield* refusal, {
+          window: "monthly",
+          used: 60,
+          held: 90,
+          limit: 150,
+          retryAfterSeconds: 2
+        })
+        // Of a window that is spent and another one that is held, the spent one is what has to be waited for.
+        yield* usage.setLimits(caller.userId, { daily: 0 })
+        assert.deepInclude(yield* refusal, {
+          window: "daily",
+          used: 0,
+          held: 50,
+          limit: 0,
+          retryAfterSeconds: 86_400
+        })
       })
-      yield* at("2024-05-30T23:59:58Z")
-      assert.deepInclude(yield* refusal, { window: "daily", retryAfterSeconds: 2 })
-      // On the next day the month is in the way, of which as much is held as before.
-      yield* at("2024-05-31T00:00:00Z")
-      yield* usage.reserve(asking(caller, 50))
-      assert.deepInclude(yield* refusal, {
-        window: "monthly",
-        used: 60,
-        held: 90,
-        limit: 150,
-        retryAfterSeconds: 2
-      })
-      // Of a window that is spent and another one that is held, the spent one is what has to be waited for.
-      yield* usage.setLimits(caller.userId, { daily: 0 })
-      assert.deepInclude(yield* refusal, {
-        window: "daily",
-        used: 0,
-        held: 50,
-        limit: 0,
-        retryAfterSeconds: 86_400
-      })
-    })
   )
 
   it.effect("a clock that is years ahead closes no window for longer than a day", () =>

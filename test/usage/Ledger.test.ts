@@ -3,7 +3,7 @@ import { Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { ResponseId } from "../../src/domain/Ids.ts"
-import { type Held, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { type Reservation, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { anotherUsage, asking, type Caller, expire, newResponse, spending } from "./asking.ts"
 import { makeCaller } from "./callers.ts"
@@ -69,7 +69,7 @@ class Window {
   }
 }
 
-interface Part extends Held {
+interface Part extends Reservation {
   state: "held" | "expired" | "lapsed"
 }
 
@@ -219,7 +219,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
         for (const part of one.parts) if (part.state === "held") part.state = "expired"
         return
       case "lapse":
-        yield* counters.lapse(step.everybody ? null : caller.userId, [])
+        yield* counters.expire(step.everybody ? null : caller.userId, [])
         return ledger.lapse()
       case "wake": {
         if (one === undefined) return
@@ -228,9 +228,9 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
           [...lost],
           one.parts.filter(({ state }) => state === "lapsed")
         )
-        yield* counters.holdAgain(lost)
+        yield* counters.restore(lost)
         // Once more is none too many: it holds nothing twice.
-        yield* counters.holdAgain(lost)
+        yield* counters.restore(lost)
         for (const part of one.parts) {
           if (part.state === "lapsed") ledger.add(part, 0, part.tokens)
           part.state = "held"

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
-import type { Ask } from "../../src/usage/TokenCounters.ts"
+import type { TokenRequest } from "../../src/usage/TokenCounters.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -25,7 +25,7 @@ export const anotherUsage = Effect.map(Layer.build(Layer.fresh(usageLayer)), (co
 
 export const newResponse = () => ResponseId.make(randomUUID())
 
-export const asking = (caller: Caller, most: number, more: Partial<Ask> = {}): Ask => ({
+export const asking = (caller: Caller, most: number, more: Partial<TokenRequest> = {}): TokenRequest => ({
   responseId: newResponse(),
   part: 0,
   userId: caller.userId,
