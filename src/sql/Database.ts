@@ -1,7 +1,10 @@
+import { Context, type DateTime, Effect, Fiber, identity, Layer, Schedule, Schema, Semaphore } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
-import type { DataDirectoryInUse, EmbeddedPostgresFailed } from "../postgres/OwnerSocket.ts"
+import { type DataDirectoryInUse, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
+import type { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import {
   databaseConnections,
@@ -10,58 +13,45 @@ import {
   observe,
   observedGauge
 } from "../telemetry/Instruments.ts"
-import { makeDatabaseClient, type ClientLimits, type DatabaseAddress } from "./DatabaseClient.ts"
+import { type ClientLimits, type DatabaseAddress, makeDatabaseClient } from "./DatabaseClient.ts"
 import { isPassing, orUnavailable } from "./orUnavailable.ts"
 import {
-  type DatabaseUnsuitable,
   type DatabaseUnreachable,
+  type DatabaseUnsuitable,
   meetsRequirements,
   readOnlyText,
   unreachable
 } from "./ServerRequirements.ts"
-import {
-  Context,
-  Effect,
-  Fiber,
-  identity,
-  Layer,
-  Schedule,
-  Schema,
-  Scope,
-  Semaphore,
-  type DateTime
-} from "effect"
-import { Reactivity } from "effect/reactivity"
-import { SqlClient } from "effect/sql"
 
-/** Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for one. */
-const observePool = (connectionsMax: number) => (takers: () => number) =>
-  observe([
-    observedGauge(databaseConnections.of("used"), () => Math.min(takers(), connectionsMax)),
-    observedGauge(databasePending.of(), () => Math.max(0, takers() - connectionsMax)),
-    observedGauge(databaseConnectionsMax.of(), () => connectionsMax)
-  ])
-
-export { orUnavailable } from "./orUnavailable.ts"
-
-/** Seconds that a start waits for a database that is still coming up. */
+/** Seconds that a start waits for a database that is still starting. */
 const startWaitSeconds = 30
 /** Seconds after which a ping counts as failed, however slow statements may be. */
 const pingSeconds = 2
-/** How often this process looks whether the database still answers, to log when that changes. */
+/** Seconds between two pings that only log when the answer changes. */
 const watchSeconds = 5
 
-const PingRow = Schema.Tuple([Schema.Struct({ readOnly: Schema.Boolean })])
+/** What an operator wants to know about the database. */
+interface DatabaseFacts {
+  /** The server's version, such as "18.4". */
+  readonly version: string
+  /** The number of the newest migration that was applied. */
+  readonly schemaVersion: number
+  /** Whether it takes no writes, as a standby does. */
+  readonly readOnly: boolean
+  /** The server's clock. */
+  readonly now: DateTime.Utc
+}
 
 /** The PostgreSQL server that the service works with: the one of `DATABASE_URL`, or else the embedded one. */
 export class Database extends Context.Service<
   Database,
   {
-    /** Whether the database answers now and can be written to; fails within two seconds when not. */
+    /** Succeeds if the database answers and can be written to; fails within two seconds otherwise. */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
-    /** Where the server is, so that another client can join it. */
+    readonly facts: Effect.Effect<DatabaseFacts, DatabaseUnavailable>
+    /** Where the server is, for other clients of it. */
     readonly address: DatabaseAddress
-    /** Whether this process started the server, so that no other process works with it. */
+    /** Whether this process started the server, so that no other process uses it. */
     readonly isEmbedded: boolean
   }
 >()("parley/sql/Database") {
@@ -72,12 +62,8 @@ export class Database extends Context.Service<
   ): Layer.Layer<Database | SqlClient.SqlClient, DatabaseUnreachable> =>
     Layer.effectContext(
       Effect.gen(function* () {
-        const client = yield* makeDatabaseClient(
-          address,
-          limits,
-          identity,
-          observePool(limits.connectionsMax)
-        ).pipe(Effect.mapError(unreachable(address)))
+        const { connectionsMax } = limits
+        const client = yield* makeDatabaseClient(address, limits, identity, observePool(connectionsMax))
         yield* client`SELECT 1`.pipe(
           Effect.retry({
             schedule: Schedule.spaced("250 millis").pipe(
@@ -85,39 +71,16 @@ export class Database extends Context.Service<
             ),
             while: isPassing
           }),
-          Effect.mapError(unreachable(address)),
           inRealTime
         )
-        const scope = yield* Scope.Scope
-        // One at a time, so that pings never take more than one connection from those who have work to do.
-        const turns = yield* Semaphore.make(1)
-        const asked = turns
-          .withPermits(1)(client`SELECT current_setting('transaction_read_only')::bool AS read_only`)
-          .pipe(
-            Effect.flatMap(Schema.decodeUnknownEffect(PingRow)),
-            Effect.flatMap(([{ readOnly }]) =>
-              readOnly
-                ? Effect.fail(new DatabaseUnavailable({ cause: new Error(readOnlyText) }))
-                : Effect.void
-            )
-          )
-        // A statement that hangs is cancelled, which takes seconds, and nobody who asks for readiness waits for that.
-        const ping = Effect.acquireUseRelease(
-          Effect.forkIn(asked, scope),
-          (statement) =>
-            Fiber.join(statement).pipe(
-              Effect.timeoutOrElse({
-                duration: `${pingSeconds} seconds`,
-                orElse: () =>
-                  Effect.fail(new DatabaseUnavailable({ cause: new Error("The ping took too long") }))
-              })
-            ),
-          (statement) => Effect.sync(() => statement.interruptUnsafe())
-        ).pipe(orUnavailable, Effect.asVoid, inRealTime)
-        return Context.make(SqlClient.SqlClient, client).pipe(
-          Context.add(Database, { ping, address, isEmbedded: !("url" in address) })
-        )
-      })
+        const database = {
+          ping: yield* makePing(client),
+          facts: factsOf(client),
+          address,
+          isEmbedded: !("url" in address)
+        }
+        return Context.make(SqlClient.SqlClient, client).pipe(Context.add(Database, database))
+      }).pipe(Effect.mapError(unreachable(address)))
     ).pipe(Layer.provide(Reactivity.layer))
 
   static readonly layer: Layer.Layer<
@@ -131,28 +94,87 @@ export class Database extends Context.Service<
         database.url === null
           ? yield* startEmbeddedPostgres({ dataDir, connectionsMax: database.connectionsMax, durable: true })
           : { url: database.url }
-      const started = Database.layerAddress(address, database)
       const required =
         "url" in address ? Layer.effectDiscard(meetsRequirements(address, database)) : Layer.empty
-      return watchLayer.pipe(Layer.provideMerge(required), Layer.provideMerge(started))
+      return watchLayer.pipe(
+        Layer.provideMerge(required),
+        Layer.provideMerge(Database.layerAddress(address, database))
+      )
     })
   )
 }
+
+/** Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for one. */
+const observePool = (connectionsMax: number) => (takers: () => number) =>
+  observe([
+    observedGauge(databaseConnections.of("used"), () => Math.min(takers(), connectionsMax)),
+    observedGauge(databasePending.of(), () => Math.max(0, takers() - connectionsMax)),
+    observedGauge(databaseConnectionsMax.of(), () => connectionsMax)
+  ])
+
+const unavailable = (text: string) => Effect.fail(new DatabaseUnavailable({ cause: new Error(text) }))
+
+const PingRow = Schema.Tuple([Schema.Struct({ readOnly: Schema.Boolean })])
+
+const makePing = Effect.fnUntraced(function* (client: SqlClient.SqlClient) {
+  const scope = yield* Effect.scope
+  // One at a time, so that pings never take more than one connection from the requests.
+  const permit = yield* Semaphore.make(1)
+  const asked = client`SELECT current_setting('transaction_read_only')::bool AS read_only`.pipe(
+    permit.withPermits(1),
+    Effect.flatMap(Schema.decodeUnknownEffect(PingRow)),
+    Effect.flatMap(([{ readOnly }]) => (readOnly ? unavailable(readOnlyText) : Effect.void))
+  )
+  // Canceling a statement that hangs takes seconds, for which a readiness probe doesn't wait.
+  return Effect.acquireUseRelease(
+    Effect.forkIn(asked, scope),
+    (statement) =>
+      Fiber.join(statement).pipe(
+        Effect.timeoutOrElse({
+          duration: `${pingSeconds} seconds`,
+          orElse: () => unavailable("The ping took too long")
+        })
+      ),
+    (statement) => Effect.sync(() => statement.interruptUnsafe())
+  ).pipe(orUnavailable, Effect.asVoid, inRealTime)
+})
+
+const FactsRow = Schema.Tuple([
+  Schema.Struct({
+    version: Schema.String,
+    schemaVersion: Schema.Int,
+    readOnly: Schema.Boolean,
+    now: Schema.DateTimeUtcFromDate
+  })
+])
+
+const factsOf = (client: SqlClient.SqlClient): Effect.Effect<DatabaseFacts, DatabaseUnavailable> =>
+  Effect.suspend(
+    () => client`
+      SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
+        current_setting('transaction_read_only')::bool AS read_only,
+        (SELECT max(migration_id) FROM effect_sql_migrations) AS schema_version`
+  ).pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(FactsRow)),
+    Effect.map(([facts]) => facts),
+    orUnavailable,
+    Effect.withSpan("Database.facts")
+  )
 
 /** What the server, the system or the driver said. For the operator only. */
 export const reasonOf = ({ cause }: DatabaseUnavailable): string =>
   cause instanceof Error ? cause.message : String(cause)
 
-/** Logs once when the database can't be used any more, and once when it can again. */
+/** Logs once when the database becomes unusable, and once when it can be used again. */
 const watchLayer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { ping } = yield* Database
-    let answers = true
+    let isUsable = true
     yield* Effect.gen(function* () {
       const failure = yield* Effect.match(ping, { onFailure: reasonOf, onSuccess: () => null })
-      if ((failure === null) === answers) return
-      answers = failure === null
-      yield* answers
+      if ((failure === null) === isUsable) return
+      isUsable = failure === null
+      yield* isUsable
         ? Effect.logInfo("The database can be used again.")
         : Effect.logError(`The database can't be used: ${failure}`)
     }).pipe(
@@ -163,50 +185,3 @@ const watchLayer = Layer.effectDiscard(
     )
   })
 )
-
-const Report = Schema.Tuple([
-  Schema.Struct({
-    version: Schema.String,
-    schemaVersion: Schema.Int,
-    readOnly: Schema.Boolean,
-    now: Schema.DateTimeUtcFromDate
-  })
-])
-
-/** What the operator wants to know about the database. */
-interface DatabaseFacts {
-  /** The server's version, such as "18.4". */
-  readonly version: string
-  /** The number of the newest migration that was applied. */
-  readonly schemaVersion: number
-  /** Whether it takes no writes, as a standby does. */
-  readonly readOnly: boolean
-  /** The server's clock. */
-  readonly now: DateTime.Utc
-}
-
-/** Looks at the database from outside the product. */
-export class DatabaseReport extends Context.Service<
-  DatabaseReport,
-  { readonly facts: Effect.Effect<DatabaseFacts, DatabaseUnavailable> }
->()("parley/sql/DatabaseReport") {
-  static readonly layer = Layer.effect(
-    DatabaseReport,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      // The table is the migrator's own.
-      const facts = Effect.suspend(
-        () => sql`
-          SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
-            current_setting('transaction_read_only')::bool AS read_only,
-            (SELECT max(migration_id) FROM effect_sql_migrations) AS schema_version`
-      ).pipe(
-        Effect.flatMap(Schema.decodeUnknownEffect(Report)),
-        Effect.map(([report]) => report),
-        orUnavailable,
-        Effect.withSpan("DatabaseReport.facts")
-      )
-      return DatabaseReport.of({ facts })
-    })
-  )
-}

@@ -147,12 +147,8 @@ const makeLeases = (
 ): Pick<PgPool.PgPool, "get" | "reserve" | "use"> & { readonly takers: () => number } => {
   // Those who have a connection, and those who wait for one.
   let takers = 0
-  const enter = Effect.sync(() => {
-    takers++
-  })
-  const leave = Effect.sync(() => {
-    takers--
-  })
+  const enter = Effect.sync(() => takers++)
+  const leave = Effect.sync(() => takers--)
   const bounded = <A, R>(connection: Effect.Effect<A, SqlError.SqlError, R>) =>
     Effect.andThen(
       Effect.acquireRelease(enter, () => leave),
@@ -161,14 +157,15 @@ const makeLeases = (
           duration: `${limits.connectSeconds} seconds`,
           orElse: () => Effect.fail(connectionError("No connection to the database became free in time"))
         }),
+        Effect.mapError(withServerSentence),
         inRealTime
       )
     )
-  const get = Effect.mapError(bounded(pool.get), withServerSentence)
+  const get = bounded(pool.get)
   return {
     takers: () => takers,
     get,
-    reserve: Effect.mapError(bounded(pool.reserve), withServerSentence),
+    reserve: bounded(pool.reserve),
     // For one statement, which is what nearly all are for. The wait needs a bound only when there may be one; opening a
     // connection has its own.
     use: (statement) =>

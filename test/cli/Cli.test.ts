@@ -405,7 +405,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
         assert.match(checks[2]?.detail ?? "", /misspelled: PARLEY_PROT/)
 
         const warned = yield* runWith({ ...nobody, PARLEY_PROT: "1", HOST: "0.0.0.0" }, ["doctor"])
-        assert.match(warned.stdout, /warning +This variable means nothing here.*PARLEY_PROT/)
+        assert.match(warned.stdout, /warning +This variable is no setting.*PARLEY_PROT/)
         assert.match(warned.stdout, /warning +HOST is 0\.0\.0\.0/)
       })
     )

@@ -2,8 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Option } from "effect"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { type PostgresAccount, runProgram } from "../../src/postgres/PostgresAccount.ts"
-import { chownTree } from "../../src/postgres/PostgresHome.ts"
+import { chownTree, type PostgresAccount, runProgram } from "../../src/postgres/PostgresBinaries.ts"
 import {
   addressIn,
   childrenOf,
@@ -83,10 +82,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
       const { path } = yield* start(dataDir)
       // What the kernel asks of who connects to a socket: to pass through the directories, and to write to it.
       const mayConnect = (account: PostgresAccount) =>
-        Effect.map(
-          runProgram({ account, file: "/bin/sh", args: ["-c", `[ -w "${path}" ]`], cwd: "/", env: {} }),
-          ({ code }) => code === 0
-        )
+        Effect.map(runProgram("/bin/sh", ["-c", `[ -w "${path}" ]`], { account }), ({ code }) => code === 0)
       assert.isTrue(yield* mayConnect(yield* ownerOf(path)))
       assert.isFalse(yield* mayConnect({ uid: 65_534, gid: 65_534 }))
     })
@@ -180,7 +176,7 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
       yield* Effect.scoped(start(dataDir))
       yield* fs.writeFileString(`${dataDir}/postgres/data/PG_VERSION`, "17\n")
       const error = yield* Effect.flip(Effect.scoped(start(dataDir)))
-      assert.match(error.message, /^PostgreSQL 17 wrote the data .* brings PostgreSQL 18.* DATABASE_URL\.$/)
+      assert.match(error.message, /^PostgreSQL 17 wrote the data .* contains PostgreSQL 18.* DATABASE_URL\.$/)
     })
   )
 

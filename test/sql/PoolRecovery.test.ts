@@ -1,7 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Database, orUnavailable } from "../../src/sql/Database.ts"
+import { Database } from "../../src/sql/Database.ts"
+import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { childrenOf, dataDirectory, ground, serverPid, start } from "../postgres/embeddedServer.ts"
 
 layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {

