@@ -152,7 +152,11 @@ export class Accounting extends Context.Service<
           const beganNanos = yield* Clock.monotonicTimeNanos
           const access = yield* CurrentAccess
           const usualTokens = () => usualOutput.of(caller.userId)
-          const needs = needsOf(attempts.map(costsOf), usualTokens())
+          const calls = attempts.map(({ promptTokens, request }) => ({
+            promptTokens,
+            outputTokens: request.maxOutputTokens
+          }))
+          const needs = needsOf(calls, usualTokens())
           const grant = yield* Effect.acquireRelease(
             usage.admit({ responseId, part: 0, userId: caller.userId, ...needs }),
             () => settle(responseId, caller, meter, beganNanos, access)
@@ -209,21 +213,16 @@ const makeRecord = Effect.gen(function* () {
 
 type Needs = Pick<TokenRequest, "most" | "usual" | "least">
 
-interface Costs {
+interface CallTokens {
   readonly promptTokens: number
   readonly outputTokens: number
 }
 
-const costsOf = ({ promptTokens, request }: Attempt): Costs => ({
-  promptTokens,
-  outputTokens: request.maxOutputTokens
-})
-
 /** What to ask for, for any of these calls, when answers usually have `usualTokens`. */
-const needsOf = (costs: ReadonlyArray<Costs>, usualTokens: number): Needs => {
+const needsOf = (calls: ReadonlyArray<CallTokens>, usualTokens: number): Needs => {
   const largest = (outputTokensMax: number) =>
     Math.max(
-      ...costs.map(({ outputTokens, promptTokens }) => promptTokens + Math.min(outputTokens, outputTokensMax))
+      ...calls.map(({ outputTokens, promptTokens }) => promptTokens + Math.min(outputTokens, outputTokensMax))
     )
   return {
     most: largest(Number.POSITIVE_INFINITY),

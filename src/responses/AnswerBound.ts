@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
+import { type ModelFinish, type ModelPart, type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens, noText, tally, tokensOf } from "../domain/Tokens.ts"
 import { countTokens, lastWordEnd } from "../providers/Tokenizer.ts"
 
@@ -62,7 +62,7 @@ const makeWritten = () => {
   let countedTo = 0
   let rest = noText
 
-  const estimate = () => counted + tokensOf(rest) + callsEstimate
+  const estimate = (uncounted = rest) => counted + tokensOf(uncounted) + callsEstimate
 
   const count = Effect.gen(function* () {
     counted += yield* countTokens(calls)
@@ -86,12 +86,12 @@ const makeWritten = () => {
     /** Adds the text if it is surely within the bound. */
     addWithin: (more: string, tokensMax: number): boolean => {
       const after = tally(more, rest)
-      if (counted + tokensOf(after) + callsEstimate > tokensMax) return false
+      if (estimate(after) > tokensMax) return false
       text += more
       rest = after
       return true
     },
-    estimateWith: (more: string): number => counted + tokensOf(tally(more, rest)) + callsEstimate,
+    estimateWith: (more: string): number => estimate(tally(more, rest)),
     addCall: (call: string): void => {
       calls += call
       callsEstimate = estimateTokens(calls)
@@ -138,13 +138,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   })
 
   const cutFinish = (): ModelFinish => {
-    const usage: ModelUsage = {
-      inputTokens: 0,
-      cachedInputTokens: 0,
-      outputTokens: limit(),
-      reasoningTokens: 0,
-      source: "tokenizer"
-    }
+    const usage: ModelUsage = { ...nothingSpent, outputTokens: limit(), source: "tokenizer" }
     return { type: "finish", reason: "length", usage }
   }
 
@@ -198,7 +192,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
       if (cut) break
       for (const one of yield* admitPart(part)) admitted.push(one)
       // The finish may be among the same parts, where a server answers with one document.
-      if (part.type === "finish" || parts.some(isFinish)) continue
+      if (part.type === "finish" || parts.some(({ type }) => type === "finish")) continue
       if (yield* written.exceeds(part.type === "text" && isOutOfTokens ? limit() : cutTokens)) {
         cut = true
         admitted.push(cutFinish())
@@ -215,5 +209,3 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
     isOutOfTokens: () => isOutOfTokens
   }
 }
-
-const isFinish = (part: ModelPart): part is ModelFinish => part.type === "finish"

@@ -1,10 +1,10 @@
+import { Context, Effect, Layer } from "effect"
 import { type DatabaseUnavailable, FileNotFound, FileNotReady, FileUnreadable } from "../domain/Errors.ts"
 import type { FileId, UserId } from "../domain/Ids.ts"
 import { estimateTokens, beginningWithin } from "../domain/Tokens.ts"
 import { FileStore, type TextSummary } from "../files/FileStore.ts"
-import type { GivenItem } from "./IncomingInput.ts"
+import type { FileReference, GivenItem } from "./IncomingInput.ts"
 import { filesOf, type ShowFile } from "./PromptMessages.ts"
-import { Context, Effect, Layer } from "effect"
 
 /** A file that a message refers to, with as much of its text as was read. */
 export interface PromptFile {
@@ -122,12 +122,6 @@ export const sharesInOrder = (
   })
 }
 
-/** Where a request refers to a file. */
-export interface FileReference {
-  readonly id: FileId
-  readonly param: string
-}
-
 /** Files that can be read, of which nothing has been read yet. */
 export type UnreadFiles = ReadonlyMap<FileId, TextSummary>
 
@@ -138,30 +132,22 @@ const problemOf = (summary: TextSummary | undefined, param: string) => {
   return summary.textBytes === null ? new FileNotFound({ param }) : null
 }
 
-/** A file of whose text nothing is shown. */
-const unread = ({ filename, textBytes, truncated }: TextSummary): PromptFile => ({
-  filename,
-  text: "",
-  isWhole: textBytes === 0,
-  isPart: truncated === true,
-  characters: textBytes ?? 0,
-  tokens: 0
-})
-
-export const unreadFiles = (files: UnreadFiles): PromptFiles =>
-  new Map([...files].map(([id, summary]) => [id, unread(summary)]))
-
-const withText = (summary: TextSummary, text: string, bytes: number): PromptFile => {
-  const textBytes = summary.textBytes ?? 0
-  const isWhole = bytes >= textBytes
+/** The file with the beginning of its text, which has so many bytes. */
+const promptFile = ({ filename, textBytes, truncated }: TextSummary, text = "", bytes = 0): PromptFile => {
+  const allBytes = textBytes ?? 0
+  const isWhole = bytes >= allBytes
   return {
-    ...unread(summary),
+    filename,
     text,
     isWhole,
-    characters: isWhole ? text.length : Math.round((textBytes * text.length) / Math.max(1, bytes)),
+    isPart: truncated === true,
+    characters: isWhole ? text.length : Math.round(allBytes * (bytes === 0 ? 1 : text.length / bytes)),
     tokens: estimateTokens(text)
   }
 }
+
+export const unreadFiles = (files: UnreadFiles): PromptFiles =>
+  new Map([...files].map(([id, summary]) => [id, promptFile(summary)]))
 
 /** Finds and reads the files that prompts need. */
 export class AttachedFiles extends Context.Service<
@@ -226,8 +212,8 @@ export class AttachedFiles extends Context.Service<
         const texts = new Map(beginnings.map((one) => [one.id, one]))
         return new Map(
           all.map((summary) => {
-            const { bytes, text } = texts.get(summary.id) ?? { bytes: 0, text: "" }
-            return [summary.id, withText(summary, text, bytes)]
+            const { bytes, text } = texts.get(summary.id) ?? {}
+            return [summary.id, promptFile(summary, text, bytes)]
           })
         )
       })

@@ -1,3 +1,4 @@
+import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
 import {
@@ -26,7 +27,6 @@ import {
 import { textOf } from "./IncomingInput.ts"
 import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
-import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
 
 /** One way to get the answer: a model and the request for it. */
 export interface Attempt {

@@ -12,22 +12,6 @@ import type { Generation } from "./Generation.ts"
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure = ModelFailure | TurnLeaseLost | DatabaseUnavailable
 
-/** What the events of one response are made from. */
-export interface Delivery {
-  readonly start: ResponseStart
-  readonly generation: Generation
-  /** What the search of a project's files brought; null where no project was named. */
-  readonly search: Search | null
-  /** Stores the turn, whole. */
-  readonly store: (
-    output: ReadonlyArray<OutputItem>
-  ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
-  readonly meter: Meter
-  /** Run once, when the first output is there. */
-  readonly onOutput: Effect.Effect<void>
-  readonly nextItemId: () => ItemId
-}
-
 /** Everything of one generation as events; the turn is stored before the terminal one. */
 export const eventsOf = ({
   generation,
@@ -37,7 +21,20 @@ export const eventsOf = ({
   search,
   start,
   store
-}: Delivery): Stream.Stream<EventBody, GenerationFailure> =>
+}: {
+  readonly start: ResponseStart
+  readonly generation: Generation
+  /** null if no project was searched. */
+  readonly search: Search | null
+  /** Stores the whole turn. */
+  readonly store: (
+    output: ReadonlyArray<OutputItem>
+  ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
+  readonly meter: Meter
+  /** Run once, at the first output. */
+  readonly onOutput: Effect.Effect<void>
+  readonly nextItemId: () => ItemId
+}): Stream.Stream<EventBody, GenerationFailure> =>
   Stream.suspend(() => {
     let [state, opening] = Events.begin(start, search)
     let isDone = false

@@ -128,13 +128,17 @@ const closeMessage = (state: EventsState, { id, text }: OpenMessage): Step => {
   ]
 }
 
-/** Ends the open message, if there is one. */
-const rest = (state: EventsState, nextId: () => ItemId): Step => {
-  const [rested, added] = addText(state, { text: storable(state.carry), carry: "" }, nextId)
-  if (rested.open === null) return [rested, added]
-  const [closed, closing] = closeMessage(rested, rested.open)
-  return [closed, [...added, ...closing]]
+/** Two steps, one after the other. */
+const andThen = ([state, events]: Step, next: (state: EventsState) => Step): Step => {
+  const [after, more] = next(state)
+  return [after, [...events, ...more]]
 }
+
+/** Ends the open message, if there is one. */
+const endMessage = (state: EventsState, nextId: () => ItemId): Step =>
+  andThen(addText(state, { text: storable(state.carry), carry: "" }, nextId), (rested) =>
+    rested.open === null ? [rested, none] : closeMessage(rested, rested.open)
+  )
 
 /** Why there is no answer, in its place: an empty text would say nothing. */
 const whyNoAnswer = (reason: EndReason, isAfterCall: boolean): string => {
@@ -157,38 +161,37 @@ const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,
   nextId: () => ItemId
-): Step => {
-  const [rested, added] = rest(state, nextId)
-  const last = rested.output.at(-1)?.type
-  if (last === "message") return [{ ...rested, finish: part }, added]
-  const text = whyNoAnswer(part.reason, last === "mcp_call")
-  const [opened, opening] = addText(rested, { text, carry: "" }, nextId)
-  const [closed, closing] = rest(opened, nextId)
-  return [{ ...closed, finish: part }, [...added, ...opening, ...closing]]
-}
+): Step =>
+  andThen(endMessage(state, nextId), (ended) => {
+    const last = ended.output.at(-1)?.type
+    const finished = { ...ended, finish: part }
+    if (last === "message") return [finished, none]
+    const text = whyNoAnswer(part.reason, last === "mcp_call")
+    return andThen(addText(finished, { text, carry: "" }, nextId), (written) => endMessage(written, nextId))
+  })
 
 const beginTool = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "tool_begin" }>,
   nextId: () => ItemId
-): Step => {
-  const [rested, added] = rest(state, nextId)
-  const item: McpCall = {
-    id: part.id,
-    type: "mcp_call",
-    status: "in_progress",
-    server_label: builtinTools,
-    name: storable(part.name),
-    arguments: storable(part.arguments),
-    output: null,
-    error: null,
-    approval_request_id: null
-  }
-  return [
-    { ...rested, output: [...rested.output, item] },
-    [...added, { type: "response.output_item.added", output_index: rested.output.length, item }]
-  ]
-}
+): Step =>
+  andThen(endMessage(state, nextId), (ended) => {
+    const item: McpCall = {
+      id: part.id,
+      type: "mcp_call",
+      status: "in_progress",
+      server_label: builtinTools,
+      name: storable(part.name),
+      arguments: storable(part.arguments),
+      output: null,
+      error: null,
+      approval_request_id: null
+    }
+    return [
+      { ...ended, output: [...ended.output, item] },
+      [{ type: "response.output_item.added", output_index: ended.output.length, item }]
+    ]
+  })
 
 const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool_end" }>): Step => {
   const index = state.output.findIndex(({ id }) => id === part.id)
@@ -249,16 +252,8 @@ const usageOf = (usage: ModelUsage): ResponseUsage => ({
 })
 
 const incompleteDetails = (reason: EndReason): ResponseObject["incomplete_details"] => {
-  switch (reason) {
-    case "length":
-      return { reason: "max_output_tokens" }
-    case "content_filter":
-    case "token_limit":
-      return { reason }
-    case "stop":
-    case "tool_calls":
-      return null
-  }
+  if (reason === "length") return { reason: "max_output_tokens" }
+  return reason === "content_filter" || reason === "token_limit" ? { reason } : null
 }
 
 /** All text of the messages, which is all deltas. */

@@ -1,3 +1,4 @@
+import { Effect, Predicate } from "effect"
 import {
   type CreateResponse,
   type InputEntry,
@@ -17,7 +18,6 @@ import {
   type StoredItem
 } from "../domain/Item.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
-import { Effect, Predicate } from "effect"
 
 /** One entry of a request's input. */
 export type Incoming =
@@ -29,21 +29,19 @@ export interface IncomingInput {
   /** Texts of `system` and `developer` items. They hold for this response and are not stored. */
   readonly directions: ReadonlyArray<string>
   readonly entries: ReadonlyArray<Incoming>
-  /** The files that the messages refer to, and where. */
-  readonly files: ReadonlyArray<{ readonly id: FileId; readonly param: string }>
+  readonly files: ReadonlyArray<FileReference>
+}
+
+/** A file that a message refers to, and where. */
+export interface FileReference {
+  readonly id: FileId
+  readonly param: string
 }
 
 /** Unknown roles are the user's. Source: wire contract, section 1, roles. */
 const roleOf = (role: string | null | undefined): "user" | "assistant" | "system" => {
-  switch (role) {
-    case "assistant":
-      return "assistant"
-    case "system":
-    case "developer":
-      return "system"
-    default:
-      return "user"
-  }
+  if (role === "assistant") return role
+  return role === "system" || role === "developer" ? "system" : "user"
 }
 
 const partsOf = (content: string | ReadonlyArray<Part>): ReadonlyArray<Part> =>
@@ -148,14 +146,14 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
   const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
   const directions: Array<string> = []
   const entries: Array<Incoming> = []
-  const files: Array<IncomingInput["files"][number]> = []
+  const files: Array<FileReference> = []
   const replayed = makeReplayedCalls(given, nextId)
   for (const [index, entry] of given.entries()) {
+    if (!isMessage(entry) && entry.type === "item_reference") {
+      entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
+      continue
+    }
     if (!isMessage(entry)) {
-      if (entry.type === "item_reference") {
-        entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
-        continue
-      }
       const call = replayed(entry)
       if (call !== null) entries.push({ kind: "item", item: call })
       continue
@@ -167,19 +165,16 @@ export const readInput = Effect.fnUntraced(function* (input: CreateResponse["inp
       if (part.type === "output_text" && role !== "assistant") return yield* misplacedOutput(param)
       if (part.type === "input_file") files.push({ id: part.file_id, param: `${param}.file_id` })
     }
-    if (role === "system") {
-      directions.push(textOf(parts))
-      // A document is data, even if it is attached to instructions.
-      const attached = parts.filter((part) => part.type === "input_file")
-      if (attached.length > 0) {
-        entries.push({
-          kind: "item",
-          item: { id: nextId(), type: "message", role: "user", content: attached }
-        })
-      }
-      continue
+    if (role === "system") directions.push(textOf(parts))
+    // A document is data, even if it is attached to instructions.
+    const kept = role === "system" ? parts.filter(({ type }) => type === "input_file") : parts
+    if (role === "system" && kept.length === 0) continue
+    const item: InputMessage = {
+      id: nextId(),
+      type: "message",
+      role: role === "system" ? "user" : role,
+      content: kept.map(storedPart)
     }
-    const item: InputMessage = { id: nextId(), type: "message", role, content: parts.map(storedPart) }
     entries.push({ kind: "item", item })
   }
   if (!hasUserMessage(entries)) {

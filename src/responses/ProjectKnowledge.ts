@@ -1,3 +1,4 @@
+import { Context, Effect, Layer, Predicate } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
 import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
 import type { FileSearchCall, InputItem, StoredItem } from "../domain/Item.ts"
@@ -7,7 +8,6 @@ import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Searching.ts"
 import { textOf } from "./IncomingInput.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
-import { Context, Effect, Layer, Predicate } from "effect"
 
 /** Passages to search for. */
 const hitsMax = 20

@@ -1,3 +1,4 @@
+import { Option, Schema } from "effect"
 import type { FileId, ItemId } from "../domain/Ids.ts"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Item.ts"
 import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
@@ -5,7 +6,6 @@ import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { tellCalls } from "../providers/Protocol.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { isSameRound } from "./ItemIds.ts"
-import { Option, Schema } from "effect"
 
 /** Some servers refuse longer ids, and ids with hyphens. */
 const callIdCharacters = 9

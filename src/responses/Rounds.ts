@@ -16,6 +16,7 @@ import { countPromptTokens } from "../providers/Tokenizer.ts"
 import { finishCall, type Meter } from "./Accounting.ts"
 import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
+import { messagesTokens } from "./PromptMessages.ts"
 import { type RunningCalls, type RunTool, runCalls, type ToolPart, toolRoundsMax } from "./ToolCalls.ts"
 
 /** What a generation yields, whole or piece by piece. */
@@ -49,13 +50,6 @@ export const failureOf = (
   reason: "no_finish" | "malformed",
   detail: string
 ): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
-
-const messageTokens = (message: ModelMessage): number =>
-  estimateTokens(
-    message.role === "assistant"
-      ? message.text + message.toolCalls.map((call) => call.name + call.arguments).join("")
-      : message.text
-  )
 
 /** One call of the model, and what it has asked for. */
 interface Round {
@@ -96,7 +90,7 @@ const following = (
   isLast: boolean
 ): Attempt => {
   const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(withNote)] : results
-  const promptTokens = added.reduce((sum, message) => sum + messageTokens(message), attempt.promptTokens)
+  const promptTokens = attempt.promptTokens + messagesTokens(added)
   return {
     ...attempt,
     promptTokens,
@@ -112,7 +106,7 @@ const following = (
 /** Tokens that the results of a round's calls may have, so that the model can still read them and answer. */
 const roomForResults = ({ attempt, bound, toolCalls }: Round, tokensLeft: number): number => {
   const { contextWindow } = attempt.model
-  const calling = messageTokens({ role: "assistant", text: bound.text(), toolCalls })
+  const calling = messagesTokens([{ role: "assistant", text: bound.text(), toolCalls }])
   const answer = Math.min(tokensLeft, Math.floor(contextWindow * answerShareMax))
   return Math.max(0, contextWindow - attempt.promptTokens - calling - answer - lastRoundTokens)
 }

@@ -1,3 +1,4 @@
+import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
 import type { StoredTurn } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { InputItem, OutputItem } from "../domain/Item.ts"
@@ -12,7 +13,6 @@ import {
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { resultText, callIdOf, sentCall, sentName } from "./PromptMessages.ts"
 import { firstOfRound, nextOfRound } from "./ItemIds.ts"
-import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8
