@@ -4,25 +4,21 @@ import type { ConversationId, ResponseId } from "./Ids.ts"
 import type { ModelUsage } from "./ModelCall.ts"
 import type { ModelSpec } from "./Model.ts"
 
-/**
- * What is found out about one request while it runs, for the line and the metrics at its end. It is written by whoever
- * knows; it holds ids and numbers, and never a text that a user or a model wrote.
- */
+/** Facts about one request, collected for its log line and its metrics: ids and numbers, never a text of a user or a model. */
 export interface AccessEntry {
-  /** Of the monotonic clock, when the request came. */
+  /** When the request arrived, by the monotonic clock. */
   readonly beganNanos: bigint
   caller: Caller | null
   conversationId: ConversationId | null
   response: ResponseAccess | null
-  /** Of the monotonic clock, when a model's first output came. */
+  /** When the first output of a model arrived, by the monotonic clock. */
   firstOutputNanos: bigint | null
-  /** Of the monotonic clock, when the last byte was made; null leaves it to the end of the request. */
+  /** When the last byte was produced, by the monotonic clock; null: at the end of the request. */
   endedNanos: bigint | null
-  /** The code of the error that the client was told. */
+  /** The error code that the client received. */
   errorCode: string | null
 }
 
-/** What the account of a response says at its end. */
 export interface ResponseAccess {
   readonly responseId: ResponseId
   readonly model: ModelSpec
@@ -41,7 +37,7 @@ export const newAccessEntry = (beganNanos: bigint): AccessEntry => ({
   errorCode: null
 })
 
-/** The entry of the request that is being answered; null where no request is. */
+/** The entry of the current request; null outside of one. */
 export const CurrentAccess = Context.Reference<AccessEntry | null>("parley/domain/AccessEntry", {
   defaultValue: () => null
 })

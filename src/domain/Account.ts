@@ -1,12 +1,11 @@
 import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
 import { type DateTime, Schema, Context } from "effect"
 
-/** Characters that a name may have. */
 const nameCharactersMax = 100
-/** Characters that an address may have. Source: RFC 5321, section 4.5.3.1.3, less the angle brackets. */
+/** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
 const emailCharactersMax = 254
 
-/** No control characters, NUL above all, and no lone surrogates: such a name could be neither stored nor printed. */
+/** PostgreSQL can't store NUL and lone surrogates, and control characters can't be printed. */
 const printable = /^[^\p{Cc}\p{Cs}]*$/u
 
 const isName = (name: string): boolean =>
@@ -15,25 +14,24 @@ const isName = (name: string): boolean =>
 const isEmail = (email: string): boolean =>
   email.length <= emailCharactersMax && printable.test(email) && /^[^\s@]+@[^\s@]+$/u.test(email)
 
-/** What a name, a plan and an address must be, in words that follow "must be". */
+/** Each completes "must be". */
 export const expected = {
   name: `1 to ${nameCharactersMax} characters, without control characters, and without blanks at its ends`,
   plan: "1 to 50 lower-case letters, digits, - or _, of which the first is a letter or a digit",
   email: `an e-mail address of at most ${emailCharactersMax} characters`
 } as const
 
-/** The name of an organization or of a key, as people write it. */
+/** The name of an organization or of a key. */
 export const AccountName = Schema.String.check(Schema.makeFilter(isName, { expected: expected.name }))
 
-/** The name of a plan. */
 export const PlanName = Schema.String.check(
   Schema.makeFilter((plan) => /^[a-z0-9][a-z0-9_-]{0,49}$/.test(plan), { expected: expected.plan })
 )
 
-/** An address: something, an @, something. Two addresses that differ only in case are the same. */
+/** Only the form `a@b` is checked. Addresses that differ only in case are the same. */
 export const Email = Schema.String.check(Schema.makeFilter(isEmail, { expected: expected.email }))
 
-/** The plan of an organization that was made without one. */
+/** The plan of an organization that was created without one. */
 export const defaultPlan = "default"
 
 export interface Organization {
@@ -53,12 +51,12 @@ export interface User {
   readonly createdAt: DateTime.Utc
 }
 
-/** All that is known of a key once it has been shown: never the key itself. */
+/** A key as it is stored, without the key itself. */
 export interface ApiKeyRecord {
   readonly id: ApiKeyId
   readonly userId: UserId
   readonly name: string
-  /** The last four characters, by which people tell their keys apart. */
+  /** The last four characters, to tell keys apart. */
   readonly hint: string
   readonly createdAt: DateTime.Utc
   readonly expiresAt: DateTime.Utc | null
@@ -67,18 +65,18 @@ export interface ApiKeyRecord {
   readonly lastUsedAt: DateTime.Utc | null
 }
 
-/** A part of a list, oldest first. */
+/** Oldest first. */
 export interface Page<A> {
   readonly data: ReadonlyArray<A>
   readonly hasMore: boolean
 }
 
-/** The person on whose behalf a request runs, and the key that said so. */
+/** The user of a request and the key that authenticated it. */
 export interface Caller {
   readonly userId: UserId
   readonly organizationId: OrganizationId
   readonly keyId: ApiKeyId
-  /** The plan of the caller's organization, by name. */
+  /** The name of the organization's plan. */
   readonly plan: string
 }
 

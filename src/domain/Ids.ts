@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** A UUID as text; each id below brands it, so that one kind can't be passed for another. */
+/** Each id is a branded UUID, so that ids can't be confused. */
 const Uuid = Schema.String.check(Schema.isUUID())
 
 export const OrganizationId = Uuid.pipe(Schema.brand("OrganizationId"))

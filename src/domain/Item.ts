@@ -1,10 +1,7 @@
 import { Schema } from "effect"
 import { FileId, ItemId } from "./Ids.ts"
 
-/**
- * The items of a conversation, in the one shape in which they are streamed, returned and stored.
- * Source: wire contract, sections 2 and 4.
- */
+/** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
 
 export const InputText = Schema.Struct({
   type: Schema.Literal("input_text"),
@@ -37,7 +34,6 @@ export type OutputText = typeof OutputText.Type
 export const ItemStatus = Schema.Literals(["in_progress", "completed", "failed"])
 export type ItemStatus = typeof ItemStatus.Type
 
-/** A message that the model wrote. */
 export const OutputMessage = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("message"),
@@ -47,7 +43,7 @@ export const OutputMessage = Schema.Struct({
 }).annotate({ identifier: "OutputMessage" })
 export type OutputMessage = typeof OutputMessage.Type
 
-/** One tool call that the service ran by itself. `arguments` is JSON as text. */
+/** A tool call that the service ran. `arguments` is JSON as text. */
 export const McpCall = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("mcp_call"),
@@ -61,7 +57,7 @@ export const McpCall = Schema.Struct({
 }).annotate({ identifier: "McpCall" })
 export type McpCall = typeof McpCall.Type
 
-/** The name of a call of which a client replays nothing but the result. */
+/** The name of a call of which a client replays only the result. */
 export const unknownCall = ""
 
 export const FileSearchResult = Schema.Struct({
@@ -87,7 +83,7 @@ export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall])
 })
 export type OutputItem = typeof OutputItem.Type
 
-/** A message of the user, or an earlier answer that a client replays, as it is stored. */
+/** A stored message of the user, or an earlier answer that a client replays. */
 export const InputMessage = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("message"),
@@ -96,15 +92,15 @@ export const InputMessage = Schema.Struct({
 })
 export type InputMessage = typeof InputMessage.Type
 
-/** Whatever a stored turn may hold on its input side: messages, and replayed tool and search calls. */
+/** The input of a stored turn: messages, and replayed tool and search calls. */
 export const InputItem = Schema.Union([InputMessage, McpCall, FileSearchCall])
 export type InputItem = typeof InputItem.Type
 
-/** Every stored item, input or output, as an item reference may name it. */
+/** What an item reference may name. */
 export const StoredItem = Schema.Union([OutputMessage, InputMessage, McpCall, FileSearchCall])
 export type StoredItem = typeof StoredItem.Type
 
-/** An item as it is stored: of a search, which files it found. Their passages are read anew, and end with their files. */
+/** The stored form of an item. Passages of a search are left out, so that they disappear with their files. */
 export const withoutPassages = (item: StoredItem): StoredItem =>
   item.type === "file_search_call" && item.results !== null
     ? { ...item, results: item.results.map((result) => ({ ...result, text: "" })) }

@@ -1,9 +1,9 @@
 import { Clock, Effect } from "effect"
 
-/** Runs an effect by the real clock: a server lives in real time, also where a test moves the clock of everything else. */
+/** Runs an effect by the real clock, also under a TestClock: for servers and processes outside of the test. */
 export const inRealTime = Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
 
-/** Time that nobody sets, for whatever lasts. Its zero means nothing. */
+/** Monotonic time measures durations: it can't be set, and its zero has no meaning. */
 
 const nanosPerSecond = 1_000_000_000
 
@@ -16,5 +16,4 @@ export const monotonicSeconds: Effect.Effect<number> = Effect.map(
   (nanos) => Number(nanos) / nanosPerSecond
 )
 
-/** Seconds between two readings of the monotonic clock. */
 export const secondsBetween = (from: bigint, to: bigint): number => Number(to - from) / nanosPerSecond

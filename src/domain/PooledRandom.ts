@@ -1,10 +1,10 @@
 import { Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 
-/** Bytes that are asked of the system at a time. Every response needs a dozen ids of 16 bytes, and asking is dear. */
+/** Bytes of one system call. Every response needs a dozen ids of 16 bytes, and a call takes microseconds. */
 const poolBytes = 8192
 
-/** Random bytes from the system's generator, each handed out once. */
+/** Random bytes of the system, each used once. */
 const makePool = () => {
   const pool = new Uint8Array(poolBytes)
   let used = poolBytes
@@ -17,7 +17,7 @@ const makePool = () => {
       }
       const count = Math.min(size - filled, poolBytes - used)
       bytes.set(pool.subarray(used, used + count), filled)
-      // What was given away is not kept.
+      // Used bytes are not kept.
       pool.fill(0, used, used + count)
       used += count
       filled += count
@@ -26,7 +26,7 @@ const makePool = () => {
   }
 }
 
-/** `SecureRandom` for a service that makes many small ids. */
+/** `SecureRandom` for many small ids. */
 export const pooledRandomLayer: Layer.Layer<SecureRandom.SecureRandom> = Layer.sync(
   SecureRandom.SecureRandom,
   () => SecureRandom.make(makePool())

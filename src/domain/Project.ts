@@ -4,23 +4,23 @@ import { type FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.
 
 const isId = Schema.is(ProjectId)
 
-/** What a name must be, in words that follow "must be". */
+/** Completes "must be". */
 export const projectNameExpected = `${expected.name}, and no id`
 
-/** The name of a project, as people write it; no two projects of an organization have names that differ only in case. */
+/** Unique in an organization, regardless of case. Not an id, so that a command can take either. */
 export const ProjectName = AccountName.check(
   Schema.makeFilter((name) => !isId(name), { expected: projectNameExpected })
 )
 
-/** An owner may do nothing more than a member through the public interface; the role is for people to know whom to ask. */
+/** Through the public interface an owner may do no more than a member; the role says whom to ask. */
 export const ProjectRole = Schema.Literals(["owner", "member"])
 export type ProjectRole = typeof ProjectRole.Type
 
-/** `pending` until the file can be found by a search, `indexed` from then on, `error` when it never will be. */
+/** `indexed` once a search can find the file, `error` if it never will. */
 export const CorpusStatus = Schema.Literals(["pending", "indexed", "error"])
 export type CorpusStatus = typeof CorpusStatus.Type
 
-/** Files that people share, and those who may have questions answered from them. */
+/** Shared files, and the members whose questions may be answered from them. */
 export interface Project {
   readonly id: ProjectId
   readonly name: string
@@ -44,27 +44,24 @@ export interface CorpusFile {
   readonly fileId: FileId
   readonly filename: string
   readonly bytes: number
-  /** Who owns the file. */
+  /** The e-mail address of the owner. */
   readonly owner: string
   readonly status: CorpusStatus
-  /** Why the file can't be found, in words for people; null unless `status` is `error`. */
+  /** Why the file can't be found; null unless `status` is `error`. */
   readonly statusDetails: string | null
-  /** Passages that a search can find; null until there are some. */
+  /** Indexed passages; null until there are some. */
   readonly chunks: number | null
   readonly addedAt: DateTime.Utc
 }
 
-/** Whose question it is: null for the operator, who may look into every project. */
+/** `userId` is null for the operator, who may read every project. */
 interface Membership {
   readonly projectId: ProjectId
   readonly userId: UserId | null
 }
 
-/**
- * The proof that somebody may look into a project. A search demands it, and only `auth/Policy` makes one, so that a search
- * without the question of who asks doesn't compile.
- */
+/** The proof that somebody may read a project. A search demands it, and only `plans/Policy` creates it. */
 export type ProjectMembership = Brand.Branded<Membership, "ProjectMembership">
 
-/** For `auth/Policy` alone, once it has asked the database; the architecture check keeps everybody else away. */
+/** For `plans/Policy` alone, after its query; the architecture check enforces that. */
 export const proveMembership = Brand.nominal<ProjectMembership>()
