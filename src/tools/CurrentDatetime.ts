@@ -11,7 +11,7 @@ interface Zone {
   readonly rules: DateTime.TimeZone.Named
 }
 
-/** A name of the database as it is written there. Only links, such as Asia/Kolkata, must guess: what they stand for is known. */
+/** The spelling of a name in the database. That of a link, such as Asia/Kolkata, is a guess. */
 const nameOf = (asked: string, canonical: string): string => {
   if (canonical.toLowerCase() === asked.toLowerCase()) return canonical
   if (asked !== asked.toLowerCase() && asked !== asked.toUpperCase()) return asked
@@ -24,16 +24,16 @@ const nameOf = (asked: string, canonical: string): string => {
 
 const findZone = (asked: string): Option.Option<Zone> => {
   const id = asked.trim().replaceAll(/\s+/g, "_")
-  // What begins with a sign would be an offset, which is no zone: it knows no summer time.
+  // An offset isn't a zone: it has no summer time.
   if (id.length > zoneCharactersMax || /^[+-]/.test(id)) return Option.none()
-  // Effect remembers a zone under each name that it was asked for, so that names may not differ by case alone.
+  // Effect caches a zone under each name that it gets: names must not differ by case alone.
   return Option.map(DateTime.zoneMakeNamed(id.toLowerCase()), (rules) => ({
     name: nameOf(id, rules.id),
     rules
   }))
 }
 
-/** Zones of which the city is what was asked for: Asia/Tokyo for "tokyo". */
+/** Zones with this city: Asia/Tokyo for "tokyo". */
 const similarZones = (asked: string): ReadonlyArray<string> => {
   const city = asked.trim().replaceAll(/\s+/g, "_").split("/").at(-1)?.toLowerCase()
   return Intl.supportedValuesOf("timeZone").filter((name) => name.toLowerCase().split("/").at(-1) === city)
@@ -59,7 +59,7 @@ const answerOf = (now: DateTime.Utc, { name, rules }: Zone): string => {
   })
 }
 
-/** The zone's name is matched whatever its case; an empty one is as none. */
+/** The name of a zone is matched without case; an empty one means none. */
 export const currentDatetime = defineTool({
   name: "current_datetime",
   description:

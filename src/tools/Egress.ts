@@ -8,7 +8,7 @@ import { readWebAddress, type WebAddress } from "./egress/WebAddress.ts"
 /** Redirects that are followed; each leads to a request that is checked like the first. */
 export const redirectsMax = 5
 
-/** The address may not be asked, or nothing answers there: whoever gets the message can't tell one from the other. */
+/** The address is not allowed, or nothing answers there: the message doesn't tell which. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
   /** For the log; "" for an address that has none. */
   host: Schema.String
@@ -18,14 +18,14 @@ export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRe
   }
 }
 
-/** The address was asked, and what came is no answer to go by. The message is for a model: it holds no words of the server. */
+/** The address answered, and the answer can't be used. The message is for a model: it quotes nothing of the server. */
 export class EgressFailed extends Schema.TaggedError<EgressFailed>()("EgressFailed", {
   reason: Schema.Literals(["url", "slow", "cut", "redirects", "media_type", "encoding"]),
   host: Schema.String,
   message: Schema.String
 }) {}
 
-/** The one way out to the web: public addresses only, without cookies and without anybody's credentials. */
+/** The only way out to the web: public addresses only, without cookies and without the credentials of any user. */
 export class Egress extends Context.Service<
   Egress,
   {
@@ -33,7 +33,7 @@ export class Egress extends Context.Service<
       url: string,
       options?: EgressOptions
     ) => Effect.Effect<EgressAnswer, EgressRefused | EgressFailed>
-    /** Sends a JSON document. It isn't sent again anywhere else: a redirect is a failure. */
+    /** Posts a JSON document once: a redirect is a failure. */
     readonly postJson: (
       url: string,
       json: string,
@@ -68,13 +68,17 @@ export class Egress extends Context.Service<
         return addresses.length > 0 ? addresses : yield* new EgressRefused({ host })
       })
 
-      const travel = Effect.fnUntraced(function* (trip: Trip, first: WebAddress, json: string | null) {
-        const { options } = trip
+      const followRedirects = Effect.fnUntraced(function* (
+        progress: Progress,
+        first: WebAddress,
+        json: string | null
+      ) {
+        const { options } = progress
         const bytesMax = options.bytesMax ?? settings.fetchBytesMax
         let address = first
         for (let redirects = 0; ; redirects++) {
-          trip.host = address.host
-          trip.isConnected = false
+          progress.host = address.host
+          progress.isConnected = false
           const isTrusted = address.url.origin === first.url.origin
           const addresses = yield* check(
             address,
@@ -83,20 +87,20 @@ export class Egress extends Context.Service<
           )
           const hop: Hop = { address, addresses, json, options, isTrusted, bytesMax }
           const end = yield* sendHop(hop, yield* network.dial, () => {
-            trip.isConnected = true
-          }).pipe(Effect.mapError((fault) => failureOf(fault, trip.host)))
+            progress.isConnected = true
+          }).pipe(Effect.mapError((fault) => failureOf(fault, progress.host)))
           if (end.type === "answer") return end.answer
           if (json !== null || redirects === redirectsMax) {
             return yield* failed(
               "redirects",
-              trip.host,
+              progress.host,
               "The address redirects, more often than is followed."
             )
           }
           const next = readWebAddress(end.location, address.url)
-          // What was asked for safely isn't sent in the clear.
+          // A request over TLS isn't sent again in the clear.
           const isDowngrade = address.url.protocol === "https:" && next?.url.protocol === "http:"
-          if (next === null || isDowngrade) return yield* new EgressRefused({ host: trip.host })
+          if (next === null || isDowngrade) return yield* new EgressRefused({ host: progress.host })
           address = next
         }
       })
@@ -108,15 +112,17 @@ export class Egress extends Context.Service<
             "This is no address of the web: it has to be a whole one, with http:// or https:// in front."
           return yield* failed("url", "", message)
         }
-        const trip: Trip = { options, host: first.host, isConnected: false }
+        const progress: Progress = { options, host: first.host, isConnected: false }
         const seconds = options.seconds ?? settings.fetchSeconds
-        return yield* travel(trip, first, json).pipe(
+        return yield* followRedirects(progress, first, json).pipe(
           Effect.timeoutOrElse({
             duration: Duration.seconds(seconds),
             orElse: (): Effect.Effect<never, EgressRefused | EgressFailed> =>
-              trip.isConnected
-                ? Effect.fail(failed("slow", trip.host, `The answer took longer than ${seconds} seconds.`))
-                : Effect.fail(new EgressRefused({ host: trip.host }))
+              progress.isConnected
+                ? Effect.fail(
+                    failed("slow", progress.host, `The answer took longer than ${seconds} seconds.`)
+                  )
+                : Effect.fail(new EgressRefused({ host: progress.host }))
           })
         )
       })
@@ -129,8 +135,8 @@ export class Egress extends Context.Service<
   )
 }
 
-/** A request with its redirects, as far as it has come. */
-interface Trip {
+/** How far a request with its redirects has come. */
+interface Progress {
   readonly options: EgressOptions
   host: string
   isConnected: boolean
@@ -148,6 +154,6 @@ const failureOf = (fault: HopFault, host: string): EgressRefused | EgressFailed 
     case "media_type":
       return failed("media_type", host, "What is there isn't of a kind that can be read.")
     case "encoding":
-      return failed("encoding", host, "The answer is packed in a way that can't be undone.")
+      return failed("encoding", host, "The answer is compressed in a way that can't be read.")
   }
 }

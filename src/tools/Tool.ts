@@ -1,27 +1,25 @@
 import { Effect, Schema } from "effect"
 import type { ToolSpec, ToolName } from "../domain/ModelCall.ts"
 
-/** What a tool found. */
 export interface ToolAnswer {
   readonly text: string
-  /** Which host answered, for the log; absent for a tool that asks nobody. */
+  /** The host that answered, for the log; absent for a tool without requests. */
   readonly host?: string
 }
 
-/** A tool that could not do what it was asked to. `message` tells the model why, and nothing about the inside. */
+/** A failed tool call. `message` tells the model why, without internals. */
 export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
   message: Schema.String,
   host: Schema.optionalKey(Schema.String)
 }) {}
 
-/** A tool that the service runs by itself when a model asks for it. */
 export interface Tool {
   readonly spec: ToolSpec & { readonly name: ToolName }
   /** Runs with arguments as the model wrote them, parsed but not yet checked. */
   readonly run: (args: unknown) => Effect.Effect<ToolAnswer, ToolFailed>
 }
 
-/** A tool from the schema of its arguments, which is what the model is told and what its arguments must match. */
+/** A tool from the schema of its arguments, which the model gets and its arguments must match. */
 export const defineTool = <const Fields extends Schema.Struct.Fields>(tool: {
   readonly name: ToolName
   readonly description: string

@@ -8,12 +8,11 @@ import { makeWebFetch } from "./WebFetch.ts"
 import { webSearch } from "./WebSearch.ts"
 import { Context, Duration, Effect, Metric, Schema, Layer } from "effect"
 
-/** Characters of a tool's answer; what is longer is cut, and says so. */
+/** Of a tool's answer; a longer one is cut, with a note. */
 const answerCharactersMax = 200_000
-/** Characters of what went wrong. */
 const messageCharactersMax = 1_000
 
-/** What became of a call. Exactly one of the two is null. */
+/** Exactly one of the two is null. */
 export interface ToolResult {
   readonly output: string | null
   readonly error: string | null
@@ -23,21 +22,19 @@ export interface ToolResult {
 export class Toolkit extends Context.Service<
   Toolkit,
   {
-    /** What a model is offered. */
     readonly offered: ReadonlyArray<ToolSpec>
     /**
-     * Runs a call. A tool that isn't there, arguments that don't fit, a failure and a tool that is too slow are results too:
-     * they tell the model what was wrong.
+     * Runs a call. An unknown tool, malformed arguments, a failure and a timeout are results too, with a message for the model.
      */
     readonly run: (
       call: ToolCall,
-      /** The tools that were offered; any other is like one that isn't there. All, if left out. */
+      /** The tools that were offered to the model; all of them, if left out. */
       offered?: ReadonlySet<string>
     ) => Effect.Effect<ToolResult>
   }
 >()("parley/tools/Toolkit") {}
 
-/** A toolkit of those tools that the settings let in. */
+/** A toolkit of the tools that the settings enable. */
 export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>) {
   const { callSeconds, enabled } = (yield* AppConfig).tools
   const byName = new Map<string, Tool>(
@@ -53,7 +50,7 @@ export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Too
     return Effect.fail(new ToolFailed({ message: `There is no such tool. The tools are: ${names}.` }))
   }
 
-  /** A name that the model made up is none to be measured by. */
+  /** Metrics must not get names that a model invents. */
   const nameOf = (call: ToolCall): string => (byName.has(call.name) ? call.name : "unknown")
 
   const run = Effect.fnUntraced(function* (call: ToolCall, offered: ReadonlySet<string> = all) {
@@ -75,7 +72,7 @@ export const makeToolkit = Effect.fnUntraced(function* (tools: ReadonlyArray<Too
       }),
       Effect.catchDefect((defect: unknown) =>
         Effect.andThen(
-          Effect.logError("A tool died.", defect),
+          Effect.logError("Unhandled error in a tool.", defect),
           Effect.fail(new ToolFailed({ message: "The tool failed." }))
         )
       ),

@@ -5,9 +5,9 @@ import { makeSearchClient } from "./search/SearchClient.ts"
 import { defineTool, type Tool, type ToolFailed } from "./Tool.ts"
 import { Effect, Schema, Context, Layer } from "effect"
 
-/** Longer queries are refused by the providers. */
+/** The providers refuse longer queries. */
 const queryCharactersMax = 400
-/** More results than this nobody sends at once. */
+/** No provider returns more results at once. */
 const countMax = 20
 
 const parameters = Schema.Struct({
@@ -46,10 +46,9 @@ export const webSearch: Effect.Effect<ReadonlyArray<Tool>, never, AppConfig | Eg
   }
 )
 
-/** Has results in every language and at every provider. */
 const query = "weather"
 
-/** Asks the search provider for the operator. */
+/** Tries the search provider, for the operator. */
 export class SearchProbe extends Context.Service<
   SearchProbe,
   {

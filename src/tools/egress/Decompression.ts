@@ -8,23 +8,22 @@ import {
   createZstdDecompress
 } from "node:zlib"
 
-/** A server that packs more than twice does it for no good. */
+/** No honest server compresses more than twice. */
 const encodingsMax = 2
 
-/** The window of zstd that everybody must be able to unpack, as a power of two: 8 MiB. */
+/** The window of zstd that every decoder must support, as a power of two: 8 MiB. */
 const zstdWindowLog = 23
 
-/** What is unpacked at a time. */
+/** Decompressed at a time. */
 const chunkBytes = 64 * 1024
 
-/** A body as it was meant. */
-export interface Unpacked {
+export interface Body {
   readonly bytes: Uint8Array
   readonly isCut: boolean
 }
 
-/** The encodings of a body, the last applied first; null if one of them is unknown, or if there are too many. */
-export const encodingsOf = (header: string): ReadonlyArray<Encoding> | null => {
+/** The decompressors of a content-encoding, the last applied first; null if one is unknown, or there are too many. */
+export const decompressorsOf = (header: string): ReadonlyArray<Decompressor> | null => {
   const names = header
     .split(",")
     .map((name) => name.trim().toLowerCase())
@@ -33,18 +32,19 @@ export const encodingsOf = (header: string): ReadonlyArray<Encoding> | null => {
   return known.length === names.length && known.length <= encodingsMax ? known.toReversed() : null
 }
 
-/** Makes what unpacks a body that begins so. A body that was cut off is unpacked as far as it goes. */
-export type Encoding = (first: number) => Transform
+/** Decompresses a body that begins with this byte. A body that was cut off is decompressed as far as it goes. */
+export type Decompressor = (first: number) => Transform
 
-const gunzip: Encoding = () => createGunzip({ chunkSize: chunkBytes, finishFlush: constants.Z_SYNC_FLUSH })
+const gunzip: Decompressor = () =>
+  createGunzip({ chunkSize: chunkBytes, finishFlush: constants.Z_SYNC_FLUSH })
 
-/** Some servers leave out the frame that "deflate" should have. */
-const inflate: Encoding = (first) => {
+/** Some servers leave out the zlib frame of "deflate". */
+const inflate: Decompressor = (first) => {
   const options = { chunkSize: chunkBytes, finishFlush: constants.Z_SYNC_FLUSH }
   return (first & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options)
 }
 
-const encodings: ReadonlyMap<string, Encoding> = new Map<string, Encoding>([
+const encodings: ReadonlyMap<string, Decompressor> = new Map<string, Decompressor>([
   ["gzip", gunzip],
   ["x-gzip", gunzip],
   ["deflate", inflate],
@@ -63,8 +63,8 @@ const encodings: ReadonlyMap<string, Encoding> = new Map<string, Encoding>([
   ]
 ])
 
-/** No more than this is taken of a stream; the rest is never made. */
-export const readUpTo = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Unpacked> => {
+/** Reads so many bytes of a stream; the rest is never produced. */
+export const readUpTo = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Body> => {
   const pieces: Array<Uint8Array> = []
   let size = 0
   for await (const piece of stream) {
@@ -76,17 +76,17 @@ export const readUpTo = async (stream: AsyncIterable<Uint8Array>, bytesMax: numb
   return { bytes: Buffer.concat(pieces, Math.min(size, bytesMax)), isCut: size > bytesMax }
 }
 
-/** Undoes the encodings of a body; what comes out of each is bounded. Rejects when the body isn't what they say. */
-export const unpack = async (
-  packed: Unpacked,
-  undo: ReadonlyArray<Encoding>,
+/** Decompresses a body; the output of each step is bounded. Rejects when the body is malformed. */
+export const decompress = async (
+  compressed: Body,
+  steps: ReadonlyArray<Decompressor>,
   bytesMax: number
-): Promise<Unpacked> => {
-  let { bytes, isCut } = packed
-  for (const encoding of undo) {
+): Promise<Body> => {
+  let { bytes, isCut } = compressed
+  for (const decompressor of steps) {
     const [first] = bytes
     if (first === undefined) break
-    const transform = encoding(first)
+    const transform = decompressor(first)
     transform.end(bytes)
     const out = await readUpTo(transform, bytesMax)
     bytes = out.bytes

@@ -1,12 +1,12 @@
 import type { Settings } from "../../settings/AppConfig.ts"
 import { canonicalAddress, isPublicAddress, isInsideName, isUnder, type WebAddress } from "./WebAddress.ts"
 
-/** Where the web is. Other ports of a public host may be open to this machine alone. */
+/** Other ports of a public host may be open to this machine alone. */
 const webPorts: ReadonlySet<number> = new Set([80, 443])
 
-/** What may be asked. */
+/** Which addresses of the web may be requested. */
 export interface EgressRules {
-  /** Whether to look further: before any name is looked up. `isConfigured` if it is the operator's own choice. */
+  /** Checked before the name is looked up. `isConfigured`: the operator named the address in the settings. */
   readonly admits: (address: WebAddress, isConfigured: boolean) => boolean
   /**
    * The addresses to connect to, in the order in which to try them; empty unless every one that the name has may be reached.
@@ -31,7 +31,7 @@ export const makeEgressRules = (
   const admits: EgressRules["admits"] = ({ host, isLiteral, port }, isConfigured) => {
     if (isConfigured) return true
     if (!isListed(host)) return false
-    // Where nothing inside may be reached, its names needn't be looked up, nor other ports. Else the addresses decide.
+    // With inside addresses allowed, the addresses decide and not the name or the port.
     if (inside.size > 0) return true
     return webPorts.has(port) && (isLiteral || !isInsideName(host))
   }
@@ -44,7 +44,7 @@ export const makeEgressRules = (
       if (inside.has(address)) return true
       return isPublicAddress(address) && !mine.has(address) && (isConfigured || webPorts.has(port))
     }
-    // IPv4 goes first: it is there nearly everywhere.
+    // IPv4 first: it works nearly everywhere.
     return addresses.every(isReachable)
       ? [...new Set(addresses)].toSorted(
           (one, other) => Number(one.includes(":")) - Number(other.includes(":"))

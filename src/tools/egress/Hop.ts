@@ -1,18 +1,17 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Effect, Redacted } from "effect"
 import { type Dial, loadUndici } from "./Network.ts"
-import { encodingsOf, readUpTo, unpack } from "./Decompression.ts"
+import { decompress, decompressorsOf, readUpTo } from "./Decompression.ts"
 import type { WebAddress } from "./WebAddress.ts"
 
 /** Of all headers of an answer together. */
 const headerBytesMax = 16 * 1024
 
-/** So many addresses of a host are tried until one takes the connection. */
+/** Addresses of a host that are tried until one accepts the connection. */
 const addressesTriedMax = 3
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** What a request to the web says besides its address. */
 export interface EgressOptions {
   /** Sent on every hop. */
   readonly headers?: Readonly<Record<string, string>>
@@ -20,9 +19,9 @@ export interface EgressOptions {
   readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
   /** Which media types are read, in lower case and without parameters, "" where none was said. Without it: all. */
   readonly accepts?: (mediaType: string) => boolean
-  /** Of the body, as sent and as unpacked; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
+  /** Of the body, as sent and as decompressed; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
   readonly bytesMax?: number
-  /** For everything together: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
+  /** For the whole request: names, connections, redirects, body. Without it: PARLEY_FETCH_SECONDS. */
   readonly seconds?: number
   /**
    * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply to its origin.
@@ -36,9 +35,9 @@ export interface EgressOptions {
   readonly trustedOrigin?: string
 }
 
-/** What came back, whatever its status. */
+/** An answer of any status. */
 export interface EgressAnswer {
-  /** Where it came from, after all redirects; without a fragment. */
+  /** The address after all redirects, without a fragment. */
   readonly url: string
   readonly status: number
   /** By names in lower case; of a header that came twice, the last. */
@@ -47,7 +46,7 @@ export interface EgressAnswer {
   readonly mediaType: string
   /** As the answer names it, not checked; null where it doesn't. */
   readonly charset: string | null
-  /** Unpacked. Empty unless the status is 200 to 299: other bodies are not read. */
+  /** Decompressed. Empty unless the status is 200 to 299: other bodies are not read. */
   readonly bytes: Uint8Array
   /** The body is longer. */
   readonly isCut: boolean
@@ -65,17 +64,16 @@ export interface Hop {
   readonly bytesMax: number
 }
 
-/** What a hop came to: an answer, or where to ask instead. */
+/** How a hop ends: with an answer, or with the address of the next one. */
 export type HopEnd =
   | { readonly type: "answer"; readonly answer: EgressAnswer }
   | { readonly type: "redirect"; readonly location: string }
 
-/** Why a hop came to nothing. */
 export type HopFault = "unreachable" | "cut" | "media_type" | "encoding"
 
 /**
- * Sends one request on a connection of its own, which ends with it: nothing is kept that another request could meet.
- * `connected` is told once there is a connection.
+ * Sends one request on a connection of its own, which is closed afterwards: requests share nothing. Calls `connected` once
+ * there is a connection.
  */
 export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Effect<HopEnd, HopFault> =>
   Effect.flatMap(loadUndici, ({ Client }) => {
@@ -88,7 +86,7 @@ export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Eff
             allowH2: false,
             pipelining: 1,
             maxHeaderSize: headerBytesMax,
-            // The time of everything together is bounded.
+            // The time of the whole request is bounded.
             headersTimeout: 0,
             bodyTimeout: 0,
             connect: pinned(hop, dial, () => {
@@ -120,7 +118,7 @@ const codeOf = (error: unknown): string | null =>
 /** Codes that say that a certificate is not trusted. Source: Node.js, TLS, X509 certificate error codes. */
 const certificateCodes = /CERT|ISSUER|LEAF_SIGNATURE|HOSTNAME_MISMATCH/
 
-/** Says to the operator why there is no connection; the model is told the same of every address that can't be reached. */
+/** Logs why there is no connection; the model gets the same message for every address that can't be reached. */
 const logRefusal = (host: string, code: string) =>
   (certificateCodes.test(code)
     ? Effect.logWarning(
@@ -129,7 +127,7 @@ const logRefusal = (host: string, code: string) =>
     : Effect.logDebug("A web server could not be reached.")
   ).pipe(Effect.annotateLogs({ host, code }))
 
-/** Ends a hop whose answer is not read to its end. */
+/** Rejects an answer before all of it is read. */
 class Unwanted extends Error {
   readonly fault: HopFault
   constructor(fault: HopFault) {
@@ -138,7 +136,7 @@ class Unwanted extends Error {
   }
 }
 
-/** Connects to the checked addresses and to nothing else, whatever the host is called. The name is for TLS alone. */
+/** Connects to the checked addresses only; the name of the host is used for TLS alone. */
 const pinned =
   ({ address, addresses }: Hop, dial: Dial, connected: () => void): Dial =>
   (options, callback) => {
@@ -146,7 +144,7 @@ const pinned =
     const isNamed = options.protocol === "https:" && !address.isLiteral
     const attempt = (position: number): void => {
       const to = tried[position]
-      if (to === undefined) return callback(new Error("No address takes the connection"), null)
+      if (to === undefined) return callback(new Error("No address accepts the connection"), null)
       const outcome: typeof callback = (error, socket) => {
         if (error === null) {
           connected()
@@ -199,10 +197,10 @@ const exchange = async (hop: Hop, client: Dispatcher, signal: AbortSignal): Prom
   }
   if (statusCode < 200 || statusCode > 299) return { type: "answer", answer }
   if (options.accepts !== undefined && !options.accepts(mediaType)) throw new Unwanted("media_type")
-  const undo = encodingsOf(head["content-encoding"] ?? "")
-  if (undo === null) throw new Unwanted("encoding")
-  const packed = await readUpTo(body, bytesMax)
-  const read = await unpack(packed, undo, bytesMax).catch(() => {
+  const decompressors = decompressorsOf(head["content-encoding"] ?? "")
+  if (decompressors === null) throw new Unwanted("encoding")
+  const sent = await readUpTo(body, bytesMax)
+  const read = await decompress(sent, decompressors, bytesMax).catch(() => {
     throw new Unwanted("encoding")
   })
   return { type: "answer", answer: { ...answer, ...read } }

@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { Resolver } from "node:dns/promises"
 import { networkInterfaces } from "node:os"
 
-/** By its default export, the only one that a bundle has of it. */
+/** A bundle has its default export only. */
 export const loadUndici = Effect.promise(() => import("@effect/platform-node/Undici")).pipe(
   Effect.map((loaded) => loaded.default)
 )
@@ -11,14 +11,14 @@ export const loadUndici = Effect.promise(() => import("@effect/platform-node/Und
 /** For a connection to one address, with its TLS. */
 const connectSeconds = 5
 
-/** For one question to one name server, and how often it is asked. */
+/** For one query to one name server, and the number of attempts. */
 const lookupSeconds = 3
 const lookupTries = 2
 
-/** Opens a connection to the address that `hostname` is; never looks anything up. */
+/** Opens a connection to the address in `hostname`, without a lookup. */
 export type Dial = buildConnector.connector
 
-/** The network below: everything that leaves the machine for the web goes through here, and a test puts its own in place. */
+/** Name lookups and connections to the web; a test provides its own. */
 export class Network extends Context.Service<
   Network,
   {
@@ -37,11 +37,11 @@ export class Network extends Context.Service<
   )
 }
 
-/** Loaded when it is needed, because a service that reads no page does without it. */
+/** Loaded on first use: many installations read no pages. */
 const makeDial = Effect.map(loadUndici, ({ buildConnector }) =>
   buildConnector({
     allowH2: false,
-    // Whoever fetches something isn't known again by the session of somebody else.
+    // A TLS session would link the requests of different users.
     maxCachedSessions: 0,
     timeout: connectSeconds * 1000
   })
@@ -52,8 +52,8 @@ const ownAddresses = Effect.sync(() =>
 )
 
 /**
- * Asks DNS itself, not the system: its look-ups can't be given up, and few can go on at the same time, so that slow name
- * servers of some page's choice would hold up everything else that connects.
+ * Queries DNS directly: lookups of the system can't be canceled and only few run at the same time, so that the slow name
+ * servers of a hostile page would delay every other connection.
  */
 const lookup = Effect.fnUntraced(function* (name: string) {
   return yield* Effect.acquireUseRelease(

@@ -1,6 +1,5 @@
 import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js"
 
-/** Longer ones are no addresses of pages. */
 export const urlCharactersMax = 4096
 
 /** Of a name in DNS, and of each of its parts. */
@@ -22,11 +21,11 @@ const insideSuffixes = [
   "svc"
 ]
 
-/** An address on the web as it will be asked, in the one form that everything else goes by. */
+/** An address of the web in its canonical form. */
 export interface WebAddress {
   /** Without user information and fragment; its host has no trailing dot. */
   readonly url: URL
-  /** A name in small ASCII letters, or an IP address in its one form and without brackets. */
+  /** A name in lower case, or an IP address in its canonical form and without brackets. */
   readonly host: string
   readonly port: number
   /** Whether the host is an IP address. */
@@ -37,7 +36,7 @@ export interface WebAddress {
 const disputed = /[\p{Cc}\s\\]/u
 
 /**
- * Reads an address, where `base` is a relative one's. Null for everything that isn't http or https, or that says who asks. The
+ * Reads an address, where `base` is a relative one's. Null for everything that isn't http or https, or has user information. The
  * parser of the web's own standard undoes all disguises of a host: percent signs, wide digits, octal and hexadecimal forms.
  */
 export const readWebAddress = (text: string, base: URL | null = null): WebAddress | null => {
@@ -68,16 +67,16 @@ export const isInsideName = (host: string): boolean =>
 /** Whether a host is the named one, or below it. */
 export const isUnder = (host: string, name: string): boolean => host === name || host.endsWith(`.${name}`)
 
-/** What the library takes for ordinary although it leads inside: the host of a virtual machine there answers all its guests. */
+/** Unicast to the library, but inside: the host of a virtual machine in Azure answers its guests there. */
 const insideV4: ReadonlyArray<readonly [IPv4, number]> = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")]
 
-/** All of the Internet that is handed out is in here; what translates to IPv4 is not, and the library knows the rest. */
+/** The allocated part of IPv6. Prefixes that translate to IPv4 lie outside; the library knows the other exceptions. */
 const global: readonly [IPv6, number] = ipaddr.IPv6.parseCIDR("2000::/3")
 
 const isV4 = (address: IPv4 | IPv6): address is IPv4 => address.kind() === "ipv4"
 
 const parse = (text: string): IPv4 | IPv6 | null => {
-  // The library also reads forms of IPv4 with hexadecimal parts or without some, which nothing here should ever see.
+  // The library also reads forms of IPv4 with hexadecimal parts or without some, which no address here has.
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null
   const address = ipaddr.process(text)
   return isV4(address) || address.zoneId === undefined ? address : null
@@ -86,7 +85,7 @@ const parse = (text: string): IPv4 | IPv6 | null => {
 /** An IP address in its one form, with an IPv4 address that is written as an IPv6 one as what it is; null for anything else. */
 export const canonicalAddress = (text: string): string | null => parse(text)?.toString() ?? null
 
-/** Whether the address belongs to the Internet at large, so that nothing of a network of one's own answers there. */
+/** Whether the address is on the public Internet, and not in a private network. */
 export const isPublicAddress = (text: string): boolean => {
   const address = parse(text)
   if (address === null || address.range() !== "unicast") return false
@@ -95,5 +94,5 @@ export const isPublicAddress = (text: string): boolean => {
 
 const isPublicV6 = (address: IPv6): boolean => address.match(...global) && !isTunnel(address)
 
-/** The end of a tunnel that carries IPv6 over a network of one's own (ISATAP): whatever its prefix, it ends in an IPv4 address. */
+/** An ISATAP address, which tunnels to an IPv4 address of a private network under any prefix. */
 const isTunnel = ({ parts }: IPv6): boolean => parts[5] === 0x5efe && (parts[4] === 0 || parts[4] === 0x0200)

@@ -9,7 +9,7 @@ const dateCharactersMax = 40
 /** A longer address is left out with its find: cut, it would lead somewhere else. */
 const urlCharactersMax = 2_000
 
-/** Of a text that somebody sends no more than this is looked at. */
+/** Of a text of a provider, so much is read. */
 const readCharactersMax = 8_000
 
 /** One result of a search. Every field is one line, and bounded. */
@@ -22,10 +22,10 @@ export interface SearchResult {
   readonly date: string
 }
 
-/** Everything that ends a line or moves what is written. */
+/** Line breaks and control characters. */
 const breaks = /[\s\p{Cc}\p{Zl}\p{Zp}]+/gu
 
-/** What nobody sees, but a model reads; the two joiners, which some scripts need, are no such thing. */
+/** Invisible to people, but not to a model; except for the two joiners, which some scripts need. */
 const unseen = /(?![\u200c\u200d])[\p{Cf}\p{Co}\p{Cn}]/gu
 
 const oneLine = (text: string, charactersMax: number): string => {
@@ -41,7 +41,7 @@ const oneLine = (text: string, charactersMax: number): string => {
 const shown = (html: string, charactersMax: number): string =>
   oneLine(plainText(html.slice(0, readCharactersMax).toWellFormed()), charactersMax)
 
-/** An address that can be read, in its one form; null for any other. */
+/** A web address in its canonical form; null for any other text. */
 const addressOf = (text: string): string | null => {
   const url = URL.parse(text)
   if (url === null || !["http:", "https:"].includes(url.protocol)) return null
@@ -50,7 +50,7 @@ const addressOf = (text: string): string | null => {
 
 const isoDay = /^\d{4}-\d{2}-\d{2}(?!\d)/
 
-/** The day of a moment in the usual forms; other texts, such as "3 days ago", stay as they are. */
+/** The day of a date in a usual form; other texts, such as "3 days ago", stay as they are. */
 const dayOf = (text: string): string => {
   const line = shown(text, dateCharactersMax)
   const [day] = isoDay.exec(line) ?? []
@@ -60,7 +60,7 @@ const dayOf = (text: string): string => {
   return Option.match(DateTime.make(line), { onNone: () => line, onSome: DateTime.formatIsoDateUtc })
 }
 
-/** What is worth showing of the finds: each address once, no more than `count`. */
+/** Each address once, no more than `count`. */
 export const resultsOf = (finds: ReadonlyArray<Find>, count: number): ReadonlyArray<SearchResult> => {
   const results = new Map<string, SearchResult>()
   for (const find of finds) {
@@ -100,10 +100,10 @@ export const renderResults = (query: string, results: ReadonlyArray<SearchResult
   ].join("\n\n")
 }
 
-/** A longer tag than this is no tag, but a text with the sign for "less" in it. */
+/** A longer tag is a text with the less-than sign in it. */
 const tagCharactersMax = 300
 
-/** A sign for "less" that begins no tag, as in a formula. */
+/** A less-than sign that begins no tag, as in a formula. */
 const looseSign = new RegExp(`<(?![a-z/!][^<>]{0,${tagCharactersMax}}>)`, "gi")
 
 const nothing = () => {}
@@ -140,8 +140,7 @@ class TextOnly implements TokenizerCallbacks {
 }
 
 /**
- * A short piece of HTML as the text that it shows: tags are gone, entities are the characters that they mean. A text that was
- * plain all along stays as it is, unless it has entities or tags in it.
+ * A short piece of HTML as plain text: without tags, and with its entities decoded.
  */
 const plainText = (html: string): string => {
   const escaped = html.replace(looseSign, "&lt;")

@@ -8,22 +8,20 @@ import { type Find, type SearchAccess, type SearchProvider, searchProviders } fr
 /** An answer with twenty results has some hundred KiB. */
 const answerBytesMax = 2 * 1024 * 1024
 
-/** Whom we ask too often is asked once more: after as long as it wants, if that is no longer than this. */
+/** A provider that rate-limits the request is asked once more, if its Retry-After is no longer than this. */
 const retryAfterSecondsMax = 3
-/** The wait where it doesn't say. */
+/** Without a Retry-After. */
 const retryAfterSecondsUsual = 1
-/** Before asking again where no connection came about, or where it broke. */
+/** Before the second attempt after a failed connection. */
 const reconnectMillis = 250
 
 const tooManyRequests = 429
 
-/** What a search found, and who was asked. */
 export interface Finds {
   readonly finds: ReadonlyArray<Find>
   readonly host: string
 }
 
-/** Asks the search provider of this installation. */
 export type SearchClient = (query: string, count: number) => Effect.Effect<Finds, ToolFailed>
 
 /** A client of the provider that the settings name; null where they name none. */
@@ -46,7 +44,7 @@ export const makeSearchClient = (
       bytesMax: answerBytesMax,
       seconds: searchSeconds,
       isConfigured: true,
-      // Only what the operator wrote is trusted to be inside: neither a provider's public name, nor any result.
+      // Only the operator's own address may be inside: neither a provider's public name, nor any result.
       ...(searchUrl === null ? {} : { trustedOrigin: origin })
     }
     return json === undefined ? egress.get(url, options) : egress.postJson(url, json, options)
@@ -100,14 +98,14 @@ const baseOf = (address: string): string =>
 const decoder = new TextDecoder()
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** No connection came about, or it broke. An address that may not be reached looks the same. */
+/** The connection failed or broke. An address that is not allowed looks the same. */
 const isConnectionFault = (error: EgressRefused | EgressFailed): boolean =>
   error._tag === "EgressRefused" || error.reason === "cut"
 
 const isSlow = (error: EgressRefused | EgressFailed): boolean =>
   error._tag === "EgressFailed" && error.reason === "slow"
 
-/** Another answer in place of one that says that there were too many requests, if there is a point in waiting. */
+/** Asks again after a 429, if the wait is short enough. */
 const askAgain = <E>(first: EgressAnswer, ask: Effect.Effect<EgressAnswer, E>) =>
   first.status !== tooManyRequests
     ? Effect.succeed(first)
@@ -117,7 +115,7 @@ const askAgain = <E>(first: EgressAnswer, ask: Effect.Effect<EgressAnswer, E>) =
           : Effect.delay(ask, Duration.seconds(Math.max(0, seconds)))
       )
 
-/** What a Retry-After asks for: seconds, or a moment. */
+/** Of a Retry-After, which holds seconds or a date. */
 const secondsToWait = Effect.fnUntraced(function* (text: string) {
   if (/^\d+$/.test(text)) return Number(text)
   const now = yield* DateTime.now
