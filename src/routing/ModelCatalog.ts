@@ -45,9 +45,9 @@ export class ModelCatalog extends Context.Service<
     readonly entries: Effect.Effect<ReadonlyArray<CatalogEntry>>
     /** The models that are known now; waits for nothing. */
     readonly known: Effect.Effect<ReadonlyArray<CatalogEntry>>
-    /** How the models did lately; asks no server. */
+    /** By past requests; asks no server. */
     readonly healthOf: Effect.Effect<HealthOf>
-    /** How the model servers did lately; asks none of them. */
+    /** By past requests; asks no server. */
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
     readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
@@ -204,7 +204,7 @@ const openAiServer = ({ openaiApiKey, openaiBaseUrl }: Settings["models"]): Mode
         concurrentMax: null
       }
 
-/** Models of one server that are asked for an answer, where its list doesn't name them, each for so long. */
+/** Models that are asked for an answer because the server's list doesn't name them, and how long each may take. */
 const probedModelsMax = 3
 const probeSeconds = 10
 

@@ -31,16 +31,16 @@ const guessedOutputTokensMax = 16_384
 /** The limits that a server gives, completed by defaults. */
 export const limitsOf = (
   id: string,
-  told: { readonly contextWindow: number | null; readonly maxOutputTokens: number | null }
+  given: { readonly contextWindow: number | null; readonly maxOutputTokens: number | null }
 ): Pick<ModelSpec, "contextWindow" | "maxOutputTokens" | "assumed"> => {
   const guessed = openAiFamilies.test(id) ? openAiLimits : unknownLimits
-  const contextWindow = told.contextWindow ?? guessed.contextWindow
+  const contextWindow = given.contextWindow ?? guessed.contextWindow
   const quarter = Math.max(1, Math.min(guessedOutputTokensMax, Math.floor(contextWindow / 4)))
-  const usual = told.contextWindow === null ? guessed.maxOutputTokens : quarter
-  const assumed = limitNames.filter((name) => told[name] === null)
+  const usual = given.contextWindow === null ? guessed.maxOutputTokens : quarter
+  const assumed = limitNames.filter((name) => given[name] === null)
   return {
     contextWindow,
-    maxOutputTokens: Math.min(told.maxOutputTokens ?? usual, contextWindow),
+    maxOutputTokens: Math.min(given.maxOutputTokens ?? usual, contextWindow),
     ...(assumed.length === 0 ? {} : { assumed })
   }
 }
@@ -76,20 +76,20 @@ const isSnapshot = (id: string): boolean => /-\d{4}(-\d{2}-\d{2})?$|-\d{8}$/.tes
 /** Of a longer list the newest models are taken. */
 const modelsMax = 500
 
-const Told = Schema.optionalKey(Schema.Unknown)
+const Field = Schema.optionalKey(Schema.Unknown)
 
 /** One model of `GET /models`: OpenAI's fields, and those in which other servers give the limits. */
 const ListedModel = Schema.Struct({
   id: Schema.NonEmptyString,
-  created: Told,
-  max_model_len: Told,
-  context_length: Told,
-  context_window: Told,
-  max_context_length: Told,
-  meta: Schema.optionalKey(Schema.NullOr(Schema.Struct({ n_ctx: Told, n_ctx_train: Told }))),
-  max_completion_tokens: Told,
-  max_output_tokens: Told,
-  top_provider: Schema.optionalKey(Schema.NullOr(Schema.Struct({ max_completion_tokens: Told })))
+  created: Field,
+  max_model_len: Field,
+  context_length: Field,
+  context_window: Field,
+  max_context_length: Field,
+  meta: Schema.optionalKey(Schema.NullOr(Schema.Struct({ n_ctx: Field, n_ctx_train: Field }))),
+  max_completion_tokens: Field,
+  max_output_tokens: Field,
+  top_provider: Schema.optionalKey(Schema.NullOr(Schema.Struct({ max_completion_tokens: Field })))
 })
 type ListedModel = typeof ListedModel.Type
 
@@ -156,8 +156,8 @@ const listed = (entry: ListedModel): ListedSpec => {
   }
 }
 
-const count = (told: unknown): number | null =>
-  typeof told === "number" && Number.isSafeInteger(told) && told > 0 ? told : null
+const count = (given: unknown): number | null =>
+  typeof given === "number" && Number.isSafeInteger(given) && given > 0 ? given : null
 
 /** Quality that the newest model of a list gains. */
 const noveltyWorth = 0.1

@@ -30,7 +30,7 @@ export class Router extends Context.Service<
     readonly explain: (need: Need, permits?: Permits) => Effect.Effect<Ranking>
     /** The models that are known now. */
     readonly models: Effect.Effect<ReadonlyArray<ModelSpec>>
-    /** How they did lately, in the same order. Asks no server. */
+    /** In the same order, by past requests. Asks no server. */
     readonly modelHealth: Effect.Effect<ReadonlyArray<ModelHealth>>
     readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
     /** Asks each model server now, within bounds. */
@@ -60,7 +60,7 @@ export class Router extends Context.Service<
         if (Arr.isReadonlyArrayNonEmpty(candidates)) return bounded(candidates)
         const forbidden = excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
         if (forbidden.length > 0) return yield* new ModelForbidden({ models: forbidden })
-        // Of a model that the caller may not use nothing is told, unless there is no other.
+        // Models that the caller may not use are not revealed, unless there is no other.
         const permitted = entries.filter(({ model }) => permits?.(model) ?? true)
         const windows = (permitted.length > 0 ? permitted : entries).map(({ model }) => model.contextWindow)
         const tokensMax = Math.max(...windows) - 1

@@ -112,7 +112,7 @@ const worsen: Readonly<Record<(typeof respects)[number], (model: Model) => Model
 
 describe("the candidates", () => {
   it.prop(
-    "can serve the need and are permitted; whoever is left out can't, or isn't",
+    "can serve the need and are permitted; excluded models can't, or are not",
     [Needs, Models, Balance],
     ([need, some, balance]) => {
       const models = named(some)
@@ -141,17 +141,13 @@ describe("the candidates", () => {
     }
   )
 
-  it.prop(
-    "are the same for the same, whatever the order of the catalog",
-    [Needs, Models, Balance],
-    ([need, some, balance]) => {
-      const models = named(some)
-      const ranking = decide(need, models, balance)
-      assert.deepStrictEqual(decide(need, models, balance), ranking)
-      assert.deepStrictEqual(decide(need, models.toReversed(), balance), ranking)
-      assert.deepStrictEqual(decide(need, [...models.slice(3), ...models.slice(0, 3)], balance), ranking)
-    }
-  )
+  it.prop("do not depend on the order of the catalog", [Needs, Models, Balance], ([need, some, balance]) => {
+    const models = named(some)
+    const ranking = decide(need, models, balance)
+    assert.deepStrictEqual(decide(need, models, balance), ranking)
+    assert.deepStrictEqual(decide(need, models.toReversed(), balance), ranking)
+    assert.deepStrictEqual(decide(need, [...models.slice(3), ...models.slice(0, 3)], balance), ranking)
+  })
 
   it.prop(
     "that are at least as good in every respect are never behind",
@@ -167,7 +163,7 @@ describe("the candidates", () => {
   )
 
   it.prop(
-    "begin with the cheapest that will do where only the price counts",
+    "begin with the cheapest eligible model where only the price counts",
     [Needs, Models],
     ([asked, some]) => {
       const models = alike(some)
@@ -189,7 +185,7 @@ describe("the candidates", () => {
   })
 
   it.prop(
-    "begin with no poorer model where a request is harder",
+    "begin with a model of at least the same quality where a request is harder",
     [Needs, Models, Balance, Share],
     ([need, some, balance, more]) => {
       const difficulty = need.difficulty + (1 - need.difficulty) * more
@@ -202,7 +198,7 @@ describe("the candidates", () => {
   )
 
   it.prop(
-    "never have a model earlier because it fails more, is slower, or is left alone",
+    "never have a model earlier because it fails more, is slower or is cooling down",
     [Needs, Models, Balance, Share, Schema.Boolean],
     ([need, some, balance, more, coolingDown]) => {
       const models = named(some)
@@ -257,7 +253,7 @@ describe("rank", () => {
   const fair = spec("fair", { quality: 0.6, cost: 0.3 })
   const dear = spec("dear", { quality: 0.9, cost: 1 })
 
-  it("goes by the balance, and by what will do", () => {
+  it("ranks by the balance and by eligibility", () => {
     const all = [poor, fair, dear]
     assert.deepStrictEqual(order(needing(), 0, ...all), ["poor", "fair", "dear"])
     assert.deepStrictEqual(order(needing(), 100, ...all), ["dear", "fair", "poor"])
@@ -271,7 +267,7 @@ describe("rank", () => {
     assert.strictEqual(best(needing({ difficulty: 0.6 }), small, large), "large")
   })
 
-  it("reckons with prices where every model that fits has one, and with the cost else", () => {
+  it("compares prices where every model that fits has one, and costs otherwise", () => {
     const chatty = spec("chatty", { cost: 0.9, price: { input: 1, output: 10 } })
     const attentive = spec("attentive", { cost: 0.1, price: { input: 10, output: 1 } })
     const long = needing({ promptTokens: 6000 })
@@ -284,7 +280,7 @@ describe("rank", () => {
     assert.closeTo(first?.reasons.expectedPrice ?? 0, 0.012, 1e-9)
   })
 
-  it("prefers a model with tools where they are needed, and does without where there is none", () => {
+  it("prefers a model with tools where they are offered, and accepts one without where there is no other", () => {
     const better = spec("better", { quality: 1, tools: false })
     assert.strictEqual(best(needing({ tools: true }), better, spec("able")), "able")
     assert.strictEqual(best(needing(), better, spec("able")), "better")
@@ -307,19 +303,19 @@ describe("rank", () => {
     )
   })
 
-  it("prefers what can do more where all else is alike", () => {
+  it("prefers the more capable model where all else is equal", () => {
     assert.strictEqual(best(needing(), spec("a", { tools: false }), spec("b")), "b")
     assert.strictEqual(best(needing(), spec("a"), spec("b", { contextWindow: 9000 })), "b")
     assert.strictEqual(best(needing(), spec("a"), spec("b", { maxOutputTokens: 3000 })), "b")
     assert.deepStrictEqual(order(needing({ promptTokens: 8000 }), 50, spec("a")), [])
   })
 
-  it("isn't led astray by a bound that no model reaches", () => {
+  it("ignores a maximum of output tokens that no model reaches", () => {
     const wordy = spec("wordy", { quality: 0.1, maxOutputTokens: 4000 })
     assert.strictEqual(best(needing({ maxOutputTokens: 1_000_000 }), wordy, spec("good")), "good")
   })
 
-  it("keeps away from what fails or is slow, for another that is nearly as good", () => {
+  it("prefers a model that is nearly as good to one that fails or is slow", () => {
     const good = { quality: 0.8 }
     assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ coolingDown: true }) }), poor), "poor")
     assert.strictEqual(best(needing(), spec("a", { ...good, ...sick({ failureShare: 0.6 }) }), poor), "poor")
@@ -334,7 +330,7 @@ describe("rank", () => {
     )
   })
 
-  it("tells models that are alike apart by their ids", () => {
+  it("orders equal models by their ids", () => {
     assert.deepStrictEqual(order(needing(), 50, spec("b"), spec("c"), spec("a")), ["a", "b", "c"])
     const elsewhere = [spec("a", { provider: "z" }), spec("a", { provider: "b" })]
     assert.deepStrictEqual(

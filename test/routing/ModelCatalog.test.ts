@@ -80,7 +80,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("knows named models from the start, though the server is away", () =>
+  it.effect("knows named models from the start while the server is unavailable", () =>
     Effect.gen(function* () {
       const catalog = yield* begin({ openaiBaseUrl: "http://127.0.0.1:9/v1", openaiModel: " a ,b,,a" })
       assert.deepStrictEqual(idsOf(yield* catalog.known), ["a", "b"])
@@ -116,7 +116,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("starts while the server is away, asks again for a request, and recovers", () =>
+  it.effect("starts while the server is unavailable, retries for a request, and recovers", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ status: 503 })
@@ -135,7 +135,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("tries again by itself, less and less often", () =>
+  it.effect("retries by itself, less and less often", () =>
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ status: 500 })
@@ -171,7 +171,7 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("doesn't make a request wait for ever", () =>
+  it.effect("bounds how long a request waits for the list", () =>
     Effect.gen(function* () {
       const catalog = yield* begin({ openaiBaseUrl: yield* silentServer })
       const fiber = yield* Effect.forkChild(catalog.entries)
@@ -231,58 +231,60 @@ describe("ModelCatalog", () => {
     })
   )
 
-  it.effect("has the models of every protocol, and knows how their servers fared, asking none", () =>
-    Effect.gen(function* () {
-      const server = yield* makeMockModelServer
-      const directory = yield* Effect.acquireRelease(
-        Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
-        (path) => Effect.promise(() => rm(path, { recursive: true }))
-      )
-      const file = join(directory, "models.json")
-      const limits = { contextWindow: 100, maxOutputTokens: 10, tools: false, quality: 0.1, cost: 0.1 }
-      const content = {
-        providers: protocolNames.map((protocol) => ({ id: protocol, protocol, baseUrl: server.url })),
-        models: protocolNames.map((protocol) => ({ id: `by-${protocol}`, provider: protocol, ...limits }))
-      }
-      yield* Effect.promise(() => writeFile(file, JSON.stringify(content)))
-      const catalog = yield* begin({ file, retrySeconds: 0 })
-      const states = Effect.map(catalog.health, (health) =>
-        health.map(({ provider, state }) => [provider, state])
-      )
-      assert.deepStrictEqual(
-        yield* states,
-        protocolNames.map((name) => [name, "unknown"])
-      )
-      assert.strictEqual(server.requests.length, 0)
-      const entries = yield* catalog.entries
-      const ask = (behaviour: MockBehaviour) =>
-        Effect.forEach(entries, ({ stream: call }) =>
-          Effect.exit(
-            Stream.runDrain(
-              call({
-                messages: [{ role: "user", text: mockDirective(behaviour) }],
-                maxOutputTokens: 5,
-                tools: []
-              })
+  it.effect(
+    "has the models of every protocol, and knows the health of their servers without asking one",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* makeMockModelServer
+        const directory = yield* Effect.acquireRelease(
+          Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
+          (path) => Effect.promise(() => rm(path, { recursive: true }))
+        )
+        const file = join(directory, "models.json")
+        const limits = { contextWindow: 100, maxOutputTokens: 10, tools: false, quality: 0.1, cost: 0.1 }
+        const content = {
+          providers: protocolNames.map((protocol) => ({ id: protocol, protocol, baseUrl: server.url })),
+          models: protocolNames.map((protocol) => ({ id: `by-${protocol}`, provider: protocol, ...limits }))
+        }
+        yield* Effect.promise(() => writeFile(file, JSON.stringify(content)))
+        const catalog = yield* begin({ file, retrySeconds: 0 })
+        const states = Effect.map(catalog.health, (health) =>
+          health.map(({ provider, state }) => [provider, state])
+        )
+        assert.deepStrictEqual(
+          yield* states,
+          protocolNames.map((name) => [name, "unknown"])
+        )
+        assert.strictEqual(server.requests.length, 0)
+        const entries = yield* catalog.entries
+        const ask = (behaviour: MockBehaviour) =>
+          Effect.forEach(entries, ({ stream: call }) =>
+            Effect.exit(
+              Stream.runDrain(
+                call({
+                  messages: [{ role: "user", text: mockDirective(behaviour) }],
+                  maxOutputTokens: 5,
+                  tools: []
+                })
+              )
             )
           )
+        const answers = yield* ask({})
+        assert.isTrue(answers.every(Exit.isSuccess))
+        assert.isTrue((yield* states).every(([, state]) => state === "ok"))
+        assert.deepStrictEqual(
+          server.requests.map(({ path }) => path),
+          ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
         )
-      const answers = yield* ask({})
-      assert.isTrue(answers.every(Exit.isSuccess))
-      assert.isTrue((yield* states).every(([, state]) => state === "ok"))
-      assert.deepStrictEqual(
-        server.requests.map(({ path }) => path),
-        ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
-      )
-      yield* ask({ status: 500 })
-      assert.deepStrictEqual(
-        yield* states,
-        protocolNames.map((name) => [name, "failing"])
-      )
-    })
+        yield* ask({ status: 500 })
+        assert.deepStrictEqual(
+          yield* states,
+          protocolNames.map((name) => [name, "failing"])
+        )
+      })
   )
 
-  it("tells which settings have no effect beside the others", () => {
+  it("names the settings that have no effect beside the others", () => {
     const unused = (models: NonNullable<SettingsOverrides["models"]>) =>
       unusedModelSettings(testConfig({ models }).models)
     const [openaiModel, openaiBaseUrl] = ["m", "http://127.0.0.1:9/v1"]

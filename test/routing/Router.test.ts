@@ -52,7 +52,7 @@ const says = (model: ModelSpec): CatalogEntry => ({
 })
 
 describe("Router", () => {
-  it.effect("gives the candidates best first, each with its own call", () =>
+  it.effect("returns the candidates best first, each with its own stream", () =>
     Effect.gen(function* () {
       const router = yield* Router
       const candidates = yield* router.route(need())
@@ -75,7 +75,7 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([says(spec("fair")), says(spec("good", { quality: 0.9 }))])))
   )
 
-  it.effect("tells a prompt that is too long from a catalog that is empty", () =>
+  it.effect("distinguishes a prompt that is too long from an empty catalog", () =>
     Effect.gen(function* () {
       const router = yield* Router
       const tooLong = yield* Effect.flip(router.route(need({ promptTokens: 8000 })))
@@ -84,7 +84,7 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([says(spec("a")), says(spec("b", { contextWindow: 10 }))])))
   )
 
-  it.effect("keeps to the balance of the settings", () =>
+  it.effect("ranks by the balance of the settings", () =>
     Effect.gen(function* () {
       const router = yield* Router
       assert.strictEqual((yield* router.route(need()))[0].model.id, "cheap")
@@ -94,7 +94,7 @@ describe("Router", () => {
     )
   )
 
-  it.effect("gives nobody a model that isn't for them, and says so where there is no other", () =>
+  it.effect("returns no forbidden model, and fails where only forbidden models fit", () =>
     Effect.gen(function* () {
       const router = yield* Router
       const permits = ({ id }: ModelSpec) => id !== "good"
@@ -122,7 +122,7 @@ describe("Router", () => {
     )
   )
 
-  it.effect("goes by how the models fare at the moment", () => {
+  it.effect("ranks by the current health of the models", () => {
     const ill = says(spec("ill", { quality: 0.9 }))
     const healthOf = Effect.map(monotonicSeconds, (now) => (model: ModelSpec) => ({
       ...unknownHealth,
@@ -141,7 +141,7 @@ describe("Router", () => {
     }).pipe(Effect.provide(routerOf([ill, says(spec("well"))], 50, healthOf)))
   })
 
-  it.effect("gives no more candidates than anybody falls back to, the roomiest among them", () =>
+  it.effect("returns a bounded number of candidates with the largest window among them", () =>
     Effect.gen(function* () {
       const candidates = yield* (yield* Router).route(need())
       const ids = candidates.map(({ model }) => model.id)
@@ -157,7 +157,7 @@ describe("Router", () => {
     )
   )
 
-  it.effect("fails where there is no model at all", () =>
+  it.effect("fails while no model is known", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip((yield* Router).route(need()))
       assert.deepInclude(failure, { _tag: "NoModelAvailable", detail: "what there is" })

@@ -12,7 +12,7 @@ const probe = (url: string, models = [model]) =>
     return yield* probeServer(upstream, server, yield* callOnce(upstream, server), models)
   })
 
-describe("a model server that is asked how it is", () => {
+describe("a probed model server", () => {
   it.live.each<readonly [MockModelList, MockBehaviour, boolean, RegExp, number]>([
     [{ data: [{ id: "mock-model" }] }, {}, true, /its key and models are right/, 0],
     [{ data: [{ id: "other" }] }, {}, true, /its key and models are right/, 1],
@@ -40,7 +40,7 @@ describe("a model server that is asked how it is", () => {
     })
   )
 
-  it.live("is not well where nobody answers at the address", () =>
+  it.live("is not well where nothing answers at the address", () =>
     Effect.gen(function* () {
       const { detail, isWell } = yield* probe("http://127.0.0.1:9/v1")
       assert.isFalse(isWell)

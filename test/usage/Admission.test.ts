@@ -3,7 +3,7 @@ import { DateTime, Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { UsageLimitExceeded } from "../../src/domain/Errors.ts"
 import { UserId } from "../../src/domain/Ids.ts"
-import { makeAdmission } from "../../src/usage/Admission.ts"
+import { makeAdmission, makeUsualOutput } from "../../src/usage/Admission.ts"
 import type { TokenRequest } from "../../src/usage/TokenCounters.ts"
 import { newResponse } from "./asking.ts"
 import { randomUUID } from "node:crypto"
@@ -125,4 +125,23 @@ describe("makeAdmission", () => {
       assert.strictEqual(state.asks, 1)
     })
   )
+})
+
+describe("makeUsualOutput", () => {
+  it("is the length that three of four recent answers of the user do not exceed", () => {
+    const usual = makeUsualOutput()
+    const [alice, bob] = [UserId.make(randomUUID()), UserId.make(randomUUID())]
+    for (const tokens of [3_000, 500, 700, 600]) usual.note(alice, tokens)
+    assert.strictEqual(usual.of(alice), 700)
+    assert.strictEqual(usual.of(bob), 1_024)
+  })
+
+  it("follows the newest answers, within bounds", () => {
+    const usual = makeUsualOutput()
+    const alice = UserId.make(randomUUID())
+    for (let n = 0; n < 50; n++) usual.note(alice, 50_000)
+    assert.strictEqual(usual.of(alice), 4_096)
+    for (let n = 0; n < 16; n++) usual.note(alice, 3)
+    assert.strictEqual(usual.of(alice), 256)
+  })
 })

@@ -56,7 +56,7 @@ const idIn = (body: string): string => {
   return model
 }
 
-describe("the window of a model that nobody declared", () => {
+describe("the window of a model without a declared one", () => {
   it.live("is what llama.cpp was started with, and not what the model was trained for", () =>
     Effect.gen(function* () {
       const { known } = yield* limitsAt({
@@ -67,7 +67,7 @@ describe("the window of a model that nobody declared", () => {
     })
   )
 
-  it.live("is what Ollama shows of each model, and assumed of those of which it shows none", () =>
+  it.live("is what Ollama shows of each model, and assumed for the others", () =>
     Effect.gen(function* () {
       const { known } = yield* limitsAt({
         "GET /v1/models": listOf({ id: "llama3:8b" }, { id: "odd:1b" }, { id: "qwen:7b" }),
@@ -81,7 +81,7 @@ describe("the window of a model that nobody declared", () => {
     })
   )
 
-  it.live("is asked for by its name where the list names it otherwise", () =>
+  it.live("is requested by the configured name where the list has another one", () =>
     Effect.gen(function* () {
       const answers: Answers = {
         "GET /v1/models": listOf({ id: "llama3:latest" }),
@@ -91,7 +91,7 @@ describe("the window of a model that nobody declared", () => {
     })
   )
 
-  it.live("is assumed where a server tells nothing but names", () =>
+  it.live("is assumed where a server gives only names", () =>
     Effect.gen(function* () {
       const { asked, known } = yield* limitsAt({ "GET /v1/models": listOf({ id: "a" }, { id: "b" }) })
       assert.deepStrictEqual(known, [
@@ -102,7 +102,7 @@ describe("the window of a model that nobody declared", () => {
     })
   )
 
-  it.live("isn't asked for where the list tells it, as vLLM's does", () =>
+  it.live("is not requested where the list has it, as vLLM's does", () =>
     Effect.gen(function* () {
       const { asked, known } = yield* limitsAt({
         "GET /v1/models": listOf({ id: "m", max_model_len: 4096 })
