@@ -5,16 +5,16 @@ import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
 import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
 import { errorEventFault } from "./FaultCause.ts"
 
-/** One event longer than this is no model's delta: the stream is given up as malformed. */
+/** A longer event is malformed. */
 export const eventCharactersMax = 1024 * 1024
 
-/** A whole answer where a stream was asked for is read to its end before it counts. */
+/** A JSON document in place of a stream is buffered whole. */
 const jsonBodyBytesMax = 8 * 1024 * 1024
 
-/** A whole answer as a stream, with everything around its text: beyond it a server only thinks aloud for ever. */
+/** All bytes of a stream: a longer one is endless reasoning. */
 const streamBytesMax = 256 * 1024 * 1024
 
-/** The text kept for an estimate is packed whenever it has grown by this: a chain of small strings needs ten times as much. */
+/** Text kept for an estimate is encoded in pieces of this size: a chain of small strings needs ten times the memory. */
 const packedCharacters = 512
 
 const toolCallsMax = 128
@@ -27,21 +27,18 @@ interface OpenCall {
   arguments: string
 }
 
-/**
- * Reads the body of one answer: bytes in, parts out. What a protocol's events mean is for `decode` to say; all other state
- * of the reading is here, and nothing in it waits or knows the connection.
- */
+/** Reads the body of one answer: bytes in, parts out. It holds all state of the reading but that of the protocol's decoder. */
 export class AnswerReader {
   /**
-   * `uncounted`: everything is said but for the finish, because the server didn't count, or counted nothing.
-   * `over`: the finish is among the parts, and nothing more will come.
+   * `uncounted`: only the finish is missing, because the server sent no usable usage.
+   * `over`: the finish is among the parts.
    */
   state: "reading" | "uncounted" | "over" | "failed" = "reading"
-  /** What went wrong, once `failed`. */
+  /** Set once `failed`. */
   fault: Fault | null = null
-  /** How many signs of life the model gave; a stream of mere comments gives none. */
+  /** How many chunks showed progress of the model; comments show none. */
   progress = 0
-  /** How the answer ends, as soon as it is known; the usage may still follow. */
+  /** Known as soon as the model ends the answer; the usage may still follow. */
   finish: FinishReason | null = null
   private parts: Array<ModelPart> = []
   private packed: Array<Buffer> = []
@@ -54,7 +51,7 @@ export class AnswerReader {
   private jsonBytes = 0
   private streamBytes = 0
   private readonly decode: Decode
-  /** Joins characters that were cut between two reads, and takes off a byte order mark. */
+  /** Joins characters that were cut between two reads, and removes a byte order mark. */
   private readonly decoder = new TextDecoder()
   private readonly events = Sse.makeParser(
     (event) => {
@@ -71,12 +68,12 @@ export class AnswerReader {
     return this.parts.length > 0
   }
 
-  /** Everything that the model wrote, for an estimate where the server counts nothing. */
+  /** All output of the model, for an estimate where the server counts nothing. */
   get written(): string {
     return Buffer.concat(this.packed).toString("utf8") + this.unpacked
   }
 
-  /** What the server counted; null where it sent no usage. */
+  /** null where the server sent no usage. */
   get counted(): ModelUsage | null {
     return this.usage
   }
@@ -85,7 +82,7 @@ export class AnswerReader {
     return this.unpacked !== "" || this.packed.length > 0
   }
 
-  /** The parts that were read since the last time. */
+  /** The parts since the last call. */
   take(): ReadonlyArray<ModelPart> {
     const parts = this.parts
     this.parts = []
@@ -113,21 +110,21 @@ export class AnswerReader {
     else if (this.streamBytes > streamBytesMax) this.malformed("an answer that is too long")
   }
 
-  /** The body ended as it should. */
+  /** The body is complete. */
   end(): void {
     if (this.state !== "reading") return
-    // A last event counts without its line ends.
+    // The last event may lack its line ends.
     if (this.json === null) this.events.feed(`${this.decoder.decode()}\n\n`)
     else this.read(this.decode(Buffer.concat(this.json).toString("utf8")))
     if (this.state === "reading") this.conclude("the answer ended without a finish")
   }
 
-  /** The server doesn't end the body though everything was said. */
+  /** The body does not end although the answer is complete. */
   abandon(): void {
     if (this.state === "reading") this.conclude("the answer was abandoned without a finish")
   }
 
-  /** Some servers answer with one JSON document though a stream was asked for; no event begins with a brace. */
+  /** Some servers send one JSON document where a stream was asked for; no event begins with a brace. */
   private begin(bytes: Buffer): void {
     const first = bytes.find((byte) => byte > 0x20)
     if (first === undefined) return
@@ -168,7 +165,7 @@ export class AnswerReader {
     }
   }
 
-  /** A pair of surrogates that was cut between two deltas is joined: half of it is no text. */
+  /** Joins a surrogate pair that was cut between two deltas. */
   private text(text: string): void {
     let whole = this.highSurrogate === "" ? text : this.highSurrogate + text
     const last = whole.charCodeAt(whole.length - 1)
@@ -191,13 +188,13 @@ export class AnswerReader {
   private fragment(fragment: CallFragment): void {
     const call = this.callOf(fragment)
     if (call === undefined) return this.malformed("too many tool calls")
-    // Some servers repeat the name with every fragment; none sends it in pieces.
+    // Some servers repeat the name in every fragment; none sends it in pieces.
     if (call.name === "") call.name = fragment.name
     call.arguments += fragment.arguments
     if (call.arguments.length > toolArgumentsCharactersMax) this.malformed("tool arguments that are too long")
   }
 
-  /** The call that a fragment belongs to; a new one where it belongs to none. */
+  /** The call of a fragment, or a new one; undefined where there are too many. */
   private callOf(fragment: CallFragment): OpenCall | undefined {
     const known =
       fragment.index === null
@@ -219,7 +216,7 @@ export class AnswerReader {
     // Some servers say "stop" after a tool call, or the other way round.
     const calling = reason === "stop" || reason === "tool_calls"
     this.finish = calling ? (this.calls.length > 0 ? "tool_calls" : "stop") : reason
-    // A call that the length or a filter cut off is not whole, and is not passed on.
+    // With another reason the calls may be incomplete, and are dropped.
     if (calling) this.wholeCalls()
     this.calls = []
   }
@@ -245,11 +242,11 @@ export class AnswerReader {
   }
 }
 
-/** Some servers say 0 where they don't count: no prompt has no tokens, and neither has a text or a call. */
+/** Some servers send 0 where they don't count: every prompt has tokens, and so has every output. */
 const isUncounted = ({ inputTokens, outputTokens }: ModelUsage, hasWritten: boolean): boolean =>
   inputTokens === 0 || (outputTokens === 0 && hasWritten)
 
-/** Some servers give every call the same index, or none: a new id begins another call, and so does a name without an index. */
+/** Some servers give every call the same index, or none: a new id begins another call, as does a name without an index. */
 const beginsAnother = (known: OpenCall, fragment: CallFragment): boolean =>
   fragment.id !== "" && known.id !== ""
     ? fragment.id !== known.id

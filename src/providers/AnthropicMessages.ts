@@ -14,19 +14,18 @@ import {
   decodeCount,
   decodeDetail,
   decodeError,
+  decodeTextDelta,
   done,
   type Fields,
   isUnreadable,
   malformed,
-  noFragments,
   parseEvent,
-  textDelta,
   thinking,
   unknown,
   adaptTools,
   type Dialect,
   type Protocol,
-  asOffered
+  messagesFor
 } from "./Protocol.ts"
 import { Predicate, Option, Schema } from "effect"
 
@@ -40,7 +39,7 @@ interface Turn {
 /** The request body of a Messages call, as JSON. */
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const tools = dialect.tools ? request.tools : []
-  const messages = asOffered(request, dialect)
+  const messages = messagesFor(request, dialect)
   const system = messages.flatMap(({ role, text }) => (role === "system" && text !== "" ? [text] : []))
   return JSON.stringify({
     model,
@@ -52,10 +51,10 @@ export const encodeAnthropicRequest = (model: string, request: ModelRequest, dia
   })
 }
 
-/** In front of a conversation whose beginning was forgotten: the first word must be the user's. */
-const forgottenBeginning = "[The beginning of the conversation is left out.]"
+/** Sent first where turns were dropped: the first message must be the user's. */
+const droppedTurns = "[The beginning of the conversation is left out.]"
 
-/** The two sides take turns: the results of all calls of an answer are one message, and a text behind them belongs to it. */
+/** Roles must alternate: all tool results of an answer, and a user message that follows, are one message. */
 const turnsOf = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Turn> => {
   const turns: Array<Turn> = []
   for (const message of messages) {
@@ -66,9 +65,7 @@ const turnsOf = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Turn> => 
     if (last?.role === role) last.content.push(...content)
     else turns.push({ role, content: [...content] })
   }
-  return turns[0]?.role === "user"
-    ? turns
-    : [{ role: "user", content: textBlocks(forgottenBeginning) }, ...turns]
+  return turns[0]?.role === "user" ? turns : [{ role: "user", content: textBlocks(droppedTurns) }, ...turns]
 }
 
 const blocksOf = (message: ModelMessage): ReadonlyArray<Block> => {
@@ -84,14 +81,14 @@ const blocksOf = (message: ModelMessage): ReadonlyArray<Block> => {
   }
 }
 
-/** A text without anything to see is refused. */
+/** Anthropic rejects a text of white space. */
 const textBlocks = (text: string): Array<Block> => (text.trim() === "" ? [] : [{ type: "text", text }])
 
 const encodeCall = (call: ToolCall): Block => ({
   type: "tool_use",
   id: callId(call.id),
   name: call.name,
-  // What is no object was refused by the tool, and the model was told so.
+  // Arguments that are no object were rejected by the tool, and the model knows.
   input: Option.getOrElse(decodeArguments(call.arguments), () => ({}))
 })
 
@@ -99,7 +96,7 @@ const decodeArguments = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 )
 
-/** An id that another server gave may have letters that this one refuses. */
+/** An id of another provider may have characters that Anthropic rejects. */
 const callId = (id: string): string => id.replaceAll(/[^a-zA-Z0-9_-]/g, "_")
 
 const encodeTool = (tool: ToolSpec): Block => ({
@@ -110,15 +107,15 @@ const encodeTool = (tool: ToolSpec): Block => ({
 
 /** Reads the events of one Messages stream, or one whole message. */
 const makeDecodeAnthropic = (): Decode => {
-  /** The counts so far: those of the input come at the beginning, and those of the output are true at the end. */
+  /** The counts so far: those of the input come first, and those of the output are final at the end. */
   let counts: Fields = {}
-  /** The blocks that are calls of our tools; the server's own tools have blocks as well. */
+  /** The blocks that are calls of the request's tools; tools of the server have blocks as well. */
   const calls = new Set<number>()
 
   const decodeStart = (event: Fields): AnswerChunk => {
     const { message } = event
     if (!Predicate.isObject(message)) return malformed("a message is no object")
-    // How much was put out is no more than a beginning here.
+    // The output count of the first event is not final.
     if (Predicate.isObject(message["usage"])) counts = { ...message["usage"], output_tokens: null }
     return unknown
   }
@@ -126,7 +123,7 @@ const makeDecodeAnthropic = (): Decode => {
   const decodeBlock = (event: Fields): AnswerChunk => {
     const block = event["content_block"]
     if (!Predicate.isObject(block)) return malformed("a block is no object")
-    if (block["type"] === "text") return decodeText(block["text"])
+    if (block["type"] === "text") return decodeTextDelta(block["text"])
     if (block["type"] !== "tool_use") return unknown
     const index = decodeCount(event["index"])
     const call = decodeCall(block, index)
@@ -138,7 +135,7 @@ const makeDecodeAnthropic = (): Decode => {
   const decodeDelta = (event: Fields): AnswerChunk => {
     const { delta } = event
     if (!Predicate.isObject(delta)) return malformed("a delta is no object")
-    if (delta["type"] === "text_delta") return decodeText(delta["text"])
+    if (delta["type"] === "text_delta") return decodeTextDelta(delta["text"])
     if (delta["type"] !== "input_json_delta") return thinking
     const index = decodeCount(event["index"])
     const fragment = delta["partial_json"]
@@ -152,14 +149,7 @@ const makeDecodeAnthropic = (): Decode => {
     if (Predicate.isObject(usage)) counts = merged(counts, usage)
     const finish = decodeFinish(delta["stop_reason"])
     if (finish === undefined) return malformed("stop_reason is no text")
-    return {
-      type: "delta",
-      text: "",
-      progress: true,
-      fragments: noFragments,
-      finish,
-      usage: finish === null ? null : decodeUsage(counts)
-    }
+    return { ...thinking, finish, usage: finish === null ? null : decodeUsage(counts) }
   }
 
   return (data) => {
@@ -190,10 +180,7 @@ const makeDecodeAnthropic = (): Decode => {
   }
 }
 
-const decodeText = (text: unknown): AnswerChunk =>
-  typeof text === "string" ? textDelta(text) : malformed("a piece of text is no text")
-
-/** A stream begins a call with an empty input, of which nothing is to be kept. */
+/** In a stream a call begins with an empty input, which is not part of its arguments. */
 const decodeCall = (block: Fields, index: number | null): CallFragment | undefined => {
   const { id, input, name } = block
   if (typeof id !== "string" || typeof name !== "string") return undefined
@@ -201,7 +188,7 @@ const decodeCall = (block: Fields, index: number | null): CallFragment | undefin
   return { index, id, name, arguments: isFilled ? JSON.stringify(input) : "" }
 }
 
-/** null while the answer goes on; undefined where it isn't text. A reason that nobody knows ends the answer all the same. */
+/** null while the answer goes on; undefined where it isn't text. An unknown reason ends the answer as well. */
 const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
   if (reason === undefined || reason === null) return null
   switch (reason) {
@@ -233,10 +220,10 @@ const decodeDocument = (message: Fields): AnswerChunk => {
     fragments.push(call)
   }
   const usage = Predicate.isObject(message["usage"]) ? decodeUsage(message["usage"]) : null
-  return { type: "delta", text, progress: true, fragments, finish, usage }
+  return { ...thinking, text, fragments, finish, usage }
 }
 
-/** Later counts hold for the whole answer so far; a count that is null says nothing. */
+/** Later counts replace earlier ones, unless they are null. */
 const merged = (counts: Fields, later: Fields): Fields => ({
   ...counts,
   ...Object.fromEntries(Object.entries(later).filter(([, count]) => count !== null))
@@ -247,14 +234,14 @@ const decodeUsage = (usage: Fields): ModelUsage | null => {
   const fresh = decodeCount(usage["input_tokens"])
   const outputTokens = decodeCount(usage["output_tokens"])
   if (fresh === null || outputTokens === null) return null
-  // What was read from the cache, or written to it, is not among the input tokens here.
+  // Here the input tokens exclude those read from the cache or written to it.
   const cached = decodeCount(usage["cache_read_input_tokens"]) ?? 0
   const written = decodeCount(usage["cache_creation_input_tokens"]) ?? 0
   return {
     inputTokens: fresh + cached + written,
     cachedInputTokens: cached,
     outputTokens,
-    // Not every server tells how much of the output was thought.
+    // Not every server counts the reasoning.
     reasoningTokens: decodeDetail(usage["output_tokens_details"], "thinking_tokens"),
     source: "provider"
   }

@@ -11,7 +11,7 @@ import type {
 import type { ModelSpec } from "../domain/Model.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 
-/** The model that answers where no other is configured. It needs no network and no key. */
+/** The model of a service where no other is configured: it needs no network and no key. */
 export const demoModel: ModelSpec = {
   id: "parley-offline",
   provider: "parley",
@@ -22,7 +22,7 @@ export const demoModel: ModelSpec = {
   cost: 0
 }
 
-/** A longer message is material to work with: no tool is called for what stands in it. */
+/** A longer message is material to work with, and calls no tools. */
 const toolMessageCharactersMax = 400
 const echoCharactersMax = 1_000
 const resultCharactersMax = 2_000
@@ -39,7 +39,7 @@ const passagesLead =
   `I am ${demoModel.id}, the demo model, and can't understand the question. The search of the project's files found these ` +
   "sentences, among others:"
 
-/** The demo model's answer, word by word, always the same to the same request. Between two words other streams run. */
+/** The answer word by word, deterministic for a request. Other fibers run between two words. */
 export const callDemoModel = (request: ModelRequest): Stream.Stream<ModelPart> =>
   Stream.unwrap(
     Effect.map(answerTo(request), (parts) => {
@@ -52,7 +52,7 @@ export const callDemoModel = (request: ModelRequest): Stream.Stream<ModelPart> =
     })
   )
 
-/** Every part of the answer, which has at most `maxOutputTokens` as the tokenizer counts. */
+/** The parts of the answer, with at most `maxOutputTokens` by the tokenizer. */
 const answerTo = Effect.fnUntraced(function* (request: ModelRequest) {
   const inputTokens = yield* countPromptTokens(request)
   const finish = (reason: FinishReason, outputTokens: number): ModelPart => ({
@@ -62,7 +62,7 @@ const answerTo = Effect.fnUntraced(function* (request: ModelRequest) {
   })
   const calls = callsFor(request)
   const callTokens = yield* countTokens(calls.map((call) => call.name + call.arguments).join("\n"))
-  // A call can't be cut: where the calls don't fit, text is the answer.
+  // A call can't be cut: where the calls don't fit, the answer is text.
   if (calls.length > 0 && callTokens <= request.maxOutputTokens) {
     return [
       ...calls.map((call): ModelPart => ({ type: "tool_call", call })),
@@ -78,9 +78,9 @@ const answerTo = Effect.fnUntraced(function* (request: ModelRequest) {
   ]
 })
 
-/** As many whole words from the start as have no more tokens than allowed. */
+/** The longest prefix of whole words within the allowed tokens. */
 const fitting = Effect.fnUntraced(function* (words: ReadonlyArray<string>, tokensMax: number) {
-  // A word has at least one token, so that no more words than tokens need to be looked at.
+  // A word has at least one token.
   let low = 0
   let high = Math.min(words.length, tokensMax)
   while (low < high) {
@@ -106,7 +106,7 @@ const textFor = ({ messages, passages }: ModelRequest): string => {
 const latestUserMessage = (messages: ReadonlyArray<ModelMessage>): string =>
   (messages.findLast(({ role }) => role === "user")?.text ?? "").trim()
 
-/** The tool results that the conversation ends with, each with its call. */
+/** The tool results at the end of the conversation, each with its call. */
 const latestResults = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<string> => {
   const caller = messages.findLastIndex(({ role }) => role !== "tool")
   const message = messages[caller]
@@ -120,7 +120,7 @@ const latestResults = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<str
   })
 }
 
-/** The calls that the user's message asks for, of the tools that are offered. Results are answered, never followed. */
+/** The calls of offered tools that the latest user message asks for; tool results call none. */
 const callsFor = ({ messages, tools }: ModelRequest): ReadonlyArray<ToolCall> =>
   messages.at(-1)?.role !== "user"
     ? []
@@ -140,7 +140,7 @@ const search =
 const time =
   /\b(?:what (?:time|date|day|weekday|year) (?:is (?:it|today)|it is)\b|(?:what(?:['’]s| is) |tell me )(?:the |today['’]s )?(?:current |local )?(?:time|date|day)(?=\s*(?:[?.!,]|$|(?:in|now|today|and)\b)))(?: (?:now|today|right now))?(?: in ([\p{L}_/ -]{2,40}?)(?=\s*(?:[^\p{L}_/ -]|$)|\s(?:and|now|today|right|please)\b))?/iu
 
-/** Brackets are left to the calculator. No text can be read in two ways, so that matching never backtracks far. */
+/** The calculator checks the brackets. The pattern is unambiguous, so that matching never backtracks far. */
 const number = String.raw`\(*[-−]?\d+(?:,\d{3})*(?:\.\d+)?%?\)*`
 const operator = String.raw`\s*(?:[-−+*/×÷^x]|of\b|plus\b|minus\b|times\b|divided by\b)\s*`
 const asksForResult = String.raw`\b(?:what(?:['’]s| is)|how much is|calculate|compute)\b[\s:]*`
@@ -148,7 +148,7 @@ const calculation = new RegExp(
   `(${asksForResult})?(?<![\\w.-])(?!\\d{4}-\\d\\d-\\d\\d)(${number}(?:${operator}${number})+)(?![\\w/-])`,
   "giu"
 )
-/** Signs that stand in no date, range or "24/7". */
+/** Operators that are not part of a date, a range or "24/7". */
 const plainOperator = /[+*×÷^x]|%\s*of/i
 const signs: Readonly<Record<string, string>> = {
   x: "*",
@@ -158,7 +158,6 @@ const signs: Readonly<Record<string, string>> = {
   "divided by": "/"
 }
 
-/** The calls that a message plainly asks for. */
 const callsIn = (message: string): ReadonlyArray<Call> => {
   if (message.length > toolMessageCharactersMax) return []
   const urls = Array.from(message.matchAll(url), ([found]) => found.replace(/[.,;:!?'’]+$/, ""))
@@ -179,7 +178,7 @@ const callsIn = (message: string): ReadonlyArray<Call> => {
   ]
 }
 
-/** The IANA zone that is named after a city; another place is given to the tool as it is written, which asks for a zone. */
+/** The IANA zone of a city; another place is passed on as it is, and the tool asks for a zone. */
 const zoneOf = (place: string | undefined): Readonly<Record<string, string>> => {
   if (place === undefined) return {}
   const city = place.toLowerCase().replaceAll(" ", "_")
@@ -197,7 +196,7 @@ interface Sentence {
 
 const segmenter = new Intl.Segmenter("en", { granularity: "sentence" })
 
-/** Words, or single characters in the scripts that put no blanks between words. */
+/** Words, or single characters in scripts without blanks between words. */
 const word =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]|[\p{L}\p{M}\p{N}]+/gu
 
@@ -205,7 +204,7 @@ const citation = /\[\d[\d\s,]*\]/g
 
 const wordsOf = (text: string): ReadonlySet<string> => new Set(text.toLowerCase().match(word))
 
-/** The sentences of a passage, also of hard-wrapped lines, without marks that would cite other passages. */
+/** The sentences of a passage, also of hard-wrapped lines, without citation marks. */
 const sentencesOf = (text: string): ReadonlyArray<string> =>
   text
     .split(/\n\s*\n/)
@@ -213,7 +212,7 @@ const sentencesOf = (text: string): ReadonlyArray<string> =>
     .map(({ segment }) => shorten(segment.replaceAll(citation, "").trim(), quoteCharactersMax))
     .filter((sentence) => sentence !== "")
 
-/** The sentences that share most words with the question, rare words above all; else the beginning of the best passage. */
+/** The sentences that share most words with the question, weighted by rarity; else the first of the best passage. */
 const quotesFrom = (passages: ReadonlyArray<NumberedPassage>, question: string): ReadonlyArray<string> => {
   const asked = wordsOf(question)
   const quotes = passages.flatMap(({ number: mark, text }) =>
@@ -238,6 +237,6 @@ const quotesFrom = (passages: ReadonlyArray<NumberedPassage>, question: string):
   return (best.length > 0 ? best : scored.slice(0, 1)).slice(0, quotesMax).map(({ quote }) => quote)
 }
 
-/** A text of at most so many UTF-16 units, with a sign where it was cut; never half a character. */
+/** At most so many UTF-16 units, with an ellipsis where the text was cut; never half a character. */
 const shorten = (text: string, charactersMax: number): string =>
   text.length <= charactersMax ? text : `${text.slice(0, charactersMax - 1).replace(/[\ud800-\udbff]$/, "")}…`

@@ -7,17 +7,17 @@ import type { AnswerReader } from "./AnswerReader.ts"
 import { AnswerMalformed, type Fault, FirstTokenTimeout, IdleTimeout, type RetryAfter } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
 
-/** So much may be read ahead of the consumer; beyond it the socket isn't read, and TCP holds the server back. */
+/** Bytes read ahead of the consumer. Beyond them the socket isn't read, and TCP holds the server back. */
 const readAheadBytes = 64 * 1024
 
-/** Of the body of a refusal no more than this is looked at. */
+/** The rest of the body of an error is not read. */
 const refusalBytesMax = 16 * 1024
 
-/** After everything was said the connection has this long to end the body, so that it can be used again. */
+/** After a complete answer the body has this long to end, so that the connection can be reused. */
 const lingerSeconds = 2
 const lingerBytesMax = 64 * 1024
 
-/** After a finish reason the usage has this long to arrive. */
+/** How long to wait for the usage after a finish reason. */
 const usageSeconds = 5
 
 export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
@@ -35,7 +35,7 @@ export interface ExchangeOptions {
   readonly timeouts: { readonly firstTokenSeconds: () => number; readonly idleSeconds: number }
   /** The last parts, where the server left out the usage. */
   readonly count: () => Effect.Effect<Parts>
-  /** What a fault after the first output comes to. */
+  /** Handles a fault after the first output. */
   readonly giveUp: (fault: Fault) => Effect.Effect<never, ModelFailure>
 }
 
@@ -68,7 +68,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     this.options = options
   }
 
-  // ---- the consumer's side
+  // ---- called by the consumer
 
   /** Waits for the first output. */
   readonly opened: Effect.Effect<void, Fault> = Effect.callback((resume) =>
@@ -77,7 +77,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     )
   )
 
-  /** All parts that are at hand, else the next that come. */
+  /** All available parts, else the next that arrive. */
   readonly pull: Pull = Effect.callback((resume) => this.whenReady(() => resume(this.outcome())))
 
   private whenReady(notify: () => void): Effect.Effect<void> | undefined {
@@ -96,7 +96,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   private readonly closing = Effect.sync(() => this.close())
 
-  /** The consumer needs nothing more. An answer that isn't over is cut off at once. */
+  /** Ends the exchange. An incomplete answer is aborted at once. */
   close(): void {
     this.waiting = null
     if (this.ended) return
@@ -108,7 +108,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     } else this.abort()
   }
 
-  /** Whether the model said all that it had to say. */
+  /** Whether the answer is complete. */
   get isFinished(): boolean {
     return this.reader.finish !== null && this.fault === null
   }
@@ -148,16 +148,13 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     this.controller?.abort(new Error("The answer is no longer needed"))
   }
 
-  // ---- the clock's side
+  // ---- called by the sweep
 
   get isOpen(): boolean {
     return !this.ended
   }
 
-  /**
-   * Called now and then while the exchange is open, instead of a timer of its own. Only silence counts: neither what the
-   * consumer leaves unread, nor a stream of comments.
-   */
+  /** Checks the timeouts. The time that a consumer takes does not count; comments of the server are no output. */
   tick(seconds: number): void {
     const moved = this.reader.progress !== this.progressSeen
     this.progressSeen = this.reader.progress
@@ -181,14 +178,14 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     this.abort()
   }
 
-  /** How it ended is known; whatever became of the connection since then doesn't matter. */
+  /** The answer is complete but for the usage. */
   private settle(): void {
     this.reader.abandon()
     this.flushSoon()
     this.abort()
   }
 
-  // ---- the connection's side
+  // ---- called by undici
 
   onRequestStart(controller: Undici.Dispatcher.DispatchController): void {
     this.controller = controller

@@ -1,30 +1,30 @@
 import type { ModelHealth } from "../domain/Model.ts"
 
-/** After this time what was seen of failures counts for half. */
+/** After this time an outcome counts for half. */
 const failureHalfLifeSeconds = 60
 
 /** The same for the time to the first output, which changes less. */
 const latencyHalfLifeSeconds = 120
 
-/** The average goes over about so many of the last first outputs. */
+/** The average covers about so many of the latest requests. */
 const latencySamplesMax = 20
 
-/** The share of failures goes over about so many of the last requests, so that a burst is forgotten as fast as a few. */
+/** The share of failures covers about so many of the latest requests, so that a burst fades as fast as a few. */
 const outcomesMax = 20
 
-/** With less left than this of one sample, nothing is known any more. */
+/** With less left of one sample, the latency is unknown. */
 const latencySamplesMin = 0.02
 
-/** So many answers that never happened soften the share of failures: a single failure says little, and even that fades. */
+/** Assumed successes, so that a single failure weighs little, and fades. */
 const assumedAnswers = 1
 
-/** Above this share of failures one request at a time tries a model, so that one that hangs keeps no others waiting. */
+/** Above this share of failures a model gets one request at a time, so that a hanging model delays no others. */
 const trialShare = 0.2
 
-/** However long a server wants to be left alone, after this it is asked again. */
+/** The longest cooldown that a server can ask for. */
 const limitedSecondsMax = 60
 
-/** What requests have shown of one model. Old news fades; times are monotonic, in seconds. */
+/** The outcomes of one model's requests, fading with time. Times are monotonic, in seconds. */
 export class ModelRecord {
   private answers = 0
   private failures = 0
@@ -35,7 +35,7 @@ export class ModelRecord {
   private limitedUntil = 0
   private awaited = 0
 
-  /** The first output came, so long after the request. */
+  /** The first output came so long after the request. */
   began(seconds: number, now: number): void {
     const faded = fading(now - this.samplesSeconds, latencyHalfLifeSeconds)
     const kept = Math.min(this.samples * faded, latencySamplesMax - 1)
@@ -55,12 +55,12 @@ export class ModelRecord {
     this.failures++
   }
 
-  /** The server wants to be asked for it again only so much later. */
+  /** The server limited the rate, and asked for this wait. */
   limited(seconds: number, now: number): void {
     this.limitedUntil = Math.max(this.limitedUntil, now + Math.min(seconds, limitedSecondsMax))
   }
 
-  /** A request waits for the first output, until it is settled what became of that. */
+  /** A request waits for its first output, until `settled`. */
   asked(): void {
     this.awaited++
   }
@@ -69,8 +69,8 @@ export class ModelRecord {
     this.awaited--
   }
 
-  /** Whether others should be asked first: it is limited, or it failed a good deal and one request is trying it. */
-  isToBeSpared(now: number): boolean {
+  /** Whether other models are asked first: it is rate limited, or it failed often and a request is already trying it. */
+  isCoolingDown(now: number): boolean {
     return now < this.limitedUntil || (this.awaited > 0 && this.seen(now).failureShare > trialShare)
   }
 

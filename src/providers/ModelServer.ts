@@ -8,34 +8,31 @@ import { openAiResponses } from "./OpenAiResponses.ts"
 import type { Dialect, Protocol, TokenParameter } from "./Protocol.ts"
 import type { Endpoint } from "./Upstream.ts"
 
-/** As a catalog file names them. */
+/** Their names in a catalog file. */
 export const protocolNames = ["openai-chat", "openai-responses", "anthropic"] as const
 
 export type ProtocolName = (typeof protocolNames)[number]
 
-/** Every protocol that a model server can be asked in. */
 export const protocols: Readonly<Record<ProtocolName, Protocol>> = {
   "openai-chat": openAiChat,
   "openai-responses": openAiResponses,
   anthropic: anthropicMessages
 }
 
-/** A server that answers with models. */
 export interface ModelServer {
-  /** How the catalog names it. */
+  /** Its id in the catalog. */
   readonly provider: string
   readonly protocol: Protocol
   readonly baseUrl: URL
   readonly key: Redacted.Redacted | null
   /** Sent with every request, beside those of the protocol. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
-  /** null leaves it to the server's name: OpenAI's own knows the newer parameter, most others the older. */
+  /** null: the newer name for OpenAI itself, and the older one for other servers. */
   readonly tokenParameter: TokenParameter | null
-  /** Requests at once; null leaves it to the setting. */
+  /** Requests at once; null: as the setting says. */
   readonly concurrentMax: number | null
 }
 
-/** Where a server's resource is, and the headers that every request to it carries. */
 export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   origin: server.baseUrl.origin,
   path: server.baseUrl.pathname.replace(/\/+$/, "") + path + server.baseUrl.search,
@@ -46,7 +43,7 @@ export const endpointOf = (server: ModelServer, path: string): Endpoint => ({
   }
 })
 
-/** How a server is asked first. */
+/** The dialect of the first request. */
 export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => ({
   tokenParameter:
     server.tokenParameter ??
@@ -58,7 +55,7 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
 const headersMax = 32
 const charactersMax = 4_096
 
-/** A name that is no name may be the key itself, and must not be shown. */
+/** An invalid name may be the key itself, and must not be shown. */
 export const VariableName = Schema.String.check(
   Schema.makeFilter((text) =>
     /^[A-Z_][A-Z0-9_]*$/.test(text)
@@ -69,7 +66,7 @@ export const VariableName = Schema.String.check(
 
 const namePattern = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
-/** What the service says itself, and what belongs to the connection. */
+/** Headers that the service sends itself, and those of the connection. */
 const ownNames: ReadonlySet<string> = new Set([
   "accept-encoding",
   "authorization",
@@ -93,7 +90,7 @@ const isValue = (text: string): boolean => text.length <= charactersMax && /^[\x
 
 const valueMessage = `Expected up to ${charactersMax} printable ASCII characters, or { "variable": "NAME" }`
 
-/** Headers for gateways that route by them: by name, a text, or the variable that holds a secret. */
+/** Headers for gateways that route by them: a text, or the variable that holds a secret. */
 export const ExtraHeaders = Schema.Record(
   Schema.String,
   Schema.Union([
@@ -111,7 +108,7 @@ export const ExtraHeaders = Schema.Record(
 )
 export type ExtraHeaders = typeof ExtraHeaders.Type
 
-/** The headers with what their variables hold, and what is wrong with those. */
+/** The headers with the values of their variables, and the problems of those. */
 export const readExtraHeaders = Effect.fnUntraced(function* (headers: ExtraHeaders, path: string) {
   const read: Array<readonly [string, Redacted.Redacted]> = []
   const problems: Array<typeof FileProblem.Type> = []

@@ -2,9 +2,8 @@ import type { FinishReason, ModelUsage, ModelMessage, ModelRequest, ToolSpec } f
 import {
   type AnswerChunk,
   type CallFragment,
-  decodeCount,
-  decodeDetail,
   decodeError,
+  decodeOpenAiUsage,
   done,
   type Fields,
   isUnreadable,
@@ -18,8 +17,8 @@ import {
   type TokenParameter,
   bearer,
   type Protocol,
-  asOffered,
-  inTurns
+  messagesFor,
+  mergeSameRole
 } from "./Protocol.ts"
 import { Predicate } from "effect"
 
@@ -27,7 +26,7 @@ import { Predicate } from "effect"
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
   JSON.stringify({
     model,
-    messages: inTurns(asOffered(request, dialect)).map(encodeMessage),
+    messages: mergeSameRole(messagesFor(request, dialect)).map(encodeMessage),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
@@ -84,7 +83,7 @@ export const decodeChatChunk = (data: string): AnswerChunk => {
   if (error !== undefined && error !== null) return decodeError(error)
   const choices = json["choices"]
   if (choices === undefined) return unknown
-  const usage = decodeUsage(json["usage"])
+  const usage = decodeOpenAiUsage(json["usage"], "prompt", "completion")
   if (choices === null) return { type: "usage", usage }
   if (!Array.isArray(choices)) return malformed("choices is no list")
   return decodeChoice(choices[0], usage)
@@ -116,7 +115,7 @@ const decodeText = (delta: Fields): string | undefined => {
   return typeof refusal === "string" && text !== undefined ? text + refusal : undefined
 }
 
-/** Some servers send content as a list of parts, thoughts among them. */
+/** Some servers send the content as a list of parts, reasoning among them. */
 const decodeContentParts = (content: unknown): string | undefined => {
   if (content === null || content === undefined) return ""
   if (!Array.isArray(content)) return undefined
@@ -147,7 +146,7 @@ const decodeFragment = (call: unknown): CallFragment | undefined => {
   if (!Predicate.isObject(called) || !(index === null || Predicate.isNumber(index))) return undefined
   const id = decodeOptionalText(call["id"])
   const name = decodeOptionalText(called["name"])
-  // Some servers send the arguments as the object that they should be the text of.
+  // Some servers send the arguments as an object in place of its JSON.
   const args = Predicate.isObject(called["arguments"])
     ? JSON.stringify(called["arguments"])
     : decodeOptionalText(called["arguments"])
@@ -160,7 +159,7 @@ const decodeOptionalText = (value: unknown): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
-/** null while the answer goes on; undefined where it isn't text. A reason that nobody knows ends the answer all the same. */
+/** null while the answer goes on; undefined where it isn't text. An unknown reason ends the answer as well. */
 const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
   if (reason === undefined || reason === null || reason === "") return null
   if (typeof reason !== "string") return undefined
@@ -178,21 +177,6 @@ const decodeFinish = (reason: unknown): FinishReason | null | undefined => {
       return "content_filter"
     default:
       return "stop"
-  }
-}
-
-/** null where the counts are absent or unusable; they are estimated then. */
-const decodeUsage = (usage: unknown): ModelUsage | null => {
-  if (!Predicate.isObject(usage)) return null
-  const inputTokens = decodeCount(usage["prompt_tokens"])
-  const outputTokens = decodeCount(usage["completion_tokens"])
-  if (inputTokens === null || outputTokens === null) return null
-  return {
-    inputTokens,
-    cachedInputTokens: decodeDetail(usage["prompt_tokens_details"], "cached_tokens"),
-    outputTokens,
-    reasoningTokens: decodeDetail(usage["completion_tokens_details"], "reasoning_tokens"),
-    source: "provider"
   }
 }
 

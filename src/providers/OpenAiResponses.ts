@@ -1,37 +1,36 @@
-import type { FinishReason, ModelUsage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import {
   type AnswerChunk,
   callDelta,
   type CallFragment,
   type Decode,
   decodeCount,
-  decodeDetail,
   decodeError,
+  decodeOpenAiUsage,
+  decodeTextDelta,
   done,
   type Fields,
   isUnreadable,
   malformed,
-  noFragments,
   parseEvent,
-  textDelta,
   thinking,
   unknown,
   adaptTools,
   type Dialect,
   bearer,
   type Protocol,
-  asOffered,
-  inTurns
+  messagesFor,
+  mergeSameRole
 } from "./Protocol.ts"
 import { Predicate } from "effect"
 
-/** OpenAI refuses a smaller bound on the answer. What is written beyond the true bound is cut off afterwards. */
+/** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
 const outputTokensMin = 16
 
 /** The request body of a Responses call, as JSON. */
 export const encodeResponsesRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
-  // System messages in front are the instructions; a later one keeps its place.
-  const messages = asOffered(request, dialect)
+  // Leading system messages are the instructions; later ones keep their place.
+  const messages = messagesFor(request, dialect)
   const begin = messages.findIndex((message) => message.role !== "system")
   const head = begin < 0 ? messages : messages.slice(0, begin)
   const rest = begin < 0 ? [] : messages.slice(begin)
@@ -39,7 +38,7 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
   return JSON.stringify({
     model,
     ...(instructions === "" ? {} : { instructions }),
-    input: inTurns(rest).flatMap(encodeMessage),
+    input: mergeSameRole(rest).flatMap(encodeMessage),
     stream: true,
     store: false,
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
@@ -47,7 +46,7 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
   })
 }
 
-/** The input items of a message: a text and each call are items of their own. */
+/** The input items of a message: one for the text, and one for each call. */
 const encodeMessage = (message: ModelMessage): ReadonlyArray<object> => {
   switch (message.role) {
     case "system":
@@ -70,7 +69,7 @@ const encodeMessage = (message: ModelMessage): ReadonlyArray<object> => {
   }
 }
 
-/** Left to itself OpenAI takes a schema as strict, which most schemas of tools aren't. */
+/** The default of OpenAI is strict schemas, which most schemas of tools aren't. */
 const encodeTool = (tool: ToolSpec): object => ({
   type: "function",
   name: tool.name,
@@ -81,7 +80,7 @@ const encodeTool = (tool: ToolSpec): object => ({
 
 /** Reads the events of one Responses stream, or one whole response. */
 const makeDecodeResponses = (): Decode => {
-  /** The calls whose arguments have begun to come, by their place in the output. */
+  /** The output indexes of calls whose arguments have begun. */
   const begun = new Set<number>()
 
   const decodeArguments = (event: Fields): AnswerChunk => {
@@ -98,7 +97,7 @@ const makeDecodeResponses = (): Decode => {
     const index = decodeCount(event["output_index"])
     const call = decodeCall(item, index)
     if (index === null || call === undefined) return malformed("a tool call is not well-formed")
-    // The whole arguments come at the end once more.
+    // The end of a call repeats its whole arguments.
     if (begun.has(index)) return callDelta({ ...call, arguments: "" })
     if (call.arguments !== "") begun.add(index)
     return callDelta(call)
@@ -111,7 +110,7 @@ const makeDecodeResponses = (): Decode => {
     switch (event["type"]) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        return decodeText(event["delta"])
+        return decodeTextDelta(event["delta"])
       case "response.function_call_arguments.delta":
         return decodeArguments(event)
       case "response.output_item.added":
@@ -129,7 +128,7 @@ const makeDecodeResponses = (): Decode => {
       case "response.cancelled":
         return decodeEnd(event["response"], "cancelled")
       case "error":
-        // Some servers keep the error in a field of its own, as the refusals do.
+        // Some servers nest the error in a field of its own.
         return decodeError(event["error"] ?? { ...event, type: null })
       default:
         return decodeUntyped(event)
@@ -137,15 +136,12 @@ const makeDecodeResponses = (): Decode => {
   }
 }
 
-/** An event that is none: a whole response where a stream was asked for, or a bare error. */
+/** A whole response where a stream was asked for, or an error without a type. */
 const decodeUntyped = (event: Fields): AnswerChunk => {
   if (event["object"] === "response") return decodeDocument(event)
   const error = event["error"]
   return event["type"] === undefined && error !== undefined && error !== null ? decodeError(error) : unknown
 }
-
-const decodeText = (delta: unknown): AnswerChunk =>
-  typeof delta === "string" ? textDelta(delta) : malformed("a piece of text is no text")
 
 const decodeCall = (item: Fields, index: number | null): CallFragment | undefined => {
   const { arguments: args = "", call_id: id, name } = item
@@ -157,23 +153,15 @@ const decodeCall = (item: Fields, index: number | null): CallFragment | undefine
 const decodeEnd = (response: unknown, status: string): AnswerChunk => {
   if (!Predicate.isObject(response)) return malformed("a response is no object")
   const finish = decodeFinish(response, status)
-  return typeof finish === "object"
-    ? finish
-    : {
-        type: "delta",
-        text: "",
-        progress: true,
-        fragments: noFragments,
-        finish,
-        usage: decodeUsage(response["usage"])
-      }
+  if (typeof finish === "object") return finish
+  return { ...thinking, finish, usage: decodeOpenAiUsage(response["usage"], "input", "output") }
 }
 
-/** How a response ended, or what it says about its failure. */
+/** The finish reason, or the error of a failed response. */
 const decodeFinish = (response: Fields, status: unknown): FinishReason | AnswerChunk => {
   switch (status) {
     case "completed":
-      // That there are tool calls is known from the calls.
+      // Whether there are tool calls is known from the calls.
       return "stop"
     case "incomplete": {
       const details = response["incomplete_details"]
@@ -203,7 +191,13 @@ const decodeDocument = (response: Fields): AnswerChunk => {
     if (call === undefined) return malformed("a tool call is not well-formed")
     fragments.push(call)
   }
-  return { type: "delta", text, progress: true, fragments, finish, usage: decodeUsage(response["usage"]) }
+  return {
+    ...thinking,
+    text,
+    fragments,
+    finish,
+    usage: decodeOpenAiUsage(response["usage"], "input", "output")
+  }
 }
 
 const contentText = (content: unknown): string =>
@@ -214,22 +208,7 @@ const contentText = (content: unknown): string =>
         .join("")
     : ""
 
-/** null where the counts are absent or unusable; they are estimated then. */
-const decodeUsage = (usage: unknown): ModelUsage | null => {
-  if (!Predicate.isObject(usage)) return null
-  const inputTokens = decodeCount(usage["input_tokens"])
-  const outputTokens = decodeCount(usage["output_tokens"])
-  if (inputTokens === null || outputTokens === null) return null
-  return {
-    inputTokens,
-    cachedInputTokens: decodeDetail(usage["input_tokens_details"], "cached_tokens"),
-    outputTokens,
-    reasoningTokens: decodeDetail(usage["output_tokens_details"], "reasoning_tokens"),
-    source: "provider"
-  }
-}
-
-/** OpenAI Responses. Nothing is kept there: every request brings the whole conversation. */
+/** OpenAI Responses, without its storage: every request has the whole conversation. */
 export const openAiResponses: Protocol = {
   path: "/responses",
   headers: bearer,

@@ -1,10 +1,10 @@
 import type { ModelRequest, ModelMessage, FinishReason, ModelUsage } from "../domain/ModelCall.ts"
-import { Predicate } from "effect"
+import { Option, Predicate, Schema } from "effect"
 
-/** The two names under which servers know the bound on the answer. */
+/** The two names of the bound on the answer. */
 export type TokenParameter = "max_tokens" | "max_completion_tokens"
 
-/** What a server is asked in; each of these some server refuses. */
+/** The optional parts of a request, each of which some server rejects. */
 export interface Dialect {
   /** Only Chat Completions has two names for it. */
   readonly tokenParameter: TokenParameter
@@ -14,41 +14,37 @@ export interface Dialect {
 }
 
 /**
- * What to ask differently after a server refused a request as badly formed, by what it complains of; null where nothing
- * helps. The refusals are free text, so that the name of the parameter is all there is to go by.
+ * The dialect to try after a server rejected a request; null where no other helps. The complaint is free text, so the name of
+ * the parameter is all there is to go by.
  */
 export type Adapt = (dialect: Dialect, complaint: string) => Dialect | null
 
-/** Goes without tools where the model has none. */
+/** Leaves out the tools where the model supports none. */
 export const adaptTools: Adapt = (dialect, complaint) =>
   dialect.tools && refusesTools.test(complaint) ? { ...dialect, tools: false } : null
 
-/** Tells "this model has no tools" from a complaint about one of them, which must be heard. */
+/** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
 const refusesTools =
   /tool.*(not support|n't support|unsupported|requires)|(not support|n't support|unsupported).*tool/s
 
-/** How a kind of model server is asked, and how its answer reads. Everything else is the same for all of them. */
+/** The wire format of a kind of model server: everything that differs between them. */
 export interface Protocol {
-  /** Where the answers are, below the base URL. */
+  /** Below the base URL. */
   readonly path: string
-  /** What every request carries beside its content type; the key is null where the server wants none. */
+  /** The headers beside the content type; the key is null where the server needs none. */
   readonly headers: (key: string | null) => Readonly<Record<string, string>>
   /** The request body, as JSON. */
   readonly encode: (model: string, request: ModelRequest, dialect: Dialect) => string
   readonly adapt: Adapt
-  /** One for each answer, because what an event means may depend on those before it. */
+  /** One decoder for each answer: what an event means may depend on those before it. */
   readonly makeDecode: () => Decode
 }
 
-/** The way in which most servers take their key. */
 export const bearer = (key: string | null): Readonly<Record<string, string>> =>
   key === null ? {} : { authorization: `Bearer ${key}` }
 
-/**
- * A message in which nothing is called, for a model that knows no tools: earlier calls and their results are told, so that
- * nothing is lost of them.
- */
-export const tellCalls = (message: ModelMessage): ModelMessage => {
+/** The message with its tool calls or its tool result as plain text, for a request without tools. */
+export const toolCallsAsText = (message: ModelMessage): ModelMessage => {
   switch (message.role) {
     case "system":
     case "user":
@@ -64,26 +60,27 @@ export const tellCalls = (message: ModelMessage): ModelMessage => {
 }
 
 /**
- * The messages of a request, with calls told where no tools are offered: Anthropic refuses calls without the definitions of
- * tools, and so do gateways that pass other protocols on to it.
+ * The messages of a request, with tool calls as text where no tools are offered: Anthropic rejects calls without the
+ * definitions of tools, and so do gateways that translate other protocols for it.
  */
-export const asOffered = (
+export const messagesFor = (
   { messages, tools }: Pick<ModelRequest, "messages" | "tools">,
   dialect: Dialect
-): ReadonlyArray<ModelMessage> => (dialect.tools && tools.length > 0 ? messages : messages.map(tellCalls))
+): ReadonlyArray<ModelMessage> =>
+  dialect.tools && tools.length > 0 ? messages : messages.map(toolCallsAsText)
 
-/** Whether a message goes on with the one before it. Results belong behind the calls of a message. */
-const goesOn = (before: ModelMessage, message: ModelMessage): boolean =>
+/** Whether a message can be merged into the one before it. Tool results must follow the message with the calls. */
+const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>
   before.role === message.role &&
   before.role !== "tool" &&
   (before.role !== "assistant" || before.toolCalls.length === 0)
 
-/** Messages of which no two in a row have one role: the chat templates of some models refuse them. */
-export const inTurns = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+/** Merges messages in a row of the same role, which the chat templates of some models reject. */
+export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
   const turns: Array<{ readonly texts: Array<string>; last: ModelMessage }> = []
   for (const message of messages) {
     const turn = turns.at(-1)
-    if (turn === undefined || !goesOn(turn.last, message))
+    if (turn === undefined || !isMergeable(turn.last, message))
       turns.push({ texts: [message.text], last: message })
     else {
       turn.texts.push(message.text)
@@ -95,7 +92,7 @@ export const inTurns = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<Mo
   )
 }
 
-/** A piece of a tool call, as a delta brings it. */
+/** A piece of a tool call in a delta. */
 export interface CallFragment {
   readonly index: number | null
   readonly id: string
@@ -103,11 +100,11 @@ export interface CallFragment {
   readonly arguments: string
 }
 
-/** What was said, in whole or in part; everything of it may be empty. */
+/** A part of an answer, or a whole one; every field may be empty. */
 interface AnswerDelta {
   readonly type: "delta"
   readonly text: string
-  /** Whether the model showed that it is at work, be it by thinking aloud. */
+  /** Whether the model produced anything, be it reasoning. */
   readonly progress: boolean
   readonly fragments: ReadonlyArray<CallFragment>
   readonly finish: FinishReason | null
@@ -115,8 +112,8 @@ interface AnswerDelta {
 }
 
 /**
- * What one event of a model's stream, or one whole answer, can say, whatever the protocol. The union is closed: an event of
- * a shape that is valid but unheard of, such as a ping, is `unknown`, and one that contradicts the format is `malformed`.
+ * The content of one event of a stream, or of one whole answer, in every protocol. A valid event of an unknown kind, such as a
+ * ping, is `unknown`; one that contradicts the format is `malformed`.
  */
 export type AnswerChunk =
   | AnswerDelta
@@ -126,10 +123,10 @@ export type AnswerChunk =
   | { readonly type: "unknown" }
   | { readonly type: "malformed"; readonly detail: string }
 
-/** Reads the events of one answer, in their order. */
+/** Decodes the events of one answer, in their order. */
 export type Decode = (data: string) => AnswerChunk
 
-/** An error that the server tells: `label` is safe to log, `message` may quote the request. */
+/** An error that the server reports: `label` is safe to log, `message` may quote the request. */
 export interface ServerError {
   readonly type: "error"
   readonly label: string
@@ -143,8 +140,8 @@ export const done: AnswerChunk = { type: "done" }
 export const malformed = (detail: string): AnswerChunk => ({ type: "malformed", detail })
 export const noFragments: ReadonlyArray<CallFragment> = []
 
-/** The model is at work, and says nothing yet. */
-export const thinking: AnswerChunk = {
+/** The model is at work without output for the client. */
+export const thinking: AnswerDelta = {
   type: "delta",
   text: "",
   progress: true,
@@ -153,27 +150,16 @@ export const thinking: AnswerChunk = {
   usage: null
 }
 
-export const textDelta = (text: string): AnswerChunk => ({
-  type: "delta",
-  text,
-  progress: text !== "",
-  fragments: noFragments,
-  finish: null,
-  usage: null
-})
+export const decodeTextDelta = (text: unknown): AnswerChunk =>
+  typeof text === "string"
+    ? { ...thinking, text, progress: text !== "" }
+    : malformed("a piece of text is no text")
 
-export const callDelta = (fragment: CallFragment): AnswerChunk => ({
-  type: "delta",
-  text: "",
-  progress: true,
-  fragments: [fragment],
-  finish: null,
-  usage: null
-})
+export const callDelta = (fragment: CallFragment): AnswerChunk => ({ ...thinking, fragments: [fragment] })
 
 /**
- * The fields of one event. Every token passes here, so it parses with JSON.parse, and the decoders check the few fields
- * that count by hand: decoding by Schema would cost several times the rest of the delivery.
+ * The fields of one event. Every token passes here, so it uses JSON.parse, and the decoders check the few fields that matter by
+ * hand: decoding by Schema would cost several times the rest of the delivery.
  */
 export const parseEvent = (data: string): Fields | Extract<AnswerChunk, { readonly type: "malformed" }> => {
   let json: unknown
@@ -189,7 +175,7 @@ export const parseEvent = (data: string): Fields | Extract<AnswerChunk, { readon
 const notJson = { type: "malformed", detail: "an event that is not JSON" } as const
 const noObject = { type: "malformed", detail: "an event that is no object" } as const
 
-/** Tells what `parseEvent` made of an event that it couldn't read from the event itself. */
+/** Whether `parseEvent` failed. */
 export const isUnreadable = (
   event: ReturnType<typeof parseEvent>
 ): event is Extract<AnswerChunk, { readonly type: "malformed" }> => event === notJson || event === noObject
@@ -198,14 +184,33 @@ export const isUnreadable = (
 export const decodeCount = (count: unknown): number | null =>
   typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : null
 
-/** One of the counts that a usage keeps in an object of its own. */
+/** A count in a nested object of the usage; 0 where it is absent. */
 export const decodeDetail = (details: unknown, name: string): number =>
   (Predicate.isObject(details) ? decodeCount(details[name]) : null) ?? 0
 
-/** What may be told of an error without quoting: a code or a type that is a mere word. */
+/** null where the counts are absent or unusable; they are estimated then. */
+export const decodeOpenAiUsage = (
+  usage: unknown,
+  input: "prompt" | "input",
+  output: "completion" | "output"
+): ModelUsage | null => {
+  if (!Predicate.isObject(usage)) return null
+  const inputTokens = decodeCount(usage[`${input}_tokens`])
+  const outputTokens = decodeCount(usage[`${output}_tokens`])
+  if (inputTokens === null || outputTokens === null) return null
+  return {
+    inputTokens,
+    cachedInputTokens: decodeDetail(usage[`${input}_tokens_details`], "cached_tokens"),
+    outputTokens,
+    reasoningTokens: decodeDetail(usage[`${output}_tokens_details`], "reasoning_tokens"),
+    source: "provider"
+  }
+}
+
+/** A code or a type that is a mere word quotes nothing and is safe to log. */
 const word = /^[\w.:-]{1,64}$/
 
-/** The `error` of an event or of a refusal's body; some servers send a mere text. */
+/** The `error` of an event or of a body; some servers send a plain text. */
 export const decodeError = (error: unknown): ServerError => {
   if (!Predicate.isObject(error)) {
     return { type: "error", label: "", message: typeof error === "string" ? error : "" }
@@ -219,14 +224,10 @@ export const decodeError = (error: unknown): ServerError => {
   return { type: "error", label, message: typeof message === "string" ? message : "" }
 }
 
-/** The body of an answer whose status is an error, as far as it can be understood. */
+/** The error of a body whose status is an error. A body that isn't JSON is the message. */
 export const decodeErrorBody = (body: string): ServerError => {
-  let json: unknown
-  try {
-    // oxlint-disable-next-line no-restricted-properties -- a body that is no JSON is read as a text
-    json = JSON.parse(body)
-  } catch {
-    return decodeError(body)
-  }
+  const json = Option.getOrElse(decodeJson(body), () => body)
   return decodeError(Predicate.isObject(json) ? (json["error"] ?? json) : json)
 }
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))

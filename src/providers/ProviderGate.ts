@@ -68,7 +68,7 @@ export class ProviderGate {
     Effect.zipWith(monotonicSeconds, this.circuit.openSeconds, (now, openSeconds) => (model) => {
       const record = this.records.get(model)
       const seen = record?.seen(now) ?? unknownHealth
-      return { ...seen, coolingDown: openSeconds > 0 || record?.isToBeSpared(now) === true }
+      return { ...seen, coolingDown: openSeconds > 0 || record?.isCoolingDown(now) === true }
     })
   )
 

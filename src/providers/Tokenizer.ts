@@ -2,15 +2,15 @@ import { Effect } from "effect"
 import type { ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
 import { estimateTokens, messageOverheadTokens } from "../domain/Tokens.ts"
 
-/** Beyond this much of a text its beginning tells how many tokens the rest has: counting must not take a whole processor. */
+/** The rest of a longer text is estimated from its beginning, which bounds the processor time. */
 const countedCharactersMax = 64 * 1024
 
-/** So much is counted without a pause, which takes up to five milliseconds; streams go on between two pieces. */
+/** A piece takes up to five milliseconds to count; other fibers run between two pieces. */
 const pieceCharactersMax = 4 * 1024
 
 /**
- * The tokenizer's work grows with the square of a run of letters, blanks or signs that nothing divides, as in Japanese text
- * or a line of dashes. Such a run is counted in pieces of this size, which adds up to a token to each.
+ * The tokenizer takes quadratic time for a long run of letters, blanks or signs, as in Japanese text or a line of dashes.
+ * Such a run is counted in pieces of this size, which adds up to one token for each.
  */
 const runCharactersMax = 256
 
@@ -21,7 +21,7 @@ const longRun = new RegExp(
   "gu"
 )
 
-/** How many tokens a text has, as the o200k tokenizer counts. It is loaded at the first use, for it needs much memory. */
+/** The tokens of a text by the o200k tokenizer, which needs much memory and is loaded at the first use. */
 export const countTokens = Effect.fnUntraced(function* (text: string) {
   if (text === "") return 0
   const tokenizer = yield* loadTokenizer
@@ -43,13 +43,10 @@ const endOfPiece = (text: string, at: number, countedMax: number): number => {
   return end === text.length ? end : (lastWordEnd(text, at, end) ?? end)
 }
 
-/** A letter or a digit, and what never belongs to the same token. */
+/** A letter or a digit, and a character that is never in the same token. */
 const wordEnd = /^[\p{L}\p{N}][^\p{L}\p{M}\p{N}\p{Cs}']$/u
 
-/**
- * The last place after `from` and before `to` where a word ends: a text that is cut there has as many tokens as a whole.
- * Undefined where there is none.
- */
+/** The last end of a word between `from` and `to`, where a cut does not change the number of tokens; undefined if none. */
 export const lastWordEnd = (text: string, from: number, to: number): number | undefined => {
   for (let end = Math.min(to, text.length - 1); end > from; end--) {
     if (wordEnd.test(text.slice(end - 1, end + 1))) return end
@@ -68,24 +65,23 @@ const countPiece = (piece: string, tokenizer: Tokenizer): number => {
   return tokens + tokenizer.countTokens(piece.slice(at), noSpecialTokens)
 }
 
-/** What of a request a model reads. */
 export type Prompt = Pick<ModelRequest, "messages" | "tools">
 
-/** How many tokens a prompt has, about: each provider has its own way to put messages and tools into one text. */
+/** The approximate tokens of a prompt: each provider has its own way to put messages and tools into one text. */
 export const countPromptTokens = ({ messages, tools }: Prompt): Effect.Effect<number> => {
   const offered = tools.length === 0 ? [] : [JSON.stringify(tools)]
   return Effect.map(
-    countTokens([...offered, ...messages.map(heardIn)].join("\n")),
+    countTokens([...offered, ...messages.map(textOf)].join("\n")),
     (tokens) => tokens + messages.length * messageOverheadTokens
   )
 }
 
-const heardIn = (message: ModelMessage): string =>
+const textOf = (message: ModelMessage): string =>
   message.role === "assistant"
     ? message.text + message.toolCalls.map((call) => call.name + call.arguments).join("")
     : message.text
 
-/** The model's text may say `<|endoftext|>`; that is text like any other. */
+/** `<|endoftext|>` in the text of a model is plain text. */
 const noSpecialTokens = { disallowedSpecial: new Set<string>() }
 
 type Tokenizer = typeof import("gpt-tokenizer/encoding/o200k_base")

@@ -3,18 +3,16 @@ import type { Exchange } from "./Exchange.ts"
 import { type Fault, FirstTokenTimeout } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
 
-/** A model list is small; what is longer is something else. */
 const listBytesMax = 4 * 1024 * 1024
 const listSeconds = 10
 
-/** An idle connection is kept this long, unless the server says that it will close it earlier. */
+/** An idle connection is kept this long, unless the server announces a shorter time. */
 const keepAliveSeconds = 30
 
-/** How often the silence of the open exchanges is looked at, at least and at most. */
+/** The interval at which the timeouts of open exchanges are checked. */
 const sweepSecondsMax = 0.5
 const sweepSecondsMin = 0.02
 
-/** Where requests go, and what every one of them carries. */
 export interface Endpoint {
   readonly origin: string
   readonly path: string
@@ -28,30 +26,28 @@ export interface AnswerTimeouts {
   readonly idleSeconds: number
 }
 
-/** What the sweep needs to know of an exchange. */
 interface Watched {
   readonly isOpen: boolean
   readonly tick: (seconds: number) => void
 }
 
-/** The connections to the model servers. There is no cap on them: each stream has its own while it lasts. */
+/** The connections to the model servers, without a limit on their number: each stream has its own. */
 export interface Upstream {
   readonly timeouts: AnswerTimeouts
-  /** Sends the body; the exchange gets the answer. */
+  /** Sends the body; the exchange receives the answer. */
   readonly post: (to: Endpoint, body: string, exchange: Exchange) => void
-  /** A small JSON document, whole: by GET, or by POST where there is a body. */
+  /** A small JSON document by GET, or by POST where there is a body. */
   readonly ask: (from: Endpoint, body?: string) => Effect.Effect<string, Fault>
 }
 
 /**
- * Holds the pool until the scope closes. HTTP/1.1 only: with a connection for each stream, not reading one of them holds
- * back that one alone.
+ * Keeps the pool until the scope closes. HTTP/1.1 only: with a connection for each stream, backpressure on one stream does not
+ * affect others.
  */
 export const makeUpstream = Effect.fnUntraced(function* (
   settings: AnswerTimeouts & { readonly connectSeconds: number }
 ): Effect.fn.Return<Upstream, never, Scope.Scope> {
-  // Loaded here, because a service without a model server does without it. By its default export, the only one that a
-  // bundle has of it.
+  // A service without a model server doesn't load it. A bundle has the default export only.
   const { default: undici } = yield* Effect.promise(() => import("@effect/platform-node/Undici"))
   const agent = yield* Effect.acquireRelease(
     Effect.sync(
@@ -61,7 +57,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
           pipelining: 1,
           connect: { timeout: settings.connectSeconds * 1000 },
           keepAliveTimeout: keepAliveSeconds * 1000,
-          // Silence is watched by the sweep below, which knows a token from a comment.
+          // The sweep below checks the timeouts, and tells output from comments.
           headersTimeout: 0,
           bodyTimeout: 0
         })

@@ -3,7 +3,7 @@ import type { FileId, ItemId } from "../domain/Ids.ts"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Item.ts"
 import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
-import { tellCalls } from "../providers/Protocol.ts"
+import { toolCallsAsText } from "../providers/Protocol.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { isSameRound } from "./ItemIds.ts"
 
@@ -145,7 +145,7 @@ export const messagesOf = (
     first === undefined || first.role === "user"
       ? messages
       : [{ role: "user", text: unknownBeginning }, ...messages]
-  return tools ? begun : begun.map(tellCalls)
+  return tools ? begun : begun.map(toolCallsAsText)
 }
 
 /** The messages of an earlier turn, which end with an answer. */
