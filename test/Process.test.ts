@@ -1,6 +1,6 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, Layer, Redacted, Schedule } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Redacted } from "effect"
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
@@ -8,6 +8,7 @@ import { buildBundle, bundle, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
 import { TestDatabase } from "./support/TestDatabase.ts"
 import { call, errorOf, eventsOf, openCall, responseOf } from "./support/Wire.ts"
+import { untilValue } from "./support/until.ts"
 
 const firstKey = (out: string) => /parley_[A-Za-z0-9]{20,}/.exec(out)?.[0] ?? ""
 
@@ -67,9 +68,7 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
           gapMillis: 50
         })
         yield* service.signal("SIGTERM")
-        const notReady = yield* call(`${url}/readyz`, {}).pipe(
-          Effect.repeat({ until: (reply) => reply.status === 503, schedule: Schedule.spaced("5 millis") })
-        )
+        const notReady = yield* untilValue(call(`${url}/readyz`, {}), ({ status }) => status === 503)
         assert.include(notReady.text, '"draining":true')
         const refused = yield* call(`${url}/v1/responses`, { key, body: { input: "Hi" } })
         assert.strictEqual(errorOf(refused, 503).code, "server_shutting_down")

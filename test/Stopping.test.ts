@@ -9,6 +9,7 @@ import { type ServiceProcess, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
 import { TestDatabase } from "./support/TestDatabase.ts"
 import { call, errorOf, eventsOf } from "./support/Wire.ts"
+import { until, untilValue } from "./support/until.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the databases of these tests. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
@@ -33,12 +34,9 @@ const variables = Effect.fnUntraced(function* (upstream: MockModelServer, more: 
   }
 })
 
-const untilNotReady = (url: string) =>
-  call(`${url}/readyz`, {}).pipe(
-    Effect.repeat({ until: (reply) => reply.status === 503, schedule: Schedule.spaced("5 millis") })
-  )
+const untilNotReady = (url: string) => untilValue(call(`${url}/readyz`, {}), ({ status }) => status === 503)
 
-/** Signals again and again until the process has gone; the answer is its exit code. */
+/** Signals again and again, as an impatient operator does, until the process has ended, and returns its exit code. */
 const signalUntilGone = (service: ServiceProcess, signal: NodeJS.Signals) =>
   Effect.raceFirst(
     service.exit,
@@ -184,7 +182,7 @@ layer(processLayer, { excludeTestServices: true })("a second signal", (it) => {
         yield* service.signal("SIGINT")
         yield* untilNotReady(url)
         assert.strictEqual(yield* signalUntilGone(service, "SIGINT"), 130)
-        while (existsSync(pidFile)) yield* Effect.sleep("10 millis")
+        yield* until(Effect.sync(() => !existsSync(pidFile)))
       }),
     slow
   )

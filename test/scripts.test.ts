@@ -78,6 +78,7 @@ describe("a script that runs a command", () => {
 describe("a lock", () => {
   const name = `test-${process.pid}`
   const path = fileURLToPath(new URL(`../dist/.${name}.lock`, scripts))
+  // The pause is long enough for another process to enter, if it could.
   const work = `await withLock("${name}", async () => {
     process.stdout.write("in ")
     await new Promise((resolve) => setTimeout(resolve, 100))

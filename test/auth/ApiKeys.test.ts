@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Clock, Context, DateTime, Duration, Effect, Layer, Redacted, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -8,6 +8,7 @@ import type { ApiKeyId } from "../../src/domain/Ids.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { authLayer, makeUser } from "./AccountsFixture.ts"
+import { until, untilValue } from "../support/until.ts"
 
 /** A second process on the same database: its own pool, its own cache. */
 const secondProcess = Effect.map(
@@ -19,14 +20,6 @@ const reasonOf = (key: Redacted.Redacted) =>
   ApiKeys.pipe(
     Effect.flatMap((apiKeys) => Effect.flip(apiKeys.authenticate(key))),
     Effect.map((error) => (error._tag === "ApiKeyRejected" ? error.reason : error._tag))
-  )
-
-/** Asks again, by the real clock, until the answer is the one waited for. */
-const until = <A, E, R>(ask: Effect.Effect<A, E, R>, isThere: (answer: A) => boolean) =>
-  TestClock.withLive(
-    Effect.repeat(ask, { until: isThere, schedule: Schedule.spaced("20 millis") }).pipe(
-      Effect.timeout("10 seconds")
-    )
   )
 
 const lastUseOf = Effect.fnUntraced(function* (id: ApiKeyId) {
@@ -147,7 +140,7 @@ layer(everything)("ApiKeys", (it) => {
           const faults = yield* SqlFaults
           const { key } = yield* makeUser
           const { userId } = yield* apiKeys.authenticate(key.key)
-          yield* until(lastUseOf(key.id), (at) => at !== null)
+          yield* untilValue(lastUseOf(key.id), (at) => at !== null)
 
           yield* faults.failStatement(1, "before")
           yield* TestClock.adjust("4900 millis")
@@ -225,18 +218,18 @@ layer(everything)("ApiKeys", (it) => {
         })
         // Steady use from both processes for just less than a minute, then a use that is due.
         yield* useThroughout
-        const first = yield* until(lastUseOf(key.id), (at) => at !== null)
+        const first = yield* untilValue(lastUseOf(key.id), (at) => at !== null)
         yield* Effect.repeat(useThroughout, { times: 27 })
         assert.strictEqual(yield* lastUseOf(key.id), first)
         yield* TestClock.adjust("10 seconds")
         yield* useThroughout
-        yield* until(lastUseOf(key.id), (at) => at !== first)
+        yield* untilValue(lastUseOf(key.id), (at) => at !== first)
 
         // Another key's write comes after whatever this key's use may still have had in the queues.
         for (const process of [apiKeys, other]) {
           const { key: fence } = yield* makeUser
           yield* process.authenticate(fence.key)
-          yield* until(lastUseOf(fence.id), (at) => at !== null)
+          yield* untilValue(lastUseOf(fence.id), (at) => at !== null)
         }
         const writes = yield* sql`SELECT id FROM last_uses WHERE id = ${key.id}`
         assert.strictEqual(writes.length, 2)
@@ -251,12 +244,12 @@ layer(everything)("ApiKeys", (it) => {
         const { key } = yield* makeUser
         yield* faults.failStatement(2, "before")
         yield* apiKeys.authenticate(key.key)
-        yield* until(faults.seen, ({ failed }) => failed)
+        yield* untilValue(faults.seen, ({ failed }) => failed)
         assert.isNull(yield* lastUseOf(key.id))
         yield* faults.off
         yield* TestClock.adjust("6 seconds")
         yield* apiKeys.authenticate(key.key)
-        yield* until(lastUseOf(key.id), (at) => at !== null)
+        yield* untilValue(lastUseOf(key.id), (at) => at !== null)
       })
     )
   })
@@ -350,13 +343,14 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Unknown 
       yield* Effect.forEach(unknown, (one) =>
         Effect.forkChild(Effect.map(reasonOf(one), (reason) => reasons.push(reason)))
       )
-      yield* until(faults.seen, ({ statements }) => statements >= 50)
+      yield* untilValue(faults.seen, ({ statements }) => statements >= 50)
       yield* apiKeys.authenticate(key.key)
       assert.isBelow((yield* faults.seen).statements, 60)
-      while (reasons.length < unknown.length) {
-        yield* TestClock.adjust("1 second")
-        yield* TestClock.withLive(Effect.sleep("20 millis"))
-      }
+      yield* until(
+        Effect.as(TestClock.adjust("1 second"), reasons).pipe(
+          Effect.map(({ length }) => length === unknown.length)
+        )
+      )
       assert.deepStrictEqual(new Set(reasons), new Set(["unknown"]))
     })
   )

@@ -1,8 +1,9 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import OpenAI, { APIError, AuthenticationError, BadRequestError } from "openai"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { untilValue } from "../support/until.ts"
 
 const client = Effect.map(
   TestApp,
@@ -118,9 +119,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("openai", (it) => {
         }
         stream.controller.abort()
       })
-      yield* model.ended.pipe(
-        Effect.repeat({ until: (n) => n > ended, schedule: Schedule.spaced("5 millis") })
-      )
+      yield* untilValue(model.ended, (count) => count > ended)
     })
   )
 

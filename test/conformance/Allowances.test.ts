@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Fiber, Schedule, Stream } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import OpenAI, { RateLimitError } from "openai"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
@@ -8,7 +8,7 @@ import { estimateMessageTokens } from "../../src/domain/Tokens.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { until } from "../support/until.ts"
+import { until, untilValue } from "../support/until.ts"
 import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
 import { randomUUID } from "node:crypto"
 
@@ -53,7 +53,7 @@ const settled = (records: number) =>
       used: daily.used
     }
   }).pipe(
-    Effect.repeat({ until: ({ isOver }) => isOver, schedule: Schedule.spaced("5 millis") }),
+    (state) => untilValue(state, ({ isOver }) => isOver),
     Effect.map(({ reserved, used }) => {
       assert.deepStrictEqual(reserved, [0, 0])
       return used
@@ -147,9 +147,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Allowances", (it) => {
         const before = (yield* model.asked).length
         yield* model.next(hanging(...parts))
         const client = yield* Effect.forkChild(call(`${url}/v1/responses`, asked))
-        yield* model.asked.pipe(
-          Effect.repeat({ until: (all) => all.length > before, schedule: Schedule.spaced("5 millis") })
-        )
+        yield* untilValue(model.asked, ({ length }) => length > before)
         assert.isAbove((yield* allowance).daily.reserved, 0)
         yield* Fiber.interrupt(client)
         assert.isAbove(yield* settled(records), cut)

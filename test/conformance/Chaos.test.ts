@@ -14,7 +14,7 @@ import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { until } from "../support/until.ts"
+import { until, untilValue } from "../support/until.ts"
 import { call, errorOf, eventsOf, openCall, type Reply, responseOf } from "../support/Wire.ts"
 
 const protocols = ["openai-chat", "openai-responses", "anthropic"] as const
@@ -244,12 +244,10 @@ layer(app, { excludeTestServices: true })("providers that fail at random", (it) 
       }
       yield* Effect.forEach(servers, (server) => server.usually(() => well))
       const known = asked()
-      let last = yield* ask
-      while (last === "refused") {
-        assert.strictEqual(asked(), known, "a server that is left alone is not asked")
-        yield* Effect.sleep("50 millis")
-        last = yield* ask
-      }
+      const last = yield* untilValue(ask, (outcome) => {
+        if (outcome === "refused") assert.strictEqual(asked(), known, "a server that cools down is not asked")
+        return outcome !== "refused"
+      })
       assert.strictEqual(last, "completed")
       assert.strictEqual(asked(), known + 1, "the request that was answered is the first to ask again")
       yield* settled(before + sent)

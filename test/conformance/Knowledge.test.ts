@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { FileSearchCall } from "../../src/domain/Item.ts"
 import { callDemoModel } from "../../src/providers/DemoModel.ts"
@@ -9,6 +9,7 @@ import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { upload } from "../support/Uploads.ts"
 import { call, eventsOf, responseOf } from "../support/Wire.ts"
+import { untilValue } from "../support/until.ts"
 
 const pumps = `# Pumps
 
@@ -38,10 +39,7 @@ const projectWith = Effect.fnUntraced(function* (name: string, files: Readonly<R
     Effect.map(upload(alice, filename, text), (file) => file.id)
   )
   yield* Effect.forEach(ids, (file) => projects.addFile(id, file))
-  yield* Effect.map(
-    projects.files(id, { status: "indexed" }),
-    (page) => page.data.length === ids.length
-  ).pipe(Effect.repeat({ until: (all) => all, schedule: Schedule.spaced("20 millis") }))
+  yield* untilValue(projects.files(id, { status: "indexed" }), ({ data }) => data.length === ids.length)
   return { id, files: ids }
 })
 

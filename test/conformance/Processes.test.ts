@@ -6,7 +6,7 @@ import { makeMockModelServer, mockDirective, type MockModelServer } from "../sup
 import { startService } from "../support/ServiceProcess.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { until } from "../support/until.ts"
+import { until, untilValue } from "../support/until.ts"
 import { call, errorOf, eventsOf, type Reply, responseOf } from "../support/Wire.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the databases of these tests. */
@@ -216,8 +216,9 @@ layer(processLayer(), { excludeTestServices: true })("three processes, of which 
         const takeAll = sql`INSERT INTO token_limits (user_id, span, tokens)
           SELECT user_id, 'daily', day_used + day_reserved FROM token_counters
           ON CONFLICT (user_id, span) DO UPDATE SET tokens = EXCLUDED.tokens`
-        const refused = yield* Effect.andThen(takeAll, post(staying.address, {})).pipe(
-          Effect.repeat({ until: ({ status }) => status === 429 })
+        const refused = yield* untilValue(
+          Effect.andThen(takeAll, post(staying.address, {})),
+          ({ status }) => status === 429
         )
         assert.isFalse(isAnswered(refused, Number(refused.headers.get("x-token-limit"))))
         assert.strictEqual(Number(refused.headers.get("x-token-limit-held")), held.reserved / 2)

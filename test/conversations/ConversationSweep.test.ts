@@ -12,6 +12,7 @@ import type { ConversationId } from "../../src/domain/Ids.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { content, conversationOf, conversationsWith, someUser } from "./fixtures.ts"
+import { untilValue } from "../support/until.ts"
 
 const age = Effect.fnUntraced(function* (id: ConversationId, hours: number) {
   const sql = yield* SqlClient.SqlClient
@@ -53,8 +54,8 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))(
         const ids = [yield* conversationOf(user, []), yield* conversationOf(user, [])]
         for (const id of ids) yield* age(id, 48)
         yield* Layer.build(conversationsWith())
-        while ((yield* sql`SELECT 1 FROM conversations WHERE user_id = ${user}::uuid`).length > 0)
-          yield* Effect.yieldNow
+        const kept = sql`SELECT 1 FROM conversations WHERE user_id = ${user}::uuid`
+        yield* untilValue(kept, ({ length }) => length === 0)
       })
     )
   }
@@ -136,7 +137,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
         yield* Layer.build(conversationsWith({ retentionDays: 0 }))
         assert.deepStrictEqual(yield* idsOf(user), [id])
         yield* Layer.build(conversationsWith({ retentionDays: 365 }))
-        while ((yield* idsOf(user)).length > 0) yield* Effect.yieldNow
+        yield* untilValue(idsOf(user), ({ length }) => length === 0)
       })
   )
 })

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schedule, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { randomUUID } from "node:crypto"
 import { execFile } from "node:child_process"
 import { StorageFailed } from "../../src/domain/Errors.ts"
 import { readInProcess, type ReaderLimits, commandOf } from "../../src/documents/ReaderProcess.ts"
 import { hostileProgram, limits, processesWith } from "./Reading.ts"
+import { untilValue } from "../support/until.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -101,9 +102,7 @@ describe("a reader's process", () => {
     Effect.gen(function* () {
       const { result, word } = read("loops")
       const fiber = yield* Effect.forkChild(result)
-      yield* processesWith(word).pipe(
-        Effect.repeat({ until: (pids) => pids.length === 1, schedule: Schedule.spaced("10 millis") })
-      )
+      yield* untilValue(processesWith(word), ({ length }) => length === 1)
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(yield* processesWith(word), [])
     })

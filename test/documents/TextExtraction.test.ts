@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Ref, Schedule, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Ref, Stream } from "effect"
 import { pathToFileURL } from "node:url"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { TextExtraction } from "../../src/documents/TextExtraction.ts"
 import { readInProcess, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import { buildBundle, bundle } from "../support/ServiceProcess.ts"
 import { testConfig } from "../support/TestConfig.ts"
-import { until } from "../support/until.ts"
+import { until, untilValue } from "../support/until.ts"
 import { makeDocx, wordParagraph } from "./OfficeFixture.ts"
 import { makePdf } from "./PdfFixture.ts"
 import { limits } from "./Reading.ts"
@@ -56,9 +56,7 @@ describe("TextExtraction", () => {
       const fibers = yield* Effect.forEach([1, 2, 3, 4], (n) =>
         Effect.forkChild(extraction.extract({ user: `user ${n}`, bytes: held, size: 4, filename: "a.txt" }))
       )
-      yield* Ref.get(reading).pipe(
-        Effect.repeat({ until: (count) => count === extractionsMax, schedule: Schedule.spaced("5 millis") })
-      )
+      yield* untilValue(Ref.get(reading), (count) => count === extractionsMax)
       // One that is given up while it waits takes no place.
       yield* Fiber.interrupt(fibers[3]!)
       yield* Deferred.succeed(gate, undefined)

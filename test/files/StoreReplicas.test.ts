@@ -7,6 +7,7 @@ import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 
 const logged: Array<string> = []
 const Log = Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])
@@ -119,23 +120,18 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
 
 layer(shared)("A process with the directory store", (it) => {
   /** Lets the time pass in which a sign of life is due, until `condition` holds. */
-  const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
-    Effect.gen(function* () {
-      while (!(yield* condition)) {
-        yield* TestClock.adjust("10 seconds")
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-      }
-    })
+  const untilSign = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
+    until(Effect.tap(condition, (holds) => (holds ? Effect.void : TestClock.adjust("10 seconds"))))
 
   it.effect("gives signs of life, also after the database forgot it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* start(yield* directory)
       yield* sql`DELETE FROM file_store_replicas`
-      yield* until(Effect.map(replicas, (rows) => rows.length === 1))
+      yield* untilSign(Effect.map(replicas, (rows) => rows.length === 1))
       yield* silence(3_600)
       const isYoung = sql`SELECT 1 FROM file_store_replicas WHERE seen_at > now() - interval '1 minute'`
-      yield* until(Effect.map(isYoung, (rows) => rows.length === 1))
+      yield* untilSign(Effect.map(isYoung, (rows) => rows.length === 1))
     }).pipe(Effect.scoped)
   )
 
@@ -145,7 +141,7 @@ layer(shared)("A process with the directory store", (it) => {
       yield* silence(3_600)
       const other = yield* directory
       yield* start(other)
-      yield* until(Effect.sync(() => logged.some((line) => line.includes(`${other}/files`))))
+      yield* untilSign(Effect.sync(() => logged.some((line) => line.includes(`${other}/files`))))
     }).pipe(Effect.scoped)
   )
 
@@ -154,12 +150,12 @@ layer(shared)("A process with the directory store", (it) => {
       const faults = yield* SqlFaults
       yield* start(yield* directory)
       yield* faults.outage
-      yield* until(Effect.sync(() => logged.some((line) => line.includes("could not say"))))
+      yield* untilSign(Effect.sync(() => logged.some((line) => line.includes("could not say"))))
       yield* faults.off
       yield* silence(3_600)
       const sql = yield* SqlClient.SqlClient
       const isYoung = sql`SELECT 1 FROM file_store_replicas WHERE seen_at > now() - interval '1 minute'`
-      yield* until(Effect.map(isYoung, (rows) => rows.length === 1))
+      yield* untilSign(Effect.map(isYoung, (rows) => rows.length === 1))
     }).pipe(Effect.scoped)
   )
 })

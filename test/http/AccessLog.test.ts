@@ -91,13 +91,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       let isOver = false
-      const gate = Effect.callback<ModelPart>((resume) => {
-        const look = setInterval(() => {
-          if (!isOver) return
-          clearInterval(look)
-          resume(Effect.succeed(finish()))
-        }, 5)
-      })
+      const gate = Effect.as(until(Effect.sync(() => isOver)), finish())
       yield* (yield* ScriptedModel).next(Stream.concat(Stream.make(text("a")), Stream.fromEffect(gate)))
       const response = yield* openCall(`${url}/v1/responses`, {
         key: alice.key,

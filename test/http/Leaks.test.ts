@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { makeMockModelServer, type MockModelServer, mockDirective } from "../support/MockModelServer.ts"
 import { type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
+import { untilValue } from "../support/until.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
@@ -73,21 +74,18 @@ const manyStreams = (url: string, count: number) =>
 /** What the process says about itself when it is asked the n-th time. */
 const readProbe = Effect.fnUntraced(function* (service: ServiceProcess, n: number) {
   yield* service.signal("SIGUSR2")
-  while (true) {
-    const found = [...service.output().out.matchAll(/^probe (\d+) (\d+)$/gm)][n]
-    if (found !== undefined) return { heapBytes: Number(found[1]), connections: Number(found[2]) }
-    yield* Effect.sleep("10 millis")
-  }
+  const found = Effect.sync(() => [...service.output().out.matchAll(/^probe (\d+) (\d+)$/gm)][n])
+  const [, heapBytes, connections] = (yield* untilValue(found, (match) => match !== undefined)) ?? []
+  return { heapBytes: Number(heapBytes), connections: Number(connections) }
 })
 
 /** Everything that the streams did has come to its end. */
 const settled = Effect.fnUntraced(function* (upstream: MockModelServer, count: number) {
   const sql = yield* SqlClient.SqlClient
   const records = sql`SELECT outcome, count(*)::int AS count FROM usage_records GROUP BY outcome ORDER BY outcome`
-  while ((yield* sql`SELECT 1 FROM usage_records`).length < count) yield* Effect.sleep("20 millis")
-  while ((yield* sql`SELECT 1 FROM conversations WHERE lease_until > clock_timestamp()`).length > 0) {
-    yield* Effect.sleep("20 millis")
-  }
+  yield* untilValue(sql`SELECT 1 FROM usage_records`, ({ length }) => length >= count)
+  const leases = sql`SELECT 1 FROM conversations WHERE lease_until > clock_timestamp()`
+  yield* untilValue(leases, ({ length }) => length === 0)
   const ends = yield* Effect.forEach(upstream.requests, ({ ended }) => ended)
   return { records: yield* records, aborted: ends.filter((end) => end === "aborted").length }
 })

@@ -4,6 +4,7 @@ import { finish, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { openRaw, replyOf } from "../support/RawClient.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { errorOf } from "../support/Wire.ts"
+import { untilValue } from "../support/until.ts"
 
 const requestIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -168,14 +169,14 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
         const client = yield* openRaw(url)
         const asked = (yield* model.asked).length
         yield* client.send(jsonRequest(alice.key, { input: "Hi", stream }))
-        while ((yield* model.asked).length === asked) yield* Effect.sleep("5 millis")
+        yield* untilValue(model.asked, ({ length }) => length > asked)
         if (stream) yield* client.read((seen) => seen.includes('"delta":"first"'))
         yield* client.send("hello\r\n\r\n")
         const seen = yield* client.whole
         assert.notInclude(seen, "malformed_request")
         assert.notInclude(seen, "HTTP/1.1 400")
         assert.strictEqual(seen.includes("response.created"), stream)
-        while ((yield* model.ended) === ended) yield* Effect.sleep("5 millis")
+        yield* untilValue(model.ended, (count) => count > ended)
       }).pipe(Effect.scoped)
   )
 

@@ -41,14 +41,15 @@ const upload = Effect.gen(function* () {
 
 /** Waits until the service has hung up. Where nothing is read only a write tells; a blank line before a request is allowed. */
 const hungUp = (socket: Socket) =>
-  Effect.gen(function* () {
-    while (!socket.destroyed) {
-      socket.write("\r\n")
-      yield* Effect.sleep("20 millis")
-    }
-  })
+  until(
+    Effect.sync(() => {
+      if (!socket.destroyed) socket.write("\r\n")
+      return socket.destroyed
+    })
+  )
 
 const stepBytes = 2 * 1024 * 1024
+/** The slowness is what the tests are about. */
 const pauseMillis = 200
 
 /** Reads everything to the end, a little at a time; the answer is how many bytes came. */

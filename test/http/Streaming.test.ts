@@ -88,6 +88,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream and time
       const model = yield* ScriptedModel
       yield* model.next(
         Stream.concat(
+          // Longer than a response takes that doesn't wait for the model.
           Stream.fromEffect(Effect.as(Effect.sleep("500 millis"), text("late"))),
           Stream.make(finish())
         )
@@ -116,6 +117,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
       yield* model.change({ contextWindow: 200_000_000, maxOutputTokens: 100_000_000 })
       const endless = Stream.fromEffectRepeat(
         Ref.update(pulled, (n) => n + 1).pipe(
+          // A pace at which the stream is pulled while the test runs.
           Effect.andThen(Effect.sleep("1 millis")),
           Effect.as(text("word "))
         )
@@ -189,6 +191,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("turns of one conversation
           Effect.gen(function* () {
             const now = yield* Ref.updateAndGet(open, (n) => n + 1)
             yield* Ref.update(most, (n) => Math.max(n, now))
+            // Long enough for another turn to begin meanwhile, if one could.
             yield* Effect.sleep("10 millis")
             return says(value).pipe(Stream.onExit(() => Ref.update(open, (n) => n - 1)))
           })

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 import type { EmbeddedPostgresAddress } from "../../src/postgres/EmbeddedPostgres.ts"
+import { until } from "../support/until.ts"
 
 export const ground = Layer.mergeAll(NodeFileSystem.layer, Reactivity.layer)
 
@@ -46,9 +47,7 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-export const untilGone = Effect.fnUntraced(function* (pid: number) {
-  while (isAlive(pid)) yield* Effect.sleep(10)
-})
+export const untilGone = (pid: number) => until(Effect.sync(() => !isAlive(pid)))
 
 /** Starts another process that owns the server, in a process group of its own as a terminal would. */
 export const startOwner = Effect.fnUntraced(function* (dataDir: string, uid?: number) {

@@ -18,6 +18,7 @@ import {
   textOf,
   untilFailure
 } from "./ServerSetup.ts"
+import { until } from "../support/until.ts"
 
 const errorBody = (error: Readonly<Record<string, string>>) => JSON.stringify({ error })
 
@@ -232,7 +233,7 @@ describe.each(protocolNames)("%s, silence", (protocol) => {
         Effect.flip(Stream.runDrain(call(request(mockDirective({ raw, gapMillis: 5 })))))
       )
       const received = yield* server.request(0)
-      yield* Effect.repeat(Effect.yieldNow, { until: () => received.sentBytes() > 50 })
+      yield* until(Effect.sync(() => received.sentBytes() > 50))
       yield* TestClock.adjust("21 seconds")
       assert.strictEqual((yield* Fiber.join(fiber)).reason, "first_token_timeout")
     })
@@ -319,7 +320,7 @@ const wholeAnswer: Readonly<Record<ProtocolName, string>> = {
   )
 }
 
-/** A number as soon as it has stopped growing for a while. */
+/** A number as soon as it has stopped growing for a while: no condition tells that nothing more is sent. */
 const settled = (read: () => number): Effect.Effect<number> =>
   Effect.gen(function* () {
     let last = -1

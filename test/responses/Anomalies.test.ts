@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Option, Schedule, Schema, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ConversationId } from "../../src/domain/Ids.ts"
 import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
@@ -7,6 +7,7 @@ import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { call, errorOf, eventsOf, type Reply, responseOf } from "../support/Wire.ts"
+import { untilValue } from "../support/until.ts"
 
 /** A request sends no more statements than this, its bookkeeping included. */
 const statementsMax = 12
@@ -117,12 +118,9 @@ layer(TestApp.layerOn(TestDatabase.layerFailing, leases), { excludeTestServices:
               yield* faults.off
               yield* post({ stream: false })
             }
-            yield* usageOutcomes.pipe(
-              Effect.option,
-              Effect.repeat({
-                until: (found) => Option.isSome(found) && found.value.length > rows,
-                schedule: Schedule.spaced("10 millis")
-              })
+            yield* untilValue(
+              Effect.option(usageOutcomes),
+              (found) => Option.isSome(found) && found.value.length > rows
             )
             yield* faults.off
           }
@@ -150,9 +148,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("when the n-th part of a m
         const expected = isWhole ? "answered" : stream && n > 0 ? "broken" : "refused"
         assert.strictEqual(outcome, expected)
         assert.strictEqual((yield* turnsOf(conversation_id)).length, isWhole ? 2 : 1)
-        const recorded = yield* usageOutcomes.pipe(
-          Effect.repeat({ until: (all) => all.length === rows + 2, schedule: Schedule.spaced("5 millis") })
-        )
+        const recorded = yield* untilValue(usageOutcomes, ({ length }) => length === rows + 2)
         const { outcome: how, outputTokens } = recorded.at(-1)!
         assert.strictEqual(how, isWhole ? "completed" : "failed")
         assert.strictEqual(outputTokens, isWhole ? scriptedUsage.outputTokens : n === 0 ? 0 : 1)

@@ -8,6 +8,7 @@ import { Retrieval } from "../../src/retrieval/Retrieval.ts"
 import { policyLayer } from "../auth/AccountsFixture.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
+import { untilValue } from "../support/until.ts"
 
 /** Projects with a scripted search, over whatever database is below. */
 export const projectsOver = (version = "scripted") =>
@@ -81,10 +82,9 @@ export const statesOf = Effect.fnUntraced(function* (projectId: ProjectId) {
   return Object.fromEntries(rows.map(({ count, status }) => [status, count]))
 })
 
-/** Looks again and again until nothing of the project is pending. The test's own limit ends it. */
-export const settled = Effect.fnUntraced(function* (projectId: ProjectId) {
-  while ("pending" in (yield* statesOf(projectId))) yield* Effect.sleep(20)
-})
+/** Waits until no file of the project is pending. */
+export const settled = (projectId: ProjectId) =>
+  untilValue(statesOf(projectId), (states) => !("pending" in states))
 
 /** The services of a process that was built apart. */
 export const inside = <R, A, E, R2>(context: Context.Context<R>, effect: Effect.Effect<A, E, R2>) =>

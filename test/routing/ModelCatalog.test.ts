@@ -17,6 +17,7 @@ import {
   type MockModelList
 } from "../support/MockModelServer.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
+import { until, untilValue } from "../support/until.ts"
 
 type ModelSettings = Partial<Settings["models"]>
 
@@ -158,15 +159,13 @@ describe("ModelCatalog", () => {
       assert.deepStrictEqual(idsOf(yield* catalog.entries), ["old"])
       yield* server.listModels({ raw: "broken" })
       yield* TestClock.adjust("10 minutes")
-      yield* Effect.repeat(Effect.yieldNow, { until: () => server.listings() >= 2 })
+      yield* until(Effect.sync(() => server.listings() >= 2))
       assert.deepStrictEqual(idsOf(yield* catalog.known), ["old"])
       yield* server.listModels({ data: [{ id: "new" }] })
       const ids = Effect.andThen(TestClock.adjust("1 second"), Effect.map(catalog.known, idsOf))
-      yield* Effect.repeat(ids, {
-        until: (now) => {
-          assert.strictEqual(now.length, 1)
-          return now[0] === "new"
-        }
+      yield* untilValue(ids, (now) => {
+        assert.strictEqual(now.length, 1)
+        return now[0] === "new"
       })
     })
   )

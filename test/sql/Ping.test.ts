@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 import { Database } from "../../src/sql/Database.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 
 /** A way to the database that can be made to swallow what is sent on it. */
 const swallowingProxy = Effect.gen(function* () {
@@ -42,11 +43,6 @@ const swallowingProxy = Effect.gen(function* () {
   return { url: Redacted.make(proxied.href), open, state }
 })
 
-const until = (condition: () => boolean) =>
-  Effect.gen(function* () {
-    while (!condition()) yield* Effect.sleep("5 millis")
-  })
-
 /** Longer than the test may take, so that nothing but the ping's own limit ends the statement. */
 const statementSeconds = 600
 
@@ -65,7 +61,7 @@ layer(TestDatabase.clone, { excludeTestServices: true })("a ping that gets no an
         const errors = yield* Effect.forEach([1, 2, 3], () => Effect.flip(ping), { concurrency: 3 })
         for (const error of errors) assert.strictEqual(error._tag, "DatabaseUnavailable")
         assert.isAtMost(open.size, before.size)
-        yield* until(() => [...before].every((socket) => !open.has(socket)))
+        yield* until(Effect.sync(() => [...before].every((socket) => !open.has(socket))))
         state.swallows = false
         yield* ping.pipe(Effect.retry({ times: 10 }))
       }).pipe(Effect.scoped)

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { Database } from "../../src/sql/Database.ts"
 import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { childrenOf, dataDirectory, ground, serverPid, start } from "../postgres/embeddedServer.ts"
+import { until } from "../support/until.ts"
 
 layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
   const limits = { connectionsMax: 4, connectSeconds: 2, statementSeconds: 1 }
@@ -32,7 +33,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
         process.kill(pid, "SIGKILL")
         const failed = yield* Effect.flip(orUnavailable(Effect.forever(busy)))
         assert.strictEqual(failed._tag, "DatabaseUnavailable")
-        while (Exit.isFailure(yield* Effect.exit(orUnavailable(busy)))) yield* Effect.sleep(50)
+        yield* until(Effect.map(Effect.exit(orUnavailable(busy)), Exit.isSuccess))
         assert.notStrictEqual(serverPid(dataDir), pid)
         // Every connection of the pool works again, not only the first.
         for (let n = 0; n < 5; n++) yield* busy
@@ -49,7 +50,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
         yield* Effect.exit(
           sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'parley'`
         )
-        while (Exit.isFailure(yield* Effect.exit(orUnavailable(busy)))) yield* Effect.sleep(50)
+        yield* until(Effect.map(Effect.exit(orUnavailable(busy)), Exit.isSuccess))
         for (let n = 0; n < 5; n++) yield* busy
       }).pipe(Effect.provideContext(context))
     })
@@ -80,7 +81,7 @@ layer(ground, { excludeTestServices: true })("A pool of connections", (it) => {
           failures.map(({ _tag }) => _tag),
           ["DatabaseUnavailable", "DatabaseUnavailable"]
         )
-        while (Exit.isFailure(yield* Effect.exit(orUnavailable(busy)))) yield* Effect.sleep(50)
+        yield* until(Effect.map(Effect.exit(orUnavailable(busy)), Exit.isSuccess))
         yield* database.ping
       }).pipe(Effect.provideContext(context))
     })

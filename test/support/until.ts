@@ -1,9 +1,24 @@
 import { Effect } from "effect"
+import { setTimeout } from "node:timers/promises"
 
 const pauseMillis = 5
 
-/** Looks again and again until `condition` holds. The test's own limit ends it. */
-export const until = <E, R>(condition: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
+/** Of real time, also where a TestClock stands still. */
+const pause = Effect.promise(() => setTimeout(pauseMillis))
+
+/** Runs the effect again and again until its value is the expected one, and returns that. The test's own limit ends it. */
+export const untilValue = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  isExpected: (value: A) => boolean
+): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {
-    while (!(yield* condition)) yield* Effect.sleep(pauseMillis)
+    while (true) {
+      const value = yield* effect
+      if (isExpected(value)) return value
+      yield* pause
+    }
   })
+
+/** Waits until the condition holds. The test's own limit ends it. */
+export const until = <E, R>(condition: Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
+  untilValue(condition, (holds) => holds)

@@ -9,6 +9,7 @@ import { ExtractionBusy, ExtractionFailed } from "../../src/domain/Errors.ts"
 import { makeWebFetch, pageCharactersMax, pageKind } from "../../src/tools/WebFetch.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { egressLayer, makeTestWeb, siteHost, startSite } from "./egress/TestWeb.ts"
+import { until } from "../support/until.ts"
 
 /** Reads pages as the service does. Of files, it reads what begins with a percent sign, as PDF does. */
 const extractionLayer = Layer.effect(
@@ -296,7 +297,7 @@ describe("a page without an end", () => {
         const { run, site } = yield* fetching(handler, { fetchSeconds: 1 })
         const error = yield* Effect.flip(run("/"))
         assert.match(error.message, /longer than 1 seconds/, where)
-        yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => site.connections() === 0 }))
+        yield* until(Effect.sync(() => site.connections() === 0))
       }
     }).pipe(Effect.scoped)
   )

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Redacted, References } from "effect"
 import { SqlClient } from "effect/sql"
@@ -9,7 +8,7 @@ import { failuresMax, makeEmbeddings, openSecondsMin } from "../../../src/retrie
 import { policyLayer } from "../../auth/AccountsFixture.ts"
 import { testConfig } from "../../support/TestConfig.ts"
 import { TestDatabase } from "../../support/TestDatabase.ts"
-import { until } from "../../support/until.ts"
+import { until, untilValue } from "../../support/until.ts"
 import { addFile, type Corpus, indexFile, search, someProject } from "../SearchFixture.ts"
 import { type EmbeddingServer, makeEmbeddingServer, type Misbehaviour } from "./EmbeddingServer.ts"
 
@@ -41,7 +40,7 @@ const embedded = Effect.fnUntraced(function* ({ projectId }: Corpus, model = "ha
   const sql = yield* SqlClient.SqlClient
   const missing = sql`SELECT FROM retrieval_files
     WHERE project_id = ${projectId}::uuid AND embedded_by IS DISTINCT FROM ${model}`
-  while ((yield* missing).length > 0) yield* Effect.sleep("20 millis")
+  yield* untilValue(missing, ({ length }) => length === 0)
 })
 
 const vectorsOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
@@ -109,9 +108,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
       const silent = Effect.gen(function* () {
         const before = server.asked.length
         const fiber = yield* Effect.forkChild(question, { startImmediately: true })
-        yield* Effect.promise(async () => {
-          while (server.asked.length === before) await setImmediate()
-        })
+        yield* until(Effect.sync(() => server.asked.length > before))
         yield* TestClock.adjust("2 seconds")
         assert.isNull(yield* Fiber.join(fiber))
       })
@@ -226,7 +223,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
         server.behave(() => ({ status: 400 }))
         yield* addFile(corpus, "The automobile was repaired.", "garage.md")
         assert.deepStrictEqual(namesOf(yield* search(corpus, "automobile")), ["garage.md"])
-        while (server.asked.every(({ input }) => input[0] === "automobile")) yield* Effect.sleep("20 millis")
+        yield* until(Effect.sync(() => server.asked.some(({ input }) => input[0] !== "automobile")))
         assert.deepStrictEqual(yield* vectorsOf(corpus), [])
         server.behave(() => null)
         yield* Effect.raceFirst(embedded(corpus), Effect.forever(Effect.delay(restsOver, "50 millis")))
@@ -280,7 +277,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
       const { chunks } = yield* Effect.gen(function* () {
         const file = yield* addFile(corpus, "To be replaced.", "manual.md")
         const indexed = yield* indexFile(corpus, { ...file, text: sections(100) })
-        while (batches() < 3) yield* Effect.sleep("20 millis")
+        yield* until(Effect.sync(() => batches() >= 3))
         return indexed
       }).pipe(withProcess(server))
       const [before] = yield* vectorsOf(corpus)
@@ -333,7 +330,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
       server.behave(() => "silent")
       yield* Effect.gen(function* () {
         yield* addFile(corpus, "The automobile was repaired.", "garage.md")
-        while (server.asked.length === 0) yield* Effect.sleep("20 millis")
+        yield* until(Effect.sync(() => server.asked.length > 0))
       }).pipe(withProcess(server))
       // A killed process gives nothing back: its lock expires.
       yield* sql`UPDATE index_jobs SET attempts = 1, acquired_by = gen_random_uuid(),

@@ -20,6 +20,7 @@ import {
   startSite,
   type TestWeb
 } from "./TestWeb.ts"
+import { until } from "../../support/until.ts"
 
 const page = "http://www.example.com/page"
 const names = { "www.example.com": [[publicAddress]], "other.example.net": [[otherPublicAddress]] }
@@ -330,7 +331,7 @@ describe("a request", () => {
       assert.strictEqual(missing.bytes.length, 0)
       const error = yield* Effect.flip(get(web, "http://www.example.com/image", { accepts }))
       assert.deepInclude(error, { reason: "media_type" })
-      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => site.connections() === 0 }))
+      yield* until(Effect.sync(() => site.connections() === 0))
     }).pipe(Effect.scoped)
   )
 })
@@ -378,7 +379,7 @@ describe("a chain of requests", () => {
           if (isFailure(error)) assert.strictEqual(error.reason, expected, accident)
           else assert.include(["lookup", "dial"], expected, accident)
           assert.strictEqual(web.lookedUp.length, failing + 1)
-          yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => site.connections() === 0 }))
+          yield* until(Effect.sync(() => site.connections() === 0))
         }
       }
     }).pipe(Effect.scoped)
