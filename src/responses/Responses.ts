@@ -62,7 +62,7 @@ export interface BegunResponse {
 
 /**
  * The product: one message in, one stream of events out. The outer failure is an HTTP error, the inner one the terminal
- * `error` event. Everything that the response holds is released when the scope closes.
+ * `error` event. Leases, reservations and calls end with the scope.
  */
 export class Responses extends Context.Service<
   Responses,

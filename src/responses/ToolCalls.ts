@@ -157,10 +157,10 @@ const sourcesOfResult = (
 const sourcesOf = (item: InputItem | OutputItem): ReadonlyArray<AddressSource> => {
   if (item.type === "mcp_call") return sourcesOfResult(item, item.output)
   if (item.type !== "message" || item.role !== "user") return []
-  return item.content.flatMap((part) => (part.type === "input_text" ? [said(part.text)] : []))
+  return item.content.flatMap((part) => (part.type === "input_text" ? [sourceOf(part.text)] : []))
 }
 
-const said = (text: string): AddressSource => ({ text, query: "" })
+const sourceOf = (text: string): AddressSource => ({ text, query: "" })
 
 /** What a model is given by others, apart from files. */
 export interface Given {
@@ -180,8 +180,8 @@ const sourcesOfGiven = ({
   items,
   systemMessage
 }: Given): ReadonlyArray<AddressSource> => [
-  ...(systemMessage === null ? [] : [said(systemMessage)]),
-  ...directions.map(said),
+  ...(systemMessage === null ? [] : [sourceOf(systemMessage)]),
+  ...directions.map(sourceOf),
   ...[...history.flatMap(({ input, output }) => [...input, ...output]), ...items].flatMap(sourcesOf)
 ]
 
