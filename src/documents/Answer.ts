@@ -8,7 +8,7 @@ const lengthBytes = 4
 /** Of the head of an answer: the offsets of many pages fit. */
 const headBytesMax = 256 * 1024
 
-/** The most that a process may answer before it is taken for one that has gone wrong. */
+/** A longer answer is malformed. */
 export const answerBytesMax = (textBytesMax: number): number => lengthBytes + headBytesMax + textBytesMax
 
 const titleCharactersMax = 1000

@@ -27,8 +27,8 @@ const corrupt = () =>
 const tooLarge = () => new Unreadable("too_large", "The file expands to more than is allowed.")
 
 /**
- * The parts of a document that is a zip archive. Before anything is unpacked, every entry was looked at: how many there are,
- * what they are called, how large they say they are and by how much they grow. While one is unpacked, it is held to that.
+ * The parts of a document that is a zip archive. Before anything is decompressed, the number of entries, their names, their
+ * declared sizes and their ratios are checked. While an entry is decompressed, it must keep to its declared size.
  */
 export class Archive {
   private readonly zip: ZipFile
@@ -64,7 +64,7 @@ export class Archive {
     return (await this.readWhole("mimetype", mimetypeBytesMax)).toString("latin1").trim()
   }
 
-  /** Unpacks a part, piece by piece. A part that isn't there is a damaged document. */
+  /** Decompresses a part, piece by piece. A missing part means a damaged document. */
   async *read(name: string): AsyncGenerator<Buffer> {
     const entry = this.entries.get(name)
     if (entry === undefined) {
@@ -145,7 +145,7 @@ export interface XmlElement {
 }
 
 export interface XmlHandler {
-  /** Whether nothing of the element is read, neither what is in it. */
+  /** Whether to leave out an element with everything in it. */
   readonly skips?: (element: XmlElement) => boolean
   readonly open: (element: XmlElement) => void
   readonly close?: (name: string) => void

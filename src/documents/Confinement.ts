@@ -20,12 +20,12 @@ export interface Launcher {
 }
 
 /**
- * An account that no distribution gives to anybody: between those that systemd makes up as it needs them.
+ * An account that no distribution assigns: between those that systemd creates dynamically.
  * Source: systemd, Users, Groups, UIDs and GIDs on Linux Systems.
  */
 export const readerUid = 64_741
 
-/** What is tried when a launcher is looked for: the reader must read this. */
+/** A launcher works if the reader reads this. */
 const probeText = "The reader works."
 const probeSeconds = 10
 
@@ -34,7 +34,7 @@ const hideAndRun =
   'n=$1; shift; while [ "$n" -gt 0 ]; do mount -t tmpfs -o ro,nosuid,nodev,noexec,size=4k none "$1" || exit 1; shift; ' +
   'n=$((n - 1)); done; exec "$@"'
 
-/** Sockets of databases and of other daemons are there; in a namespace of its own a process could still open them by path. */
+/** The sockets of databases and other daemons are there; a namespace alone doesn't hide their paths. */
 const socketDirectories = ["/run", tmpdir()]
 
 const privileges = (isRoot: boolean, ownAccount: boolean): ReadonlyArray<string> => [

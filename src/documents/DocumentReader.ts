@@ -22,7 +22,7 @@ export interface DocumentBytes {
   readonly upTo: (bytesMax: number) => Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }>
 }
 
-/** A text in UTF-32 or with markup is this many times as long as what comes out of it, or shorter. */
+/** The longest ratio of a text in UTF-32 or with markup to its result that is read completely. */
 const sourcePerText = 4
 
 /** Reads a document of any kind. `extension` is that of its name: it tells one kind of text from another. */
@@ -72,7 +72,7 @@ const readTextKind = async (
   }
 }
 
-/** Bytes that are there as a whole. */
+/** Bytes in memory. */
 const sourceOf = (bytes: Buffer): DocumentBytes => ({
   head: async (bytesMax) => bytes.subarray(0, bytesMax),
   upTo: async (bytesMax) => ({ bytes: bytes.subarray(0, bytesMax), isWhole: bytes.length <= bytesMax })
@@ -179,7 +179,7 @@ const readOffice = async (
   )
 }
 
-/** The reading as it is handed over: no longer than allowed, and not without any text. */
+/** Cuts a reading at its limit, and refuses one without text. */
 const fitted = (reading: Reading, textBytesMax: number): Reading => {
   const whole = storableForm(reading.text)
   if (whole.trim() === "") throw new Unreadable("no_text", withoutText(reading))
@@ -223,7 +223,7 @@ export const readPlainText = async (
     if (isHtml(mediaType) || isMail(mediaType)) return null
     return await readDocument(sourceOf(bytes), extension, limits)
   } catch {
-    // The process says why.
+    // The reader process reports the reason.
     return null
   }
 }

@@ -1,10 +1,10 @@
 import { decodeText } from "./Charset.ts"
 import { Unreadable } from "./Reading.ts"
 
-/** What a document is, by its first bytes. What a zip archive holds is found out when it is opened. */
+/** What a document is, by its first bytes. The parts of a zip archive tell which document it is. */
 export type Kind = "text" | "pdf" | "zip" | "compound"
 
-/** So much of a document is enough to tell its kind. */
+/** Of a document, enough to detect its kind. */
 export const headBytes = 64 * 1024
 
 /** Some programs write something in front of a PDF. */
@@ -13,7 +13,7 @@ const pdfLeadBytes = 1024
 const compoundStart = Buffer.from("d0cf11e0a1b11ae1", "hex")
 const zipStart = Buffer.from("504b0304", "hex")
 
-/** Tells the kind of a document, or says why it is none that can be read. */
+/** Detects the kind of a document; throws `Unreadable` for one that can't be read. */
 export const kindOf = async (head: Buffer): Promise<Kind> => {
   if (head.subarray(0, zipStart.length).equals(zipStart)) return "zip"
   if (head.subarray(0, compoundStart.length).equals(compoundStart)) return "compound"
@@ -117,7 +117,7 @@ export const isMail = (mediaType: string): boolean => mediaType === messageType 
 
 export const isHtml = (mediaType: string): boolean => /html/.test(mediaType)
 
-/** Headers that are longer than this are still headers. */
+/** Of the headers, so much is checked. */
 const headCharacters = 64 * 1024
 
 const looksLikeHtml = (text: string): boolean => /^\s*(<!doctype html|<html[\s>])/i.test(text.slice(0, 1000))

@@ -3,7 +3,7 @@ import { MarkdownFlow, TextFull } from "./MarkdownFlow.ts"
 /** A table inside of a table's cell, and so on; what is deeper becomes blocks like any others. */
 const tableDepthMax = 4
 
-/** A row with so long a cell that has several blocks is there for the layout: its cells become blocks. */
+/** A row is for layout if a cell of several blocks is longer than this: its cells become blocks. */
 const cellCharactersMax = 1000
 
 /** More cells than this in a row are left out of it. */
@@ -18,8 +18,8 @@ interface Table {
 }
 
 /**
- * A Markdown document with tables. A cell is written like everything else, to `flow`; its row becomes a line of a table when
- * it is complete, or blocks where the table was only there for the layout.
+ * A Markdown document with tables. The text of a cell is written to `flow` like any other; a complete row becomes a line of a
+ * table, or blocks where the table is for layout.
  */
 export class MarkdownDocument {
   private readonly charactersMax: number
@@ -54,7 +54,7 @@ export class MarkdownDocument {
     this.flow.endBlock()
   }
 
-  /** A heading or paragraph that is there as a whole. */
+  /** A whole heading or paragraph. */
   block(text: string, headingLevel = 0): void {
     if (headingLevel > 0) this.heading(headingLevel)
     else this.flow.endBlock()
@@ -97,7 +97,7 @@ export class MarkdownDocument {
     this.current = table.outer
   }
 
-  /** A cell that is there as a whole. */
+  /** A whole cell. */
   cell(text: string): void {
     const table = this.tables.at(-1)
     if (table !== undefined && table.cells.length < cellsMax) table.cells.push(text)

@@ -1,4 +1,4 @@
-/** The text has as many characters as were allowed. What was written until then stands. */
+/** The text has reached its limit. What was written until then stays. */
 export class TextFull extends Error {}
 
 interface Container {
@@ -15,8 +15,8 @@ interface Inline {
 }
 
 /**
- * Markdown, written from top to bottom: blocks, inside of quotes and list items where those are open. What surrounds a text
- * is only written once there is text, so that empty elements leave nothing behind.
+ * Writes Markdown from top to bottom: blocks, inside of the quotes and list items that are open. What surrounds a text is
+ * written with the text, so that empty elements leave nothing.
  */
 export class MarkdownFlow {
   private readonly charactersMax: number
@@ -24,7 +24,7 @@ export class MarkdownFlow {
   private readonly containers: Array<Container> = []
   private readonly inlines: Array<Inline> = []
   private characters = 0
-  /** What has to come before the next text. */
+  /** Written before the next text. */
   private gap: "none" | "line" | "block" = "none"
   private isStarted = false
   private hasSpace = false

@@ -37,7 +37,7 @@ export const readerProgram = (self: string = import.meta.url): ReaderProgram => 
   }
 }
 
-/** Readers yield to everything else on the machine. */
+/** The lowest priority that leaves the rest of the machine responsive. */
 const niceness = 10
 
 /** How a process may live, apart from what is watched from outside. */
@@ -81,10 +81,10 @@ export interface ReaderLimits {
   readonly pagesMax: number
 }
 
-/** A process uses more than one processor at times; the kernel ends it when it has used them for this many times as long. */
+/** Processor seconds per second of the time limit: a process uses more than one processor at times. */
 const cpuPerSecond = 4
 
-/** The end of what a process wrote about its own end: V8 says there if its heap was too small. */
+/** The end of the standard error, where V8 reports that its heap was too small. */
 const complaintBytesMax = 16 * 1024
 
 /** A file or a page of the web, as it is given to a process. */
@@ -234,7 +234,7 @@ const watchMemory = Effect.fnUntraced(function* (pid: number, memoryBytes: numbe
   }
 })
 
-/** How often the memory of a process is looked at, in milliseconds: reading a file of /proc costs next to nothing. */
+/** The interval of the memory checks: reading a file of /proc costs next to nothing. */
 const memoryPollMillis = process.platform === "linux" ? 25 : 250
 
 /**

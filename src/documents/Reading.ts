@@ -1,5 +1,5 @@
 import { storable } from "../domain/storable.ts"
-/** What one reading of a document may cost. The time and the memory of the process are watched from outside. */
+/** Limits within the reader. The time and the memory of its process are limited from outside. */
 export interface ReadingLimits {
   /** Of the text, in UTF-8. */
   readonly textBytesMax: number
@@ -13,7 +13,7 @@ const attachmentsMax = 100
 /** Mails that are attached to mails that are attached. */
 const attachedDeepMax = 5
 
-/** What may still be read of a file's attachments. */
+/** The attachments of a file that may still be read. */
 export interface MailAllowance {
   attachments: number
   deep: number
@@ -21,11 +21,11 @@ export interface MailAllowance {
 
 export const wholeAllowance = (): MailAllowance => ({ attachments: attachmentsMax, deep: attachedDeepMax })
 
-/** What a document says. */
+/** The text of a document. */
 export interface Reading {
   readonly text: string
   readonly mediaType: string
-  /** The document says more than was read. */
+  /** The text of the document is longer. */
   readonly truncated: boolean
   /** Where each page starts in the text, in UTF-16 code units; null for what has no pages. */
   readonly pages: ReadonlyArray<number> | null
@@ -47,8 +47,8 @@ export interface PageOptions {
 type UnreadableReason = "unsupported" | "encrypted" | "corrupt" | "too_large" | "no_text"
 
 /**
- * Ends the reading of a document, in the process that reads it. The message is for the owner of the file: it says what is
- * wrong in words of our own, and quotes nothing of the document.
+ * Ends the reading of a document, in the reader process. The message is for the owner of the file and quotes nothing of the
+ * document.
  */
 export class Unreadable extends Error {
   readonly reason: UnreadableReason

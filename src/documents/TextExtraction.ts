@@ -16,7 +16,6 @@ export interface ExtractedFile {
   readonly filename: string
 }
 
-/** A file that may be a plain text. */
 export type PlainFile = Omit<ExtractedFile, "user">
 
 /** An HTML page of the web to be read. */
@@ -26,24 +25,24 @@ export interface FetchedPage extends PageOptions {
   readonly bytes: Uint8Array
 }
 
-/** What a file says. */
+/** The text of a file. */
 export interface ExtractedText {
   /** Without NUL and lone surrogates; its lines end in LF. It isn't empty. */
   readonly text: string
-  /** Told from the file's bytes, and for texts from the extension of its name. */
+  /** By the file's bytes, and for texts by the extension of its name. */
   readonly mediaType: string
-  /** The file says more than fits or is read. */
+  /** The text of the file is longer. */
   readonly truncated: boolean
   /** Where each page or slide starts in the text, in UTF-16 code units; null for what has none. */
   readonly pages: ReadonlyArray<number> | null
 }
 
-/** What a page says. */
+/** The text of a page. */
 export interface ExtractedPage {
   readonly title: string
   /** Markdown, not empty. */
   readonly text: string
-  /** The page says more than fits. */
+  /** The text of the page is longer. */
   readonly truncated: boolean
 }
 
@@ -59,34 +58,32 @@ const pagesMax = 10_000
 /** A plain text or an HTML page of so many bytes takes a few milliseconds; see docs/decisions/html-reader.md. */
 const inProcessBytesMax = 64 * 1024
 
-/** Documents whose bytes must be there as a whole may take this part of the memory. */
+/** The part of the memory for the bytes of a document that is read as a whole. */
 const documentPart = 0.25
 
-/** The longest extension that means something. */
 const extensionCharactersMax = 10
 
-/** Readings of one user at once: where there is more than one place, another user finds one free. */
+/** Readings of one user at once: one place is left for other users, where there is more than one. */
 export const readingsPerUserMax = (extractionsMax: number): number => Math.max(1, extractionsMax - 1)
 
-/** The texts of files, each read in a process of its own, so that whatever is in a file harms nothing but itself. */
+/** Extracts the texts of files, each in a process of its own, so that a hostile file can harm nothing else. */
 export class TextExtraction extends Context.Service<
   TextExtraction,
   {
     /**
-     * Reads the text. No more than some files are read at once, and fewer of one user. The others wait, of which users take
-     * turns, and too many of those are refused.
+     * Reads the text. The number of files that are read at once is limited, in total and for each user. The others wait, users
+     * take turns, and too many are refused.
      */
     readonly extract: (
       file: ExtractedFile
     ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
     /**
-     * Reads the text without a process and without waiting, where that is harmless and takes a moment: a short plain text in
-     * UTF-8. Null for everything else, which `extract` reads.
+     * Reads a short plain text in UTF-8 at once, without a process. Null for everything else, which `extract` reads.
      */
     readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
     /** Reads a page: a short one at once, and any other as `extract` reads a file. */
     readonly page: (page: FetchedPage) => Effect.Effect<ExtractedPage, ExtractionFailed | ExtractionBusy>
-    /** What the processes that read documents lack of being fully confined, each with the remedy. */
+    /** What the confinement of the reader processes lacks, each with the remedy. */
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
     /** Changes whenever the extraction would give another text. */
     readonly version: string
