@@ -48,8 +48,8 @@ import { endAllReservations } from "./usage/TokenCounters.ts"
 import { Usage } from "./usage/Usage.ts"
 
 /**
- * Ends at once what a process that was killed still held, where no other process can hold anything: the embedded server has
- * one owner, which has just started. Elsewhere it ends by the database's clock.
+ * Releases at once the leases, reservations and locks of a process that was killed. Only the embedded server has a single
+ * owner, which has just started; on another server they expire by the database's clock.
  */
 const SoleOwnerLayer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -63,7 +63,7 @@ const SoleOwnerLayer = Layer.effectDiscard(
   })
 )
 
-/** The rooms that keep something, on a database that is up and migrated. */
+/** The services that own tables, on a migrated database. */
 export const RoomsLayer = Layer.mergeAll(
   Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
   Conversations.layer,
@@ -71,14 +71,14 @@ export const RoomsLayer = Layer.mergeAll(
   Usage.layer
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 
-/** The files of the users, in the store that the settings name. */
+/** The files of users, in the store that the settings name. */
 export const FilesLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
   Layer.provide(BlobStore.layer),
   Layer.provideMerge(TextExtraction.layer),
   Layer.provide(NodeServices.layer)
 )
 
-/** Projects, and the search in their files. */
+/** Projects, and the search of their files. */
 export const ProjectsLayer = Projects.layer.pipe(Layer.provideMerge(Retrieval.layer))
 
 /** The tools that models may call, and their way out to the web. */
@@ -103,7 +103,7 @@ const Routes = Layer.mergeAll(
 /** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
-/** The interfaces over whatever database, models and rooms they are given. The port is opened last. */
+/** The interfaces on any database, models and services. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),
@@ -112,7 +112,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disa
   Layer.provideMerge(Drain.layer)
 )
 
-/** The whole service. It needs its settings, and nothing else. */
+/** The whole service, which needs only its settings. */
 export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(layerGivenKey),
   Layer.provideMerge(ToolsLayer),

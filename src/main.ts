@@ -18,16 +18,16 @@ import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
 
 /**
- * One request to stop may come several times: from the terminal to everyone, and once more from each parent that passes it
- * on. What comes this soon after the first is the same one.
+ * One request to stop may arrive several times: from the terminal, and again from each parent process that forwards it.
+ * A signal this soon after the first counts as the same request.
  */
-const echoMillis = 500
+const repeatMillis = 500
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const
 
 /**
- * The first signal begins an orderly end, which may take long; with a second one the process ends at once, with the exit
- * code that tells of the signal. The embedded PostgreSQL notices that, and stops by itself.
+ * The first signal starts an orderly shutdown, which may take long; a second one ends the process at once, with the exit
+ * code of that signal. The embedded PostgreSQL then stops by itself.
  */
 const endAtSecondSignal = (): void => {
   const clock = Clock.Clock.defaultValue()
@@ -36,7 +36,7 @@ const endAtSecondSignal = (): void => {
     process.on(signal, () => {
       const now = clock.monotonicTimeNanosUnsafe()
       first ??= now
-      if (now - first < BigInt(echoMillis) * 1_000_000n) return
+      if (now - first < BigInt(repeatMillis) * 1_000_000n) return
       process.stderr.write(`parley: stopped at once by a second ${signal}\n`)
       process.exit(128 + constants.signals[signal])
     })
@@ -46,7 +46,7 @@ const endAtSecondSignal = (): void => {
 /** The conventional exit code for a configuration that can't be used (EX_CONFIG). */
 const configurationExitCode = 78
 
-/** How a shell finds the key of PARLEY_INIT_API_KEY. */
+/** Where a shell finds the key that was given in PARLEY_INIT_API_KEY. */
 const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE`), (file): StartupKey => ({
   _tag: "Given",
   name: settingsTable.auth.initApiKey.name,
@@ -78,7 +78,7 @@ const announce = Effect.gen(function* () {
   yield* print(notice)
 })
 
-/** Said before anything is started, since what is misspelt may be why the start fails. */
+/** Comes before anything is started, since a misspelled variable may be why the start fails. */
 const warn = Effect.gen(function* () {
   const unknown = yield* unknownVariables
   if (unknown.length > 0) yield* Effect.logWarning(unknownText(unknown))
@@ -88,11 +88,11 @@ const warn = Effect.gen(function* () {
   if (isRoot()) yield* Effect.logWarning(rootText)
 })
 
-/** The service from its start to the last stream's end. */
+/** The service from its start to the end of the last stream. */
 const program = Effect.gen(function* () {
   const drain = yield* Drain
   yield* announce
-  // A signal interrupts this: the drain runs while the server still answers, and only then is everything closed.
+  // A signal interrupts this: the server still answers while it drains, and is closed afterwards.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
 }).pipe(Effect.provide(AppLayer))
 
@@ -112,18 +112,18 @@ const configurationProblems: ReadonlyArray<unknown> = [
 const isConfigurationProblem = (error: unknown): boolean =>
   Predicate.hasProperty(error, "_tag") && configurationProblems.includes(error._tag)
 
-/** What the operator has to know when the start fails, without the noise of a stack trace where it is expected. */
+/** Why the start failed, with a stack trace only if the failure is unexpected. */
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const expected = cause.reasons.every((reason) => reason._tag === "Fail")
   return expected ? adviceOn(messageOf(error)) : Cause.pretty(cause)
 }
 
-/** What to change, where the system names only the address that it can't have. */
+/** Adds what to change if the system names only the address that can't be used. */
 const adviceOn = (message: string): string =>
   message.startsWith("listen ") ? `${message}. HOST and PORT say where to listen.` : message
 
-/** The words of an error, or of what caused it where it has none itself, such as a port that is taken. */
+/** The message of an error, or of its cause if it has none itself, such as for a port that is in use. */
 const messageOf = (error: unknown): string => {
   if (!Predicate.hasProperty(error, "message")) return String(error)
   const message = String(error.message)

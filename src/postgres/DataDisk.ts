@@ -5,9 +5,9 @@ import { dirname, join } from "node:path"
 
 /** Less free space than this stops the embedded database soon: a segment of its log takes 16 MiB. */
 export const freeMebibytesMin = 64
-/** What is written to find out whether anything can be. */
+/** Bytes that are written to find out whether the disk can be written to. */
 const probeBytes = 4_096
-/** How long an answer about the disk holds. */
+/** How long the result of a check is cached. */
 const probeSeconds = 5
 
 /** The embedded server's directory below the data directory; a link, where its account can't reach that one. */
@@ -16,7 +16,7 @@ const embeddedDirectoryName = "postgres"
 const nearest = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearest(dirname(path))
 
-/** How much is free where the data is, or where it would be; none if that is unknown. */
+/** The free space where the data is, or would be; none if that is unknown. */
 export const freeSpace = (dataDir: string) =>
   Effect.tryPromise(async () => {
     const embedded = join(dataDir, embeddedDirectoryName)
@@ -64,6 +64,6 @@ export const diskProblem = Effect.fnUntraced(function* (dataDir: string) {
   return problem === null ? null : `Nothing can be written in ${dataDir}: ${problem}.`
 })
 
-/** The same, looked at again after seconds: probes ask often. */
+/** The same, cached for seconds: readiness probes ask often. */
 export const makeDiskProblem = (dataDir: string) =>
   Effect.cachedWithTTL(diskProblem(dataDir), `${probeSeconds} seconds`)

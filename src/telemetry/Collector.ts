@@ -1,20 +1,20 @@
 import { Duration, Effect, Predicate, Schedule, Semaphore, Stream } from "effect"
 import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
 
-/** A collector that takes longer than this for one delivery counts as away. */
+/** Timeout of one delivery. */
 const deliverySeconds = 5
 
-/** Bytes of an answer that are waited for; nothing in them is of use here. */
+/** Most bytes that are read of an answer, which contains nothing useful. */
 const answerBytesMax = 65_536
 
-/** A delivery that failed is tried once more after so long. */
+/** A failed delivery is retried once after this time. */
 const retrySeconds = 1
 const retriesMax = 1
 
-/** Deliveries of one signal under way at once; while there are as many, what comes is thrown away. */
+/** Most concurrent deliveries of one signal; further ones are dropped. */
 const deliveriesMax = 4
 
-/** What became of a delivery that failed, without the address and what was in it. */
+/** Why a delivery failed, without its address and its content. */
 const reasonOf = (error: unknown): string => {
   if (!HttpClientError.isHttpClientError(error)) return `no answer within ${deliverySeconds} seconds`
   const { reason } = error
@@ -25,8 +25,8 @@ const reasonOf = (error: unknown): string => {
 }
 
 /**
- * The same answer without its body, which has been read as far as is needed for the connection to be used again. The
- * exporters would read it to its end, however long that takes and however much it is.
+ * The same answer without its body, which was read so that the connection can be reused. The exporters would read all of
+ * it, without a limit of time or size.
  */
 const withoutBody = (request: HttpClientRequest.HttpClientRequest) =>
   Effect.fnUntraced(function* (answer: HttpClientResponse.HttpClientResponse) {
@@ -34,7 +34,7 @@ const withoutBody = (request: HttpClientRequest.HttpClientRequest) =>
     yield* answer.stream.pipe(
       Stream.takeWhile((piece) => (bytes += piece.length) <= answerBytesMax),
       Stream.runDrain,
-      // That there is none is as good.
+      // A missing body is fine.
       Effect.ignore
     )
     const { headers, status } = answer
@@ -44,28 +44,27 @@ const withoutBody = (request: HttpClientRequest.HttpClientRequest) =>
 const signalOf = (url: string): string => url.slice(url.lastIndexOf("/") + 1)
 
 /**
- * The client that exporters deliver with. Each delivery is bounded in time and number, and an outage is logged when it
- * begins and when it ends. A delivery that fails in the end dies: the exporters would try a failure again for as long as
- * the collector asks them to, and keep what comes meanwhile; told of a defect they throw it away, and pause for a minute.
+ * The HTTP client of the exporters. It limits the time and the number of deliveries, and logs when an outage begins and
+ * ends. A delivery whose retries fail ends in a defect: after a failure the exporters would retry for as long as the
+ * collector asks, and buffer new data meanwhile; after a defect they drop it, and pause for a minute.
  */
 export const makeCollectorClient = Effect.gen(function* () {
   const client = yield* HttpClient.HttpClient
-  const turns = new Map<string, Semaphore.Semaphore>()
-  const away = new Set<string>()
+  const permits = new Map<string, Semaphore.Semaphore>()
+  /** Signals whose last delivery failed. */
+  const failing = new Set<string>()
 
-  const turnsOf = (signal: string): Semaphore.Semaphore => {
-    const known = turns.get(signal)
-    if (known !== undefined) return known
-    const made = Semaphore.makeUnsafe(deliveriesMax)
-    turns.set(signal, made)
-    return made
+  const permitsOf = (signal: string): Semaphore.Semaphore => {
+    const semaphore = permits.get(signal) ?? Semaphore.makeUnsafe(deliveriesMax)
+    permits.set(signal, semaphore)
+    return semaphore
   }
 
   const failed = (signal: string, reason: string) =>
     Effect.suspend(() => {
-      const isNews = away.size === 0
-      away.add(signal)
-      if (!isNews) return Effect.void
+      const isFirst = failing.size === 0
+      failing.add(signal)
+      if (!isFirst) return Effect.void
       return Effect.logWarning("The collector takes no telemetry; what it misses is lost.").pipe(
         Effect.annotateLogs({ signal, reason })
       )
@@ -73,7 +72,7 @@ export const makeCollectorClient = Effect.gen(function* () {
 
   const delivered = (signal: string) =>
     Effect.suspend(() =>
-      away.delete(signal) && away.size === 0
+      failing.delete(signal) && failing.size === 0
         ? Effect.logInfo("The collector takes telemetry again.")
         : Effect.void
     )
@@ -94,7 +93,7 @@ export const makeCollectorClient = Effect.gen(function* () {
           Effect.die(new Error("The collector takes no telemetry."))
         )
       ),
-      turnsOf(signal).withPermitsIfAvailable(1),
+      permitsOf(signal).withPermitsIfAvailable(1),
       Effect.flatMap((answer) =>
         answer._tag === "Some"
           ? Effect.succeed(answer.value)

@@ -5,7 +5,7 @@ const repeatSeconds = 60
 /** Different warnings that are remembered for it. */
 const remembered = 100
 
-/** What went wrong with the database, where that is why something is logged: the sentence of an SqlError, else null. */
+/** The message of the SqlError that is the reason of a log line, or null if none is. */
 const databaseReason = (error: unknown): string | null => {
   if (Predicate.isTagged(error, "DatabaseUnavailable") && Predicate.hasProperty(error, "cause")) {
     return databaseReason(error.cause)
@@ -23,7 +23,7 @@ const partText = (part: unknown): string => {
   return databaseReason(part) ?? (part instanceof Error ? part.message : Formatter.format(part))
 }
 
-/** What a line says in one string, and whether the database is why it is logged. */
+/** The message of a line as one string, and whether the database is its reason. */
 const describe = ({ cause, message }: Logger.Options<unknown>) => {
   const parts = Array.isArray(message) ? message : [message]
   const reasons = cause.reasons.map((reason) => databaseReason(errorOf(reason)))
@@ -36,8 +36,8 @@ const describe = ({ cause, message }: Logger.Options<unknown>) => {
 const write = Logger.withConsoleError(Logger.make<string, string>(({ message }) => message))
 
 /**
- * Lines of JSON on the standard error, in which `message` is one string. A failure of the database is its sentence and has no stack: while the
- * database is away much fails for the same reason, and a warning that says the same within a minute is left out.
+ * Writes lines of JSON to the standard error, in which `message` is one string. A failure of the database has no stack, and
+ * a warning about it that was logged within the last minute is left out: during an outage much fails for the same reason.
  */
 export const makeLogLines = (): Logger.Logger<unknown, void> => {
   const lately = new Map<string, number>()

@@ -6,7 +6,7 @@ import { FetchHttpClient, HttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { hostname } from "node:os"
 
-/** What an error is called, which says nothing about what it was about. */
+/** The name of an error, which holds nothing of its content. */
 const kindOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   if (Predicate.hasProperty(error, "_tag") && typeof error._tag === "string") return error._tag
@@ -20,15 +20,15 @@ const withoutStack = (kind: string): Error => {
   return error
 }
 
-/** A failed exit that only tells the kind of the failure: its message may hold what a user or a model wrote. */
+/** A failed exit with only the name of the failure: its message may hold what a user or a model wrote. */
 const bare = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? exit
     : Exit.fail(withoutStack(kindOf(exit.cause)))
 
 /**
- * The same tracer, which is told of failures by their kind alone, and only of what happens for a request: work in the
- * background would be traces without end.
+ * The same tracer, which gets only the names of failures, and only the spans of requests: background work would create
+ * traces without end.
  */
 export const bareTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
@@ -41,16 +41,16 @@ export const bareTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
     }
   })
 
-/** How long each exporter may take at the end of the process to deliver what it still has. */
+/** How long each exporter may take at the end of the process to send what it still has. */
 const shutdownTimeout = "2 seconds"
 
-/** How often the figures are sent, and what is read of others for them. */
+/** How often metrics are exported. */
 export const metricsSeconds = 10
 
 const recordOf = (text: string | null): Record<string, string> =>
   Object.fromEntries(text === null ? [] : Option.getOrElse(pairsIn(text), () => []))
 
-/** The unit is said once for a metric, and is none of its labels. */
+/** The unit belongs to a metric once, and is none of its labels. */
 const withoutUnit = <Point extends { readonly attributes?: ReadonlyArray<{ readonly key: string }> }>(
   points: ReadonlyArray<Point>
 ): Array<Point> =>
@@ -84,7 +84,7 @@ const serializationLayer = Layer.effect(
   }))
 ).pipe(Layer.provide(OtlpSerialization.layerJson))
 
-/** The headers may hold a key, which goes to the collector that the settings name and nowhere else. */
+/** The headers may hold a key, which is sent only to the collector that the settings name. */
 const noRedirects = Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" })
 
 const collectorLayer = Layer.effect(HttpClient.HttpClient, makeCollectorClient).pipe(
@@ -92,7 +92,7 @@ const collectorLayer = Layer.effect(HttpClient.HttpClient, makeCollectorClient).
   Layer.provide(noRedirects)
 )
 
-/** Sends the collector what the settings let it have; what it hasn't got at the end is sent within seconds. */
+/** Exports the signals that the settings name; at the end of the process the rest is sent within seconds. */
 export const otlpLayer = (settings: Settings["observability"], endpoint: string, version: string) => {
   const sends = (signal: Settings["observability"]["otlpSignals"][number]) =>
     settings.otlpSignals.includes(signal)
@@ -102,7 +102,7 @@ export const otlpLayer = (settings: Settings["observability"], endpoint: string,
       serviceName: settings.serviceName,
       serviceVersion: version,
       attributes: {
-        // Figures of two processes must not be taken for those of one, unless the operator has names for them.
+        // Metrics of two processes must not be mixed up, unless the operator has names for them.
         "service.instance.id": `${hostname()}:${process.pid}`,
         ...recordOf(settings.resourceAttributes)
       }

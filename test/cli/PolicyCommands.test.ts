@@ -164,7 +164,7 @@ layer(withLicense, { excludeTestServices: true })("parley with a license", (it) 
       )
       const shown = succeeded(yield* run("license", "show"))
       for (const line of [
-        /^LICENSE +licence-1$/m,
+        /^LICENSE +license-1$/m,
         /^licensee +Example Ltd$/m,
         /^state +ended$/m,
         /^ends +2026-02-01 00:00 UTC$/m,
