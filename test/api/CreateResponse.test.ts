@@ -132,12 +132,12 @@ describe("CreateResponse", () => {
     { input: "a", conversation: uuid, previous_response_id: uuid.toUpperCase() },
     { input: "a", conversation: { id: uuid, metadata: {} } },
     { input: "a", max_output_tokens: Number.MAX_SAFE_INTEGER }
-  ])("takes what clients send (%#)", (body) => Effect.asVoid(decode(body)))
+  ])("accepts what clients send (%#)", (body) => Effect.asVoid(decode(body)))
 
   it.effect.each([
     [2 ** 53 + 2, "beyond what numbers count one by one"],
     [Infinity, "what JSON.parse makes of 1e400"]
-  ] as const)("takes a bound on tokens that is too large for any model: %s, %s", ([tokens]) =>
+  ] as const)("accepts a max_output_tokens beyond that of any model: %s, %s", ([tokens]) =>
     Effect.gen(function* () {
       const { max_output_tokens } = yield* decodeJson({ input: "a", max_output_tokens: tokens })
       assert.strictEqual(max_output_tokens, Number.MAX_SAFE_INTEGER)

@@ -7,7 +7,7 @@ import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { authLayer } from "./AccountsFixture.ts"
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts", (it) => {
-  it.effect("makes organizations and users, and finds users whatever the case of the address", () =>
+  it.effect("creates organizations and users, and finds users regardless of the case of the address", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const organization = yield* accounts.createOrganization("Acme ✓", "gold")
@@ -26,7 +26,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts
     })
   )
 
-  it.effect("says what is there already, and what isn't", () =>
+  it.effect("fails for an existing name and for a missing one", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       yield* accounts.createOrganization("twice", "default")
@@ -73,7 +73,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts
     })
   )
 
-  it.effect("says that the database is away", () =>
+  it.effect("fails with DatabaseUnavailable without a database", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const faults = yield* SqlFaults
@@ -96,7 +96,7 @@ describe("names and addresses", () => {
   const isEmail = Schema.is(Email)
   const isPlan = Schema.is(PlanName)
 
-  it("have bounds", () => {
+  it("have a longest length", () => {
     assert.isTrue(isName("a"))
     assert.isTrue(isName("a".repeat(100)))
     assert.isFalse(isName(""))
@@ -107,7 +107,7 @@ describe("names and addresses", () => {
     assert.isFalse(isPlan("a".repeat(51)))
   })
 
-  it("hold nothing that can't be stored, printed or told apart", () => {
+  it("reject what can't be stored, printed or told apart", () => {
     for (const name of ["a\u0000b", "a\nb", "\u001b[31mred", "a\ud800", " a", "a ", " "])
       assert.isFalse(isName(name))
     for (const name of ["Ünïcode ☃ 日本", "O'Reilly; DROP TABLE users", "😀"]) assert.isTrue(isName(name))

@@ -17,7 +17,7 @@ const parses = (text: string) => Option.isSome(KeyToken.parseKey(Redacted.make(t
 const replacements = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-. \u0000é"]
 
 describe("KeyToken", () => {
-  it.effect.prop("every made key parses, whatever the bytes, and has one length", [Bytes], ([bytes]) =>
+  it.effect.prop("every created key parses and has the same length", [Bytes], ([bytes]) =>
     Effect.sync(() => {
       const text = Redacted.value(keyOf(bytes))
       assert.match(text, /^parley_[0-9A-Za-z]{39}$/)
@@ -25,7 +25,7 @@ describe("KeyToken", () => {
     })
   )
 
-  it.effect.prop("different bytes make different keys", [Bytes, Bytes], ([one, other]) =>
+  it.effect.prop("different bytes give different keys", [Bytes, Bytes], ([one, other]) =>
     Effect.sync(() => {
       const same = one.every((byte, index) => byte === other[index])
       assert.strictEqual(Redacted.value(keyOf(one)) === Redacted.value(keyOf(other)), same)
@@ -62,7 +62,7 @@ describe("KeyToken", () => {
     })
   )
 
-  it.effect.prop("junk is refused", [Schema.String, Schema.String], ([junk, token]) =>
+  it.effect.prop("random text is refused", [Schema.String, Schema.String], ([junk, token]) =>
     Effect.sync(() => {
       assert.isFalse(parses(junk))
       assert.isFalse(parses(KeyToken.keyPrefix + token))
@@ -81,7 +81,7 @@ describe("KeyToken", () => {
     assert.isFalse(parses(KeyToken.keyPrefix + "a".repeat(10_000_000)))
   })
 
-  it.effect("makes a new key each time, hashes it whole and hints at its end", () =>
+  it.effect("creates a new key each time, hashes all of it, and shows its end as the hint", () =>
     Effect.gen(function* () {
       const keys = yield* Effect.all(Array.from({ length: 100 }, () => KeyToken.makeKey))
       assert.strictEqual(new Set(keys.map(Redacted.value)).size, 100)

@@ -5,7 +5,7 @@ import { SecureRandom } from "effect/crypto"
 import { pooledRandomLayer } from "../../src/domain/PooledRandom.ts"
 
 describe("PooledRandom", () => {
-  it.effect("hands out every byte once, whatever sizes are asked for", () =>
+  it.effect("uses every byte once, for requests of any size", () =>
     Effect.gen(function* () {
       const random = yield* SecureRandom.SecureRandom
       const seen = new Set<string>()
@@ -23,7 +23,7 @@ describe("PooledRandom", () => {
     }).pipe(Effect.provide(pooledRandomLayer))
   )
 
-  it.effect("keeps what it has given away out of its own reach", () =>
+  it.effect("clears the bytes that it has returned", () =>
     Effect.gen(function* () {
       const random = yield* SecureRandom.SecureRandom
       const first = yield* random.randomBytes(32)
@@ -33,7 +33,7 @@ describe("PooledRandom", () => {
     }).pipe(Effect.provide(pooledRandomLayer))
   )
 
-  it.effect("takes the place of the platform's own", () =>
+  it.effect("replaces the SecureRandom of the platform", () =>
     Effect.gen(function* () {
       const direct = yield* SecureRandom.SecureRandom
       const platform = yield* Effect.provide(SecureRandom.SecureRandom, NodeCrypto.layer)

@@ -19,7 +19,7 @@ describe("The reason of a failure", () => {
     )
   })
 
-  it("repeats nothing of what PostgreSQL quotes", () => {
+  it("quotes no value of a PostgreSQL error", () => {
     const cause = new Error('invalid input syntax for type uuid: "a value"')
     const sql = new SqlError.SqlError({
       reason: new SqlError.ConnectionError({ cause, operation: "query", message: "the server's sentence" })
@@ -29,7 +29,7 @@ describe("The reason of a failure", () => {
     assert.notInclude(reason, "a value")
   })
 
-  it("says so when there is none", () => {
+  it("says so if no reason is known", () => {
     assert.strictEqual(failureReason(undefined), "no reason is known")
   })
 })

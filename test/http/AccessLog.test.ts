@@ -87,7 +87,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
       })
   )
 
-  it.effect("is written when a stream ends, and not when it begins", () =>
+  it.effect("writes the line of a stream when it ends, not when it begins", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       let isOver = false
@@ -152,7 +152,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
       })
   )
 
-  it.effect("tells of an error inside a stream, and of one before it", () =>
+  it.effect("shows the error code of an error inside a stream and of one before it", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.next(Stream.concat(Stream.make(text("a")), Stream.fail(failure("cut"))))
@@ -174,7 +174,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("tells of refusals by their code, and of nobody who didn't show a key", () =>
+  it.effect("shows the code of a refusal, and no user without a key", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       yield* post("bad", { input: 5 })
@@ -197,7 +197,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("tells of an allowance that is spent", () =>
+  it.effect("shows that a token limit is used up", () =>
     Effect.gen(function* () {
       const { bob } = yield* TestApp
       const usage = yield* Usage
@@ -214,7 +214,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("counts the calls of tools", () =>
+  it.effect("counts tool calls", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
       yield* model.change({ tools: true, contextWindow: 20_000 })
@@ -242,7 +242,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("names a route by its template, whatever file it is about", () =>
+  it.effect("shows the template of a route, never its parameters", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { id } = yield* upload(alice, "NAMEMARK.txt", "FILEMARK")
@@ -263,7 +263,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("tells of probes only to those who look closely", () =>
+  it.effect("logs probes at the level Debug", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       yield* call(`${url}/healthz`, { headers: { "x-request-id": "alive" } })
@@ -271,7 +271,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
     })
   )
 
-  it.effect("never holds what people and models wrote, nor a key, a path or a name", () =>
+  it.effect("never contains a text of a user or a model, a key, a path or a name", () =>
     Effect.gen(function* () {
       const { alice, bob } = yield* TestApp
       const all = written.join("\n")
@@ -304,7 +304,7 @@ layer(
   ),
   { excludeTestServices: true }
 )("without the access log", (it) => {
-  it.effect("requests have no line, and what goes wrong has one", () =>
+  it.effect("writes no line for requests, but still one for an error", () =>
     Effect.gen(function* () {
       const before = lines().length
       yield* (yield* ScriptedModel).next(says("Hi"), Stream.fail(failure("cut")), Stream.fail(failure("cut")))
@@ -317,9 +317,9 @@ layer(
   )
 })
 
-describe("which traces are taken", () => {
+describe("sampling of traces", () => {
   const trace = (traceId: string, sampled = true) => ({ traceId, sampled })
-  it("is decided by their ids, and by whoever began them", () => {
+  it("follows the trace id and the decision of the origin", () => {
     assert.isTrue(isSampled(trace("f".repeat(32)), 1))
     assert.isFalse(isSampled(trace("f".repeat(32), false), 1))
     assert.isFalse(isSampled(trace("0".repeat(32)), 0))

@@ -30,7 +30,7 @@ const whole: Wanted = { kind: "whole" }
 const beyond: Wanted = { kind: "beyond" }
 const nothing: Wanted = { kind: "nothing" }
 
-describe("what a download wants", () => {
+describe("the range of a download", () => {
   for (const [range, expected] of [
     ["bytes=0-0", part(0, 1)],
     ["bytes=2-4", part(2, 5)],
@@ -59,13 +59,13 @@ describe("what a download wants", () => {
     })
   }
 
-  it("is the whole of an empty file, or lies beyond it", () => {
+  it("is the whole of an empty file, or beyond its end", () => {
     assert.deepStrictEqual(wanted({}, 0), whole)
     assert.deepStrictEqual(wanted({ range: "bytes=-5" }, 0), whole)
     assert.deepStrictEqual(wanted({ range: "bytes=0-" }, 0), beyond)
   })
 
-  it("is nothing when the client has the file already", () => {
+  it("is nothing if If-None-Match names the file", () => {
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*", ` ${etag} `]) {
       assert.deepStrictEqual(wanted({ "if-none-match": known, range: "bytes=0-1" }), nothing)
     }
@@ -74,21 +74,21 @@ describe("what a download wants", () => {
     }
   })
 
-  it("is the whole when the part that the client has is of another file", () => {
+  it("is the whole if If-Range names another file", () => {
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": etag }), part(0, 2))
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": `W/${etag}` }), whole)
     assert.deepStrictEqual(wanted({ range: "bytes=0-1", "if-range": `"other"` }), whole)
   })
 
-  it("is compared by the digest of the bytes", () => {
+  it("uses the digest of the bytes as the ETag", () => {
     assert.strictEqual(etagOf(file(1)), etag)
   })
 })
 
 const characters = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x10_ffff })))
 
-describe("the name of a download", () => {
-  it("is given in two spellings", () => {
+describe("the filename of a download", () => {
+  it("is offered in ASCII and in UTF-8", () => {
     assert.strictEqual(
       contentDisposition("a b.txt"),
       `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`
@@ -106,7 +106,7 @@ describe("the name of a download", () => {
     assert.include(contentDisposition("100%22"), `filename="100_22"; filename*=UTF-8''100%2522`)
   })
 
-  it.prop("is one header line of ASCII that can be read back, whatever it is", [characters], ([codes]) => {
+  it.prop("is one header line of ASCII that decodes to the name", [characters], ([codes]) => {
     const name = cleanFilename(String.fromCodePoint(...codes))
     const header = contentDisposition(name)
     assert.match(header, /^attachment; filename="[^"\\%/]*"; filename\*=UTF-8''[\w%!#$&+.^`|~-]*$/)

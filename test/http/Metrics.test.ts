@@ -168,7 +168,7 @@ layer(Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer), { excludeTestSer
   "metrics of a process",
   (it) => {
     it.effect(
-      "are on a port of their own, and on the service's for who has the token, and feed the dashboard",
+      "are served on a port of their own and, with the token, on the service's port, and feed the dashboard",
       () =>
         Effect.gen(function* () {
           const port = yield* freePort
@@ -222,7 +222,7 @@ layer(Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer), { excludeTestSer
     )
 
     it.effect(
-      "have a port that somebody else has: the start fails, and says which setting to change",
+      "a metrics port that is in use fails the start with the setting to change",
       () =>
         Effect.gen(function* () {
           const { port } = yield* occupiedPort
@@ -324,7 +324,7 @@ const familyOf = (name: string): string => name.replace(/_(bucket|sum|count)$/, 
 layer(TestApp.layer({ observability: { metricsToken: Redacted.make(token) } }), {
   excludeTestServices: true
 })("/metrics with a token", (it) => {
-  it.effect("is for who bears it, and for nobody else", () =>
+  it.effect("is served with the token and refused without it", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       assert.strictEqual((yield* call(`${url}/metrics`, { key: token })).status, 200)
@@ -360,7 +360,7 @@ layer(TestApp.layer({ observability: { metricsToken: Redacted.make(token) } }), 
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("/metrics without a token", (it) => {
-  it.effect("answers like any path that does not exist", () =>
+  it.effect("is an unknown route", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const one = yield* call(`${url}/metrics`, { key: alice.key })

@@ -123,7 +123,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("leads from its address with a slash at the end to the one without, also below a prefix", () =>
+  it.effect("redirects from a trailing slash to the path without it, also below a prefix", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const reply = yield* Effect.promise(() => fetch(`${url}/docs/?x`, { redirect: "manual" }))
@@ -133,7 +133,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("has a script that a browser keeps: 304 as long as it is the same", () =>
+  it.effect("answers 304 for its script until it changes", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const script = yield* scriptOf(url)
@@ -161,7 +161,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("has a script that is Scalar and the page's own, with every element that the latter uses", () =>
+  it.effect("has every element that its script uses", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { text } = yield* scriptOf(url)
@@ -175,7 +175,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("asks for a key, keeps it nowhere, and hands Scalar the document that the key opens", () =>
+  it.effect("asks for a key, does not store it, and passes the document to Scalar", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { location, part, requests, shown, submit } = yield* openOn((yield* scriptOf(url)).text, url)
@@ -200,7 +200,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("gives Scalar the address below the prefix, an example of its own, and no fonts", () =>
+  it.effect("configures Scalar with the URL below the prefix, an example, and no fonts", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const { shown, submit } = yield* openOn((yield* scriptOf(url)).text, url)
@@ -224,7 +224,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
     })
   )
 
-  it.effect("says so when the service fails, is away, or answers with something else", () =>
+  it.effect("reports a failing or unreachable service and an unexpected answer", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { text } = yield* scriptOf(url)
@@ -245,7 +245,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("The reference page", (it)
 layer(TestApp.layer({ http: { openapiPublic: true } }), { excludeTestServices: true })(
   "The reference page of an open document",
   (it) => {
-    it.effect("shows it without asking for a key", () =>
+    it.effect("shows a public document without asking for a key", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const { part, requests, shown } = yield* openOn((yield* scriptOf(url)).text, url)

@@ -70,7 +70,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       code: "expectation_failed",
       status: 417
     }
-  ])("are answered with the envelope: $what", ({ bytes, code, status }) =>
+  ])("get the envelope: $what", ({ bytes, code, status }) =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -82,7 +82,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keep the request's own id where it could be read", () =>
+  it.effect("keep the client's request id if it could be parsed", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -101,7 +101,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       bytes: (key: string) => `${post(key, "content-length: 9")}{`,
       end: true
     }
-  ])("are answered inside a body too: $what", ({ bytes, end }) =>
+  ])("get the envelope inside a body too: $what", ({ bytes, end }) =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -111,7 +111,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("refuse long chunk extensions", () =>
+  it.effect("are refused for long chunk extensions", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -127,7 +127,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       what: "half of a body",
       bytes: (key: string) => `${post(key, "content-length: 99")}{`
     }
-  ])("are not waited for longer than the limits: $what", ({ bytes }) =>
+  ])("time out by the limits: $what", ({ bytes }) =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -138,7 +138,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
-  it.effect("don't spoil a response that was finished before them", () =>
+  it.effect("don't change a response that was finished before them", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const client = yield* openRaw(url)
@@ -180,7 +180,7 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
       }).pipe(Effect.scoped)
   )
 
-  it.effect("that ask for another protocol are requests like any other", () =>
+  it.effect("that ask to upgrade the protocol are handled like any other request", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel

@@ -27,7 +27,7 @@ const dataOf = (text: string): string => {
 }
 
 describe("Sse.frame", () => {
-  it("has the number behind the type in every kind of event", () => {
+  it("puts the sequence number after the type in every kind of event", () => {
     const error = errorEvent({ type: "server_error", code: "generation_failed", message: "m", param: "" })
     for (const event of [delta("a"), error]) {
       const data: unknown = JSON.parse(dataOf(frame(event, 7)))

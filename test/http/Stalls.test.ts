@@ -94,7 +94,7 @@ const appLayer = TestApp.layerWith(
 )
 
 layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it) => {
-  it.effect("is given up amid a stream: the model is let go, the conversation is free", () =>
+  it.effect("is disconnected during a stream: the model call ends, and the conversation is released", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const model = yield* ScriptedModel
@@ -129,7 +129,7 @@ layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is given up amid documents", () =>
+  it.effect("is disconnected during JSON documents", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const client = yield* openRaw(url, { reading: false })
@@ -138,7 +138,7 @@ layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is given up amid a download; one that reads slowly is not", () =>
+  it.effect("is disconnected during a download; one that reads slowly is not", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
       const id = yield* upload
@@ -153,7 +153,7 @@ layer(appLayer, { excludeTestServices: true })("a client that doesn't read", (it
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told from one that reads a single long write slowly", () =>
+  it.effect("differs from one that reads a single long write slowly", () =>
     Effect.gen(function* () {
       const url = yield* oneWriteServer
       const slow = yield* openRaw(url, { reading: false })

@@ -32,7 +32,7 @@ const readUntil = (reader: ReadableStreamDefaultReader<Uint8Array>, met: (text: 
 
 const settings = { stream: { beginSeconds: 0.2, keepaliveSeconds: 0.1 } }
 
-layer(TestApp.layer(settings), { excludeTestServices: true })("a stream and time", (it) => {
+layer(TestApp.layer(settings), { excludeTestServices: true })("a stream", (it) => {
   it.effect("begins at the first output", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -57,7 +57,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream and time
     })
   )
 
-  it.effect("begins after the silence, fills it with comments, and then ends with an error event", () =>
+  it.effect("sends keepalive comments while the model is silent, and then ends with an error event", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -82,7 +82,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream and time
     })
   )
 
-  it.effect("waits for a slow answer in the JSON delivery as long as it takes", () =>
+  it.effect("does not time out a slow JSON answer", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -102,7 +102,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("a stream and time
   )
 })
 
-layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away", (it) => {
+layer(TestApp.layer(), { excludeTestServices: true })("a disconnect of the client", (it) => {
   it.effect.each([true, false])("ends the model's stream and leaves no turn, with stream: %s", (stream) =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -145,7 +145,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
     })
   )
 
-  it.effect("lets go of the conversation at once", () =>
+  it.effect("releases the conversation at once", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -173,7 +173,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("a client that goes away",
 })
 
 layer(TestApp.layer(), { excludeTestServices: true })("turns of one conversation", (it) => {
-  it.effect("happen one at a time, and each sees the ones before it", () =>
+  it.effect("run one at a time, and each sees those before it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const model = yield* ScriptedModel
@@ -210,7 +210,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("turns of one conversation
 layer(TestApp.layer({ conversations: { turnWaitSeconds: 0.2 } }), { excludeTestServices: true })(
   "a conversation that is busy",
   (it) => {
-    it.effect("is 503 for whoever has waited long enough", () =>
+    it.effect("answers 503 after the longest wait", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const model = yield* ScriptedModel

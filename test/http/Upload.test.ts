@@ -58,9 +58,9 @@ const bytes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maxim
 const characters = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x10_ffff })))
 const places = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_000 })))
 
-describe("a form", () => {
+describe("an upload form", () => {
   it.prop(
-    "says the same however it is cut: any bytes, any name, any purpose, in any order",
+    "parses the same however it is split: any bytes, any name, any purpose, in any order",
     [bytes, characters, characters, places, Schema.Boolean, Schema.Boolean],
     ([content, nameCodes, purposeCodes, cuts, fileFirst, extended]) => {
       const name = cleanFilename(String.fromCodePoint(...nameCodes))
@@ -101,7 +101,7 @@ describe("a form", () => {
     })
   })
 
-  it("tells a text from a file, and how curl sends a file", () => {
+  it("refuses a text in place of a file, and says how curl sends a file", () => {
     const { problem } = read(bodyOf([part(`name="file"`, "report.pdf")]))
     assert.deepStrictEqual(problem, [
       "file",
@@ -109,7 +109,7 @@ describe("a form", () => {
     ])
   })
 
-  it("says when the file ends by itself, from an hour to thirty days after the upload", () => {
+  it("may let the file expire from an hour to thirty days after the upload", () => {
     const seconds = (text: string) => part(`name="expires_after[seconds]"`, text)
     const anchor = part(`name="expires_after[anchor]"`, "created_at")
     for (const given of ["3600", "2592000"]) {
@@ -136,7 +136,7 @@ describe("a form", () => {
     )
   })
 
-  it("may hold an empty file, a preamble and an epilogue", () => {
+  it("may have an empty file, a preamble and an epilogue", () => {
     const body = Buffer.concat([
       Buffer.from("preamble\r\n"),
       bodyOf([file("")]),
@@ -148,7 +148,7 @@ describe("a form", () => {
     }
   })
 
-  it("cleans the name of what deceives", () => {
+  it("removes deceptive characters from the filename", () => {
     const { filename } = read(bodyOf([file("x", "a\u202etxt.exe%0D%0A")]))
     assert.strictEqual(filename, "atxt.exe")
   })
@@ -203,7 +203,7 @@ describe("a form", () => {
     })
   }
 
-  it("whose content type names no boundary is refused at once", () => {
+  it("without a boundary in its content type is refused at once", () => {
     const { problem } = read(
       Buffer.from(""),
       [],

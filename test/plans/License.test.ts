@@ -20,7 +20,7 @@ const signed = (
   )
 
 describe("a license", () => {
-  it.effect("is read as it was signed", () =>
+  it.effect("decodes to what was signed", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       const bounds = {
@@ -49,7 +49,7 @@ describe("a license", () => {
     })
   )
 
-  it.effect("holds by no other key, algorithm or words", () =>
+  it.effect("is refused with another key, algorithm or payload", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       const other = yield* makeLicenseKeys
@@ -87,7 +87,7 @@ describe("a license", () => {
     })
   )
 
-  it.effect("has the claims that it needs, and no bound that nobody knows", () =>
+  it.effect("needs its claims, and is refused with an unknown bound", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* makeLicenseKeys
       for (const wrong of [

@@ -95,7 +95,7 @@ describe("permissionsOf", () => {
     }
   )
 
-  it("bounds nothing that is left out, and everything that is empty", () => {
+  it("permits everything for a field that is left out, and nothing for an empty list", () => {
     const everything = { operations: [...operationNames], tools: [...toolNames], models }
     assert.deepStrictEqual(allowedBy(permissionsOf(basis({}))), everything)
     assert.deepStrictEqual(
@@ -117,7 +117,7 @@ describe("permissionsOf", () => {
     })
   })
 
-  it("says in a sentence what is missing, and what to change", () => {
+  it("says what is missing and what to change", () => {
     const sentence = (given: Partial<Basis>, operation: Operation = "projects") =>
       permissionsOf(basis(given)).operation(operation, "")?.message
     assert.strictEqual(
@@ -148,7 +148,7 @@ describe("permissionsOf", () => {
     )
   })
 
-  it("names the license for models where none of those that fit is in it, else the plan", () => {
+  it("names the license if it permits no eligible model, else the plan", () => {
     const permissions = permissionsOf(
       basis({ terms: { models: ["small*"] }, license: licenseWith({ models: ["*-large"] }) })
     )
@@ -162,7 +162,7 @@ describe("permissionsOf", () => {
 })
 
 describe("stateOf", () => {
-  it("holds from the first moment on, and no longer than to the last", () => {
+  it("is in force from the first millisecond to the last one", () => {
     const license = licenseWith({}, { beginsAtMillis: 1000, endsAtMillis: 2000 })
     assert.deepStrictEqual(
       [999, 1000, 1999, 2000].map((millis) => stateOf(license, millis)),
@@ -173,13 +173,13 @@ describe("stateOf", () => {
 })
 
 describe("patterns of models", () => {
-  it.prop("are as a regular expression has it", [Pattern, Text], ([pattern, letters]) => {
+  it.prop("match like the equivalent regular expression", [Pattern, Text], ([pattern, letters]) => {
     const text = letters.join("")
     const regular = new RegExp(`^${pattern.map((one) => (one === "*" ? ".*" : one)).join("")}$`)
     assert.strictEqual(matches(pattern.join(""), text), regular.test(text))
   })
 
-  it("take every other character as it is", () => {
+  it("match every character but * literally", () => {
     assert.isTrue(matches("gpt-4.1", "gpt-4.1"))
     assert.isFalse(matches("gpt-4.1", "gpt-4x1"))
     assert.isFalse(matches("gpt", "GPT"))
@@ -189,7 +189,7 @@ describe("patterns of models", () => {
     assert.isFalse(isListed([], "anything"))
   })
 
-  it("take no time that grows faster than text and pattern", () => {
+  it("match in time linear in text and pattern", () => {
     assert.isFalse(matches(`${"*a".repeat(99)}*b`, "a".repeat(100_000)))
   })
 })

@@ -51,9 +51,9 @@ const tagsOf = (
 ) => results.map((result) => result.failure?._tag ?? "made").toSorted()
 
 layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), { excludeTestServices: true })(
-  "What a license counts",
+  "The users and organizations of a license",
   (it) => {
-    it.effect("is exact, however many processes make users and organizations at once", () =>
+    it.effect("are counted exactly while several processes create them", () =>
       Effect.gen(function* () {
         yield* empty
         const processes = [yield* Accounts, yield* anotherProcess, yield* anotherProcess]
@@ -90,7 +90,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("waits for what another process is about to make", () =>
+    it.effect("wait for an uncommitted creation by another process", () =>
       Effect.gen(function* () {
         yield* empty
         const sql = yield* SqlClient.SqlClient
@@ -122,7 +122,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("doesn't hide what is there already, and isn't, when there is no room", () =>
+    it.effect("report existing and missing names before a full license", () =>
       Effect.gen(function* () {
         yield* full
         const accounts = yield* Accounts
@@ -146,7 +146,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("leaves out the disabled, who come back only where there is room", () =>
+    it.effect("exclude disabled users, who are enabled only if the license has room", () =>
       Effect.gen(function* () {
         yield* full
         const accounts = yield* Accounts
@@ -172,7 +172,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("of a user who is disabled no key works any more, within the time that keys are trusted", () =>
+    it.effect("reject the keys of a disabled user when the cache expires", () =>
       Effect.gen(function* () {
         yield* empty
         const accounts = yield* Accounts
@@ -190,7 +190,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
       })
     )
 
-    it.effect("lets a first start make its user, and no second one where there is no room", () =>
+    it.effect("allow the first user of a first start, and no second one beyond the license", () =>
       Effect.gen(function* () {
         yield* empty
         const onboarding = yield* Onboarding
@@ -212,7 +212,7 @@ layer(authLayer(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
 )
 
 layer(TestDatabase.layer, { excludeTestServices: true })("Plans of organizations", (it) => {
-  it.effect("are those of the catalog, and hold once they are set", () =>
+  it.effect("are those of the catalog, and take effect when set", () =>
     Effect.gen(function* () {
       const file = yield* plansFile({ free: {}, pro: {} })
       const context = yield* Layer.build(Layer.fresh(authLayer(testConfig({ policy: { plansFile: file } }))))
@@ -228,7 +228,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Plans of organizations
     })
   )
 
-  it.effect("are any, where there is no catalog", () =>
+  it.effect("are not checked without a catalog", () =>
     Effect.gen(function* () {
       const context = yield* Layer.build(Layer.fresh(authLayer()))
       const accounts = Context.get(context, Accounts)
