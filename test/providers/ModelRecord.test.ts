@@ -22,7 +22,7 @@ const recorded = (events: typeof Events.Type) => {
 }
 
 describe("ModelRecord", () => {
-  it.prop("stays within bounds, and old news fades", [Events], ([events]) => {
+  it.prop("stays within bounds, and outcomes fade with time", [Events], ([events]) => {
     const { now, record } = recorded(events)
     const { failureShare, firstOutputSeconds } = record.seen(now)
     assert.isAtLeast(failureShare, 0)
@@ -37,17 +37,21 @@ describe("ModelRecord", () => {
     assert.isBelow(record.seen(now + 600).failureShare, 0.05)
   })
 
-  it.prop("looks no better after a failure, and no worse after an answer", [Events], ([events]) => {
-    const failing = recorded(events)
-    const before = failing.record.seen(failing.now).failureShare
-    failing.record.failed(failing.now)
-    assert.isAtLeast(failing.record.seen(failing.now).failureShare, before - 1e-9)
-    const answering = recorded(events)
-    answering.record.answered(answering.now)
-    assert.isAtMost(answering.record.seen(answering.now).failureShare, before + 1e-9)
-  })
+  it.prop(
+    "a failure never lowers the share of failures, and an answer never raises it",
+    [Events],
+    ([events]) => {
+      const failing = recorded(events)
+      const before = failing.record.seen(failing.now).failureShare
+      failing.record.failed(failing.now)
+      assert.isAtLeast(failing.record.seen(failing.now).failureShare, before - 1e-9)
+      const answering = recorded(events)
+      answering.record.answered(answering.now)
+      assert.isAtMost(answering.record.seen(answering.now).failureShare, before + 1e-9)
+    }
+  )
 
-  it("counts half of a failure after a minute, and little of one alone", () => {
+  it("a failure counts for half after a minute, and a single one weighs little", () => {
     const record = new ModelRecord()
     const nothing = { firstOutputSeconds: null, failureShare: 0, requests: 0, failures: 0 }
     assert.deepStrictEqual(record.seen(0), nothing)
@@ -59,14 +63,14 @@ describe("ModelRecord", () => {
     assert.closeTo(record.seen(60).failureShare, 9.5 / 10.5, 1e-9)
   })
 
-  it("forgets a thousand failures nearly as fast as a few", () => {
+  it("a thousand failures fade nearly as fast as a few", () => {
     const record = new ModelRecord()
     for (let index = 0; index < 1_000; index++) record.failed(0)
     assert.isAbove(record.seen(0).failureShare, 0.9)
     assert.isBelow(record.seen(300).failureShare, 0.5)
   })
 
-  it("follows a model that has become slow", () => {
+  it("the latency follows a model that has become slow", () => {
     const record = new ModelRecord()
     for (let index = 0; index < 1_000; index++) record.began(1, 0)
     for (let index = 0; index < 20; index++) record.began(9, 1)

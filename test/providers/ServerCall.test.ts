@@ -91,7 +91,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("hands over all that one read held at once, however it was chunked", () =>
+  it.effect("arrives at once for each read of the socket, however it was chunked", () =>
     Effect.gen(function* () {
       const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
       const events = ["a", "b", "c"].map((text) => textFrame[protocol](text))
@@ -108,7 +108,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("brings tool calls whole", () =>
+  it.effect("has whole tool calls", () =>
     Effect.gen(function* () {
       const { ask } = yield* setUpFor(protocol)
       const calls = [
@@ -176,7 +176,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("is finished where the server goes silent after the finish reason", () =>
+  it.effect("is finished where the server sends nothing after the finish reason", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const said = yield* Deferred.make<void>()
@@ -193,7 +193,7 @@ describe.each(protocolNames)("%s, the answer", (protocol) => {
     })
   )
 
-  it.effect("uses its connections again, also where the consumer stops at the finish", () =>
+  it.effect("leaves its connection reusable, also where the consumer stops at the finish", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       for (let round = 0; round < 10; round++) {

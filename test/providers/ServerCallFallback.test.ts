@@ -104,7 +104,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("is as patient as ever once nothing can take over any more", () =>
+  it.effect("gets the whole first-token timeout once no fallback is left", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUp(protocol)
       let isFixed = false
@@ -123,7 +123,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("stands behind the others for as long as its server asked for", () =>
+  it.effect("cools down for as long as its server asked for", () =>
     Effect.gen(function* () {
       const { call, health } = yield* setUp(protocol, 0)
       const limited = (seconds: string) =>
@@ -141,7 +141,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("is tried by one request at a time after failures, so that nobody else waits for it", () =>
+  it.effect("gets one request at a time after failures, so that it delays no others", () =>
     Effect.gen(function* () {
       const { call, health, server } = yield* setUp(protocol, 0)
       const coolingDown = Effect.map(health, (seen) => seen.coolingDown)
@@ -163,7 +163,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
     })
   )
 
-  it.effect("is as patient as ever between two pieces of output", () =>
+  it.effect("keeps the idle timeout between two pieces of output", () =>
     Effect.gen(function* () {
       const { call } = yield* setUp(protocol)
       const begun = yield* Deferred.make<void>()
@@ -181,7 +181,7 @@ describe.each(protocolNames)("%s, where another model can answer", (protocol) =>
 })
 
 describe.each(protocolNames)("%s, how a model fares", (protocol) => {
-  it.effect("is unknown until somebody asks, and then known by its first output and its failures", () =>
+  it.effect("is unknown until the first request, and then known by first outputs and failures", () =>
     Effect.gen(function* () {
       const { call, health, server } = yield* setUp(protocol, 0)
       assert.deepStrictEqual(yield* health, unknownHealth)
@@ -199,7 +199,7 @@ describe.each(protocolNames)("%s, how a model fares", (protocol) => {
     })
   )
 
-  it.effect("is left alone while the circuit of its server is open", () =>
+  it.effect("cools down while the circuit of its server is open", () =>
     Effect.gen(function* () {
       const { call, health } = yield* setUp(protocol, 0)
       const failing = call(request(mockDirective({ status: 500 })))

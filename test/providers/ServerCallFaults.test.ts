@@ -78,7 +78,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("a port where nobody listens is refused", () =>
+  it.effect("a port without a listener is refused", () =>
     Effect.gen(function* () {
       const url = yield* Effect.scoped(Effect.map(makeMockModelServer, (server) => server.url))
       const upstream = yield* makeUpstream(timeouts)
@@ -98,7 +98,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("a name that doesn't exist and a key that is no header are failures too", () =>
+  it.effect("an unknown host name and a key that can't be a header are failures", () =>
     Effect.gen(function* () {
       const upstream = yield* makeUpstream(timeouts)
       const lost = (yield* callOnce(upstream, serverAt("http://nowhere.invalid/v1", protocol)))(model)
@@ -111,7 +111,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("a kept connection that the server has closed meanwhile costs nothing", () =>
+  it.effect("a kept-alive connection that the server has closed costs no request", () =>
     Effect.gen(function* () {
       let answers = 0
       const body = wholeAnswer[protocol]
@@ -182,7 +182,7 @@ describe.each(protocolNames)("%s, faults", (protocol) => {
     })
   )
 
-  it.effect("doesn't read a refusal without end", () =>
+  it.effect("an endless body of an error is not read to its end", () =>
     Effect.gen(function* () {
       const { ask, server } = yield* setUpFor(protocol)
       const failure = yield* Effect.flip(ask({ status: 500, errorBody: "x".repeat(10_000_000) }))
@@ -208,7 +208,7 @@ describe.each(protocolNames)("%s, silence", (protocol) => {
       })
   )
 
-  it.effect("between two tokens", () =>
+  it.effect("silence between two tokens ends in an idle timeout", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const begun = yield* Deferred.make<void>()
@@ -225,7 +225,7 @@ describe.each(protocolNames)("%s, silence", (protocol) => {
     })
   )
 
-  it.effect("comments alone are silence", () =>
+  it.effect("comments alone end in a timeout", () =>
     Effect.gen(function* () {
       const { call, server } = yield* setUpFor(protocol)
       const raw = Array.from({ length: 10_000 }, () => ": still here\n\n")
@@ -298,7 +298,7 @@ describe.each(protocolNames)("%s, the consumer", (protocol) => {
     })
   )
 
-  it.effect("may end its scope in the middle without a failure", () =>
+  it.effect("can close its scope in the middle without a failure", () =>
     Effect.gen(function* () {
       const { call } = yield* setUpFor(protocol)
       const exit = yield* Effect.exit(Stream.runHead(call(request(mockDirective({ endless: true })))))
