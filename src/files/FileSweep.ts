@@ -6,13 +6,14 @@ import { BlobStore } from "./BlobStore.ts"
 import { jobsTable } from "./TextJobs.ts"
 import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import { rowsAs } from "../sql/rows.ts"
 
 const sweepEveryMinutes = 60
 /** Another process that swept so recently has done it for this one. */
 const sweptMinutesMin = 55
 /** What an upload writes may lie there for as long as the upload takes and this much longer. */
 const marginSeconds = 3_600
-/** Keys that one statement looks up. */
+/** BlobKey that one statement looks up. */
 const batchKeysMax = 200
 /** Hours after which a file that nobody will read counts as unreadable. */
 const unreadHoursMax = 1
@@ -28,7 +29,7 @@ const failuresMax = 10
 
 const forgotten = "The text of the file was never read. Upload it again."
 
-const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
+const BlobKey = Schema.Struct({ key: Schema.String })
 
 /** How many blobs may be given up at once in a store that holds so many. */
 export const sweptAtOnceMax = (blobs: number): number =>
@@ -75,7 +76,7 @@ const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
   const unknownAmong = (keys: ReadonlyArray<string>) =>
     sql`SELECT key FROM unnest(${keys}::text[]) AS key
       WHERE NOT EXISTS (SELECT FROM files WHERE storage_key = key)`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Keys)),
+      rowsAs(BlobKey),
       Effect.map((rows) => rows.map(({ key }) => key)),
       orUnavailable
     )
@@ -204,7 +205,7 @@ export const deleteExpiredBatch = Effect.gen(function* () {
       UPDATE file_usage SET files = file_usage.files - counted.files, bytes = file_usage.bytes - counted.bytes
       FROM counted WHERE file_usage.user_id = counted.user_id
     )
-    SELECT storage_key AS key FROM gone`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Keys)), orUnavailable)
+    SELECT storage_key AS key FROM gone`.pipe(rowsAs(BlobKey), orUnavailable)
   // The hourly sweep finds the bytes that could not be removed.
   yield* Effect.forEach(gone, ({ key }) => Effect.ignore(blobs.remove(key)), { discard: true })
   return gone.length

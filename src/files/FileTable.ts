@@ -4,6 +4,7 @@ import { FileId, UserId } from "../domain/Ids.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
 import { storable } from "../domain/storable.ts"
 import type { StoredBlob } from "./BlobStore.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** A file together with what only this room knows of it. */
 export interface KeptFile extends StoredFile {
@@ -37,30 +38,10 @@ export interface ListFiles {
   readonly order: "asc" | "desc"
 }
 
-/** What is known of a file's text without reading it. */
-export interface TextSummary {
-  readonly id: FileId
-  readonly filename: string
-  readonly status: StoredFile["status"]
-  readonly statusDetails: string | null
-  /** UTF-8 bytes of the text; null where there is none. */
-  readonly textBytes: number | null
-  /** Whether the text holds only the beginning of what the file says. */
-  readonly truncated: boolean | null
-}
-
 /** So many characters are wanted of a file's text. */
 export interface WantedText {
   readonly id: FileId
   readonly charactersMax: number
-}
-
-/** The beginning of a file's text. */
-export interface TextBeginning {
-  readonly id: FileId
-  readonly text: string
-  /** UTF-8 bytes of it. */
-  readonly bytes: number
 }
 
 /** The text of a file. */
@@ -71,34 +52,41 @@ export interface FileText {
   readonly pages: ReadonlyArray<number> | null
 }
 
-const Files = Schema.Array(
-  Schema.Struct({
-    id: FileId,
-    userId: UserId,
-    filename: Schema.String,
-    purpose: Schema.String,
-    bytes: Schema.Int,
-    sha256: Schema.Uint8Array,
-    storageKey: Schema.String,
-    status: Schema.Literals(["uploaded", "processed", "error"]),
-    statusDetails: Schema.NullOr(Schema.String),
-    createdAt: Schema.DateTimeUtcFromDate,
-    expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
-  })
-)
-const Summaries = Schema.Array(
-  Schema.Struct({
-    id: FileId,
-    filename: Schema.String,
-    status: Schema.Literals(["uploaded", "processed", "error"]),
-    statusDetails: Schema.NullOr(Schema.String),
-    textBytes: Schema.NullOr(Schema.Int),
-    truncated: Schema.NullOr(Schema.Boolean)
-  })
-)
-const Beginnings = Schema.Array(Schema.Struct({ id: FileId, text: Schema.String, bytes: Schema.Int }))
-const Usages = Schema.Array(Schema.Struct({ files: Schema.Int, bytes: Schema.Int }))
-const Keys = Schema.Array(Schema.Struct({ storageKey: Schema.String }))
+const FileStatus = Schema.Literals(["uploaded", "processed", "error"])
+
+const FileRow = Schema.Struct({
+  id: FileId,
+  userId: UserId,
+  filename: Schema.String,
+  purpose: Schema.String,
+  bytes: Schema.Int,
+  sha256: Schema.Uint8Array,
+  storageKey: Schema.String,
+  status: FileStatus,
+  statusDetails: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtcFromDate,
+  expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+/** What is known of a file's text without reading it. */
+const TextSummary = Schema.Struct({
+  id: FileId,
+  filename: Schema.String,
+  status: FileStatus,
+  statusDetails: Schema.NullOr(Schema.String),
+  /** UTF-8 bytes of the text; null where there is none. */
+  textBytes: Schema.NullOr(Schema.Int),
+  /** Whether the text holds only the beginning of what the file says. */
+  truncated: Schema.NullOr(Schema.Boolean)
+})
+export type TextSummary = typeof TextSummary.Type
+
+/** The beginning of a file's text; `bytes` are those of its UTF-8. */
+const TextBeginning = Schema.Struct({ id: FileId, text: Schema.String, bytes: Schema.Int })
+export type TextBeginning = typeof TextBeginning.Type
+
+const Usage = Schema.Struct({ files: Schema.Int, bytes: Schema.Int })
+const StorageKey = Schema.Struct({ storageKey: Schema.String })
 
 /** The tables `files`, `file_usage` and `file_texts`. */
 export const makeFileTable = Effect.gen(function* () {
@@ -108,7 +96,6 @@ export const makeFileTable = Effect.gen(function* () {
   )
   /** A file whose time is over is like none, also before its row is deleted. */
   const isKept = sql.literal("(expires_at IS NULL OR expires_at > now())")
-  const decodeFiles = Effect.flatMap(Schema.decodeUnknownEffect(Files))
 
   /** What the user has; the row that counts it is made here, so that `insert` finds it. */
   const usage = (userId: UserId) =>
@@ -116,8 +103,8 @@ export const makeFileTable = Effect.gen(function* () {
         INSERT INTO file_usage (user_id) VALUES (${userId}::uuid) ON CONFLICT (user_id) DO NOTHING
       )
       SELECT files, bytes::float8 AS bytes FROM file_usage WHERE user_id = ${userId}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Usages)),
-      Effect.map(([row]) => row ?? { files: 0, bytes: 0 })
+      rowAs(Usage),
+      Effect.map((row) => row ?? { files: 0, bytes: 0 })
     )
 
   /**
@@ -142,16 +129,12 @@ export const makeFileTable = Effect.gen(function* () {
       )
       SELECT ${columns} FROM made
       UNION ALL SELECT ${columns} FROM files WHERE id = ${file.id}::uuid AND user_id = ${file.userId}::uuid`.pipe(
-      decodeFiles,
-      Effect.map(([row]): KeptFile | undefined => row)
+      rowAs(FileRow)
     )
 
   const find = (userId: UserId, id: FileId) =>
     sql`SELECT ${columns} FROM files
-      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}`.pipe(
-      decodeFiles,
-      Effect.map(([row]): KeptFile | undefined => row)
-    )
+      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}`.pipe(rowAs(FileRow))
 
   /** One file more than `limit` tells whether there are others. */
   const page = (userId: UserId, { after, limit, order, purpose }: ListFiles) => {
@@ -163,7 +146,7 @@ export const makeFileTable = Effect.gen(function* () {
       ...(after === undefined ? [] : [sql`id ${isAfter} ${after}::uuid`])
     ]
     return sql`SELECT ${columns} FROM files WHERE ${sql.and(conditions)}
-      ORDER BY id ${sql.literal(order)} LIMIT ${limit + 1}`.pipe(decodeFiles)
+      ORDER BY id ${sql.literal(order)} LIMIT ${limit + 1}`.pipe(rowsAs(FileRow))
   }
 
   /** Deletes the row, its text and its share of the count; the answer is where the bytes are. */
@@ -176,15 +159,14 @@ export const makeFileTable = Effect.gen(function* () {
         FROM gone WHERE file_usage.user_id = ${userId}::uuid
       )
       SELECT storage_key FROM gone`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Keys)),
-      Effect.map(([row]) => row?.storageKey)
+      rowAs(StorageKey),
+      Effect.map((row) => row?.storageKey)
     )
 
   /** The file, if its text is still to be read. For whoever reads texts, on no user's behalf. */
   const unread = (id: FileId) =>
     sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND status = 'uploaded' AND ${isKept}`.pipe(
-      decodeFiles,
-      Effect.map(([row]): KeptFile | undefined => row)
+      rowAs(FileRow)
     )
 
   /** Keeps the text and shows that it is there, unless the file is gone or was read before. */
@@ -207,9 +189,7 @@ export const makeFileTable = Effect.gen(function* () {
   const summaries = (userId: UserId, ids: ReadonlyArray<FileId>) =>
     sql`SELECT id, filename, status, status_details, octet_length(text) AS text_bytes, truncated
       FROM files LEFT JOIN file_texts ON file_id = id
-      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[]) AND ${isKept}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Summaries))
-    )
+      WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[]) AND ${isKept}`.pipe(rowsAs(TextSummary))
 
   /** The beginnings of texts, of which no more is unpacked. */
   const beginnings = (userId: UserId, wanted: ReadonlyArray<WantedText>) =>
@@ -220,7 +200,7 @@ export const makeFileTable = Effect.gen(function* () {
         ) AS wanted (id, characters)
         JOIN files ON files.id = wanted.id AND user_id = ${userId}::uuid AND ${isKept}
         JOIN file_texts ON file_id = files.id
-      ) AS begun`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Beginnings)))
+      ) AS begun`.pipe(rowsAs(TextBeginning))
 
   return { usage, insert, find, page, remove, unread, keepText, keepFailure, summaries, beginnings }
 })

@@ -6,6 +6,7 @@ import { type Blobs, type StoreMark, noMark } from "./blobs/Blobs.ts"
 import { Effect, Option, Redacted, Schema, Stream, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import { rowsAs } from "../sql/rows.ts"
 
 /** Files that are looked for in a store to find out whether it is the database's: the oldest and the newest. */
 const samplesMax = 50
@@ -31,7 +32,7 @@ const Bindings = Schema.Tuple([
     newStoreId: Schema.String
   })
 ])
-const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
+const BlobKey = Schema.Struct({ key: Schema.String })
 
 /** What the database says of its store. */
 type Binding = (typeof Bindings.Type)[0]
@@ -87,13 +88,12 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
       which === "all"
         ? sql`true`
         : sql`created_at > coalesce((SELECT bound_at FROM file_store_binding), '-infinity')`
-    const keys = yield* asked(
-      Effect.flatMap(
-        sql`(SELECT storage_key AS key FROM files WHERE ${since} ORDER BY id LIMIT ${samplesMax})
-          UNION (SELECT storage_key AS key FROM files WHERE ${since} ORDER BY id DESC LIMIT ${samplesMax})`,
-        Schema.decodeUnknownEffect(Keys)
+    const keys =
+      yield* sql`(SELECT storage_key AS key FROM files WHERE ${since} ORDER BY id LIMIT ${samplesMax})
+      UNION (SELECT storage_key AS key FROM files WHERE ${since} ORDER BY id DESC LIMIT ${samplesMax})`.pipe(
+        rowsAs(BlobKey),
+        asked
       )
-    )
     if (keys.length === 0) return true
     return yield* Stream.fromIterable(keys).pipe(
       Stream.mapEffect(({ key }) => blobs.has(key), { concurrency: lookupsAtOnceMax }),
@@ -207,7 +207,7 @@ const notShared = (place: string, other: string): StoreNotShared =>
       `A process that was killed counts for ${silenceSeconds} seconds.`
   })
 
-const Others = Schema.Array(Schema.Struct({ location: Schema.String }))
+const OtherStore = Schema.Struct({ location: Schema.String })
 
 const starting = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.mapError(effect, (cause) => new StorageFailed({ operation: "start", cause }))
@@ -235,7 +235,7 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
 
   const others = sql`SELECT location FROM file_store_replicas
     WHERE directory <> ${store}::uuid AND seen_at > clock_timestamp() - make_interval(secs => ${silenceSeconds})
-    ORDER BY seen_at DESC LIMIT 1`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Others)))
+    ORDER BY seen_at DESC LIMIT 1`.pipe(rowsAs(OtherStore))
 
   const join = Effect.gen(function* () {
     // Of two that start at once, the second has to see the first.

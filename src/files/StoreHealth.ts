@@ -4,6 +4,8 @@ import { type DatabaseUnavailable, StorageFailed } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { BoundDatabase, StoreMismatch } from "./StoreBinding.ts"
+import {} from "../sql/rows.ts"
+import { rowsAs } from "../sql/rows.ts"
 
 /** A check that takes longer has failed. */
 const checkSeconds = 6
@@ -15,7 +17,7 @@ const lookupsAtOnceMax = 8
 /** Blobs in the trash that a report counts. */
 const countedMax = 10_000
 
-const Keys = Schema.Array(Schema.Struct({ id: Schema.String, key: Schema.String }))
+const Sample = Schema.Struct({ id: Schema.String, key: Schema.String })
 
 /** What an operator wants to know of the store. */
 export interface StoreReport extends BoundDatabase {
@@ -84,12 +86,11 @@ export class StoreHealth extends Context.Service<
       const report = Effect.gen(function* () {
         const bound = yield* blobs.verify
         const trashed = yield* Stream.runCount(Stream.take(blobs.trash.list, countedMax))
-        const files = yield* orUnavailable(
-          Effect.flatMap(
-            sql`SELECT id, storage_key AS key FROM files ORDER BY id DESC LIMIT ${samplesMax}`,
-            Schema.decodeUnknownEffect(Keys)
+        const files =
+          yield* sql`SELECT id, storage_key AS key FROM files ORDER BY id DESC LIMIT ${samplesMax}`.pipe(
+            rowsAs(Sample),
+            orUnavailable
           )
-        )
         const missing = yield* Effect.filter(files, ({ key }) => Effect.map(blobs.has(key), (has) => !has), {
           concurrency: lookupsAtOnceMax
         })

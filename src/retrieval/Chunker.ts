@@ -142,11 +142,8 @@ const isLowSurrogate = (text: string, at: number): boolean => {
   return unit >= 0xdc00 && unit <= 0xdfff
 }
 
-const blank = /\s/
-
+/** Without the spaces at both ends. */
 const trimmed = (text: string, start: number, end: number) => {
-  let [from, to] = [start, end]
-  while (from < to && blank.test(text.charAt(from))) from++
-  while (to > from && blank.test(text.charAt(to - 1))) to--
-  return { start: from, end: to }
+  const piece = text.slice(start, end)
+  return { start: end - piece.trimStart().length, end: start + piece.trimEnd().length }
 }

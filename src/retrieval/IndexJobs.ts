@@ -7,6 +7,7 @@ import { firstId } from "../sql/Paging.ts"
 import { CorpusKey } from "./ProjectTable.ts"
 import { jobsTable } from "./vectors/EmbeddingJobs.ts"
 import { Retrieval } from "./Retrieval.ts"
+import { rowAs } from "../sql/rows.ts"
 
 /** Files that one process indexes at once. */
 const indexingsMax = 3
@@ -113,8 +114,7 @@ const makeCorpusRows = Effect.gen(function* () {
     sql`SELECT f.filename, f.status AS file_status, f.status_details, t.text, t.extractor, t.pages
       FROM project_files p JOIN files f ON f.id = p.file_id LEFT JOIN file_texts t ON t.file_id = f.id
       WHERE p.project_id = ${projectId}::uuid AND p.file_id = ${fileId}::uuid AND p.job = ${job}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(FoundText))),
-      Effect.map(([row]) => row)
+      rowAs(FoundText)
     )
 
   const keepIndexed = ({ job, ...key }: CorpusJob, chunks: number, version: string) =>
@@ -151,10 +151,7 @@ const makeCorpusRows = Effect.gen(function* () {
         RETURNING 1
       )
       SELECT (count(*) OVER ())::int AS seen, (SELECT count(*)::int FROM renewed) AS renewed, project_id, file_id
-      FROM batch ORDER BY project_id DESC, file_id DESC LIMIT 1`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Renewed))),
-      Effect.map(([row]) => row)
-    )
+      FROM batch ORDER BY project_id DESC, file_id DESC LIMIT 1`.pipe(rowAs(Renewed))
 
   const renewAll = Effect.fnUntraced(function* (scope: Statement.Fragment, isOld: Statement.Fragment) {
     let after: CorpusKey = { projectId: ProjectId.make(firstId), fileId: FileId.make(firstId) }

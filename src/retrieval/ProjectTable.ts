@@ -3,6 +3,7 @@ import { ProjectRole, CorpusStatus } from "../domain/Project.ts"
 import { firstId, pageRowsAsked } from "../sql/Paging.ts"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 
 const ProjectRow = Schema.Struct({
   id: ProjectId,
@@ -29,12 +30,9 @@ const Place = Schema.Struct({
 
 const Owner = Schema.Struct({ email: Schema.String })
 
-const first = <A>(rows: ReadonlyArray<A>): A | undefined => rows[0]
-
 /** The tables `projects` and `project_members`. */
 export const makeProjectTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const decodeProjects = Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(ProjectRow)))
 
   /** A name that is taken, like an organization that doesn't exist, makes nothing. */
   const insert = (id: ProjectId, name: string, organization: string) =>
@@ -45,7 +43,7 @@ export const makeProjectTable = Effect.gen(function* () {
         RETURNING id, organization_id, name, created_at
       )
       SELECT made.*, o.name AS organization, 0 AS members, 0 AS files
-      FROM made JOIN organizations o ON o.id = made.organization_id`.pipe(decodeProjects, Effect.map(first))
+      FROM made JOIN organizations o ON o.id = made.organization_id`.pipe(rowAs(ProjectRow))
 
   const hasOrganization = (name: string) =>
     Effect.map(sql`SELECT 1 FROM organizations WHERE name = ${name}`, (rows) => rows.length > 0)
@@ -59,11 +57,11 @@ export const makeProjectTable = Effect.gen(function* () {
     sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
       WHERE p.id > ${after ?? firstId}::uuid
       ${name === null ? sql.literal("") : sql`AND lower(p.name) = lower(${name})`}
-      ORDER BY p.id LIMIT ${pageRowsAsked}`.pipe(decodeProjects)
+      ORDER BY p.id LIMIT ${pageRowsAsked}`.pipe(rowsAs(ProjectRow))
 
   const find = (id: ProjectId) =>
     sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
-      WHERE p.id = ${id}::uuid`.pipe(decodeProjects, Effect.map(first))
+      WHERE p.id = ${id}::uuid`.pipe(rowAs(ProjectRow))
 
   const memberColumns = sql.literal("m.user_id, u.email, m.role, m.created_at AS added_at")
 
@@ -71,9 +69,7 @@ export const makeProjectTable = Effect.gen(function* () {
   const members = (projectId: ProjectId, after?: UserId) =>
     sql`SELECT ${memberColumns} FROM project_members m JOIN users u ON u.id = m.user_id
       WHERE m.project_id = ${projectId}::uuid AND m.user_id > ${after ?? firstId}::uuid
-      ORDER BY m.user_id LIMIT ${pageRowsAsked}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(MemberRow)))
-    )
+      ORDER BY m.user_id LIMIT ${pageRowsAsked}`.pipe(rowsAs(MemberRow))
 
   /** Makes a user of the project's organization a member, or gives a member that role. */
   const addMember = (projectId: ProjectId, email: string, role: ProjectRole) =>
@@ -84,10 +80,7 @@ export const makeProjectTable = Effect.gen(function* () {
         ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
         RETURNING user_id, role, created_at
       )
-      SELECT ${memberColumns} FROM made m JOIN users u ON u.id = m.user_id`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(MemberRow))),
-      Effect.map(first)
-    )
+      SELECT ${memberColumns} FROM made m JOIN users u ON u.id = m.user_id`.pipe(rowAs(MemberRow))
 
   const removeMember = (projectId: ProjectId, email: string) =>
     sql`DELETE FROM project_members USING users
@@ -109,8 +102,8 @@ export const makeProjectTable = Effect.gen(function* () {
   const owner = (projectId: ProjectId) =>
     sql`SELECT u.email FROM project_members m JOIN users u ON u.id = m.user_id
       WHERE m.project_id = ${projectId}::uuid AND m.role = 'owner' ORDER BY m.created_at, m.user_id LIMIT 1`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Owner))),
-      Effect.map((rows) => first(rows)?.email)
+      rowAs(Owner),
+      Effect.map((row) => row?.email)
     )
 
   return { insert, hasOrganization, page, find, members, addMember, removeMember, place, owner }
@@ -154,14 +147,11 @@ export const makeCorpusTable = Effect.gen(function* () {
   const page = (projectId: ProjectId, status: CorpusStatus | null, after?: FileId) =>
     sql`${selectRows} WHERE p.project_id = ${projectId}::uuid AND p.file_id > ${after ?? firstId}::uuid
       ${status === null ? sql.literal("") : sql`AND p.status = ${status}`}
-      ORDER BY p.file_id LIMIT ${pageRowsAsked}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(CorpusRow)))
-    )
+      ORDER BY p.file_id LIMIT ${pageRowsAsked}`.pipe(rowsAs(CorpusRow))
 
   const find = ({ fileId, projectId }: CorpusKey) =>
     sql`${selectRows} WHERE p.project_id = ${projectId}::uuid AND p.file_id = ${fileId}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(CorpusRow))),
-      Effect.map(first)
+      rowAs(CorpusRow)
     )
 
   /** Adds a file of the project's organization; nothing where there is none, or where it was added before. */

@@ -97,9 +97,13 @@ const kindOf = (line: string, fenceMark: string | null): Block["kind"] | "blank"
 
 const lineCharactersRead = 1_000
 
-interface Piece {
+/** From `start` (inclusive) to `end` (exclusive). */
+interface Span {
   readonly start: number
   readonly end: number
+}
+
+interface Piece extends Span {
   readonly boundary: "sentence" | "line" | "word"
 }
 
@@ -138,8 +142,8 @@ const wordsOf = (
   start: number,
   end: number,
   weigh: (start: number, end: number) => number
-): ReadonlyArray<{ readonly start: number; readonly end: number }> => {
-  const cuts: Array<{ readonly start: number; readonly end: number }> = []
+): ReadonlyArray<Span> => {
+  const cuts: Array<Span> = []
   let from = start
   while (end - from > unitCharactersMax || weigh(from, end) > unitCharactersMax) {
     const piece = text.slice(from, Math.min(end, from + unitCharactersMax))
@@ -154,13 +158,7 @@ const wordsOf = (
 }
 
 /** Behind the last space of the piece; 0 when there is none. */
-const lastSpace = (piece: string): number => {
-  let at = piece.length
-  while (at > 0 && !blank.test(piece.charAt(at - 1))) at--
-  return at
-}
-
-const blank = /\s/
+const lastSpace = (piece: string): number => piece.search(/\s\S*$/) + 1
 
 const isHighSurrogate = (text: string, at: number): boolean => {
   const unit = text.charCodeAt(at)

@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, Layer, Schedule, Schema, type Scope } from "effect"
 import { PersistedQueue } from "effect/persistence"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
+import { rowsAs } from "./rows.ts"
 
 /** How often a job may break off, because its process died or something that it needs was away, before it is given up. */
 export const attemptsMax = 5
@@ -17,7 +18,7 @@ const restSeconds = 1
 /** How long finished jobs are kept. */
 const doneJobHours = 1
 const failedJobDays = 30
-/** Owners whose work one look finds. */
+/** OwnerRow whose work one look finds. */
 const ownersMax = 100
 
 /** The queue in the tables of that name, which migrations created, for as long as the scope is open. */
@@ -60,7 +61,7 @@ const sqlFailure = (error: PersistedQueue.PersistedQueueError): Effect.Effect<ne
   return SqlError.isSqlError(found) ? Effect.fail(found) : Effect.die(error)
 }
 
-const Owners = Schema.Array(Schema.Struct({ owner: Schema.String }))
+const OwnerRow = Schema.Struct({ owner: Schema.String })
 
 export interface JobQueueOptions<Job extends object, R> {
   /** Table of the queue; migrations create it. Several queues may share one. */
@@ -145,7 +146,7 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
   const offerDue = Effect.gen(function* () {
     const owners = yield* sql`SELECT owner FROM (SELECT DISTINCT owner FROM (${due(null)}) AS item) AS found
       WHERE ${busy(sql`found.owner`)} < ${perOwnerMax} AND EXISTS (SELECT FROM ${waiting(sql`found.owner`)})
-      LIMIT ${ownersMax}`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Owners)))
+      LIMIT ${ownersMax}`.pipe(rowsAs(OwnerRow))
     for (const { owner } of owners) yield* offerApart(owner)
   })
 

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../../domain/Errors.ts"
 import { type Blobs, roundTrip } from "./Blobs.ts"
 import { ofLength, writeInPieces, makeTally } from "./Pieces.ts"
+import { rowAs, rowsAs } from "../../sql/rows.ts"
 
 export const pieceBytes = 256 * 1024
 const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -20,10 +21,10 @@ const keysPerPage = 500
 /** The length of a blob that is being taken away. */
 const doomedBytes = -1
 
-const Blob = Schema.Array(Schema.Struct({ bytes: Schema.NumberFromString }))
-const Piece = Schema.Array(Schema.Struct({ data: Schema.Uint8Array }))
-const Keys = Schema.Array(Schema.Struct({ key: Schema.String }))
-const Trashed = Schema.Array(Schema.Struct({ key: Schema.String, since: Schema.Finite }))
+const Blob = Schema.Struct({ bytes: Schema.NumberFromString })
+const Piece = Schema.Struct({ data: Schema.Uint8Array })
+const BlobKey = Schema.Struct({ key: Schema.String })
+const Trashed = Schema.Struct({ key: Schema.String, since: Schema.Finite })
 
 const failing =
   (operation: StorageFailed["operation"]) =>
@@ -105,17 +106,18 @@ export const makePostgresBlobs = Effect.gen(function* () {
 
   const piece = (key: string, position: number) =>
     sql`SELECT data FROM file_blob_pieces WHERE key = ${key} AND position = ${position}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Piece)),
+      rowAs(Piece),
       failing("get"),
-      Effect.flatMap(([row]) => (row === undefined ? Effect.fail(missing()) : Effect.succeed(row.data)))
+      Effect.flatMap((row) => (row === undefined ? Effect.fail(missing()) : Effect.succeed(row.data)))
     )
 
   const get: Blobs["get"] = (key, range) =>
     Stream.unwrap(
       Effect.gen(function* () {
         if (!keyPattern.test(key)) return Stream.fail(missing())
-        const rows = yield* sql`SELECT bytes::text FROM file_blobs WHERE key = ${key} AND complete`
-        const [blob] = yield* Schema.decodeUnknownEffect(Blob)(rows)
+        const blob = yield* sql`SELECT bytes::text FROM file_blobs WHERE key = ${key} AND complete`.pipe(
+          rowAs(Blob)
+        )
         if (blob === undefined) return Stream.fail(missing())
         const { end, start } = range ?? { start: 0, end: blob.bytes }
         if (end > blob.bytes) return Stream.fail(missing())
@@ -144,13 +146,13 @@ export const makePostgresBlobs = Effect.gen(function* () {
   const remove = (key: string) =>
     keyPattern.test(key) ? failing("remove")(discard(key, "any")) : Effect.void
 
-  /** Keys of one kind that were last touched so long ago, in pages. */
+  /** BlobKey of one kind that were last touched so long ago, in pages. */
   const pageOf = (complete: boolean, age: Duration.Input, after: string) =>
     sql`SELECT key FROM file_blobs
       WHERE complete = ${complete} AND key > ${after}
         AND touched_at <= clock_timestamp() - make_interval(secs => ${Duration.toSeconds(age)}::float8)
       ORDER BY key LIMIT ${keysPerPage}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Keys)),
+      rowsAs(BlobKey),
       Effect.map((rows) => rows.map(({ key }) => key))
     )
 
@@ -168,7 +170,7 @@ export const makePostgresBlobs = Effect.gen(function* () {
   const trashedAfter = (after: string) =>
     sql`SELECT key, extract(epoch FROM trashed_at)::float8 * 1000 AS since FROM file_blobs
       WHERE trashed_at IS NOT NULL AND key > ${after} ORDER BY key LIMIT ${keysPerPage}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Trashed)),
+      rowsAs(Trashed),
       Effect.map((rows) => [rows, lastOfFullPage(rows.map(({ key }) => key))] as const),
       failing("trash")
     )

@@ -1,16 +1,15 @@
 import type { Word } from "./Words.ts"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { rowsAs } from "../../sql/rows.ts"
 
 /** Words whose stems are remembered, in all languages together. */
 const rememberedMax = 100_000
 /** Words in one question to the database. */
 const batchMax = 5_000
 
-const Lexemes = Schema.Array(
-  Schema.Struct({ word: Schema.String, lexemes: Schema.NullOr(Schema.Array(Schema.String)) })
-)
-const Marked = Schema.Array(Schema.Struct({ word: Schema.String, languages: Schema.Array(Schema.String) }))
+const Lexemes = Schema.Struct({ word: Schema.String, lexemes: Schema.NullOr(Schema.Array(Schema.String)) })
+const Marked = Schema.Struct({ word: Schema.String, languages: Schema.Array(Schema.String) })
 
 /** Accents of Latin letters, which people leave out; those of other scripts tell letters apart. */
 const accents = /(?<=\p{Script=Latin})\p{M}+/gu
@@ -30,7 +29,7 @@ export const makeStems = Effect.gen(function* () {
 
   const lookUp = Effect.fnUntraced(function* (language: string, words: ReadonlyArray<string>) {
     const rows = yield* sql`SELECT word, ts_lexize(${`${language}_stem`}::regdictionary, word) AS lexemes
-      FROM unnest(${words}::text[]) AS asked (word)`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Lexemes)))
+      FROM unnest(${words}::text[]) AS asked (word)`.pipe(rowsAs(Lexemes))
     for (const { lexemes, word } of rows) {
       stems.set(`${language} ${word}`, lexemes === null ? withoutAccents(word) : stemOf(lexemes))
     }
@@ -56,9 +55,7 @@ export const makeStems = Effect.gen(function* () {
           SELECT language FROM unnest(${languages}::text[]) AS known (language)
           WHERE ts_lexize((language || '_stem')::regdictionary, word) = '{}'
         ) AS languages
-        FROM unnest(${unknown}::text[]) AS asked (word)`.pipe(
-        Effect.flatMap(Schema.decodeUnknownEffect(Marked))
-      )
+        FROM unnest(${unknown}::text[]) AS asked (word)`.pipe(rowsAs(Marked))
       for (const row of rows) stopLanguages.set(row.word, row.languages)
     }
     return new Map(words.map((word) => [word, stopLanguages.get(word) ?? []]))

@@ -3,6 +3,7 @@ import type { ChunkTerms } from "../analysis/Analysis.ts"
 import type { Chunk } from "../Chunker.ts"
 import { Array as Arr, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { rowAs } from "../../sql/rows.ts"
 
 /**
  * One chunk in the row of a term: the low half of its position, how often it says the term, and its length in terms, in the
@@ -122,7 +123,7 @@ export interface AnalysedFile {
   readonly terms: ReadonlyArray<ChunkTerms>
 }
 
-const Indexes = Schema.Array(Schema.Struct({ id: Schema.Int, nextPosition: Schema.Int }))
+const IndexRow = Schema.Struct({ id: Schema.Int, nextPosition: Schema.Int })
 
 /** Writes the tables `retrieval_files`, `retrieval_passages` and `retrieval_postings`. */
 export const makeIndexTable = Effect.gen(function* () {
@@ -136,11 +137,8 @@ export const makeIndexTable = Effect.gen(function* () {
     if (rows.length === 0) return undefined
     yield* sql`INSERT INTO retrieval_indexes (project_id) VALUES (${projectId}::uuid)
       ON CONFLICT (project_id) DO NOTHING`
-    const [index] = yield* sql`SELECT id, next_position FROM retrieval_indexes
-      WHERE project_id = ${projectId}::uuid FOR UPDATE`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Indexes))
-    )
-    return index
+    return yield* sql`SELECT id, next_position FROM retrieval_indexes
+      WHERE project_id = ${projectId}::uuid FOR UPDATE`.pipe(rowAs(IndexRow))
   })
 
   const insertPassages = (projectId: ProjectId, indexId: number, base: number, file: AnalysedFile) =>

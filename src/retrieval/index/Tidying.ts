@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
+import { rowAs, rowsAs } from "../../sql/rows.ts"
 
 /** How often the indexes are looked through for what can be tidied away. */
 const everySeconds = 60
@@ -12,16 +13,10 @@ const rowsAtOnce = 1_000
 /** Indexes in one round; the others have theirs later. */
 const indexesAtOnce = 100
 
-const Ids = Schema.Array(Schema.Struct({ id: Schema.Int }))
-const Presents = Schema.Array(
-  Schema.Struct({ ranges: Schema.String, goneChunks: Schema.Int, goneTokens: Schema.Finite })
-)
-const Ends = Schema.Array(Schema.Struct({ term: Schema.String, base: Schema.Int }))
-
-interface Place {
-  readonly term: string
-  readonly base: number
-}
+const IndexId = Schema.Struct({ id: Schema.Int })
+const Present = Schema.Struct({ ranges: Schema.String, goneChunks: Schema.Int, goneTokens: Schema.Finite })
+const Place = Schema.Struct({ term: Schema.String, base: Schema.Int })
+type Place = typeof Place.Type
 
 /**
  * Takes the postings of files that are gone out of the indexes. Nobody waits for it: a search leaves such postings out, they
@@ -29,7 +24,7 @@ interface Place {
  */
 export const makeTidying = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const ids = Effect.flatMap(Schema.decodeUnknownEffect(Ids))
+  const ids = rowsAs(IndexId)
 
   const untidy = sql`SELECT id FROM retrieval_indexes CROSS JOIN LATERAL (
       SELECT coalesce(sum(chunks), 0) AS chunks FROM retrieval_files WHERE index_id = id
@@ -72,15 +67,12 @@ export const makeTidying = Effect.gen(function* () {
           coalesce(range_agg(int4range(base, base + chunks)), '{}'::int4multirange) AS ranges
         FROM retrieval_files WHERE index_id = id
       ) AS files
-      WHERE id = ${indexId}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Presents)),
-      Effect.map(([row]) => row)
-    )
+      WHERE id = ${indexId}`.pipe(rowAs(Present))
 
   /** Tidies the rows behind a place; the answer is the last one, or undefined when there are no more. */
   const step = Effect.fnUntraced(function* (indexId: number, ranges: string, { base, term }: Place) {
     if (!(yield* lock(indexId))) return { term, base }
-    const rows = yield* sql`WITH batch AS MATERIALIZED (
+    return yield* sql`WITH batch AS MATERIALIZED (
         SELECT ctid AS place, term, base, postings FROM retrieval_postings
         WHERE index_id = ${indexId} AND (term, base) > (${term}, ${base}::int) ORDER BY term, base LIMIT ${rowsAtOnce}
       ), kept AS MATERIALIZED (
@@ -99,10 +91,7 @@ export const makeTidying = Effect.gen(function* () {
         WHERE postings <> '{}' AND cardinality(postings) < before
         ON CONFLICT (index_id, term, base) DO UPDATE SET postings = excluded.postings
       )
-      SELECT term, base FROM batch ORDER BY term DESC, base DESC LIMIT 1`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Ends))
-    )
-    return rows[0]
+      SELECT term, base FROM batch ORDER BY term DESC, base DESC LIMIT 1`.pipe(rowAs(Place))
   }, sql.withTransaction)
 
   const tidyIndex = Effect.fnUntraced(function* (indexId: number) {

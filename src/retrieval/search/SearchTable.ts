@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId, type ProjectId } from "../../domain/Ids.ts"
 import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/IndexTable.ts"
+import { rowAs, rowsAs } from "../../sql/rows.ts"
 
 /** A term that is looked for. */
 export interface Weighted {
@@ -15,42 +16,32 @@ export interface Saturation {
   readonly perToken: number
 }
 
+const IndexRow = Schema.Struct({
+  id: Schema.Int,
+  chunks: Schema.Int,
+  tokens: Schema.Finite,
+  languages: Schema.Array(Schema.String)
+})
+const Frequency = Schema.Struct({ term: Schema.String, chunks: Schema.Int })
 /** A chunk that was found. */
-export interface Candidate {
-  readonly position: number
-  readonly score: number
-}
-
-const Indexes = Schema.Array(
-  Schema.Struct({
-    id: Schema.Int,
-    chunks: Schema.Int,
-    tokens: Schema.Finite,
-    languages: Schema.Array(Schema.String)
-  })
-)
-const Frequencies = Schema.Array(Schema.Struct({ term: Schema.String, chunks: Schema.Int }))
-const Candidates = Schema.Array(Schema.Struct({ position: Schema.Int, score: Schema.Finite }))
-const Contributions = Schema.Array(
-  Schema.Struct({ term: Schema.String, position: Schema.Int, score: Schema.Finite })
-)
-const Places = Schema.Array(
-  Schema.Struct({
-    position: Schema.Int,
-    base: Schema.Int,
-    fileId: FileId,
-    filename: Schema.String,
-    start: Schema.Int,
-    end: Schema.Int,
-    page: Schema.NullOr(Schema.Int),
-    headings: Schema.Array(Schema.String)
-  })
-)
+const Candidate = Schema.Struct({ position: Schema.Int, score: Schema.Finite })
+export type Candidate = typeof Candidate.Type
+const Contribution = Schema.Struct({ term: Schema.String, position: Schema.Int, score: Schema.Finite })
+const Place = Schema.Struct({
+  position: Schema.Int,
+  base: Schema.Int,
+  fileId: FileId,
+  filename: Schema.String,
+  start: Schema.Int,
+  end: Schema.Int,
+  page: Schema.NullOr(Schema.Int),
+  headings: Schema.Array(Schema.String)
+})
 /** Where a chunk stands; `base` is the row that holds its text. */
-export type Place = (typeof Places.Type)[number]
+export type Place = typeof Place.Type
 
-const Passages = Schema.Array(Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: Schema.String }))
-export type Passage = (typeof Passages.Type)[number]
+const Passage = Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: Schema.String })
+export type Passage = typeof Passage.Type
 
 const Terms = Schema.Tuple([Schema.Struct({ terms: Schema.Array(Schema.String) })])
 const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
@@ -69,10 +60,7 @@ export const makeSearchTable = Effect.gen(function* () {
 
   const index = (projectId: ProjectId) =>
     sql`SELECT id, chunks, tokens::float8 AS tokens, languages FROM retrieval_indexes
-      WHERE project_id = ${projectId}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Indexes)),
-      Effect.map(([row]) => row)
-    )
+      WHERE project_id = ${projectId}::uuid`.pipe(rowAs(IndexRow))
 
   /** Of each term that the index has, the chunks that hold it. */
   const frequencies = (indexId: number, terms: ReadonlyArray<string>) =>
@@ -81,7 +69,7 @@ export const makeSearchTable = Effect.gen(function* () {
         SELECT sum(cardinality(postings))::int AS chunks FROM retrieval_postings
         WHERE index_id = ${indexId} AND term = asked.term OFFSET 0
       ) AS rows
-      WHERE rows.chunks > 0`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Frequencies)))
+      WHERE rows.chunks > 0`.pipe(rowsAs(Frequency))
 
   const scores = (indexId: number, terms: ReadonlyArray<Weighted>, { base, perToken }: Saturation) =>
     sql`SELECT asked.term, ${position} AS position,
@@ -96,9 +84,7 @@ export const makeSearchTable = Effect.gen(function* () {
   /** The chunks with the highest sums. */
   const best = (indexId: number, terms: ReadonlyArray<Weighted>, saturation: Saturation, limit: number) =>
     sql`SELECT position, sum(score) AS score FROM (${scores(indexId, terms, saturation)}) AS scored
-      GROUP BY position ORDER BY score DESC, position LIMIT ${limit}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Candidates))
-    )
+      GROUP BY position ORDER BY score DESC, position LIMIT ${limit}`.pipe(rowsAs(Candidate))
 
   /** What each of the terms adds to the score of each of the chunks. */
   const contributions = (
@@ -110,7 +96,7 @@ export const makeSearchTable = Effect.gen(function* () {
     sql`SELECT scored.term, scored.position, scored.score
       FROM (${scores(indexId, terms, saturation)}) AS scored
       JOIN unnest(${numbers(positions)}::int[]) AS asked (position) ON asked.position = scored.position`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Contributions))
+      rowsAs(Contribution)
     )
 
   /** Where the chunks stand, in the order asked for; those whose file is gone are left out. */
@@ -130,14 +116,12 @@ export const makeSearchTable = Effect.gen(function* () {
       JOIN retrieval_files AS files USING (project_id, file_id)
       WHERE at <= cardinality(passage.starts)
         AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now())
-      ORDER BY asked.rank`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Places)))
+      ORDER BY asked.rank`.pipe(rowsAs(Place))
 
   /** The texts of some rows of chunks. */
   const passages = (indexId: number, bases: ReadonlyArray<number>) =>
     sql`SELECT base, text_start, text FROM retrieval_passages
-      WHERE index_id = ${indexId} AND base = ANY (${numbers(bases)}::int[])`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Passages))
-    )
+      WHERE index_id = ${indexId} AND base = ANY (${numbers(bases)}::int[])`.pipe(rowsAs(Passage))
 
   /** Terms of the index that begin alike and have a length in between. */
   const neighbours = (

@@ -1,6 +1,7 @@
 import { FileId, ProjectId } from "../../domain/Ids.ts"
 import { Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { rowAs, rowsAs } from "../../sql/rows.ts"
 
 /** A vector of length one, or of zeros only. */
 export type Vector = Float32Array
@@ -65,19 +66,17 @@ export const EmbeddingJob = Schema.Struct({
 })
 export type EmbeddingJob = typeof EmbeddingJob.Type
 
-const Passages = Schema.Array(
-  Schema.Struct({
-    base: Schema.Int,
-    starts: Schema.Array(Schema.Int),
-    ends: Schema.Array(Schema.Int),
-    outlines: Schema.Array(Schema.Int),
-    headings: Schema.Array(Schema.Array(Schema.String)),
-    textStart: Schema.Int,
-    text: Schema.String
-  })
-)
+const StoredPassage = Schema.Struct({
+  base: Schema.Int,
+  starts: Schema.Array(Schema.Int),
+  ends: Schema.Array(Schema.Int),
+  outlines: Schema.Array(Schema.Int),
+  headings: Schema.Array(Schema.Array(Schema.String)),
+  textStart: Schema.Int,
+  text: Schema.String
+})
 /** Chunks that follow each other, with their text. */
-export type StoredPassage = (typeof Passages.Type)[number]
+export type StoredPassage = typeof StoredPassage.Type
 
 export interface Embedded {
   readonly position: number
@@ -86,12 +85,10 @@ export interface Embedded {
   readonly vector: Vector
 }
 
-const Positions = Schema.Array(Schema.Struct({ position: Schema.Int }))
-const Packed = Schema.Array(
-  Schema.Struct({ positions: Schema.Array(Schema.Int), vectors: Schema.Uint8Array })
-)
+const Position = Schema.Struct({ position: Schema.Int })
+const Packed = Schema.Struct({ positions: Schema.Array(Schema.Int), vectors: Schema.Uint8Array })
 
-const Dimensions = Schema.Array(Schema.Struct({ dimension: Schema.Int }))
+const Dimension = Schema.Struct({ dimension: Schema.Int })
 
 const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
 
@@ -117,7 +114,7 @@ export const makeVectorTable = Effect.gen(function* () {
           SELECT count(*) FROM retrieval_embeddings AS known
           WHERE known.index_id = passage.index_id AND known.base = passage.base AND known.model = ${model}
         ) < cardinality(starts)
-      ORDER BY base LIMIT ${passagesAtOnce}`.pipe(Effect.flatMap(Schema.decodeUnknownEffect(Passages)))
+      ORDER BY base LIMIT ${passagesAtOnce}`.pipe(rowsAs(StoredPassage))
 
   /** Keeps vectors of one dimension; drops them when the file is gone or was indexed again. */
   const keep = (job: EmbeddingJob, model: string, rows: ReadonlyArray<Embedded>) => {
@@ -158,7 +155,7 @@ export const makeVectorTable = Effect.gen(function* () {
         FROM retrieval_embeddings WHERE index_id = ${indexId} AND model = ${model}
       ) AS near
       WHERE differing IS NOT NULL ORDER BY differing, position LIMIT ${limit}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Positions)),
+      rowsAs(Position),
       Effect.map((rows) => rows.map(({ position }) => position))
     )
 
@@ -169,7 +166,7 @@ export const makeVectorTable = Effect.gen(function* () {
       FROM retrieval_embeddings
       WHERE index_id = ${indexId} AND position = ANY (${numbers(positions)}::int[]) AND model = ${model}
         AND octet_length(vector) = ${dimension * bytesPerNumber}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Packed)),
+      rowsAs(Packed),
       Effect.map((rows) =>
         rows.flatMap((row) => {
           const found = vectorsOf(row.vectors, dimension)
@@ -185,8 +182,8 @@ export const makeVectorTable = Effect.gen(function* () {
   const otherDimension = (model: string, dimension: number) =>
     sql`SELECT length(signs) AS dimension FROM retrieval_embeddings
       WHERE model = ${model} AND length(signs) NOT IN (0, ${dimension}) LIMIT 1`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Dimensions)),
-      Effect.map(([row]) => row?.dimension)
+      rowAs(Dimension),
+      Effect.map((row) => row?.dimension)
     )
 
   return { otherDimension, due, missing, keep, finish, nearest, vectors }
