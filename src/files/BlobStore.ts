@@ -16,7 +16,7 @@ import {
 
 export type { StoredBlob } from "./blobs/Blobs.ts"
 
-/** How often a process looks whether its store is still bound to its database, and tries to bind one that is not. */
+/** How often a process checks that its store is bound to its database, and tries to bind one that is not. */
 const bindAgainSeconds = 5
 
 /** The store that the settings name, not bound to anything. */
@@ -33,8 +33,8 @@ export const makeBlobs = Effect.gen(function* () {
 })
 
 /**
- * Where the bytes of files lie: a directory, PostgreSQL, or a bucket, as the settings say. A store is bound to one database,
- * and takes nothing in and gives nothing up before that is so.
+ * Stores the bytes of files in a directory, PostgreSQL or a bucket, as the settings say. A store is bound to one database; before
+ * that it stores and removes nothing.
  */
 export class BlobStore extends Context.Service<
   BlobStore,
@@ -95,7 +95,7 @@ const boundTo = Effect.fnUntraced(function* (blobs: Blobs) {
     return Effect.logInfo(`Files can be uploaded again: ${blobs.place} is bound to this database.`)
   })
 
-  /** A store or a database that can't be asked says nothing about the binding. */
+  /** The binding is unchanged while the store or the database can't be asked. */
   const watch = verify.pipe(
     Effect.andThen(accept),
     Effect.catchTags({ StoreMismatch: refuse, StorageFailed: () => Effect.void }),

@@ -32,7 +32,7 @@ import {
   type QuotaProblem,
   quotaProblem,
   type UserQuota
-} from "./UploadRoom.ts"
+} from "./UploadLimits.ts"
 
 export type { ListFiles, TextSummary } from "./FileTable.ts"
 
@@ -48,13 +48,13 @@ export interface IncomingFile<E, R> {
 
 /**
  * The files of the users: bytes in the store, rows in the database, and the texts that are read from them. Another user's
- * file is like none. A row is there only with all of its bytes.
+ * file is treated as missing. A row exists only once all of its bytes are stored.
  */
 export class FileStore extends Context.Service<
   FileStore,
   {
     /**
-     * Stores a file and waits a while for its text; `status` tells what became of that. Where the user's plan bounds
+     * Stores a file and waits a while for its text; `status` is the result. Where the user's plan bounds
      * `storage`, that holds in place of the settings.
      */
     readonly upload: <E, R>(
@@ -66,7 +66,7 @@ export class FileStore extends Context.Service<
       E | FileTooLarge | QuotaProblem | TooManyUploads | StorageFailed | DatabaseUnavailable,
       R
     >
-    /** One page, by the time of the upload. A list may go on after a file that was deleted meanwhile. */
+    /** One page, by the time of the upload. A list may continue after a file that was deleted since. */
     readonly list: (
       userId: UserId,
       query: ListFiles
@@ -78,7 +78,7 @@ export class FileStore extends Context.Service<
       userId: UserId,
       id: FileId
     ) => Effect.Effect<StoredFile, FileNotFound | DatabaseUnavailable>
-    /** Deletes the file for good: it is gone for everybody at once, text and bytes included. */
+    /** Deletes the file, its text and its bytes. */
     readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, FileNotFound | DatabaseUnavailable>
     /** The bytes from `start` (inclusive) to `end` (exclusive). The first ones are there when this succeeds. */
     readonly content: (
@@ -132,10 +132,10 @@ export class FileStore extends Context.Service<
 
       const insert = Effect.fnUntraced(
         function* (file: NewFile, quota: UserQuota, text: ExtractedText | null) {
-          const made = yield* table.insert(file, quota)
-          if (made !== undefined) return yield* jobs.accept(made, text)
+          const stored = yield* table.insert(file, quota)
+          if (stored !== undefined) return yield* jobs.accept(stored, text)
           const usage = yield* table.usage(file.userId)
-          // Between two statements room may have come; the upload was refused all the same.
+          // Room may have become free between the two statements; the upload is refused anyway.
           const usedUp = { files: usage.files, bytes: quota.bytesMax + 1 }
           const problem = quotaProblem(usage, file.blob.bytes, quota) ?? quotaProblem(usedUp, 0, quota)
           return yield* problem === null
@@ -223,7 +223,8 @@ export class FileStore extends Context.Service<
         )
 
       const list = Effect.fn("FileStore.list")(function* (userId: UserId, query: ListFiles) {
-        if (query.after !== undefined && !isMadeHere(query.after)) yield* find(userId, query.after, "after")
+        if (query.after !== undefined && !isTimeOrdered(query.after))
+          yield* find(userId, query.after, "after")
         const rows = yield* orUnavailable(table.page(userId, query))
         return { files: rows.slice(0, query.limit), hasMore: rows.length > query.limit }
       })
@@ -264,8 +265,8 @@ export class FileStore extends Context.Service<
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }
 
-/** Ids of files hold the time when they were made (version 7), and so mark a place in a list also when the file is gone. */
-const isMadeHere = (id: FileId): boolean => id[14] === "7"
+/** Ids of version 7 hold the time of their creation, and mark a place in a list even when the file was deleted. */
+const isTimeOrdered = (id: FileId): boolean => id[14] === "7"
 
 /** The same bytes, of which the first are there: what is missing or unreachable fails here and not in the middle. */
 const opened = Effect.fnUntraced(function* (bytes: Stream.Stream<Uint8Array, StorageFailed>) {

@@ -15,7 +15,7 @@ const sweptMinutesMin = 55
 const marginSeconds = 3_600
 /** BlobKey that one statement looks up. */
 const batchKeysMax = 200
-/** Hours after which a file that nobody will read counts as unreadable. */
+/** Hours after which a file without a job counts as unreadable. */
 const unreadHoursMax = 1
 /** A store with more blobs than this gives up no more than that share of them in one sweep. */
 const smallStoreBlobsMax = 20
@@ -185,12 +185,12 @@ export const sweepFiles = step(
   Effect.flatMap(isDue, (due) => (due ? sweepOnce : Effect.void))
 ).pipe(Effect.repeat(Schedule.spaced(`${sweepEveryMinutes} minutes`)), Effect.forkScoped)
 
-/** Files are gone for everybody at their time; what they take is freed by the next sweep. */
+/** Expired files are treated as missing at once; the next sweep deletes them. */
 const sweepEvery = "1 minute"
 /** Files that one statement deletes. */
 const batchFilesMax = 100
 
-/** Deletes a batch of the files whose time is over, their texts, their bytes and their share of the counts. */
+/** Deletes a batch of expired files with their texts, their bytes and their share of the counts. */
 export const deleteExpiredBatch = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore

@@ -76,7 +76,7 @@ const TextSummary = Schema.Struct({
   statusDetails: Schema.NullOr(Schema.String),
   /** UTF-8 bytes of the text; null where there is none. */
   textBytes: Schema.NullOr(Schema.Int),
-  /** Whether the text holds only the beginning of what the file says. */
+  /** Whether the text is only the beginning of the file's. */
   truncated: Schema.NullOr(Schema.Boolean)
 })
 export type TextSummary = typeof TextSummary.Type
@@ -94,10 +94,10 @@ export const makeFileTable = Effect.gen(function* () {
   const columns = sql.literal(
     "id, user_id, filename, purpose, bytes::float8 AS bytes, sha256, storage_key, status, status_details, created_at, expires_at"
   )
-  /** A file whose time is over is like none, also before its row is deleted. */
+  /** An expired file is treated as missing, also before its row is deleted. */
   const isKept = sql.literal("(expires_at IS NULL OR expires_at > now())")
 
-  /** What the user has; the row that counts it is made here, so that `insert` finds it. */
+  /** The user's files and bytes; creates the row that counts them, which `insert` updates. */
   const usage = (userId: UserId) =>
     sql`WITH counted AS (
         INSERT INTO file_usage (user_id) VALUES (${userId}::uuid) ON CONFLICT (user_id) DO NOTHING
@@ -136,7 +136,7 @@ export const makeFileTable = Effect.gen(function* () {
     sql`SELECT ${columns} FROM files
       WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}`.pipe(rowAs(FileRow))
 
-  /** One file more than `limit` tells whether there are others. */
+  /** One file more than `limit`, to know whether there are others. */
   const page = (userId: UserId, { after, limit, order, purpose }: ListFiles) => {
     const isAfter = order === "asc" ? sql.literal(">") : sql.literal("<")
     const conditions = [
@@ -163,7 +163,7 @@ export const makeFileTable = Effect.gen(function* () {
       Effect.map((row) => row?.storageKey)
     )
 
-  /** The file, if its text is still to be read. For whoever reads texts, on no user's behalf. */
+  /** The file, if its text is still to be read. For the jobs: it doesn't check the user. */
   const unread = (id: FileId) =>
     sql`SELECT ${columns} FROM files WHERE id = ${id}::uuid AND status = 'uploaded' AND ${isKept}`.pipe(
       rowAs(FileRow)

@@ -34,7 +34,7 @@ const Bindings = Schema.Tuple([
 ])
 const BlobKey = Schema.Struct({ key: Schema.String })
 
-/** What the database says of its store. */
+/** The store that the database names. */
 type Binding = (typeof Bindings.Type)[0]
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
@@ -170,7 +170,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     yield* verify
   })
 
-  /** Binds whatever the ids say. */
+  /** Binds without checking the ids. */
   const adopt = Effect.gen(function* () {
     const known = yield* binding
     // A mark that can't be understood is replaced, too.
@@ -187,7 +187,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   return { bind, verify, adopt }
 })
 
-/** How often a process says that it is there, and after how long a silence it isn't any more. */
+/** How often a process renews its registration, and after how long without renewal it counts as ended. */
 const beatSeconds = 10
 const silenceSeconds = 60
 /** How long the end of the process may wait for its row to go. */
@@ -220,7 +220,7 @@ export const leaveAllStores = Effect.gen(function* () {
 
 /**
  * Registers this process as one that keeps files in the store of this id, for as long as the scope is open. Fails when a
- * live process on the same database uses another one, unless the settings say that their directories are the same in truth.
+ * live process on the same database uses another one, unless the settings say that their directories are the same.
  */
 const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const { files } = yield* AppConfig
@@ -255,14 +255,14 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const other = yield* Effect.acquireRelease(join, () => leave)
   if (other !== undefined) return yield* notShared(place, other.location)
 
-  // The database may have been away for so long that another process took this one for gone.
+  // After a long outage of the database, another process may have started on another store.
   const stay = Effect.gen(function* () {
     yield* beat
     const [other] = isShared ? [] : yield* others
     if (other !== undefined) yield* Effect.logError(notShared(place, other.location).message)
   }).pipe(
     Effect.catch((error) =>
-      Effect.logWarning(`The file store could not say that it is in use: ${failureReason(error)}`)
+      Effect.logWarning(`The registration of the file store could not be renewed: ${failureReason(error)}`)
     )
   )
 

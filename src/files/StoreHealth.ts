@@ -4,7 +4,6 @@ import { type DatabaseUnavailable, StorageFailed } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { BoundDatabase, StoreMismatch } from "./StoreBinding.ts"
-import {} from "../sql/rows.ts"
 import { rowsAs } from "../sql/rows.ts"
 
 /** A check that takes longer has failed. */
@@ -54,7 +53,7 @@ export class StoreHealth extends Context.Service<
         operation: "put",
         cause: new Error(`The check took longer than ${checkSeconds} seconds`)
       })
-      // A store that hangs can't always be interrupted, and nobody who asks for readiness waits for that.
+      // A store that hangs can't always be interrupted; a check of readiness doesn't wait for that.
       const bounded = Effect.acquireUseRelease(
         Effect.forkIn(blobs.check, scope),
         (running) =>
@@ -80,7 +79,7 @@ export class StoreHealth extends Context.Service<
         )
       )
       const kept = yield* Effect.cachedWithTTL(logged, `${keptSeconds} seconds`)
-      // Somebody who goes away interrupts no check that others wait for.
+      // A caller that is interrupted doesn't interrupt a check that others wait for.
       const check = Effect.flatMap(Effect.forkIn(kept, scope), Fiber.join)
 
       const report = Effect.gen(function* () {

@@ -9,7 +9,7 @@ export interface Chunk {
   readonly headings: Outline
 }
 
-/** Characters that a chunk aims at, and that it never exceeds. Wide ones count twice: they say as much as a short word. */
+/** Characters that a chunk aims at, and that it never exceeds. Wide ones count twice: they mean as much as a short word. */
 export const chunkCharactersAim = 1_000
 export const chunkCharactersMax = 1_300
 /** What a chunk repeats of the one before it, at most. */
@@ -26,7 +26,7 @@ const worth: Readonly<Record<Unit["boundary"], number>> = {
   word: 0
 }
 
-/** The units of a text, which are made as they are asked for. */
+/** The units of a text, computed on demand. */
 class Layout {
   readonly text: string
   private readonly source: Iterator<Unit, void>
@@ -68,7 +68,7 @@ class Layout {
 /**
  * Cuts a text into passages of about 1,000 characters, where it is cut best: between sections, blocks or sentences. All of
  * the text but spaces is in some chunk; the end of one is repeated by the next unless a new section begins there. Each is
- * made when it is asked for, so that a long text can be cut little by little.
+ * computed on demand, so that a long text can be cut in portions.
  */
 export function* chunksOf(text: string): Generator<Chunk, void> {
   const layout = new Layout(text)
@@ -79,7 +79,7 @@ export function* chunksOf(text: string): Generator<Chunk, void> {
     const overlapping = overlapStart(layout, from)
     const to = chunkEnd(layout, from, unitStart - overlapping)
     const { end, start } = trimmed(text, overlapping, layout.unit(to - 1).end)
-    // Neither only spaces, nor what the chunk before says already.
+    // Skip what is only spaces, or is all in the chunk before.
     if (end > Math.max(start, covered)) yield { start, end, headings: outline }
     covered = Math.max(covered, end)
     from = to

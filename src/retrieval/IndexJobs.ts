@@ -164,7 +164,7 @@ const makeCorpusRows = Effect.gen(function* () {
     }
   })
 
-  /** Makes every file of a project due again that isn't due anyhow; the answer is how many. */
+  /** Makes every file of a project due again that isn't due already; the answer is how many. */
   const renewProject = (projectId: ProjectId) =>
     renewAll(sql`project_id = ${projectId}::uuid`, sql`p.status <> 'pending'`)
 

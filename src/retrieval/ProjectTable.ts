@@ -34,16 +34,16 @@ const Owner = Schema.Struct({ email: Schema.String })
 export const makeProjectTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** A name that is taken, like an organization that doesn't exist, makes nothing. */
+  /** Inserts nothing where the name is taken or the organization doesn't exist. */
   const insert = (id: ProjectId, name: string, organization: string) =>
-    sql`WITH made AS (
+    sql`WITH created AS (
         INSERT INTO projects (id, organization_id, name)
         SELECT ${id}::uuid, id, ${name} FROM organizations WHERE name = ${organization}
         ON CONFLICT (organization_id, lower(name)) DO NOTHING
         RETURNING id, organization_id, name, created_at
       )
-      SELECT made.*, o.name AS organization, 0 AS members, 0 AS files
-      FROM made JOIN organizations o ON o.id = made.organization_id`.pipe(rowAs(ProjectRow))
+      SELECT created.*, o.name AS organization, 0 AS members, 0 AS files
+      FROM created JOIN organizations o ON o.id = created.organization_id`.pipe(rowAs(ProjectRow))
 
   const hasOrganization = (name: string) =>
     Effect.map(sql`SELECT 1 FROM organizations WHERE name = ${name}`, (rows) => rows.length > 0)
@@ -65,7 +65,7 @@ export const makeProjectTable = Effect.gen(function* () {
 
   const memberColumns = sql.literal("m.user_id, u.email, m.role, m.created_at AS added_at")
 
-  /** In the order in which the users were made; one row more than a page has. */
+  /** In the order in which the users were created; one row more than a page has. */
   const members = (projectId: ProjectId, after?: UserId) =>
     sql`SELECT ${memberColumns} FROM project_members m JOIN users u ON u.id = m.user_id
       WHERE m.project_id = ${projectId}::uuid AND m.user_id > ${after ?? firstId}::uuid
@@ -73,14 +73,14 @@ export const makeProjectTable = Effect.gen(function* () {
 
   /** Makes a user of the project's organization a member, or gives a member that role. */
   const addMember = (projectId: ProjectId, email: string, role: ProjectRole) =>
-    sql`WITH made AS (
+    sql`WITH created AS (
         INSERT INTO project_members (project_id, user_id, role)
         SELECT p.id, u.id, ${role} FROM projects p JOIN users u ON u.organization_id = p.organization_id
         WHERE p.id = ${projectId}::uuid AND lower(u.email) = lower(${email})
         ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
         RETURNING user_id, role, created_at
       )
-      SELECT ${memberColumns} FROM made m JOIN users u ON u.id = m.user_id`.pipe(rowAs(MemberRow))
+      SELECT ${memberColumns} FROM created m JOIN users u ON u.id = m.user_id`.pipe(rowAs(MemberRow))
 
   const removeMember = (projectId: ProjectId, email: string) =>
     sql`DELETE FROM project_members USING users
@@ -130,13 +130,13 @@ const FilePlace = Schema.Struct({
   sameOrganization: Schema.Boolean
 })
 
-/** The table `project_files`, as people see it: with what the other tables tell of the files that it names. */
+/** The table `project_files`, joined with what the other tables hold of the files. */
 export const makeCorpusTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ofKey = ({ fileId, projectId }: CorpusKey) =>
     sql`project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
 
-  /** A file whose time is over is like none, also before its row is deleted. */
+  /** An expired file is treated as missing, also before its row is deleted. */
   const isKept = sql.literal("(f.expires_at IS NULL OR f.expires_at > now())")
 
   const selectRows = sql`

@@ -28,7 +28,7 @@ import type { Retrieval } from "./Retrieval.ts"
 export class Projects extends Context.Service<
   Projects,
   {
-    /** Makes a project, without members, in the organization of that name. */
+    /** Creates a project, without members, in the organization of that name. */
     readonly create: (
       name: string,
       organization: string
@@ -97,8 +97,8 @@ export class Projects extends Context.Service<
 
       const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
         const id = ProjectId.make(yield* random.uuidV7())
-        const made = yield* table.insert(id, name, organization)
-        if (made !== undefined) return made
+        const created = yield* table.insert(id, name, organization)
+        if (created !== undefined) return created
         return yield* (yield* table.hasOrganization(organization))
           ? new ProjectExists()
           : new OrganizationNotFound()

@@ -8,7 +8,7 @@ import type { ProjectMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAnalysis } from "./analysis/Analysis.ts"
 import { makeIndexTable } from "./index/IndexTable.ts"
-import { makeTidying } from "./index/Tidying.ts"
+import { makeCompaction } from "./index/Compaction.ts"
 import { type Explained, type Found, makeSearching, type Query } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { makeEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
@@ -45,8 +45,8 @@ export class Retrieval extends Context.Service<
       projectId: ProjectId,
       file: IndexedFile
     ) => Effect.Effect<{ readonly chunks: number }, DatabaseUnavailable>
-    /** Takes a file out of a project's index; nothing happens when it isn't in it. */
-    readonly forget: (projectId: ProjectId, fileId: FileId) => Effect.Effect<void, DatabaseUnavailable>
+    /** Removes a file from a project's index; does nothing where it isn't in it. */
+    readonly remove: (projectId: ProjectId, fileId: FileId) => Effect.Effect<void, DatabaseUnavailable>
     readonly search: (
       membership: ProjectMembership,
       query: Query
@@ -68,7 +68,7 @@ export class Retrieval extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const analysis = yield* makeAnalysis
       const table = yield* makeIndexTable
-      yield* (yield* makeTidying).start
+      yield* (yield* makeCompaction).start
       const vectors = yield* makeVectorTable
       const plain = yield* makeEmbeddings((yield* AppConfig).retrieval)
       const embeddings = plain === null ? null : yield* watchDimension(plain, vectors)
@@ -83,9 +83,9 @@ export class Retrieval extends Context.Service<
         const text = storable(file.text)
         const language = yield* analysis.language(text)
         const title = filename.replace(extension, "")
-        const analysed = yield* analysis.chunks(text, { language, title })
+        const analyzed = yield* analysis.chunks(text, { language, title })
         const chunks = yield* table
-          .replace(projectId, { fileId, filename, text, pages, language, ...analysed })
+          .replace(projectId, { fileId, filename, text, pages, language, ...analyzed })
           .pipe(
             Effect.tap(() => (jobs === null ? Effect.void : jobs.offerNext(projectId))),
             sql.withTransaction
@@ -93,7 +93,7 @@ export class Retrieval extends Context.Service<
         return { chunks }
       }, orUnavailable)
 
-      const forget = Effect.fn("Retrieval.forget")(
+      const remove = Effect.fn("Retrieval.remove")(
         (projectId: ProjectId, fileId: FileId) => Effect.asVoid(table.remove(projectId, fileId)),
         orUnavailable
       )
@@ -111,7 +111,7 @@ export class Retrieval extends Context.Service<
       )
 
       const probe = embeddings === null ? null : probeEmbeddings(embeddings, vectors)
-      return { index, forget, search, explain, probe, version: indexVersion }
+      return { index, remove, search, explain, probe, version: indexVersion }
     })
   )
 }

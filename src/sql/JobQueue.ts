@@ -3,11 +3,11 @@ import { PersistedQueue } from "effect/persistence"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { rowsAs } from "./rows.ts"
 
-/** How often a job may break off, because its process died or something that it needs was away, before it is given up. */
+/** How often a job may break off, because its process ended or something that it needs was away, before it is given up. */
 export const attemptsMax = 5
 /** How soon a process notices jobs that another one offered or left behind. */
 const pollSeconds = 2
-/** How long the jobs of a process that died stay locked, and how often a living one renews its locks. */
+/** How long the jobs of a process that was killed stay locked, and how often a running one renews its locks. */
 const lockSeconds = 30
 const lockRefreshSeconds = 10
 /** Pause after the first attempt that broke off; it doubles with each, up to the longest. */
@@ -78,7 +78,7 @@ export interface JobQueueOptions<Job extends object, R> {
    * `job` is JSON, and an owner's jobs are done in the order of `turn`.
    */
   readonly due: (owner: Statement.Fragment | null) => Statement.Fragment
-  /** How often a process looks for work that was left behind, or became due without anybody offering it. */
+  /** How often a process looks for work that was left behind, or became due without an offer. */
   readonly lookSeconds: number
   /** Jobs that this process does at once. */
   readonly workers: number

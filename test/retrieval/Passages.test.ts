@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { FileId } from "../../src/domain/Ids.ts"
 import {
   aboveFloor,
-  joinNeighbours,
+  joinNeighbors,
   type Scored,
   withoutRepetitions
 } from "../../src/retrieval/search/Ranking.ts"
@@ -25,12 +25,12 @@ const scored = (position: number, score: number, file = 0): Scored => ({
   headings: []
 })
 
-const positions = (list: ReturnType<typeof joinNeighbours>) =>
+const positions = (list: ReturnType<typeof joinNeighbors>) =>
   list.map(({ parts }) => parts.map(({ position }) => position))
 
 describe("Passages", () => {
-  it("joins neighbours that are nearly as good, in the order of the file", () => {
-    const list = joinNeighbours([scored(5, 10), scored(9, 9), scored(4, 8), scored(8, 2)])
+  it("joins neighbors that are nearly as good, in the order of the file", () => {
+    const list = joinNeighbors([scored(5, 10), scored(9, 9), scored(4, 8), scored(8, 2)])
     assert.deepStrictEqual(positions(list), [[4, 5], [9], [8]])
     assert.deepStrictEqual(
       list.map(({ score }) => score),
@@ -39,8 +39,8 @@ describe("Passages", () => {
   })
 
   it("joins nothing across files, and no more than two", () => {
-    assert.deepStrictEqual(positions(joinNeighbours([scored(5, 10), scored(6, 10, 1)])), [[5], [6]])
-    assert.deepStrictEqual(positions(joinNeighbours([scored(5, 10), scored(6, 10), scored(7, 10)])), [
+    assert.deepStrictEqual(positions(joinNeighbors([scored(5, 10), scored(6, 10, 1)])), [[5], [6]])
+    assert.deepStrictEqual(positions(joinNeighbors([scored(5, 10), scored(6, 10), scored(7, 10)])), [
       [5, 6],
       [7]
     ])

@@ -110,7 +110,7 @@ layer(searchLayer)("Retrieval", (it) => {
         yield* addFile(corpus, "Granite is found in mountains.", "c.md")
       ]
       assert.sameMembers(yield* find, ["a.md", "b.md", "c.md"])
-      yield* retrieval.forget(corpus.projectId, a.fileId)
+      yield* retrieval.remove(corpus.projectId, a.fileId)
       assert.sameMembers(yield* find, ["b.md", "c.md"])
       yield* sql`DELETE FROM project_files WHERE file_id = ${b.fileId}::uuid`
       assert.sameMembers(yield* find, ["c.md"])

@@ -93,7 +93,7 @@ export class ScriptedRetrieval extends Context.Service<
           version,
           probe: null,
           index: (projectId, file) => index(projectId, file).pipe(sql.withTransaction, orUnavailable),
-          forget: (projectId, fileId) =>
+          remove: (projectId, fileId) =>
             orUnavailable(
               sql`DELETE FROM scripted_index WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
             ).pipe(Effect.asVoid),

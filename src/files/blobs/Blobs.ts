@@ -10,7 +10,7 @@ export interface StoredBlob {
   readonly sha256: Uint8Array
 }
 
-/** What a store says about itself: its own id, and the id of the database that it is bound to. */
+/** The ids of a store and of the database that it is bound to, as kept in the store. */
 export interface StoreMark {
   readonly store: string | null
   readonly database: string | null
@@ -36,13 +36,13 @@ export interface Blobs {
   /** The bytes, or a part of them; it fails when the store holds fewer. Those in the trash count as there. */
   readonly get: (key: string, range?: ByteRange) => Stream.Stream<Uint8Array, StorageFailed>
   readonly has: (key: string) => Effect.Effect<boolean, StorageFailed>
-  /** Removing what isn't there is fine. */
+  /** Succeeds also where there is no such blob. */
   readonly remove: (key: string) => Effect.Effect<void, StorageFailed>
   /** The keys whose bytes were put so long ago or longer, those in the trash included. */
   readonly olderThan: (age: Duration.Input) => Stream.Stream<string, StorageFailed>
   /** Removes what puts that broke off so long ago have left; `age` must be beyond the longest upload. */
   readonly sweepLeftovers: (age: Duration.Input) => Effect.Effect<void, StorageFailed>
-  /** A list that the store keeps of blobs that are to be removed one day. Their bytes stay where they are until then. */
+  /** The store's list of blobs that are to be removed later. Their bytes stay in place until then. */
   readonly trash: {
     readonly add: (key: string) => Effect.Effect<void, StorageFailed>
     /** Takes a key off the list. */

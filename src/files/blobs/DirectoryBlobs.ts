@@ -17,7 +17,7 @@ import {
 import { SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 
-/** Nobody but the owner may look. */
+/** For the owner only. */
 const directoryMode = 0o700
 const fileMode = 0o600
 /** Bytes that one write or read takes. */
@@ -116,7 +116,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
     const twin = names.find((name) => name.startsWith(`${sha256}.`))
     if (twin === undefined) return false
     const found = path.join(directory, twin)
-    // A file that was cut by other hands is no twin.
+    // A file that something else truncated is no twin.
     if (Number((yield* fs.stat(found)).size) !== bytes) return false
     yield* fs.link(found, file)
     const now = DateTime.toDateUtc(yield* DateTime.now)
@@ -128,7 +128,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
     Effect.gen(function* () {
       const directory = path.dirname(file)
       yield* ensure(root, directory)
-      // The twin may be removed meanwhile, and not every file system has links: then the draft itself takes the name.
+      // The twin may be removed at the same time, and not every file system has links: then the draft itself takes the name.
       const linked = yield* Effect.orElseSucceed(linkTwin(file, bytes), () => false)
       if (!linked) yield* fs.rename(draft, file)
       yield* sync(directory)
@@ -204,7 +204,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       failing("sweep")
     )
 
-  // An empty file for each key; its time says since when.
+  // An empty file for each key; its time is that of its addition.
   const trash: Blobs["trash"] = {
     add: (key) =>
       fileOf(key) === null
@@ -240,7 +240,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
 })
 
 const unknownKey = (operation: StorageFailed["operation"]) =>
-  new StorageFailed({ operation, cause: new Error("The key is none of the directory's") })
+  new StorageFailed({ operation, cause: new Error("The key is not one of the directory's") })
 
 const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
 

@@ -12,14 +12,14 @@ const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const piecesAheadMax = 2
 /** Pieces that one statement deletes. */
 const piecesPerDeleteMax = 256
-/** A put that goes on for long says so this often, lest the sweep take it for a leftover. */
+/** How often a long put renews its time, so that the sweep doesn't take it for a leftover. */
 const touchSeconds = 60
 /** What a failed put wrote is deleted with so many attempts; then it is left to the sweep. */
 const cleanupRetriesMax = 3
 const cleanupSeconds = 10
 const keysPerPage = 500
-/** The length of a blob that is being taken away. */
-const doomedBytes = -1
+/** The length of a blob that is being removed. */
+const removedBytes = -1
 
 const Blob = Schema.Struct({ bytes: Schema.NumberFromString })
 const Piece = Schema.Struct({ data: Schema.Uint8Array })
@@ -36,20 +36,20 @@ const missing = () =>
 
 /**
  * Bytes in PostgreSQL, in pieces. Every statement stands for itself: no connection is held while a client is waited for. A
- * blob is there from the moment when its row says `complete`.
+ * blob exists from the moment when its row is `complete`.
  */
 export const makePostgresBlobs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
 
   /**
-   * Takes a blob away: first from sight, by a length that no put completes, then its pieces, some at a time, and the row
-   * last. The sweep takes only what never became complete.
+   * Removes a blob: first hides it by a length that no put completes, then deletes its pieces, some at a time, and the row last.
+   * The sweep removes only what never became complete.
    */
   const discard = Effect.fnUntraced(function* (key: string, which: "any" | "incomplete") {
-    const doomed = yield* sql`UPDATE file_blobs SET complete = false, bytes = ${doomedBytes}
+    const marked = yield* sql`UPDATE file_blobs SET complete = false, bytes = ${removedBytes}
       WHERE key = ${key} AND (NOT complete OR ${which === "any"}) RETURNING key`
-    if (doomed.length === 0) return
+    if (marked.length === 0) return
     while (true) {
       const deleted = yield* sql`DELETE FROM file_blob_pieces WHERE key = ${key} AND position IN (
           SELECT position FROM file_blob_pieces WHERE key = ${key} LIMIT ${piecesPerDeleteMax}

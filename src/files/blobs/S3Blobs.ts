@@ -13,7 +13,7 @@ import { inPieces, ofLength, makeTally } from "./Pieces.ts"
 import { Clock, Duration, Effect, Option, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 
-/** For a request whose failure somebody waits to hear of. */
+/** For a request whose failure a caller waits for. */
 const onceSeconds = 5
 
 /** Bytes as objects of a bucket. */
@@ -39,7 +39,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
         bucket.objects(prefix).pipe(
           Stream.filter(({ LastModified }) => LastModified.getTime() <= now - Duration.toMillis(age)),
           Stream.map(({ Key }) => Key.slice(prefix.length)),
-          // What others keep under the same prefix is none of ours.
+          // Others may keep objects under the same prefix.
           Stream.filter((key) => isKey(key)),
           Stream.mapError(failed("list"))
         )
@@ -57,7 +57,7 @@ export const makeS3Blobs = Effect.fnUntraced(function* (given?: BucketLimits) {
     )
   }, failing("sweep"))
 
-  // An empty object for each key; its time says since when.
+  // An empty object for each key; its time is that of its addition.
   const trashPrefix = `${prefix}trash/`
   const trash: Blobs["trash"] = {
     add: (key) =>
@@ -209,4 +209,4 @@ const makeS3Objects = Effect.fnUntraced(function* (bucket: Bucket, prefix: strin
 })
 
 const unknownKey = () =>
-  new StorageFailed({ operation: "get", cause: new Error("The key is none of the bucket's") })
+  new StorageFailed({ operation: "get", cause: new Error("The key is not one of the bucket's") })

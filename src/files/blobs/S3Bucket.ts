@@ -4,7 +4,7 @@ import type { Settings } from "../../settings/AppConfig.ts"
 import { Effect, Option, Redacted, Schedule, Schema, Stream, Predicate } from "effect"
 import { S3mini, S3ServiceError } from "s3mini"
 
-/** A request to the bucket came to nothing. */
+/** A request to the bucket failed. */
 export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {
   /** Null when there was no answer, or none that can be understood. */
   status: Schema.NullOr(Schema.Int),
@@ -113,7 +113,7 @@ const makeRequest = ({ accessKeyId, bucket, endpoint, region, secretAccessKey }:
       region,
       accessKeyId,
       secretAccessKey: Redacted.value(secretAccessKey),
-      // A signature is for one address; whoever sends it elsewhere isn't obeyed.
+      // A signature is for one address, so redirects are refused.
       fetch: (input, init) => fetch(input, { ...init, redirect: "error", signal })
     })
   return <A>(seconds: number, run: (s3: S3mini) => Promise<A>, life?: AbortSignal) =>

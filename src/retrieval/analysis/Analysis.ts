@@ -1,16 +1,15 @@
 import { Effect } from "effect"
 import { type Chunk, chunksOf } from "../Chunker.ts"
-import { languageOf, type Stem, makeStems } from "./Stems.ts"
-import { type Word, Words } from "./Words.ts"
+import { languageOf, type Stem, makeStems, type Word, Words } from "./Words.ts"
 
-/** Chunks that are analysed before others in this process have a turn. */
+/** Chunks that are analyzed before the fiber yields. */
 const chunksAtOnce = 32
-/** Characters of a file, at its start and in its middle, that its language is told from. */
+/** Characters of a file, at its start and in its middle, from which its language is detected. */
 const sampleCharacters = 4_000
 /** Of a question, what is read. */
 const queryCharactersMax = 8_000
 
-/** How often a chunk says each term. */
+/** How often each term is in a chunk. */
 export interface ChunkTerms {
   readonly frequencies: ReadonlyMap<string, number>
   /** Terms in all. */
@@ -42,7 +41,7 @@ export const makeAnalysis = Effect.gen(function* () {
     return languageOf(stems, words.of(sample))
   }
 
-  /** A text in chunks, and the terms of each: those of the file's title and of the headings above it count as said once more. */
+  /** A text in chunks, and the terms of each: those of the file's title and of the headings above it count once more. */
   const chunks = Effect.fnUntraced(function* (
     text: string,
     about: { readonly language: string; readonly title: string }
@@ -53,11 +52,11 @@ export const makeAnalysis = Effect.gen(function* () {
     while (true) {
       const some = nextOf(source, chunksAtOnce)
       if (some.length === 0) return { chunks: list, terms }
-      const said = some.map(({ end, headings, start }) =>
+      const lists = some.map(({ end, headings, start }) =>
         words.of(`${[about.title, ...headings].join("\n")}\n${text.slice(start, end)}`)
       )
       list.push(...some)
-      terms.push(...(yield* termsOf(about.language, said)))
+      terms.push(...(yield* termsOf(about.language, lists)))
       yield* Effect.yieldNow
     }
   })
@@ -110,7 +109,7 @@ const countTerms = (list: ReadonlyArray<Word>, stems: ReadonlyMap<string, Stem>)
   return { frequencies, length }
 }
 
-/** The language in which the most words of a question say nothing by themselves; undefined when there are none. */
+/** The language in which the most words of a question are stop words; undefined when there are none. */
 const ownLanguage = (
   languages: ReadonlyArray<ReadonlyMap<string, Stem>>
 ): ReadonlyMap<string, Stem> | undefined => {

@@ -6,7 +6,7 @@ import { SqlClient } from "effect/sql"
 import { rowAs } from "../../sql/rows.ts"
 
 /**
- * One chunk in the row of a term: the low half of its position, how often it says the term, and its length in terms, in the
+ * One chunk in the row of a term: the low half of its position, how often it has the term, and its length in terms, in the
  * 31 bits of a PostgreSQL integer that aren't its sign. Counts that don't fit are kept as the largest that does.
  */
 export const positionBits = 16
@@ -112,7 +112,7 @@ const passageChunks = 8
 const chunksAtOnce = 256
 
 /** A file as it goes into an index. */
-export interface AnalysedFile {
+export interface AnalyzedFile {
   readonly fileId: FileId
   readonly filename: string
   readonly text: string
@@ -131,7 +131,7 @@ export const makeIndexTable = Effect.gen(function* () {
 
   /** The index of the project, and this transaction the only one that writes to it; undefined when the file isn't in it. */
   const lock = Effect.fnUntraced(function* (projectId: ProjectId, fileId: FileId) {
-    // The file first: whoever takes it away has it locked before anything else, too.
+    // The file first, as its deletion locks it first too.
     const rows = yield* sql`SELECT FROM project_files
       WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid FOR KEY SHARE`
     if (rows.length === 0) return undefined
@@ -141,7 +141,7 @@ export const makeIndexTable = Effect.gen(function* () {
       WHERE project_id = ${projectId}::uuid FOR UPDATE`.pipe(rowAs(IndexRow))
   })
 
-  const insertPassages = (projectId: ProjectId, indexId: number, base: number, file: AnalysedFile) =>
+  const insertPassages = (projectId: ProjectId, indexId: number, base: number, file: AnalyzedFile) =>
     Effect.forEach(
       Arr.chunksOf(file.chunks, passageChunks),
       (chunks, at) => {
@@ -160,7 +160,7 @@ export const makeIndexTable = Effect.gen(function* () {
 
   /**
    * Adds each row to the term's last one while there is room, so that a term has few rows however many files hold it. It is
-   * one insertion, and no update that joins: the planner knows nothing of an index that has just been made.
+   * one insertion, and no update that joins: the planner has no statistics of a new index.
    */
   const insertPostings = (indexId: number, rows: ReadonlyArray<PostingRow>) => {
     const { firsts, lasts, postings } = textOf(rows)
@@ -183,7 +183,7 @@ export const makeIndexTable = Effect.gen(function* () {
    * Puts a file into the project's index, in place of what was there of it; does nothing if the project lacks the file. To be
    * called in a transaction.
    */
-  const replace = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalysedFile) {
+  const replace = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalyzedFile) {
     const index = yield* lock(projectId, file.fileId)
     if (index === undefined) return 0
     const { id, nextPosition } = index

@@ -36,7 +36,7 @@ export const idfOf = (chunks: number, holding: number): number =>
 /** A word that had to be corrected counts for less with every letter. */
 const weightOfEdits = [1, 0.9, 0.8]
 
-/** The terms that tell the most, rarest first. */
+/** The most selective terms, rarest first. */
 export const queryTerms = (
   words: ReadonlyArray<FoundWord>,
   frequencies: ReadonlyMap<string, number>,
@@ -50,7 +50,7 @@ export const queryTerms = (
       const idf = idfOf(chunks, holding)
       const weight = count * idf * (weightOfEdits[edits] ?? 0)
       const known = terms.get(term)
-      // Two words with one stem are one term that is said twice.
+      // Two words with one stem count as one term twice.
       if (known === undefined) terms.set(term, { term, word: text, edits, chunks: holding, idf, weight })
       else terms.set(term, { ...known, weight: known.weight + weight })
     }
@@ -61,7 +61,7 @@ export const queryTerms = (
     .toSorted((one, other) => one.chunks - other.chunks)
 }
 
-/** Chunks whose scores are added up, counted for each term; further terms only tell those apart that were found so far. */
+/** Chunks whose scores are added up, counted for each term; further terms only add to the scores of those found so far. */
 const postingsMax = 20_000
 /** The same, while there are fewer candidates than are kept. */
 const scarcePostingsMax = 100_000
@@ -89,9 +89,9 @@ export const saturationOf = ({ chunks, tokens }: Collection): Saturation => {
 /** What every term's part of a score is multiplied by. */
 export const frequencyFactor = saturationOfFrequency + 1
 
-/** Words of a question by which it is judged whether a chunk says anything to it: more are rarely in one place. */
+/** Words of a question by which the relevance of a chunk is judged: more are rarely in one place. */
 const tellingWordsMax = 6
-/** Among fewer chunks it says little how many of them hold a word, and nothing counts as noise. */
+/** Among fewer chunks the frequency of a word means little, and nothing counts as noise. */
 const judgedChunksMin = 100
 
 /** About what a chunk would score that is all about the question; words that the index doesn't have count as rare ones. */
@@ -125,11 +125,11 @@ export interface Joined {
 
 /** Chunks in a passage. */
 const partsMax = 2
-/** Of the score of its neighbour, what a chunk must have to be put to it; a weaker one stands for itself. */
-const shareOfNeighbourMin = 0.65
+/** Of the score of its neighbor, what a chunk must have to be put to it; a weaker one stands for itself. */
+const shareOfNeighborMin = 0.65
 
 /** Puts chunks that follow each other together, at the place of the best; `scored` has the best first. */
-export const joinNeighbours = (scored: ReadonlyArray<Scored>): ReadonlyArray<Joined> => {
+export const joinNeighbors = (scored: ReadonlyArray<Scored>): ReadonlyArray<Joined> => {
   const joined: Array<{ parts: [Scored, ...Array<Scored>]; readonly score: number }> = []
   const placeOf = new Map<number, (typeof joined)[number]>()
   for (const one of scored) {
@@ -138,7 +138,7 @@ export const joinNeighbours = (scored: ReadonlyArray<Scored>): ReadonlyArray<Joi
         group !== undefined &&
         group.parts.length < partsMax &&
         group.parts[0].fileId === one.fileId &&
-        one.score >= group.score * shareOfNeighbourMin
+        one.score >= group.score * shareOfNeighborMin
     )
     if (near === undefined) {
       const group = { parts: [one] as [Scored, ...Array<Scored>], score: one.score }
@@ -158,18 +158,18 @@ const shareOfBestMin = 0.1
 /** Of the score that a chunk could have at most, what it must reach to be more than noise: it has a rare word, or several. */
 const shareOfMaxMin = 0.1
 
-/** Leaves out what is far below the best, or says next to nothing to the question; `scored` has the best first. */
+/** Leaves out what is far below the best, or hardly relevant; `scored` has the best first. */
 export const aboveFloor = (scored: ReadonlyArray<Scored>, scoreMax: number): ReadonlyArray<Scored> => {
   const floor = Math.max((scored[0]?.score ?? 0) * shareOfBestMin, scoreMax * shareOfMaxMin)
   return scored.filter(({ score }) => score >= floor)
 }
 
-/** Words that two passages share, as a part of all words of both, from which on they say the same. */
+/** Words that two passages share, as a part of all words of both, from which on they are repetitions. */
 const likenessMax = 0.9
 
 const word = /[\p{L}\p{N}]+/gu
 
-/** Leaves out what says nearly the same as something better before it. */
+/** Leaves out what nearly repeats something better before it. */
 export const withoutRepetitions = <A extends { readonly text: string }>(
   passages: ReadonlyArray<A>
 ): ReadonlyArray<A> => {

@@ -10,7 +10,7 @@ export interface Weighted {
   readonly weight: number
 }
 
-/** How the length of a chunk tells on its score: what is added to a term's frequency, at once and for each term of the chunk. */
+/** How the length of a chunk lowers its score: what is added to a term's frequency, at once and for each term of the chunk. */
 export interface Saturation {
   readonly base: number
   readonly perToken: number
@@ -99,7 +99,7 @@ export const makeSearchTable = Effect.gen(function* () {
       rowsAs(Contribution)
     )
 
-  /** Where the chunks stand, in the order asked for; those whose file is gone are left out. */
+  /** Where the chunks stand, in the order asked for; without those of deleted files. */
   const places = (indexId: number, positions: ReadonlyArray<number>) =>
     sql`SELECT asked.position, passage.base, file_id, files.filename,
         passage.starts[at] AS start, passage.ends[at] AS "end",
@@ -124,7 +124,7 @@ export const makeSearchTable = Effect.gen(function* () {
       WHERE index_id = ${indexId} AND base = ANY (${numbers(bases)}::int[])`.pipe(rowsAs(Passage))
 
   /** Terms of the index that begin alike and have a length in between. */
-  const neighbours = (
+  const neighbors = (
     indexId: number,
     like: { readonly prefix: string; readonly charactersMin: number; readonly charactersMax: number },
     limit: number
@@ -150,7 +150,7 @@ export const makeSearchTable = Effect.gen(function* () {
       Effect.map(([row]) => row)
     )
 
-  return { index, frequencies, best, contributions, places, passages, neighbours, corpus }
+  return { index, frequencies, best, contributions, places, passages, neighbors, corpus }
 })
 
 export type SearchTable = Effect.Success<typeof makeSearchTable>

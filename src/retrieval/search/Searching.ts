@@ -7,7 +7,7 @@ import {
   aboveFloor,
   candidatesMax,
   tellingTerms,
-  joinNeighbours,
+  joinNeighbors,
   type Joined,
   type Scored,
   withoutRepetitions,
@@ -24,7 +24,7 @@ import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./
 
 /** Words of a question that are corrected; and terms that are looked through for one. */
 const correctedWordsMax = 8
-const neighboursMax = 20_000
+const neighborsMax = 20_000
 /** Letters at the start of a word that are taken to be right, so that few terms need to be looked through. */
 const prefixCharacters = 1
 /** Chunks that are looked at for each hit that is wanted: some are joined, and some repeat others. */
@@ -48,7 +48,7 @@ export interface Hit {
   readonly page: number | null
   /** The headings above the passage, outermost first. */
   readonly headings: ReadonlyArray<string>
-  /** What the file says from `start` to `end`, to the letter. */
+  /** The file's text from `start` to `end`, unchanged. */
   readonly text: string
   readonly score: number
 }
@@ -92,7 +92,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
   const correct = Effect.fnUntraced(function* (index: Index, word: QueryWord) {
     const forms = [...new Set([...word.terms, word.text])]
     const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
-    const near = nearestOf(forms, yield* table.neighbours(index.id, like, neighboursMax))
+    const near = nearestOf(forms, yield* table.neighbors(index.id, like, neighborsMax))
     if (near === null) return undefined
     // Of terms that are as near, people mean the frequent ones.
     const counted = yield* table.frequencies(index.id, near.terms)
@@ -145,7 +145,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
       .toSorted((one, other) => other.score - one.score || one.position - other.position)
   })
 
-  /** The best chunks that are still there. Chunks of files that are gone make room for others. */
+  /** The best chunks of files that still exist. */
   const scoredOf = Effect.fnUntraced(function* (
     index: Index,
     terms: ReadonlyArray<QueryTerm>,
@@ -213,7 +213,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
       semantic === null || vector === null
         ? found.telling
         : yield* withMeaning(index, found, semantic, vector)
-    const joined = joinNeighbours(best.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
+    const joined = joinNeighbors(best.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
     const bases = new Set(joined.flatMap(({ parts }) => parts.map(({ base }) => base)))
     const passages = yield* table.passages(index.id, [...bases])
     const hits = joined.map((one) => {

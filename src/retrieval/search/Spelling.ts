@@ -21,8 +21,7 @@ const editsToBeginnings = (one: string, other: string, max: number): Uint8Array 
 
 /**
  * The edits between a term and a word, or more than `max`: letters put in, left out, exchanged, or swapped with the next one.
- * Terms are stems: what a word has behind one counts as a single edit, because the ending of a misspelt word is not known
- * as such.
+ * Terms are stems: what a word has behind one counts as a single edit, because the ending of a misspelled word is unknown.
  */
 export const editsBetween = (term: string, word: string, max: number): number => {
   if (term.length > word.length + max || word.length > term.length + Math.max(max, endingCharactersMax)) {
@@ -41,7 +40,7 @@ export const editsBetween = (term: string, word: string, max: number): number =>
 const stemCharactersMin = 5
 const endingCharactersMax = 4
 
-/** Shorter words have too many neighbours to guess. */
+/** Shorter words have too many neighbors to guess. */
 export const correctedCharactersMin = 4
 /** From this length on two letters may be wrong. */
 const twoEditsCharactersMin = 6

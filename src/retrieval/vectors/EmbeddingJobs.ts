@@ -83,7 +83,7 @@ export const makeEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embedd
   })
 })
 
-/** Stands for the vector of a chunk that can't be embedded, so that nobody tries again. It is near to nothing. */
+/** In place of the vector of a chunk that can't be embedded, so that it is not tried again. It is near to nothing. */
 const notEmbedded: Vector = new Float32Array()
 const isEmbedded = ({ vector }: Embedded): boolean => vector.length > 0
 

@@ -1,10 +1,10 @@
 import { makeCircuits } from "../../domain/Circuits.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
-import { normalised, type Vector, type VectorTable } from "./VectorTable.ts"
+import { normalized, type Vector, type VectorTable } from "./VectorTable.ts"
 import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 
-/** The longest wait for the embedding of a question: somebody waits for the answer. */
+/** The longest wait for the embedding of a question: a client waits for the answer. */
 const questionSeconds = 1.5
 /** After so many questions in a row without an embedding, no question waits for one for so long, which doubles up to a bound. */
 export const failuresMax = 3
@@ -22,7 +22,7 @@ const answerBytesMax = 32 * 1024 * 1024
 const dimensionMax = 16_384
 const connectSeconds = 5
 
-/** Why there are no vectors. Holds nothing of what was embedded, and nothing of what the server said. */
+/** Why there are no vectors. Contains neither the texts nor the server's answer. */
 export interface EmbeddingFault {
   readonly _tag: "EmbeddingFault"
   readonly detail: string
@@ -112,7 +112,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
 
   const circuits = yield* makeCircuits({ failuresMax, openSecondsMin, openSecondsMax })
 
-  /** A text that the server doesn't take says nothing of the server. */
+  /** A refused text doesn't count as a failure of the server. */
   const outcomeOf = (exit: Exit.Exit<Vector, EmbeddingFault>): CircuitBreaker.Outcome => {
     if (Exit.isSuccess(exit)) return CircuitBreaker.success
     const fault = Exit.findErrorOption(exit)
@@ -147,7 +147,7 @@ const vectorsIn = (text: string, count: number): Effect.Effect<ReadonlyArray<Vec
         dimension <= dimensionMax &&
         sorted.every(({ embedding, index }, at) => index === at && embedding.length === dimension)
       return isWhole
-        ? Effect.succeed(sorted.map(({ embedding }) => normalised(embedding)))
+        ? Effect.succeed(sorted.map(({ embedding }) => normalized(embedding)))
         : Effect.fail(malformed("the answer holds other embeddings than asked for"))
     })
   )
@@ -194,7 +194,7 @@ const readBounded = async (body: AsyncIterable<Uint8Array>): Promise<string> => 
   return Buffer.concat(pieces).toString("utf8")
 }
 
-/** What to say where a model gives vectors that can't be compared with those that it gave before. */
+/** For a model whose vectors can't be compared with its earlier ones. */
 export const changedDimension = (model: string, before: number, now: number): string =>
   `Vectors of ${model} had ${before} numbers when files were embedded, and have ${now} now: those files are searched by words ` +
   "alone. Set the former model back, or another name in PARLEY_EMBEDDINGS_MODEL, by which all files are embedded again."
@@ -216,7 +216,7 @@ export const watchDimension = Effect.fnUntraced(function* (
         Effect.flatMap((before) =>
           before === undefined ? Effect.void : Effect.logWarning(changedDimension(model, before, dimension))
         ),
-        // The search says itself when the database is away.
+        // The search reports an outage of the database itself.
         Effect.ignore,
         // All vectors may have to be looked through, for which no question waits.
         Effect.forkIn(scope),
@@ -244,7 +244,7 @@ export const probeEmbeddings = (
 ): Effect.Effect<EmbeddingsProbe> =>
   Effect.gen(function* () {
     const { length } = yield* ask("word")
-    // Without a database there is nothing to compare with; its own check says so.
+    // Without a database there is nothing to compare with; its own check reports that.
     const before = yield* Effect.orElseSucceed(table.otherDimension(model, length), () => undefined)
     return before === undefined
       ? { isWell: true, detail: `${place} answers: vectors of ${model} have ${length} numbers.` }

@@ -7,7 +7,7 @@ import { rowAs, rowsAs } from "../../sql/rows.ts"
 export type Vector = Float32Array
 
 /** The direction of some numbers. */
-export const normalised = (values: ReadonlyArray<number>): Vector => {
+export const normalized = (values: ReadonlyArray<number>): Vector => {
   // The largest first, so that no square is too large for a number.
   const largest = values.reduce((max, value) => Math.max(max, Math.abs(value)), 0)
   if (largest === 0) return new Float32Array(values.length)
@@ -106,7 +106,7 @@ export const makeVectorTable = Effect.gen(function* () {
       FROM retrieval_files WHERE embedded_by IS DISTINCT FROM ${model}
       ${projectId === null ? sql.literal("") : sql`AND project_id = ${projectId}::uuid`}`
 
-  /** Some passages of the file that the model hasn't embedded; none when the file is gone or was indexed again. */
+  /** Some passages of the file that the model hasn't embedded; none when the file was deleted or indexed again. */
   const missing = (job: EmbeddingJob, model: string) =>
     sql`SELECT base, starts, ends, outlines, headings, text_start, text FROM retrieval_passages AS passage
       WHERE project_id = ${job.projectId}::uuid AND file_id = ${job.fileId}::uuid
@@ -116,11 +116,11 @@ export const makeVectorTable = Effect.gen(function* () {
         ) < cardinality(starts)
       ORDER BY base LIMIT ${passagesAtOnce}`.pipe(rowsAs(StoredPassage))
 
-  /** Keeps vectors of one dimension; drops them when the file is gone or was indexed again. */
+  /** Keeps vectors of one dimension; drops them when the file was deleted or indexed again. */
   const keep = (job: EmbeddingJob, model: string, rows: ReadonlyArray<Embedded>) => {
     const vectors = rows.map(({ vector }) => vector)
     const size = (vectors[0]?.length ?? 0) * bytesPerNumber
-    // Whoever takes the passages away has the file locked first, so that they stay until this is done.
+    // A deletion of the passages locks the file first, so they stay until this is done.
     return sql`WITH present AS MATERIALIZED (
         SELECT 1 FROM retrieval_files WHERE ${isCurrent(job)} FOR KEY SHARE
       )
@@ -133,7 +133,7 @@ export const makeVectorTable = Effect.gen(function* () {
       ON CONFLICT (index_id, position, model) DO UPDATE SET signs = excluded.signs, vector = excluded.vector`
   }
 
-  /** Writes down that the file is embedded wholly, and drops what other models said of it. */
+  /** Marks the file as embedded, and drops the vectors of other models. */
   const finish = (job: EmbeddingJob, model: string) =>
     sql.withTransaction(
       Effect.gen(function* () {

@@ -369,7 +369,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
         yield* indexFile(corpus, { ...file, text: "The automobile was repaired." })
         yield* embedded(corpus)
         assert.deepStrictEqual(yield* vectorsOf(corpus), [{ model: "hashes", chunks: 1 }])
-        yield* retrieval.forget(corpus.projectId, file.fileId)
+        yield* retrieval.remove(corpus.projectId, file.fileId)
         assert.deepStrictEqual(yield* vectorsOf(corpus), [])
         assert.strictEqual((yield* search(corpus, "vehicle")).hits.length, 0)
       }).pipe(withProcess(server))

@@ -19,7 +19,7 @@ export const makeUploadSlots = (uploadsMax: number, waitSeconds: number) => {
     )
 }
 
-/** The quota of a user, where a plan has the say in some of it. */
+/** The quota of a user: the plan's where it sets one, else the usual one. */
 export const quotaOf = (usual: Quota, storage: PlanStorage | null): UserQuota => ({
   filesMax: storage?.files ?? usual.filesMax,
   bytesMax: storage?.bytes ?? usual.bytesMax,
@@ -27,7 +27,7 @@ export const quotaOf = (usual: Quota, storage: PlanStorage | null): UserQuota =>
   bytesBy: storage === null || storage.bytes === null ? null : storage.plan
 })
 
-/** A quota, and the names of the plans that its parts come from; null for what the settings say. */
+/** A quota, and the names of the plans that its parts come from; null for the settings. */
 export interface UserQuota extends Quota {
   readonly filesBy: string | null
   readonly bytesBy: string | null

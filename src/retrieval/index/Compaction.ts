@@ -3,9 +3,9 @@ import { SqlClient } from "effect/sql"
 import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
 
-/** How often the indexes are looked through for what can be tidied away. */
+/** How often the indexes are checked. */
 const everySeconds = 60
-/** Chunks of files that are gone, beside those that are there, from which on an index is tidied. */
+/** The share and number of removed chunks from which on an index is compacted. */
 const goneShareMin = 0.2
 const goneChunksMin = 100
 /** Rows that one statement looks at, so that none takes long. */
@@ -19,14 +19,14 @@ const Place = Schema.Struct({ term: Schema.String, base: Schema.Int })
 type Place = typeof Place.Type
 
 /**
- * Takes the postings of files that are gone out of the indexes. Nobody waits for it: a search leaves such postings out, they
- * only make it count and look at more than there is. Each step is a transaction of its own, after which all is consistent.
+ * Removes the postings of deleted files from the indexes. Searches skip such postings, but have to read them. Each step is a
+ * transaction of its own, after which all is consistent.
  */
-export const makeTidying = Effect.gen(function* () {
+export const makeCompaction = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = rowsAs(IndexId)
 
-  const untidy = sql`SELECT id FROM retrieval_indexes CROSS JOIN LATERAL (
+  const sparse = sql`SELECT id FROM retrieval_indexes CROSS JOIN LATERAL (
       SELECT coalesce(sum(chunks), 0) AS chunks FROM retrieval_files WHERE index_id = id
     ) AS files
     WHERE retrieval_indexes.chunks - files.chunks >= greatest(${goneChunksMin}, ${goneShareMin}::float8 * files.chunks)
@@ -50,7 +50,7 @@ export const makeTidying = Effect.gen(function* () {
     while ((yield* sweepStep(indexId)).length > 0) yield* Effect.yieldNow
   })
 
-  /** Whether nobody writes to the index now, and nobody will before this transaction ends. */
+  /** Locks the index against writers until this transaction ends; false where one has it. */
   const lock = (indexId: number) =>
     Effect.map(
       sql`SELECT FROM retrieval_indexes WHERE id = ${indexId} FOR UPDATE SKIP LOCKED`,
@@ -94,13 +94,13 @@ export const makeTidying = Effect.gen(function* () {
       SELECT term, base FROM batch ORDER BY term DESC, base DESC LIMIT 1`.pipe(rowAs(Place))
   }, sql.withTransaction)
 
-  const tidyIndex = Effect.fnUntraced(function* (indexId: number) {
+  const compactIndex = Effect.fnUntraced(function* (indexId: number) {
     const found = yield* present(indexId)
     if (found === undefined) return
     let place: Place | undefined = { term: "", base: -1 }
     while (place !== undefined) {
       const next: Place | undefined = yield* step(indexId, found.ranges, place)
-      // Somebody writes to the index, or it is gone: another time.
+      // The index is being written to, or was deleted: the next round takes it up.
       if (next?.term === place.term && next.base === place.base) return
       place = next
     }
@@ -112,23 +112,23 @@ export const makeTidying = Effect.gen(function* () {
   })
 
   /** Does all there is to do now. */
-  const tidy = Effect.gen(function* () {
+  const compact = Effect.gen(function* () {
     for (const { id } of yield* orphaned) yield* sweep(id)
-    for (const { id } of yield* untidy) yield* tidyIndex(id)
+    for (const { id } of yield* sparse) yield* compactIndex(id)
   })
 
   /** Tidies from time to time, for as long as the scope is open. */
   const start = Effect.sleep(Duration.seconds(everySeconds)).pipe(
-    Effect.andThen(tidy),
+    Effect.andThen(compact),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
-        : Effect.logWarning("The search index could not be tidied", cause)
+        : Effect.logWarning("The search index could not be compacted", cause)
     ),
     Effect.forever,
     Effect.forkScoped,
     Effect.asVoid
   )
 
-  return { tidy, start }
+  return { compact, start }
 })

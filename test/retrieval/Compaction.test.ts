@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeTidying } from "../../src/retrieval/index/Tidying.ts"
+import { makeCompaction } from "../../src/retrieval/index/Compaction.ts"
 import { addFile, explain, search, searchLayer, someProject } from "./SearchFixture.ts"
 
 const postingsOf = Effect.fnUntraced(function* (id: number) {
@@ -25,11 +25,11 @@ const indexOf = Effect.fnUntraced(function* (projectId: string) {
 const sections = (word: string, count: number) =>
   Array.from({ length: count }, (_, at) => `## ${word} ${at}\n\n${`${word} common `.repeat(40)}`).join("\n\n")
 
-layer(searchLayer)("Tidying", (it) => {
-  it.effect("takes out what is gone, and leaves what is there", () =>
+layer(searchLayer)("The compaction of an index", (it) => {
+  it.effect("removes the postings of deleted files, and keeps the others", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { tidy } = yield* makeTidying
+      const { compact } = yield* makeCompaction
       const corpus = yield* someProject
       yield* addFile(corpus, sections("kept", 30), "kept.md")
       const { id, ...before } = yield* indexOf(corpus.projectId)
@@ -37,7 +37,7 @@ layer(searchLayer)("Tidying", (it) => {
       const gone = yield* addFile(corpus, sections("gone", 150), "gone.md")
       yield* sql`DELETE FROM files WHERE id = ${gone.fileId}::uuid`
       const found = yield* search(corpus, "kept common")
-      yield* tidy
+      yield* compact
       assert.deepStrictEqual(yield* indexOf(corpus.projectId), { id, ...before })
       assert.strictEqual(yield* postingsOf(id), postings)
       const after = yield* search(corpus, "kept common")
@@ -52,30 +52,30 @@ layer(searchLayer)("Tidying", (it) => {
     })
   )
 
-  it.effect("leaves an index alone from which little is gone", () =>
+  it.effect("skips an index from which little was deleted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { tidy } = yield* makeTidying
+      const { compact } = yield* makeCompaction
       const corpus = yield* someProject
       yield* addFile(corpus, sections("kept", 60), "kept.md")
       const gone = yield* addFile(corpus, sections("gone", 5), "gone.md")
       const before = yield* indexOf(corpus.projectId)
       yield* sql`DELETE FROM files WHERE id = ${gone.fileId}::uuid`
-      yield* tidy
+      yield* compact
       assert.deepStrictEqual(yield* indexOf(corpus.projectId), before)
     })
   )
 
-  it.effect("sweeps what a deleted project leaves", () =>
+  it.effect("deletes what a deleted project leaves behind", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { tidy } = yield* makeTidying
+      const { compact } = yield* makeCompaction
       const [one, other] = [yield* someProject, yield* someProject]
       for (const corpus of [one, other]) yield* addFile(corpus, sections("word", 20))
       const [gone, kept] = [yield* indexOf(one.projectId), yield* indexOf(other.projectId)]
       const postings = yield* postingsOf(kept.id)
       yield* sql`DELETE FROM projects WHERE id = ${one.projectId}::uuid`
-      yield* tidy
+      yield* compact
       assert.strictEqual(yield* postingsOf(gone.id), 0)
       assert.strictEqual(yield* postingsOf(kept.id), postings)
     })
