@@ -39,7 +39,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Authentication", (it) => 
     })
   )
 
-  it.effect("401 without a key", () =>
+  it.effect("a request without a key is answered by 401", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const reply = yield* call(`${app.url}/v1/responses`, { body: { input: "Hi" } })
@@ -113,7 +113,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("Authentication", (it) => 
     })
   )
 
-  it.effect("guards the description too", () =>
+  it.effect("the OpenAPI document requires a key, too", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       errorOf(yield* call(`${app.url}/openapi.json`, {}), 401)

@@ -46,7 +46,7 @@ describe("the published description", () => {
     assert.notInclude(JSON.stringify(openApiDocument), "/admin")
   })
 
-  it("describes the stream's events", () => {
+  it("the document describes the stream's events", () => {
     const contents = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses", "200", "content")
     assert.sameMembers([...contents], ["application/json", "text/event-stream"])
     const union = JSON.stringify(at(openApiDocument, "components", "schemas", "ResponseEvent"))

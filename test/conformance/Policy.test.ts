@@ -251,7 +251,7 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
     })
   )
 
-  it.effect("have only their models", () =>
+  it.effect("users of a plan can use only its models", () =>
     Effect.gen(function* () {
       yield* givePlan("second")
       assert.strictEqual((yield* answered()).model, "scripted-2")

@@ -145,7 +145,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("keeps text exactly", () =>
+  it.effect("stores text unchanged", () =>
     Effect.gen(function* () {
       const conversations = yield* Conversations
       const user = yield* someUser
@@ -159,7 +159,7 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
     })
   )
 
-  it.effect("makes hidden conversations", () =>
+  it.effect("creates hidden conversations for unstored responses", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const id = yield* conversationOf(yield* someUser, [content("one")])

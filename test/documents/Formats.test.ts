@@ -302,7 +302,7 @@ describe("PDF", () => {
     })
   )
 
-  it.effect("without text has none", () =>
+  it.effect("a document without text has an empty text", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(readHere(makePdf([[], []])))
       assert.strictEqual(error.reason, "no_text")

@@ -69,7 +69,7 @@ describe("readHtml", () => {
     })
   }
 
-  it("gives the title apart", () => {
+  it("returns the title apart from the text", () => {
     const { text, title } = readHtml("<title>A &amp;\n B</title><p>c<title>d</title>", options)
     assert.deepStrictEqual({ text, title }, { text: "c", title: "A & Bd" })
   })

@@ -99,7 +99,7 @@ describe("the filename of a download", () => {
     )
   })
 
-  it("is never a path", () => {
+  it("the file name is never a path", () => {
     assert.include(contentDisposition("../../etc/passwd"), `filename=".._.._etc_passwd"`)
     assert.include(contentDisposition("C:\\x"), `filename="C:_x"`)
     assert.include(contentDisposition(".."), `filename="_"`)

@@ -47,7 +47,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("bears any question", () =>
+  it.effect("answers any question without an error", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       yield* addFile(corpus, "The harbour of the town is deep; ships anchor there.")
@@ -78,7 +78,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("keeps projects apart", () =>
+  it.effect("finds nothing of other projects", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* someProject, yield* someProject]
       yield* addFile(one, "A lighthouse on the cliff.", "one.md")
@@ -156,7 +156,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("explains what it finds", () =>
+  it.effect("explains the terms by which it found a passage", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       yield* addFile(corpus, "Glaciers carve valleys.", "a.md")

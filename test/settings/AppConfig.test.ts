@@ -42,7 +42,7 @@ const fileWith = (text: string) =>
 const inProject = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
 describe("settings that are left out", () => {
-  it.effect("have the documented defaults", () =>
+  it.effect("the settings have the documented defaults", () =>
     Effect.gen(function* () {
       const settings = yield* settingsOf({})
       assert.deepStrictEqual(settings, {
@@ -375,7 +375,7 @@ describe("problems", () => {
 })
 
 describe("secrets in files", () => {
-  it.effect("are read and trimmed", () =>
+  it.effect("values are read and trimmed", () =>
     Effect.gen(function* () {
       const path = yield* fileWith("  postgres://127.0.0.1/parley\n\n")
       const { url } = (yield* settingsOf({ DATABASE_URL_FILE: path })).database
@@ -491,12 +491,12 @@ describe("the table", () => {
     })
   )
 
-  it("is in docs/settings.md", () => {
+  it("the table of settings is written out in docs/settings.md", () => {
     assert.strictEqual(inProject("docs/settings.md"), settingsDocument(), "run: npm run settings")
     for (const { name } of rows) assert.include(settingsDocument(), `\`${name}\``)
   })
 
-  it("is in .env.example", () => {
+  it("the table of settings is written out in .env.example", () => {
     assert.strictEqual(inProject(".env.example"), envExample(), "run: npm run settings")
   })
 })

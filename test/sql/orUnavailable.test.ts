@@ -57,7 +57,7 @@ describe("orUnavailable", () => {
     })
   )
 
-  it.effect("leaves everything else alone", () =>
+  it.effect("passes every other error on", () =>
     Effect.gen(function* () {
       const busy = new ConversationBusy({ waitedSeconds: 1 })
       assert.strictEqual(yield* Effect.flip(orUnavailable(Effect.fail(busy))), busy)

@@ -98,7 +98,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect.prop("gives back any part", [Position, Position], ([one, other]) =>
+    it.effect.prop("returns any part of a blob", [Position, Position], ([one, other]) =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const [start, end] = one < other ? [one, other] : [other, one]

@@ -37,7 +37,7 @@ const redirect = (response: ServerResponse, location: string, status = 302) => {
 }
 
 describe("what leads inside", () => {
-  it.effect("is never connected to", () =>
+  it.effect("a private address is never connected to", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({})
       const egress = Effect.flatMap(Egress, ({ get }) =>
@@ -181,7 +181,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("in a loop end", () =>
+  it.effect("redirects in a loop end with an error", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => redirect(response, page, 301))
       const error = yield* Effect.flip(get(makeTestWeb({ names, port: site.port }), page))

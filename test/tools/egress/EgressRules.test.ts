@@ -81,7 +81,7 @@ describe("a URL that leads inside", () => {
 describe("the addresses of a name", () => {
   const url = "http://www.example.com/"
 
-  it("must all be public", () => {
+  it("every address of a host must be public", () => {
     assert.isTrue(passes(url, ["93.184.215.14", "2606:4700::1111"]))
     for (const inside of [...insideV4, ...insideV6, "::ffff:127.0.0.1", "nonsense"]) {
       assert.isFalse(passes(url, [inside]), inside)

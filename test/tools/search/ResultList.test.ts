@@ -75,7 +75,7 @@ describe("the list of results", () => {
     }
   )
 
-  it("bounds every field", () => {
+  it("shortens every field to its bound", () => {
     const long = "word ".repeat(5_000)
     const [result] = resultsOf([{ url: "https://example.org/", title: long, snippet: long, date: long }], 5)
     assert.isAtMost(result?.title.length ?? 0, 200)

@@ -189,7 +189,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("asks Tavily", () =>
+  it.live("sends a search to Tavily", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("tavily", [{ json: tavilyAnswer }])
       const { text } = yield* run({ query: "lighthouses", count: 3 })
@@ -208,7 +208,7 @@ describe("web_search", () => {
     })
   )
 
-  it.live("asks Exa", () =>
+  it.live("sends a search to Exa", () =>
     Effect.gen(function* () {
       const { run, server } = yield* setUp("exa", [{ json: exaAnswer }])
       const { text } = yield* run({ query: "lighthouses", count: 2 })
