@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Exception } from "../scripts/architecture/Exceptions.ts"
-import { functionLinesMax } from "../scripts/architecture/Lengths.ts"
+import { functionLinesMax, layerLinesMax } from "../scripts/architecture/Lengths.ts"
 import { sourceOf } from "../scripts/architecture/Source.ts"
 import { applyExceptions, checkProject, checkSource, violationText } from "../scripts/check-architecture.ts"
 
@@ -218,13 +218,21 @@ describe("the length rule", () => {
     ])
   })
 
-  it("counts a named function by itself and not for the function around it", () => {
-    const service = (inner: string) => `const layer = make(function* () {\n${inner}\nreturn 1\n})`
-    const methods = service(`${functionOf(60)}\n${functionOf(60)}`)
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", methods), [])
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", service(functionOf(71))), ["function length:2"])
-    assert.deepStrictEqual(broken("src/usage/Usage.ts", service(lines(70, "g(() => 1)"))), [
+  it("counts a function with all that is inside of it", () => {
+    const inner = functionOf(functionLinesMax - 1)
+    const outer = `const outer = () => {\n${inner}\nreturn 1\n}`
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", outer), ["function length:1"])
+  })
+
+  it(`allows a layer at most ${layerLinesMax} lines`, () => {
+    const layerOf = (inner: string) =>
+      `const layer = Layer.effect(Usage, Effect.gen(function* () {\n${inner}\n}))`
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", layerOf(lines(layerLinesMax - 2))), [])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", layerOf(lines(layerLinesMax - 1))), [
       "function length:1"
+    ])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", layerOf(functionOf(functionLinesMax + 1))), [
+      "function length:2"
     ])
   })
 })

@@ -1,34 +1,41 @@
-import { childrenOf, isFunction, lineOf, type Source, type SyntaxNode, type Violation } from "./Source.ts"
+import {
+  isFunction,
+  lineOf,
+  memberName,
+  type Source,
+  type SyntaxNode,
+  visit,
+  type Violation
+} from "./Source.ts"
 
+/** With all that is inside of it. */
 export const functionLinesMax = 70
+/** For a function that makes a layer: the methods of a service stand side by side in it. */
+export const layerLinesMax = 120
 
-const linesOf = (source: Source, node: SyntaxNode): number =>
-  lineOf(source, node.end) - lineOf(source, node.start) + 1
+const isLayerCall = (node: SyntaxNode): boolean =>
+  node.type === "CallExpression" &&
+  /^(Layer\.\w+|HttpApiBuilder\.group)$/.test(memberName(node["callee"]) ?? "")
 
-const holdsFunction = (node: SyntaxNode): boolean => isFunction(node) || childrenOf(node).some(holdsFunction)
-
-/** A function with a name of its own, by which its caller reads it: it counts for itself, not for what is around it. */
-const isNamedFunction = (node: SyntaxNode): boolean =>
-  (node.type === "FunctionDeclaration" || node.type === "VariableDeclarator" || node.type === "Property") &&
-  holdsFunction(node)
-
-/** The lines to read: named functions inside count as one line each. */
-const ownLines = (source: Source, node: SyntaxNode): number => {
-  const hidden = (below: SyntaxNode): number =>
-    isNamedFunction(below)
-      ? linesOf(source, below) - 1
-      : childrenOf(below).reduce((sum, child) => sum + hidden(child), 0)
-  return linesOf(source, node) - childrenOf(node).reduce((sum, child) => sum + hidden(child), 0)
-}
-
-const tooLong = (source: Source, node: SyntaxNode): ReadonlyArray<Violation> => {
-  const below = childrenOf(node).flatMap((child) => tooLong(source, child))
-  if (!isFunction(node) || ownLines(source, node) <= functionLinesMax) return below
-  const line = lineOf(source, node.start)
-  const message = `a function of ${ownLines(source, node)} lines; ${functionLinesMax} fit on a screen`
-  return [{ path: source.path, line, rule: "function length", message }, ...below]
+/** Whether it is an argument of `Layer.effect` or the like, as it is or within `Effect.gen`. */
+const makesLayer = (ancestors: ReadonlyArray<SyntaxNode>): boolean => {
+  const around = ancestors.find((node) => node.type !== "CallExpression" || isLayerCall(node))
+  return around !== undefined && isLayerCall(around)
 }
 
 /** Functions that are too long to be read at once. oxlint counts the lines of files. */
-export const checkLengths = (source: Source): ReadonlyArray<Violation> =>
-  source.path.startsWith("test/") ? [] : tooLong(source, source.program)
+export const checkLengths = (source: Source): ReadonlyArray<Violation> => {
+  const { path } = source
+  if (path.startsWith("test/")) return []
+  const violations: Array<Violation> = []
+  visit(source.program, (node, ancestors) => {
+    if (!isFunction(node)) return
+    const line = lineOf(source, node.start)
+    const count = lineOf(source, node.end) - line + 1
+    const [kind, max] = makesLayer(ancestors) ? ["layer", layerLinesMax] : ["function", functionLinesMax]
+    if (count <= max) return
+    const message = `a ${kind} of ${count} lines; at most ${max} with all that is inside`
+    violations.push({ path, line, rule: "function length", message })
+  })
+  return violations
+}
