@@ -1,4 +1,5 @@
 import { Unreadable } from "./Reading.ts"
+import { posix } from "node:path"
 import { SaxesParser } from "saxes"
 import { fromBufferPromise, type Entry, type ZipFile } from "yauzl"
 
@@ -54,10 +55,6 @@ export class Archive {
     return this.entries.has(name)
   }
 
-  names(): ReadonlyArray<string> {
-    return [...this.entries.keys()]
-  }
-
   /** The media type that the archive declares for itself in its first part; "" if it has none. */
   async mimetype(): Promise<string> {
     if (!this.has("mimetype")) return ""
@@ -109,14 +106,14 @@ export class Archive {
   }
 }
 
-/** yauzl refuses absolute names and those with `..` while it lists them. */
+/** yauzl refuses absolute names and names with `..`. */
 const listEntries = async (zip: ZipFile): Promise<ReadonlyMap<string, Entry>> => {
   const entries = new Map<string, Entry>()
   try {
     for await (const entry of zip.eachEntry()) {
       if (entries.size >= entriesMax) throw tooLarge()
       if (entry.fileName.length > nameCharactersMax) throw corrupt()
-      // The first of two with one name counts, as in most programs that write such documents.
+      // Of two entries with one name the first counts, as in most programs.
       if (!entry.fileName.endsWith("/") && !entries.has(entry.fileName)) entries.set(entry.fileName, entry)
     }
   } catch (error) {
@@ -161,8 +158,12 @@ const localName = (name: string): string => name.slice(name.indexOf(":") + 1)
 
 const malformed = () => new Unreadable("corrupt", "The file is damaged: a part of it is not well-formed XML.")
 
-/** Reads a part of an archive as XML, piece by piece. Document type declarations, and with them entities, are refused. */
-export const readXml = async (archive: Archive, part: string, handler: XmlHandler): Promise<void> => {
+/**
+ * Reads a part of an archive as XML, piece by piece; null for a part that the document doesn't have. Document type
+ * declarations, and with them entities, are refused.
+ */
+export const readXml = async (archive: Archive, part: string | null, handler: XmlHandler): Promise<void> => {
+  if (part === null) return
   const parser = makeParser(handler)
   let decoder: Decoder | null = null
   for await (const piece of archive.read(part)) {
@@ -221,4 +222,71 @@ const decoderFor = (start: Buffer): Decoder => {
   } catch {
     throw malformed()
   }
+}
+
+/** What a part of an Office document refers to. */
+export interface Relationship {
+  /** The last word of its type, such as `slide` or `hyperlink`. */
+  readonly type: string
+  /** A part's name, or the address of something outside. */
+  readonly target: string
+  readonly isExternal: boolean
+}
+
+const relationshipsMax = 100_000
+
+/** The relationships of a part, by their ids; those of the document itself for the empty name. */
+export const readRelationships = async (
+  archive: Archive,
+  part: string
+): Promise<ReadonlyMap<string, Relationship>> => {
+  const found = new Map<string, Relationship>()
+  const name = posix.join(posix.dirname(part), "_rels", `${posix.basename(part)}.rels`)
+  if (!archive.has(name)) return found
+  await readXml(archive, name, {
+    open: ({ attribute, name: element }) => {
+      if (element !== "Relationship" || found.size >= relationshipsMax) return
+      const [id, target, type] = [attribute("Id"), attribute("Target"), attribute("Type")]
+      if (id === undefined || target === undefined || type === undefined) return
+      const isExternal = attribute("TargetMode") === "External"
+      found.set(id, {
+        type: type.slice(type.lastIndexOf("/") + 1),
+        target: isExternal ? target : partName(part, target),
+        isExternal
+      })
+    }
+  })
+  return found
+}
+
+/** The name of the part that a target in a part leads to; it is relative to that part, or begins at the root. */
+export const partName = (part: string, target: string): string =>
+  posix.resolve("/", posix.dirname(part), target).slice(1)
+
+/** The part of that type which a part refers to, if it does and it is there. */
+export const relatedPart = (
+  archive: Archive,
+  relationships: ReadonlyMap<string, Relationship>,
+  type: string
+): string | null => {
+  const found = [...relationships.values()].find(
+    (one) => one.type === type && !one.isExternal && archive.has(one.target)
+  )
+  return found?.target ?? null
+}
+
+const contentTypes = "[Content_Types].xml"
+
+/** The main part of an Office document and its content type; null for any other archive. */
+export const officePart = async (archive: Archive) => {
+  if (!archive.has(contentTypes)) return null
+  const part = relatedPart(archive, await readRelationships(archive, ""), "officeDocument") ?? ""
+  let type = ""
+  await readXml(archive, contentTypes, {
+    open: ({ attribute, name }) => {
+      const isPart = name === "Override" && attribute("PartName")?.toLowerCase() === `/${part}`.toLowerCase()
+      if (isPart) type = attribute("ContentType") ?? ""
+    }
+  })
+  return { part, type }
 }

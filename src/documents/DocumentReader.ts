@@ -1,7 +1,6 @@
 import type { Archive } from "./Archive.ts"
 import { decodeText, declaredCharset } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
-import type { OfficePart } from "./OfficePackage.ts"
 import { headBytes, kindOf, isHtml, isMail, textMediaType } from "./Kind.ts"
 import {
   storableForm,
@@ -144,11 +143,10 @@ const openDocument = /^application\/vnd\.oasis\.opendocument\.(text|spreadsheet|
 
 /** Reads a document that is a zip archive: which one, its parts tell. */
 const readZip = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
-  const { Archive } = await import("./Archive.ts")
-  const { officePart } = await import("./OfficePackage.ts")
+  const { Archive, officePart } = await import("./Archive.ts")
   const archive = await Archive.open(bytes)
   const office = await officePart(archive)
-  if (office !== null) return readOffice(archive, office, limits)
+  if (office !== null) return readOffice(archive, office.part, office.type, limits)
   const type = await archive.mimetype()
   if (openDocument.test(type)) {
     return (await import("./OpenDocumentReader.ts")).readOpenDocument(archive, type, limits)
@@ -161,7 +159,8 @@ const readZip = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> =
 
 const readOffice = async (
   archive: Archive,
-  { part, type }: OfficePart,
+  part: string,
+  type: string,
   limits: ReadingLimits
 ): Promise<Reading> => {
   if (/wordprocessingml|ms-word/.test(type)) {

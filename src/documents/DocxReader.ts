@@ -1,5 +1,12 @@
-import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
-import { readRelationships, relatedPart, type Relationship } from "./OfficePackage.ts"
+import {
+  type Archive,
+  readXml,
+  type XmlElement,
+  type XmlHandler,
+  readRelationships,
+  relatedPart,
+  type Relationship
+} from "./Archive.ts"
 import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
 
@@ -12,7 +19,8 @@ export const readDocx = async (archive: Archive, part: string, limits: ReadingLi
   const headingLevelOf = await readHeadingLevels(archive, related("styles"))
   const nextMarker = await readNumbering(archive, related("numbering"))
   const document = new MarkdownDocument(limits.textBytesMax)
-  const reader = new DocxBody(document, headingLevelOf, nextMarker, relationships)
+  const reader = new DocxBody(document, headingLevelOf, nextMarker)
+  reader.relationships = relationships
   const { text, truncated } = await untilFull(document, async () => {
     await readXml(archive, part, reader)
     for (const notes of ["footnotes", "endnotes"]) {
@@ -31,7 +39,7 @@ const skippedElements: ReadonlySet<string> = new Set(["Fallback", "del", "moveFr
 
 class DocxBody implements XmlHandler {
   /** Those of the part that is being read. */
-  relationships: ReadonlyMap<string, Relationship>
+  relationships: ReadonlyMap<string, Relationship> = new Map()
   private readonly document: MarkdownDocument
   private readonly headingLevelOf: HeadingLevelOf
   private readonly nextMarker: NextMarker
@@ -46,16 +54,10 @@ class DocxBody implements XmlHandler {
   private wasItem = false
   private noteLabel: string | null = null
 
-  constructor(
-    document: MarkdownDocument,
-    headingLevelOf: HeadingLevelOf,
-    nextMarker: NextMarker,
-    relationships: ReadonlyMap<string, Relationship>
-  ) {
+  constructor(document: MarkdownDocument, headingLevelOf: HeadingLevelOf, nextMarker: NextMarker) {
     this.document = document
     this.headingLevelOf = headingLevelOf
     this.nextMarker = nextMarker
-    this.relationships = relationships
   }
 
   readonly skips = ({ name }: XmlElement): boolean => skippedElements.has(name)
@@ -76,9 +78,7 @@ class DocxBody implements XmlHandler {
     if (name === "t") this.isText = false
     else if (name === "p") this.closeParagraph()
     else if (name === "hyperlink") this.document.closeLink()
-    else if (name === "tc") this.document.closeCell()
-    else if (name === "tr") this.document.closeRow()
-    else if (name === "tbl") this.document.closeTable()
+    else this.document.closeTablePart(name)
   }
 
   readonly text = (text: string): void => {
@@ -135,18 +135,11 @@ class DocxBody implements XmlHandler {
   }
 
   private openItem(numberingId: string): void {
-    const { flow } = this.document
     const { level } = this.numbering
-    if (this.wasItem) flow.endLine()
-    else flow.endBlock()
+    if (!this.wasItem) this.document.flow.endBlock()
     this.wasItem = true
-    const indent = "  ".repeat(level)
-    const marker = this.nextMarker(numberingId, level)
-    flow.open(`${indent}${marker}`, " ".repeat(indent.length + marker.length))
-    this.ends.push(() => {
-      flow.close()
-      flow.endLine()
-    })
+    this.document.openItem(this.nextMarker(numberingId, level), level)
+    this.ends.push(() => this.document.closeItem())
   }
 
   private closeParagraph(): void {
@@ -165,7 +158,7 @@ class DocxBody implements XmlHandler {
 /** What a Word document says elsewhere about its paragraphs: which are headings, and how lists are numbered. */
 
 interface Style {
-  basedOn: string | null
+  basedOn: string
   headingLevel: number | null
 }
 
@@ -180,32 +173,24 @@ type HeadingLevelOf = (styleId: string) => number
 /** Reads the styles. A style is a heading by its name, which is English in every language, or by its outline level. */
 const readHeadingLevels = async (archive: Archive, part: string | null): Promise<HeadingLevelOf> => {
   const styles = new Map<string, Style>()
-  if (part !== null) await readStyles(archive, part, styles)
-  return (styleId) => {
-    let at: string | null = styleId
-    for (let step = 0; at !== null && step < chainMax; step++) {
-      const style: Style | undefined = styles.get(at)
-      if (style === undefined) break
-      if (style.headingLevel !== null) return style.headingLevel
-      at = style.basedOn
-    }
-    return headingLevelOfName(styleId)
-  }
-}
-
-const readStyles = async (archive: Archive, part: string, styles: Map<string, Style>): Promise<void> => {
-  let style: Style = { basedOn: null, headingLevel: null }
+  let style: Style = { basedOn: "", headingLevel: null }
   await readXml(archive, part, {
     open: ({ attribute, name }) => {
       const value = attribute("val") ?? ""
       if (name === "style") {
-        style = { basedOn: null, headingLevel: null }
+        style = { basedOn: "", headingLevel: null }
         if (styles.size < stylesMax) styles.set(attribute("styleId") ?? "", style)
       } else if (name === "name") style.headingLevel ??= headingLevelOfName(value) || null
       else if (name === "basedOn") style.basedOn = value
       else if (name === "outlineLvl" && /^[0-8]$/.test(value)) style.headingLevel ??= Number(value) + 1
     }
   })
+  return (styleId) => {
+    let based = styles.get(styleId)
+    for (let step = 1; based?.headingLevel === null && step < chainMax; step++)
+      based = styles.get(based.basedOn)
+    return based?.headingLevel ?? headingLevelOfName(styleId)
+  }
 }
 
 const headingLevelOfName = (name: string): number => {
@@ -223,7 +208,24 @@ const listsMax = 10_000
 const readNumbering = async (archive: Archive, part: string | null): Promise<NextMarker> => {
   const bullets = new Set<string>()
   const abstractOf = new Map<string, string>()
-  if (part !== null) await readLists(archive, part, bullets, abstractOf)
+  let abstractId = ""
+  let listLevel = ""
+  let numberingId = ""
+  await readXml(archive, part, {
+    open: ({ attribute, name }) => {
+      const value = attribute("val") ?? ""
+      if (name === "abstractNum") abstractId = attribute("abstractNumId") ?? ""
+      else if (name === "lvl") listLevel = attribute("ilvl") ?? ""
+      else if (name === "numFmt" && (value === "bullet" || value === "none") && bullets.size < listsMax)
+        bullets.add(`${abstractId}/${listLevel}`)
+      else if (name === "num") numberingId = attribute("numId") ?? ""
+      else if (name === "abstractNumId" && abstractOf.size < listsMax) abstractOf.set(numberingId, value)
+    }
+  })
+  return markerCounter(bullets, abstractOf)
+}
+
+const markerCounter = (bullets: ReadonlySet<string>, abstractOf: ReadonlyMap<string, string>): NextMarker => {
   const counters = new Map<string, Array<number>>()
   return (numberingId, level) => {
     const depth = Math.min(level, levelsMax - 1)
@@ -235,26 +237,4 @@ const readNumbering = async (archive: Archive, part: string | null): Promise<Nex
     counts[depth] = (counts[depth] ?? 0) + 1
     return `${counts[depth]}. `
   }
-}
-
-const readLists = async (
-  archive: Archive,
-  part: string,
-  bullets: Set<string>,
-  abstractOf: Map<string, string>
-): Promise<void> => {
-  let abstractId = ""
-  let level = ""
-  let numberingId = ""
-  await readXml(archive, part, {
-    open: ({ attribute, name }) => {
-      const value = attribute("val") ?? ""
-      if (name === "abstractNum") abstractId = attribute("abstractNumId") ?? ""
-      else if (name === "lvl") level = attribute("ilvl") ?? ""
-      else if (name === "numFmt" && (value === "bullet" || value === "none") && bullets.size < listsMax)
-        bullets.add(`${abstractId}/${level}`)
-      else if (name === "num") numberingId = attribute("numId") ?? ""
-      else if (name === "abstractNumId" && abstractOf.size < listsMax) abstractOf.set(numberingId, value)
-    }
-  })
 }

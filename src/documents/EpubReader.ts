@@ -1,7 +1,6 @@
-import { posix } from "node:path"
 import { decodeText } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
-import { type Archive, readXml } from "./Archive.ts"
+import { type Archive, partName, readXml } from "./Archive.ts"
 import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const mediaType = "application/epub+zip"
@@ -55,7 +54,7 @@ const readPackage = async (archive: Archive, part: string) => {
       if (name === "title") isTitle = title === ""
       else if (name === "item" && /html/.test(attribute("media-type") ?? "")) {
         if (parts.size < chaptersMax)
-          parts.set(attribute("id") ?? "", partName(part, attribute("href") ?? ""))
+          parts.set(attribute("id") ?? "", linkedPart(part, attribute("href") ?? ""))
       } else if (name === "itemref") {
         const chapter = parts.get(attribute("idref") ?? "")
         if (chapter !== undefined && archive.has(chapter) && chapters.length <= chaptersMax)
@@ -73,10 +72,10 @@ const readPackage = async (archive: Archive, part: string) => {
 }
 
 /** What an href in a part leads to. */
-const partName = (part: string, href: string): string => {
+const linkedPart = (part: string, href: string): string => {
   const path = href.replace(/[#?].*$/s, "")
   try {
-    return posix.resolve("/", posix.dirname(part), decodeURIComponent(path)).slice(1)
+    return partName(part, decodeURIComponent(path))
   } catch {
     return path
   }
@@ -89,7 +88,7 @@ const encryptedParts = async (archive: Archive): Promise<ReadonlySet<string>> =>
   if (!archive.has(encryption)) return parts
   await readXml(archive, encryption, {
     open: ({ attribute, name }) => {
-      if (name === "CipherReference") parts.add(partName("", attribute("URI") ?? ""))
+      if (name === "CipherReference") parts.add(linkedPart("", attribute("URI") ?? ""))
     }
   })
   return parts

@@ -261,16 +261,10 @@ export class HtmlPage {
   }
 
   private beginItem(): () => void {
-    const { flow } = this.document
     const number = this.lists.at(-1) ?? null
-    const first = number === null ? "- " : `${number}. `
     if (number !== null) this.lists[this.lists.length - 1] = number + 1
-    flow.endLine()
-    flow.open(first, " ".repeat(first.length))
-    return () => {
-      flow.close()
-      flow.endLine()
-    }
+    this.document.openItem(number === null ? "- " : `${number}. `)
+    return () => this.document.closeItem()
   }
 
   private beginTablePart(name: string): () => void {

@@ -1,32 +1,35 @@
 import { MarkdownFlow, TextFull } from "./MarkdownFlow.ts"
 
-/** A table inside of a table's cell, and so on; what is deeper becomes blocks like any others. */
+/** Nested tables; deeper ones become blocks. */
 const tableDepthMax = 4
 
-/** A row is for layout if a cell of several blocks is longer than this: its cells become blocks. */
+/** A row with a longer cell of several blocks is for layout: its cells become blocks. */
 const cellCharactersMax = 1000
 
-/** More cells than this in a row are left out of it. */
+/** Of a row; further ones are left out. */
 const cellsMax = 1024
 
 interface Table {
   readonly outer: MarkdownFlow
-  /** A sheet of data: every row is one of the table, whatever it looks like. */
+  /** A spreadsheet's: no row is for layout. */
   readonly isData: boolean
+  /** Nested too deeply: its cells are blocks. */
+  readonly isFlat: boolean
   cells: Array<string>
   hasHead: boolean
 }
 
 /**
- * A Markdown document with tables. The text of a cell is written to `flow` like any other; a complete row becomes a line of a
- * table, or blocks where the table is for layout.
+ * A Markdown document with tables. The text of a cell is written to `flow` like any other; a complete row becomes a table row,
+ * or blocks where the table is for layout.
  */
 export class MarkdownDocument {
+  /** Where each page starts in the text. */
+  readonly pages: Array<number> = []
   private readonly charactersMax: number
   private readonly root: MarkdownFlow
   private readonly tables: Array<Table> = []
   private readonly linkEnds: Array<() => void> = []
-  private tooDeep = 0
   private current: MarkdownFlow
 
   constructor(charactersMax: number) {
@@ -39,9 +42,10 @@ export class MarkdownDocument {
     return this.current
   }
 
-  /** Where the next block will begin in the text, outside of tables. */
-  nextBlockAt(): number {
-    return this.root.nextBlockAt()
+  /** Begins a page, whose start in the text is added to `pages`. */
+  beginPage(): void {
+    this.flow.endBlock()
+    this.pages.push(this.root.nextBlockAt())
   }
 
   heading(level: number): void {
@@ -54,13 +58,23 @@ export class MarkdownDocument {
     this.flow.endBlock()
   }
 
-  /** A whole heading or paragraph. */
-  block(text: string, headingLevel = 0): void {
-    if (headingLevel > 0) this.heading(headingLevel)
-    else this.flow.endBlock()
+  /** A whole heading. */
+  title(text: string): void {
+    this.heading(2)
     this.flow.text(text)
-    if (headingLevel > 0) this.endHeading()
-    else this.flow.endBlock()
+    this.endHeading()
+  }
+
+  /** An item of a list, at a level from 0. */
+  openItem(marker = "- ", level = 0): void {
+    const indent = "  ".repeat(level)
+    this.flow.endLine()
+    this.flow.open(indent + marker, " ".repeat(indent.length + marker.length))
+  }
+
+  closeItem(): void {
+    this.flow.close()
+    this.flow.endLine()
   }
 
   /** Text from here to `closeLink` leads to an address of the web or of mail; to no other. */
@@ -76,28 +90,23 @@ export class MarkdownDocument {
   }
 
   openTable(isData = false): void {
-    if (this.tables.length >= tableDepthMax) {
-      this.tooDeep++
-      this.flow.endBlock()
-      return
-    }
     this.flow.endBlock()
-    this.tables.push({ outer: this.flow, isData, cells: [], hasHead: false })
+    const isFlat = this.tables.length >= tableDepthMax
+    this.tables.push({ outer: this.flow, isData, isFlat, cells: [], hasHead: false })
   }
 
   openCell(): void {
-    if (this.tooDeep > 0 || this.tables.length === 0) return this.flow.endBlock()
+    if (this.tables.at(-1)?.isFlat !== false) return this.flow.endBlock()
     this.current = new MarkdownFlow(Math.max(0, this.charactersMax - this.root.length))
   }
 
   closeCell(): void {
     const table = this.tables.at(-1)
-    if (this.tooDeep > 0 || table === undefined || this.current === table.outer) return this.flow.endBlock()
-    if (table.cells.length < cellsMax) table.cells.push(this.current.toString())
+    if (table?.isFlat !== false || this.current === table.outer) return this.flow.endBlock()
+    this.cell(this.current.toString())
     this.current = table.outer
   }
 
-  /** A whole cell. */
   cell(text: string): void {
     const table = this.tables.at(-1)
     if (table !== undefined && table.cells.length < cellsMax) table.cells.push(text)
@@ -105,28 +114,28 @@ export class MarkdownDocument {
 
   closeRow(): void {
     const table = this.tables.at(-1)
-    if (this.tooDeep > 0 || table === undefined) return this.flow.endBlock()
+    if (table?.isFlat !== false) return this.flow.endBlock()
     const { cells } = table
     table.cells = []
     while (cells.at(-1)?.trim() === "") cells.pop()
     if (cells.length === 0) return
     if (!table.isData && isLayout(cells)) {
       table.hasHead = false
-      this.blocks(cells)
+      for (const cell of cells) {
+        this.flow.endBlock()
+        this.flow.verbatim(cell)
+        this.flow.endBlock()
+      }
     } else this.row(table, cells)
   }
 
   closeTable(): void {
-    if (this.tooDeep > 0) {
-      this.tooDeep--
-      return this.flow.endBlock()
-    }
     this.closeRow()
     this.tables.pop()
     this.flow.endBlock()
   }
 
-  /** The text, and what is in cells that were never closed. */
+  /** The text, with open tables closed. */
   toString(): string {
     while (this.tables.length > 0) {
       this.closeCell()
@@ -135,9 +144,16 @@ export class MarkdownDocument {
     return this.root.toString()
   }
 
-  /** The text as far as whole rows and blocks were written: after TextFull nothing can be added. */
+  /** The text without open tables: after TextFull nothing can be added. */
   written(): string {
     return this.root.toString()
+  }
+
+  /** Ends a table or a part of one, by the name that Office formats have for it. */
+  closeTablePart(name: string): void {
+    if (name === "tc") this.closeCell()
+    else if (name === "tr") this.closeRow()
+    else if (name === "tbl") this.closeTable()
   }
 
   private row(table: Table, cells: ReadonlyArray<string>): void {
@@ -149,14 +165,6 @@ export class MarkdownDocument {
     this.flow.verbatim(`|${" --- |".repeat(cells.length)}`)
     this.flow.endLine()
   }
-
-  private blocks(cells: ReadonlyArray<string>): void {
-    for (const cell of cells) {
-      this.flow.endBlock()
-      this.flow.verbatim(cell)
-      this.flow.endBlock()
-    }
-  }
 }
 
 const isLayout = (cells: ReadonlyArray<string>): boolean =>
@@ -165,7 +173,7 @@ const isLayout = (cells: ReadonlyArray<string>): boolean =>
 
 const cellText = (cell: string): string => cell.replaceAll("|", "\\|").replace(/\s*\n\s*/g, " ")
 
-/** Reads into the document until everything is read or no more text is taken. */
+/** Reads into the document until all is read or the text is full. */
 export const untilFull = async (
   document: MarkdownDocument,
   read: () => Promise<void>

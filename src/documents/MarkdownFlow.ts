@@ -1,4 +1,4 @@
-/** The text has reached its limit. What was written until then stays. */
+/** The text has reached its limit; what was written before stays. */
 export class TextFull extends Error {}
 
 interface Container {
@@ -7,17 +7,14 @@ interface Container {
   isOpened: boolean
 }
 
-/** Something around a part of a line; `piece` is where it was written, if it was. */
+/** An opening mark such as `[`; `piece` is where it was written, null until then. */
 interface Inline {
   readonly before: string
   piece: number | null
   line: number
 }
 
-/**
- * Writes Markdown from top to bottom: blocks, inside of the quotes and list items that are open. What surrounds a text is
- * written with the text, so that empty elements leave nothing.
- */
+/** Writes Markdown blocks, within the open quotes and list items. Marks are written with their text: empty elements leave nothing. */
 export class MarkdownFlow {
   private readonly charactersMax: number
   private readonly pieces: Array<string> = []
@@ -28,7 +25,6 @@ export class MarkdownFlow {
   private gap: "none" | "line" | "block" = "none"
   private isStarted = false
   private hasSpace = false
-  /** Grows with every line that is begun. */
   private lines = 0
 
   constructor(charactersMax: number) {
@@ -74,7 +70,7 @@ export class MarkdownFlow {
     if (this.isStarted) this.gap = "block"
   }
 
-  /** What follows is inside of something: `first` stands before its first line, `rest` before the others. */
+  /** Opens a quote or list item: `first` is written before its first line, `rest` before the others. */
   open(first: string, rest: string): void {
     this.containers.push({ first, rest, isOpened: false })
   }
@@ -97,7 +93,7 @@ export class MarkdownFlow {
     this.characters -= inline.before.length
   }
 
-  /** Where the next block will begin, outside of anything that is open. */
+  /** Where the next block will begin if no quote or item is open. */
   nextBlockAt(): number {
     return this.isStarted ? this.characters + "\n\n".length : 0
   }
@@ -132,7 +128,7 @@ export class MarkdownFlow {
     this.write(before + this.begin())
   }
 
-  /** What stands at the beginning of a line here. */
+  /** The prefix of a line. */
   private begin(): string {
     this.lines++
     return this.containers

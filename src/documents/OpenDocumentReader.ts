@@ -20,7 +20,7 @@ export const readOpenDocument = async (
     text,
     mediaType,
     truncated: truncated || body.slides > limits.pagesMax,
-    pages: kind === "presentation" ? body.pages : null
+    pages: kind === "presentation" ? document.pages : null
   }
 }
 
@@ -45,7 +45,6 @@ const spacesMax = 100
 const repeatedMax = 100
 
 class OpenDocumentBody implements XmlHandler {
-  readonly pages: Array<number> = []
   slides = 0
   private readonly document: MarkdownDocument
   private readonly kind: string
@@ -74,9 +73,9 @@ class OpenDocumentBody implements XmlHandler {
     const { attribute, name } = element
     if (name === "h" || name === "p") this.openParagraph(name, Number(attribute("outline-level") ?? 1))
     else if (name === "list") this.openList()
-    else if (name === "list-item") this.openItem()
+    else if (name === "list-item") this.document.openItem()
     else if (name === "page") this.openSlide(attribute("name"))
-    else if (name === "notes" && this.kind === "presentation") this.document.block("Notes:")
+    else if (name === "notes" && this.kind === "presentation") this.openNotes()
     else if (name === "a") this.document.openLink(this.isSheet ? "" : (attribute("href") ?? ""))
     else if (name === "note") this.write(" (")
     else if (name === "s") this.write(" ".repeat(Math.min(Number(attribute("c") ?? 1) || 1, spacesMax)))
@@ -88,7 +87,7 @@ class OpenDocumentBody implements XmlHandler {
   readonly close = (name: string): void => {
     if (name === "h" || name === "p") this.closeParagraph()
     else if (name === "list") this.closeList()
-    else if (name === "list-item") this.closeItem()
+    else if (name === "list-item") this.document.closeItem()
     else if (name === "a") this.document.closeLink()
     else if (name === "note") this.write(") ")
     else if (name === "table") this.document.closeTable()
@@ -143,27 +142,22 @@ class OpenDocumentBody implements XmlHandler {
     if (this.listDepth === 0) this.document.flow.endBlock()
   }
 
-  private openItem(): void {
-    this.document.flow.endLine()
-    this.document.flow.open("- ", "  ")
-  }
-
-  private closeItem(): void {
-    this.document.flow.close()
-    this.document.flow.endLine()
+  private openNotes(): void {
+    this.document.flow.endBlock()
+    this.document.flow.text("Notes:")
+    this.document.flow.endBlock()
   }
 
   private openSlide(name: string | undefined): void {
-    this.document.flow.endBlock()
-    this.pages.push(this.document.nextBlockAt())
+    this.document.beginPage()
     const isNamed = name !== undefined && !/^(page|slide|seite|folie)? ?\d+$/i.test(name)
-    this.document.block(isNamed ? `Slide ${this.slides}: ${name}` : `Slide ${this.slides}`, 2)
+    this.document.title(isNamed ? `Slide ${this.slides}: ${name}` : `Slide ${this.slides}`)
   }
 
   private openTablePart({ attribute, name }: XmlElement): void {
     const repeated = (of: string) => Math.max(1, Number(attribute(`number-${of}-repeated`) ?? 1) || 1)
     if (name === "table") {
-      if (this.isSheet) this.document.block(attribute("name") ?? "", 2)
+      if (this.isSheet) this.document.title(attribute("name") ?? "")
       this.document.openTable(this.isSheet)
     } else if (name === "table-row") {
       this.row = []

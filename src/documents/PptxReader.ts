@@ -1,23 +1,27 @@
 import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
-import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
-import { readRelationships, relatedPart } from "./OfficePackage.ts"
+import {
+  type Archive,
+  readXml,
+  type XmlElement,
+  type XmlHandler,
+  readRelationships,
+  relatedPart
+} from "./Archive.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
 
 const mediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
-/** Reads a presentation, slide by slide in the order in which they are shown, with tables, diagrams and speaker notes. */
+/** Reads the slides in the order in which they are shown, with tables, diagrams and speaker notes. */
 export const readPptx = async (archive: Archive, part: string, limits: ReadingLimits): Promise<Reading> => {
   const slides = await listSlides(archive, part)
   const document = new MarkdownDocument(limits.textBytesMax)
-  const pages: Array<number> = []
   const { text, truncated } = await untilFull(document, async () => {
     for (const [at, slide] of slides.slice(0, limits.pagesMax).entries()) {
-      document.flow.endBlock()
-      pages.push(document.nextBlockAt())
+      document.beginPage()
       await readSlide(archive, slide, at + 1, document)
     }
   })
-  return { text, mediaType, truncated: truncated || slides.length > limits.pagesMax, pages }
+  return { text, mediaType, truncated: truncated || slides.length > limits.pagesMax, pages: document.pages }
 }
 
 const listSlides = async (archive: Archive, part: string): Promise<ReadonlyArray<string>> => {
@@ -50,10 +54,10 @@ const readSlide = async (
     }
   }
   const notes = relatedPart(archive, relationships, "notesSlide")
-  if (notes !== null) await readXml(archive, notes, new SlideShapes(document, null, "Notes:"))
+  await readXml(archive, notes, new SlideShapes(document, null, "Notes:"))
 }
 
-/** The kinds of placeholders that repeat on every slide, or show something else than text. */
+/** Placeholders that repeat on every slide, or show something other than text. */
 const skippedPlaceholders: ReadonlySet<string> = new Set(["dt", "ftr", "hdr", "sldImg", "sldNum"])
 
 class SlideShapes implements XmlHandler {
@@ -98,27 +102,24 @@ class SlideShapes implements XmlHandler {
     if (name === "t") this.isText = false
     else if (name === "p") this.endParagraph()
     else if (name === "sp") this.endShape()
-    else if (name === "tc") this.document.closeCell()
-    else if (name === "tr") this.document.closeRow()
-    else if (name === "tbl") this.document.closeTable()
+    else this.document.closeTablePart(name)
   }
 
   readonly text = (text: string): void => {
     if (!this.isText) return
-    if (this.isTitle) {
-      this.title += text
-      return
+    if (this.isTitle) this.title += text
+    else {
+      this.finish()
+      this.beginParagraph()
+      this.document.flow.text(text)
     }
-    this.finish()
-    this.beginParagraph()
-    this.document.flow.text(text)
   }
 
-  /** Writes the slide's heading, if that wasn't done yet. */
+  /** Writes the slide's heading once. */
   finish(): void {
     if (this.heading === null) return
     const title = this.title.replace(/\s+/g, " ").trim()
-    this.document.block(title === "" ? this.heading : `${this.heading}: ${title}`, 2)
+    this.document.title(title === "" ? this.heading : `${this.heading}: ${title}`)
     this.heading = null
   }
 
@@ -129,11 +130,10 @@ class SlideShapes implements XmlHandler {
       flow.text(`${this.label} `)
     }
     this.isLabelled = true
-    // What is set in from the left was a list item.
+    // Indented paragraphs are list items.
     if (this.level > 0 && !this.isListed) {
       this.isListed = true
-      flow.endLine()
-      flow.open(`${"  ".repeat(this.level - 1)}- `, "  ".repeat(this.level))
+      this.document.openItem("- ", this.level - 1)
     }
   }
 
@@ -141,8 +141,7 @@ class SlideShapes implements XmlHandler {
     if (this.isTitle) this.title += " "
     else if (this.isListed) {
       this.isListed = false
-      this.document.flow.close()
-      this.document.flow.endLine()
+      this.document.closeItem()
     } else this.document.flow.endLine()
   }
 

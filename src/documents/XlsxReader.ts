@@ -1,5 +1,12 @@
-import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
-import { readRelationships, relatedPart, type Relationship } from "./OfficePackage.ts"
+import {
+  type Archive,
+  readXml,
+  type XmlElement,
+  type XmlHandler,
+  readRelationships,
+  relatedPart,
+  type Relationship
+} from "./Archive.ts"
 import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
@@ -95,7 +102,7 @@ class SheetRows implements XmlHandler {
     const { document, name } = this.context
     if (!this.isBegun) {
       this.isBegun = true
-      document.block(name, 2)
+      document.title(name)
       document.openTable(true)
     }
     for (const cell of this.cells) document.cell(cell)
@@ -114,27 +121,15 @@ const columnOf = (reference: string): number => {
   return column - 1
 }
 
-/** What a workbook says about its sheets, before their cells are read. */
-
-interface Sheet {
-  readonly name: string
-  readonly part: string
-}
-
-interface Workbook {
-  readonly sheets: ReadonlyArray<Sheet>
-  /** Whether days are counted from 1904. */
-  readonly is1904: boolean
-}
-
 const sheetsMax = 1000
 
+/** The sheets of a workbook, and whether its days are counted from 1904. */
 const readWorkbook = async (
   archive: Archive,
   part: string,
   relationships: ReadonlyMap<string, Relationship>
-): Promise<Workbook> => {
-  const sheets: Array<Sheet> = []
+) => {
+  const sheets: Array<{ readonly name: string; readonly part: string }> = []
   let is1904 = false
   await readXml(archive, part, {
     open: ({ attribute, name }) => {
@@ -149,26 +144,22 @@ const readWorkbook = async (
 }
 
 const sharedCharactersMax = 100 * 1024 * 1024
-const cellCharactersMax = 100_000
 
 /** The texts that cells refer to by their numbers. */
 const readSharedStrings = async (archive: Archive, part: string | null): Promise<ReadonlyArray<string>> => {
   const strings: Array<string> = []
-  if (part === null) return strings
   let text = ""
   let characters = 0
   let isText = false
-  let phonetic = 0
   await readXml(archive, part, {
+    // The pronunciation of a Japanese text stands beside it.
+    skips: ({ name }) => name === "rPh",
     open: ({ name }) => {
       if (name === "si") text = ""
-      // How a Japanese text is pronounced stands beside it.
-      else if (name === "rPh") phonetic++
-      else if (name === "t") isText = phonetic === 0
+      else if (name === "t") isText = true
     },
     close: (name) => {
       if (name === "t") isText = false
-      else if (name === "rPh") phonetic--
       else if (name === "si") {
         strings.push(text)
         characters += text.length
@@ -178,7 +169,7 @@ const readSharedStrings = async (archive: Archive, part: string | null): Promise
       }
     },
     text: (piece) => {
-      if (isText && text.length < cellCharactersMax) text += piece.slice(0, cellCharactersMax)
+      if (isText && text.length < valueCharactersMax) text += piece.slice(0, valueCharactersMax)
     }
   })
   return strings
@@ -192,7 +183,6 @@ const readCellFormats = async (
   part: string | null
 ): Promise<ReadonlyArray<NumberFormat>> => {
   const formats: Array<NumberFormat> = []
-  if (part === null) return formats
   const codes = new Map<number, NumberFormat>()
   let isCells = false
   await readXml(archive, part, {
@@ -202,7 +192,7 @@ const readCellFormats = async (
         codes.set(id, formatOfCode(attribute("formatCode") ?? ""))
       else if (name === "cellXfs") isCells = true
       else if (name === "xf" && isCells && formats.length < stylesMax) {
-        formats.push(codes.get(id) ?? builtInFormat(id))
+        formats.push(codes.get(id) ?? builtIn.get(id) ?? "number")
       }
     },
     close: (name) => {
@@ -212,8 +202,7 @@ const readCellFormats = async (
   return formats
 }
 
-/** How a spreadsheet's numbers are shown: what was a date or a share becomes one again. */
-
+/** What a number in a cell is shown as. */
 type NumberFormat = "number" | "date" | "time" | "dateTime" | "percent"
 
 const builtIn: ReadonlyMap<number, NumberFormat> = new Map([
@@ -224,10 +213,7 @@ const builtIn: ReadonlyMap<number, NumberFormat> = new Map([
   [22, "dateTime"]
 ])
 
-/** What a number format that the document doesn't describe means. */
-const builtInFormat = (id: number): NumberFormat => builtIn.get(id) ?? "number"
-
-/** What a format's code means: `yyyy-mm-dd`, `0.0%` and the like. */
+/** The meaning of a format code such as `yyyy-mm-dd` or `0.0%`. */
 const formatOfCode = (code: string): NumberFormat => {
   // Only the first section counts, and neither what is quoted nor what stands in brackets, except elapsed hours.
   const bare = (code.split(";")[0] ?? "")

@@ -1,9 +1,15 @@
-import { AppConfig } from "../settings/AppConfig.ts"
-import { Egress } from "./Egress.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { Egress, type EgressFailed, type EgressRefused } from "./Egress.ts"
+import type { EgressAnswer, EgressOptions } from "./egress/Hop.ts"
 import { renderResults, resultsOf } from "./search/ResultList.ts"
-import { makeSearchClient } from "./search/SearchClient.ts"
-import { defineTool, type Tool, type ToolFailed } from "./Tool.ts"
-import { Effect, Schema, Context, Layer } from "effect"
+import {
+  type Find,
+  type SearchAccess,
+  type SearchProvider,
+  searchProviders
+} from "./search/SearchProviders.ts"
+import { defineTool, type Tool, ToolFailed } from "./Tool.ts"
+import { Effect, Schema, Context, Layer, DateTime, Duration, Option } from "effect"
 
 /** The providers refuse longer queries. */
 const queryCharactersMax = 400
@@ -64,4 +70,129 @@ export class SearchProbe extends Context.Service<
       return SearchProbe.of({ search })
     })
   )
+}
+
+/** An answer with twenty results has some hundred KiB. */
+const answerBytesMax = 2 * 1024 * 1024
+
+/** A provider that rate-limits the request is asked once more, if its Retry-After is no longer than this. */
+const retryAfterSecondsMax = 3
+/** Without a Retry-After. */
+const retryAfterSecondsUsual = 1
+/** Before the second attempt after a failed connection. */
+const reconnectMillis = 250
+
+const tooManyRequests = 429
+
+interface Finds {
+  readonly finds: ReadonlyArray<Find>
+  readonly host: string
+}
+
+type SearchClient = (query: string, count: number) => Effect.Effect<Finds, ToolFailed>
+
+/** A client of the provider that the settings name; null where they name none. */
+const makeSearchClient = (settings: Settings["tools"], egress: Egress["Service"]): SearchClient | null => {
+  const { searchKey, searchProvider, searchSeconds, searchUrl } = settings
+  const provider = searchProvider === null ? null : searchProviders[searchProvider]
+  const address = provider === null ? null : (searchUrl ?? provider.address)
+  if (provider === null || address === null) return null
+  const access: SearchAccess = { base: baseOf(address), key: searchKey }
+  const { hostname: host, origin } = new URL(access.base)
+
+  const send = (query: string, count: number) => {
+    const { credentials, json, url } = provider.request(access, query, count)
+    const options: EgressOptions = {
+      headers: { accept: "application/json" },
+      credentials,
+      bytesMax: answerBytesMax,
+      seconds: searchSeconds,
+      isConfigured: true,
+      // Only the operator's own address may be inside: neither a provider's public name, nor any result.
+      ...(searchUrl === null ? {} : { trustedOrigin: origin })
+    }
+    return json === undefined ? egress.get(url, options) : egress.postJson(url, json, options)
+  }
+
+  const fail = (message: string) => new ToolFailed({ message, host })
+  const slow = () => fail(`The search provider did not answer within ${searchSeconds} seconds.`)
+  const unreachable = () => fail("The search provider can't be reached at the moment.")
+  const failureOf = (error: EgressRefused | EgressFailed): ToolFailed => {
+    if (isConnectionFault(error)) return unreachable()
+    return isSlow(error) ? slow() : fail("What the search provider sent is no answer to go by.")
+  }
+
+  return Effect.fnUntraced(function* (query, count) {
+    const ask = send(query, count)
+    const answer = yield* ask.pipe(
+      Effect.catchIf(isConnectionFault, () => Effect.delay(ask, Duration.millis(reconnectMillis))),
+      Effect.flatMap((first) => askAgain(first, ask)),
+      Effect.mapError(failureOf),
+      Effect.timeoutOrElse({ duration: Duration.seconds(searchSeconds), orElse: () => Effect.fail(slow()) })
+    )
+    if (answer.status !== 200) {
+      const reason = statusMessage(provider, answer.status)
+      yield* Effect.logWarning("The search provider refuses to answer.").pipe(
+        Effect.annotateLogs({ host, status: answer.status, reason })
+      )
+      return yield* fail(`The search provider refuses to answer (HTTP ${answer.status}). ${reason}`)
+    }
+    if (answer.isCut) return yield* fail("The search provider's answer is too long to be read.")
+    const finds = yield* Effect.option(parseJson(decoder.decode(answer.bytes)))
+    const reason = Option.match(finds, {
+      onNone: () => null,
+      onSome: (found) => provider.failure?.(found) ?? null
+    })
+    if (reason !== null) {
+      yield* Effect.logWarning("The search provider could not search.").pipe(
+        Effect.annotateLogs({ host, reason })
+      )
+      return yield* fail("The search provider could not search: none of its search engines answered.")
+    }
+    const read = Option.flatMap(finds, provider.read)
+    if (Option.isNone(read)) return yield* fail("The search provider's answer can't be understood.")
+    return { finds: read.value, host }
+  })
+}
+
+/** The name `localhost` means this machine, whatever a name server says. */
+const baseOf = (address: string): string =>
+  address.replace(/\/+$/, "").replace(/^(https?:\/\/)localhost(?=[:/]|$)/i, "$1127.0.0.1")
+
+const decoder = new TextDecoder()
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+
+/** The connection failed or broke. An address that is not allowed looks the same. */
+const isConnectionFault = (error: EgressRefused | EgressFailed): boolean =>
+  error._tag === "EgressRefused" || error.reason === "cut"
+
+const isSlow = (error: EgressRefused | EgressFailed): boolean =>
+  error._tag === "EgressFailed" && error.reason === "slow"
+
+/** Asks again after a 429, if the wait is short enough. */
+const askAgain = <E>(first: EgressAnswer, ask: Effect.Effect<EgressAnswer, E>) =>
+  first.status !== tooManyRequests
+    ? Effect.succeed(first)
+    : Effect.flatMap(secondsToWait(first.headers["retry-after"]?.trim() ?? ""), (seconds) =>
+        seconds > retryAfterSecondsMax
+          ? Effect.succeed(first)
+          : Effect.delay(ask, Duration.seconds(Math.max(0, seconds)))
+      )
+
+/** Of a Retry-After, which holds seconds or a date. */
+const secondsToWait = Effect.fnUntraced(function* (text: string) {
+  if (/^\d+$/.test(text)) return Number(text)
+  const now = yield* DateTime.now
+  return Option.match(text === "" ? Option.none() : DateTime.make(text), {
+    onNone: () => retryAfterSecondsUsual,
+    onSome: (moment) => Duration.toSeconds(DateTime.distance(now, moment))
+  })
+})
+
+const statusMessage = ({ statuses }: SearchProvider, status: number): string => {
+  const own = statuses[status]
+  if (own !== undefined) return own
+  if (status === 401 || status === 403) return "It does not accept the key."
+  if (status === tooManyRequests) return "It is asked too often; try again later."
+  return status >= 500 ? "It has a problem of its own." : "It does not accept the request."
 }

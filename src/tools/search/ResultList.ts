@@ -1,6 +1,6 @@
 import type { Find } from "./SearchProviders.ts"
 import { DateTime, Option } from "effect"
-import { Tokenizer, type TokenizerCallbacks } from "htmlparser2"
+import { Parser } from "htmlparser2"
 
 const queryCharactersMax = 200
 const titleCharactersMax = 200
@@ -106,47 +106,10 @@ const tagCharactersMax = 300
 /** A less-than sign that begins no tag, as in a formula. */
 const looseSign = new RegExp(`<(?![a-z/!][^<>]{0,${tagCharactersMax}}>)`, "gi")
 
-const nothing = () => {}
-
-class TextOnly implements TokenizerCallbacks {
-  private readonly html: string
-  text = ""
-
-  constructor(html: string) {
-    this.html = html
-  }
-
-  ontext(start: number, end: number): void {
-    this.text += this.html.slice(start, end)
-  }
-
-  ontextentity(point: number): void {
-    this.text += String.fromCodePoint(point)
-  }
-
-  onattribname = nothing
-  onattribdata = nothing
-  onattribentity = nothing
-  onattribend = nothing
-  oncdata = nothing
-  onclosetag = nothing
-  oncomment = nothing
-  ondeclaration = nothing
-  onend = nothing
-  onopentagend = nothing
-  onopentagname = nothing
-  onprocessinginstruction = nothing
-  onselfclosingtag = nothing
-}
-
-/**
- * A short piece of HTML as plain text: without tags, and with its entities decoded.
- */
+/** A short piece of HTML as plain text: without tags, and with its entities decoded. */
 const plainText = (html: string): string => {
-  const escaped = html.replace(looseSign, "&lt;")
-  const reader = new TextOnly(escaped)
-  const tokenizer = new Tokenizer({}, reader)
-  tokenizer.write(escaped)
-  tokenizer.end()
-  return reader.text
+  let text = ""
+  const parser = new Parser({ ontext: (piece) => void (text += piece) })
+  parser.end(html.replace(looseSign, "&lt;"))
+  return text
 }
