@@ -235,6 +235,21 @@ describe("the length rule", () => {
       "function length:2"
     ])
   })
+
+  it(`allows the generator of an exported make… at most ${layerLinesMax} lines`, () => {
+    const constructorOf = (name: string, count: number) =>
+      `export const ${name} = Effect.gen(function* () {\n${lines(count - 2)}\n})`
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", constructorOf("makeTable", layerLinesMax)), [])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", constructorOf("makeTable", layerLinesMax + 1)), [
+      "function length:1"
+    ])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", constructorOf("readTable", functionLinesMax + 1)), [
+      "function length:1"
+    ])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", `export const make = ${functionOf(80).slice(10)}`), [
+      "function length:1"
+    ])
+  })
 })
 
 describe("exceptions", () => {

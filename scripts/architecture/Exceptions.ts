@@ -34,19 +34,9 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The operations of one store share its connection and stand side by side."
   },
   {
-    path: "src/files/FileTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
     path: "src/files/StoreBinding.ts",
     about: "lines; at most",
     reason: "The operations of one store share its connection and stand side by side."
-  },
-  {
-    path: "src/files/TextJobs.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
   },
   {
     path: "src/files/blobs/DirectoryBlobs.ts",
@@ -69,21 +59,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The operations of one store share its connection and stand side by side."
   },
   {
-    path: "src/http/AccessLog.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/http/Upload.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/providers/AnthropicMessages.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
     path: "src/responses/AnswerBound.ts",
     about: "lines; at most",
     reason: "Its inner functions share one state, which passing around would not make clearer."
@@ -99,54 +74,9 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The statements on one table share its client and stand side by side."
   },
   {
-    path: "src/retrieval/ProjectTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
-    path: "src/retrieval/index/Compaction.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/retrieval/index/IndexTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
-    path: "src/retrieval/search/SearchTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
     path: "src/retrieval/search/Searching.ts",
     about: "lines; at most",
     reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/retrieval/vectors/Embeddings.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/retrieval/vectors/VectorTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
-    path: "src/routing/ModelServerList.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/sql/JobQueue.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
-  },
-  {
-    path: "src/usage/LimitTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
   },
   {
     path: "src/usage/TokenCounters.ts",

@@ -2,6 +2,7 @@ import {
   isFunction,
   lineOf,
   memberName,
+  nameOf,
   type Source,
   type SyntaxNode,
   visit,
@@ -10,7 +11,7 @@ import {
 
 /** With all that is inside of it. */
 export const functionLinesMax = 70
-/** For a function that makes a layer: the methods of a service stand side by side in it. */
+/** For the generator of a layer, or of an exported `make…` that a layer uses: the methods of a service stand side by side in it. */
 export const layerLinesMax = 120
 
 const isLayerCall = (node: SyntaxNode): boolean =>
@@ -23,6 +24,16 @@ const makesLayer = (ancestors: ReadonlyArray<SyntaxNode>): boolean => {
   return around !== undefined && isLayerCall(around)
 }
 
+/** Whether it is the generator of an exported `make…`, which builds one part of a service. */
+const buildsPart = (node: SyntaxNode, ancestors: ReadonlyArray<SyntaxNode>): boolean => {
+  const around = ancestors.findIndex(({ type }) => type !== "CallExpression" && type !== "MemberExpression")
+  return (
+    node["generator"] === true &&
+    /^make[A-Z]/.test(nameOf(ancestors[around]?.["id"]) ?? "") &&
+    ancestors[around + 2]?.type === "ExportNamedDeclaration"
+  )
+}
+
 /** Functions that are too long to be read at once. oxlint counts the lines of files. */
 export const checkLengths = (source: Source): ReadonlyArray<Violation> => {
   const { path } = source
@@ -32,7 +43,8 @@ export const checkLengths = (source: Source): ReadonlyArray<Violation> => {
     if (!isFunction(node)) return
     const line = lineOf(source, node.start)
     const count = lineOf(source, node.end) - line + 1
-    const [kind, max] = makesLayer(ancestors) ? ["layer", layerLinesMax] : ["function", functionLinesMax]
+    const isLayer = makesLayer(ancestors) || buildsPart(node, ancestors)
+    const [kind, max] = isLayer ? ["layer", layerLinesMax] : ["function", functionLinesMax]
     if (count <= max) return
     const message = `a ${kind} of ${count} lines; at most ${max} with all that is inside`
     violations.push({ path, line, rule: "function length", message })

@@ -22,20 +22,6 @@ const textBytesMax = purposeCharactersMax * 3
 const textParts = ["purpose", "expires_after", "expires_after[anchor]", "expires_after[seconds]"] as const
 type TextPart = (typeof textParts)[number]
 
-/** A form while it is parsed. The bytes of the file pass through; the other parts are kept or ignored. */
-export interface UploadForm {
-  readonly write: (bytes: Uint8Array) => void
-  readonly end: () => void
-  /** The first problem so far, or null. With a problem, nothing else is valid. */
-  readonly problem: () => UploadInvalid | null
-  /** `open` after the header of the file, `whole` after its last byte. */
-  readonly file: () => "awaited" | "open" | "whole"
-  /** The bytes of the file since the last call. */
-  readonly take: () => ReadonlyArray<Uint8Array>
-  /** The other parts; valid after `end`. */
-  readonly about: () => AboutFile
-}
-
 /** Decodes a quoted name as browsers and most libraries write it. Source: HTML, multipart form data, escaping. */
 const unquoted = (name: string): string =>
   name.replaceAll('\\"', '"').replace(/%(?:22|0D|0A)/gi, (escape) => decodeURIComponent(escape))
@@ -89,114 +75,137 @@ const expiryPairs = [
   ["expires_after[seconds]", "expires_after[anchor]"]
 ] as const
 
-const ignored: PartSink = () => {}
-
+/** Gets the bytes of one part, and null after them. */
 type PartSink = (chunk: Uint8Array | null) => void
 
+const ignored: PartSink = () => {}
+
+/** A form while it is parsed. The bytes of the file pass through; the other parts are kept or ignored. */
+interface Form {
+  /** The first problem so far. With a problem, nothing else is valid. */
+  problem: UploadInvalid | null
+  /** `open` after the header of the file, `whole` after its last byte. */
+  file: "awaited" | "open" | "whole"
+  filename: string
+  /** The bytes of the file that were not taken yet. */
+  pieces: Array<Uint8Array>
+  fileBytes: number
+  readonly texts: Map<TextPart, string>
+  isDone: boolean
+}
+
+const fail = (form: Form, param: string, message: string): void => {
+  if (!form.isDone) form.problem ??= new UploadInvalid({ param, message })
+}
+
+const readFile = (form: Form, info: MultipartParser.PartInfo): PartSink => {
+  // curl's `-F file=report.pdf` sends the name as a text; a file has a filename.
+  if (info.filename === undefined) {
+    const message =
+      "`file` is a text and no file. With curl, put an @ before its path: `-F file=@report.pdf`."
+    fail(form, "file", message)
+  }
+  form.filename = nameOf(info)
+  if (form.filename.length > filenameCharactersMax) {
+    fail(form, "file", `The name of \`file\` has more than ${filenameCharactersMax} characters.`)
+  }
+  form.file = "open"
+  return (chunk) => {
+    if (chunk === null) {
+      form.file = "whole"
+    } else if (chunk.length > 0) {
+      form.fileBytes += chunk.length
+      form.pieces.push(chunk)
+    }
+  }
+}
+
+const readText = (form: Form, name: TextPart): PartSink => {
+  const kept: Array<Uint8Array> = []
+  let bytes = 0
+  form.texts.set(name, "")
+  return (chunk) => {
+    if (chunk !== null) {
+      bytes += chunk.length
+      if (bytes <= textBytesMax) kept.push(chunk)
+      return
+    }
+    const text = bytes > textBytesMax ? null : decoded(kept)
+    const { expected, isMet } = expectations[name]
+    if (text !== null && isMet(text)) form.texts.set(name, text)
+    else fail(form, name, `\`${name}\` must be ${expected}.`)
+  }
+}
+
+const sinkFor = (form: Form, info: MultipartParser.PartInfo): PartSink => {
+  const text = textParts.find((name) => name === info.name)
+  const isRepeated =
+    info.name === "file" ? form.file !== "awaited" : text !== undefined && form.texts.has(text)
+  if (isRepeated) fail(form, info.name, `\`${info.name}\` is there more than once.`)
+  if (isRepeated) return ignored
+  if (text !== undefined) return readText(form, text)
+  return info.name === "file" ? readFile(form, info) : ignored
+}
+
+const checkWhole = (form: Form): void => {
+  if (form.file === "awaited") fail(form, "file", "`file` is missing.")
+  for (const [name, other] of expiryPairs) {
+    const isAlone = form.texts.has(name) && !form.texts.has(other)
+    if (isAlone) fail(form, other, `\`${other}\` is missing beside \`${name}\`.`)
+  }
+}
+
 /** The parts may have any order. Memory is bounded by the size of one write. */
-export const makeUploadForm = (headers: Headers.Headers): UploadForm => {
-  let problem: UploadInvalid | null = null
-  let file: "awaited" | "open" | "whole" = "awaited"
-  let filename = ""
-  let pieces: Array<Uint8Array> = []
-  const texts = new Map<TextPart, string>()
-  let done = false
+export const makeUploadForm = (headers: Headers.Headers) => {
+  const form: Form = {
+    problem: null,
+    file: "awaited",
+    filename: "",
+    pieces: [],
+    fileBytes: 0,
+    texts: new Map(),
+    isDone: false
+  }
   let written = 0
-  let fileBytes = 0
-
-  const fail = (param: string, message: string) => {
-    if (!done) problem ??= new UploadInvalid({ param, message })
-  }
-
-  const readFile = (info: MultipartParser.PartInfo): PartSink => {
-    // curl's `-F file=report.pdf` sends the name as a text; a file has a filename.
-    if (info.filename === undefined) {
-      fail(
-        "file",
-        "`file` is a text and no file. With curl, put an @ before its path: `-F file=@report.pdf`."
-      )
-    }
-    filename = nameOf(info)
-    if (filename.length > filenameCharactersMax) {
-      fail("file", `The name of \`file\` has more than ${filenameCharactersMax} characters.`)
-    }
-    file = "open"
-    return (chunk) => {
-      if (chunk === null) {
-        file = "whole"
-      } else if (chunk.length > 0) {
-        fileBytes += chunk.length
-        pieces.push(chunk)
-      }
-    }
-  }
-
-  const readText = (name: TextPart): PartSink => {
-    const kept: Array<Uint8Array> = []
-    let bytes = 0
-    texts.set(name, "")
-    return (chunk) => {
-      if (chunk !== null) {
-        bytes += chunk.length
-        if (bytes <= textBytesMax) kept.push(chunk)
-        return
-      }
-      const text = bytes > textBytesMax ? null : decoded(kept)
-      const { expected, isMet } = expectations[name]
-      if (text !== null && isMet(text)) texts.set(name, text)
-      else fail(name, `\`${name}\` must be ${expected}.`)
-    }
-  }
-
-  const sinkFor = (info: MultipartParser.PartInfo): PartSink => {
-    const text = textParts.find((name) => name === info.name)
-    const isRepeated = info.name === "file" ? file !== "awaited" : text !== undefined && texts.has(text)
-    if (isRepeated) fail(info.name, `\`${info.name}\` is there more than once.`)
-    if (isRepeated) return ignored
-    if (text !== undefined) return readText(text)
-    return info.name === "file" ? readFile(info) : ignored
-  }
 
   const parser = MultipartParser.make({
     headers,
     maxParts: partsMax,
     isFile: () => true,
-    onFile: sinkFor,
+    onFile: (info) => sinkFor(form, info),
     onField: () => {},
-    onError: (error) => fail("", messages[error._tag]),
+    onError: (error) => fail(form, "", messages[error._tag]),
     onDone: () => {
-      if (file === "awaited") fail("file", "`file` is missing.")
-      for (const [name, other] of expiryPairs) {
-        if (texts.has(name) && !texts.has(other)) fail(other, `\`${other}\` is missing beside \`${name}\`.`)
-      }
-      done = true
+      checkWhole(form)
+      form.isDone = true
     }
   })
 
   return {
-    write: (bytes) => {
+    write: (bytes: Uint8Array): void => {
       written += bytes.length
-      if (!done) parser.write(bytes)
+      if (!form.isDone) parser.write(bytes)
       // The epilogue counts too.
-      if (written - fileBytes > surroundingBytesMax) {
-        problem ??= new UploadInvalid({ param: "", message: "The body holds too much besides the file." })
+      if (written - form.fileBytes > surroundingBytesMax) {
+        form.problem ??= new UploadInvalid({
+          param: "",
+          message: "The body holds too much besides the file."
+        })
       }
     },
-    end: () => {
-      if (!done) parser.end()
+    end: (): void => {
+      if (!form.isDone) parser.end()
     },
-    problem: () => problem,
-    file: () => file,
-    take: () => {
-      const taken = pieces
-      pieces = []
-      return taken
-    },
-    about: () => {
-      const seconds = texts.get("expires_after[seconds]")
+    problem: () => form.problem,
+    file: () => form.file,
+    /** The bytes of the file since the last call. */
+    take: (): ReadonlyArray<Uint8Array> => form.pieces.splice(0),
+    /** The other parts; valid after `end`. */
+    about: (): AboutFile => {
+      const seconds = form.texts.get("expires_after[seconds]")
       return {
-        filename: cleanFilename(filename),
-        purpose: texts.get("purpose") ?? defaultPurpose,
+        filename: cleanFilename(form.filename),
+        purpose: form.texts.get("purpose") ?? defaultPurpose,
         expiresAfterSeconds: seconds === undefined ? null : Number(seconds)
       }
     }

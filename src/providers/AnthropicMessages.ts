@@ -132,17 +132,6 @@ const makeDecodeAnthropic = (): Decode => {
     return callDelta(call)
   }
 
-  const decodeDelta = (event: Fields): AnswerChunk => {
-    const { delta } = event
-    if (!Predicate.isObject(delta)) return malformed("a delta is no object")
-    if (delta["type"] === "text_delta") return decodeTextDelta(delta["text"])
-    if (delta["type"] !== "input_json_delta") return thinking
-    const index = decodeCount(event["index"])
-    const fragment = delta["partial_json"]
-    if (index === null || typeof fragment !== "string") return malformed("a piece of arguments is no text")
-    return calls.has(index) ? callDelta({ index, id: "", name: "", arguments: fragment }) : thinking
-  }
-
   const decodeEnd = (event: Fields): AnswerChunk => {
     const { delta, usage } = event
     if (!Predicate.isObject(delta)) return malformed("a delta is no object")
@@ -157,7 +146,7 @@ const makeDecodeAnthropic = (): Decode => {
     if (isUnreadable(event)) return event
     switch (event["type"]) {
       case "content_block_delta":
-        return decodeDelta(event)
+        return decodeDelta(event, calls)
       case "content_block_start":
         return decodeBlock(event)
       case "message_start":
@@ -178,6 +167,17 @@ const makeDecodeAnthropic = (): Decode => {
         return unknown
     }
   }
+}
+
+const decodeDelta = (event: Fields, calls: ReadonlySet<number>): AnswerChunk => {
+  const { delta } = event
+  if (!Predicate.isObject(delta)) return malformed("a delta is no object")
+  if (delta["type"] === "text_delta") return decodeTextDelta(delta["text"])
+  if (delta["type"] !== "input_json_delta") return thinking
+  const index = decodeCount(event["index"])
+  const fragment = delta["partial_json"]
+  if (index === null || typeof fragment !== "string") return malformed("a piece of arguments is no text")
+  return calls.has(index) ? callDelta({ index, id: "", name: "", arguments: fragment }) : thinking
 }
 
 /** In a stream a call begins with an empty input, which is not part of its arguments. */

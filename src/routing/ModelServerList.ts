@@ -52,21 +52,16 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   const asked = Latch.makeUnsafe(false)
   const place = placeOf(server)
 
-  const specsOf = (list: ReadonlyArray<ListedSpec>) =>
-    names.length > 0 ? specsOfNames(server.provider, names, list) : specsOfList(server.provider, list)
-
   const read = Effect.gen(function* () {
     const body = yield* upstream.ask(endpointOf(server, "/models"))
     const list = yield* decodeModelList(body)
     const before = known.length
     // The limits may take longer to read.
-    if (before === 0) known = specsOf(list)
+    if (before === 0) known = specsOf(server, names, list)
     const wanted = names.length > 0 ? names.map((id) => list.find((one) => one.id === id) ?? named(id)) : list
-    const specs = specsOf(yield* completeLimits(upstream, server, wanted))
+    const specs = specsOf(server, names, yield* completeLimits(upstream, server, wanted))
     if (specs.length === 0) return yield* new AnswerMalformed({ detail: "no chat model is listed" })
-    if (specs.length !== before) {
-      yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
-    }
+    if (specs.length !== before) yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
     known = specs
     state = {
       isRead: true,
@@ -100,9 +95,6 @@ export const keepModelServerList = Effect.fnUntraced(function* (
   const first = attempt
   yield* Effect.forkScoped(Effect.forever(round))
 
-  const awaitAttempt = (tried: Deferred.Deferred<void>, seconds: number) =>
-    Deferred.await(tried).pipe(Effect.timeoutOption(`${seconds} seconds`), Effect.asVoid)
-
   return {
     known: Effect.sync(() => known),
     models: Effect.suspend(() => {
@@ -115,6 +107,16 @@ export const keepModelServerList = Effect.fnUntraced(function* (
     firstState: Effect.map(awaitAttempt(first, introductionWaitSeconds), () => state)
   }
 })
+
+const awaitAttempt = (attempt: Deferred.Deferred<void>, seconds: number) =>
+  Deferred.await(attempt).pipe(Effect.timeoutOption(`${seconds} seconds`), Effect.asVoid)
+
+const specsOf = (
+  { provider }: ModelServer,
+  names: ReadonlyArray<string>,
+  list: ReadonlyArray<ListedSpec>
+): ReadonlyArray<ModelSpec> =>
+  names.length > 0 ? specsOfNames(provider, names, list) : specsOfList(provider, list)
 
 const named = (id: string): ListedSpec => ({
   id,
