@@ -77,14 +77,14 @@ const fill = Effect.fnUntraced(function* (project: Project, texts: Texts, wanted
 const quantile = (values: ReadonlyArray<number>, part: number): string =>
   (values.toSorted((one, other) => one - other)[Math.floor(values.length * part)] ?? Number.NaN).toFixed(1)
 
-const searchTimes = Effect.fnUntraced(function* (project: Project, texts: Texts, misspelt: boolean) {
+const searchTimes = Effect.fnUntraced(function* (project: Project, texts: Texts, misspelled: boolean) {
   const retrieval = yield* Retrieval
   const membership = proveMembership(project)
   const times: Array<number> = []
   for (let at = 0; at < questions; at++) {
     const question = texts.question()
     const begun = performance.now()
-    const text = misspelt ? question.replace(/(\w{3})\w(\w+)k/g, "$1q$2k") : question
+    const text = misspelled ? question.replace(/(\w{3})\w(\w+)k/g, "$1q$2k") : question
     yield* retrieval.search(membership, { text, limit: hitsWanted })
     times.push(performance.now() - begun)
   }
@@ -113,7 +113,7 @@ const bench = Effect.gen(function* () {
   const small = yield* makeProject
   yield* fill(small, texts, smallProjectChunks)
   say(`search among ${chunks}: ${yield* searchTimes(large, texts, false)}`)
-  say(`search with misspelt words: ${yield* searchTimes(large, texts, true)}`)
+  say(`search with misspelled words: ${yield* searchTimes(large, texts, true)}`)
   say(`search among ${smallProjectChunks} beside them: ${yield* searchTimes(small, texts, false)}`)
 })
 

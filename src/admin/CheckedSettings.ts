@@ -5,7 +5,6 @@ import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
 import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
 import {
   readSettings,
-  problemOf,
   type Settings,
   type SettingsCheck,
   type SettingsInvalid
@@ -15,14 +14,13 @@ import { type Setting, shown } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 
 /** A malformed key is rejected at the start and not at the first request. */
-const initKeyCheck: SettingsCheck = ({ nameOf, valueOf }) =>
+const initKeyCheck: SettingsCheck = ({ problemOf, valueOf }) =>
   Effect.sync(() => {
     const { initApiKey } = settingsTable.auth
-    const key = Option.flatMap(valueOf(initApiKey), Option.fromNullOr)
-    if (Option.isNone(key) || Option.isSome(KeyToken.parseKey(key.value))) return []
+    const key = valueOf(initApiKey) ?? null
+    if (key === null || Option.isSome(KeyToken.parseKey(key))) return []
     return [
       problemOf(initApiKey, "<redacted>, which is no key that this program has created", {
-        from: nameOf(initApiKey),
         allowed: "a key that `parley key generate` has printed, for which it needs no server",
         example: "$(npm run --silent parley -- key generate)"
       })
@@ -37,8 +35,8 @@ const fileCheck =
     allowed: string,
     docs: string
   ): SettingsCheck =>
-  ({ valueOf }) => {
-    const path = Option.getOrNull(valueOf(setting))
+  ({ problemOf, valueOf }) => {
+    const path = valueOf(setting) ?? null
     if (path === null) return Effect.succeed([])
     return read(path).pipe(
       Effect.as([]),
@@ -69,25 +67,22 @@ const plansCheck = fileCheck(
 )
 
 /** A license is useless without the key that verifies it, and that key without a license. */
-const licenseCheck: SettingsCheck = (given) => {
+const licenseCheck: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
   const { license, licensePublicKey } = settingsTable.policy
-  const problem = (setting: Setting<unknown>, seen: string) =>
-    problemOf(setting, seen, { from: given.nameOf(setting) })
-  const [text, key] = [given.valueOf(license), given.valueOf(licensePublicKey)]
-  if (Option.isNone(text) || Option.isNone(key)) return Effect.succeed([])
-  if (text.value !== null && key.value !== null) {
-    return readLicense(text.value, key.value).pipe(
-      Effect.as([]),
-      Effect.catchTag("LicenseInvalid", ({ message, setting }) =>
-        Effect.succeed([
-          problem(setting === "license" ? license : licensePublicKey, `<redacted>, which is ${message}`)
-        ])
-      )
+  const [text, key] = [valueOf(license), valueOf(licensePublicKey)]
+  const missing = (row: Setting<unknown>, given: Setting<unknown>) =>
+    Effect.succeed([problemOf(row, `nothing, but ${nameOf(given)} is set`)])
+  if (text === undefined || key === undefined || (text === null && key === null)) return Effect.succeed([])
+  if (text === null) return missing(license, licensePublicKey)
+  if (key === null) return missing(licensePublicKey, license)
+  return readLicense(text, key).pipe(
+    Effect.as([]),
+    Effect.catchTag("LicenseInvalid", ({ message, setting }) =>
+      Effect.succeed([
+        problemOf(setting === "license" ? license : licensePublicKey, `<redacted>, which is ${message}`)
+      ])
     )
-  }
-  if (text.value === key.value) return Effect.succeed([])
-  const [missing, there] = text.value === null ? [license, licensePublicKey] : [licensePublicKey, license]
-  return Effect.succeed([problem(missing, `nothing, but ${given.nameOf(there)} is set`)])
+  )
 }
 
 /** The settings of the ConfigProvider, or every problem with them and with the files that they name. */

@@ -1,18 +1,9 @@
-import {
-  Config,
-  Duration,
-  Effect,
-  FileSystem,
-  Option,
-  Path,
-  type PlatformError,
-  Redacted,
-  Schema
-} from "effect"
+import { Duration, Effect, FileSystem, Option, Path, type PlatformError, Redacted, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { AdminApi } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
+import { variable } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { CliFailure } from "./CommandLine.ts"
@@ -22,34 +13,22 @@ const answerSeconds = 30
 
 const defaultPort = settingsTable.http.port.default
 
-const variable = (name: string): Config.Config<Option.Option<string>> =>
-  Config.option(Config.String(name)).pipe(
-    Config.map(Option.map((text) => text.trim())),
-    Config.map(Option.filter((text) => text !== ""))
-  )
-
-const broken = (error: Config.ConfigError): CliFailure => new CliFailure({ message: error.message })
-
 /** The address of the server: PARLEY_URL, or this machine and the port that a server started here would take. */
 export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function* () {
-  const { port, url } = yield* Config.all({ url: variable("PARLEY_URL"), port: variable("PORT") })
-  const given = Option.getOrElse(url, () => {
-    const known = Option.getOrElse(port, () => "0")
-    return `http://127.0.0.1:${known === "0" ? defaultPort : known}`
-  })
-  const address = Schema.decodeOption(httpUrl)(given)
+  const port = (yield* variable("PORT")) ?? "0"
+  const local = `http://127.0.0.1:${port === "0" ? defaultPort : port}`
+  const address = Schema.decodeOption(httpUrl)((yield* variable("PARLEY_URL")) ?? local)
   if (Option.isSome(address)) return address.value
   return yield* new CliFailure({
     message: `PARLEY_URL must be ${allowedOf(httpUrl)}, such as http://127.0.0.1:3000.`
   })
-}).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
+})
 
 /** The file in which the first start of a server with these settings puts the key. */
 const keyFileOfDataDir = Effect.gen(function* () {
   const path = yield* Path.Path
   const { name, parse } = settingsTable.service.dataDir
-  const given = Option.getOrUndefined(yield* variable(name))
-  const directory = parse(given)
+  const directory = parse(yield* variable(name))
   if (Option.isNone(directory)) return yield* new CliFailure({ message: `${name} must be a path.` })
   return path.join(directory.value, adminKeyFileName)
 })
@@ -70,10 +49,9 @@ interface FoundKey {
 
 const findKey: Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(
   function* () {
-    const given = yield* Config.option(Config.Redacted("PARLEY_ADMIN_KEY"))
-    if (Option.isSome(given)) return { key: given.value, from: "PARLEY_ADMIN_KEY" }
-    const named = yield* variable("PARLEY_ADMIN_KEY_FILE")
-    const file = Option.isSome(named) ? named.value : yield* keyFileOfDataDir
+    const given = yield* variable("PARLEY_ADMIN_KEY")
+    if (given !== undefined) return { key: Redacted.make(given), from: "PARLEY_ADMIN_KEY" }
+    const file = (yield* variable("PARLEY_ADMIN_KEY_FILE")) ?? (yield* keyFileOfDataDir)
     const key = yield* readAdminKey(file).pipe(
       Effect.catchTags({
         PlatformError: (error) => unreadable(file)(error),
@@ -82,7 +60,7 @@ const findKey: Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.
     )
     return { key, from: file }
   }
-).pipe(Effect.catchTag("ConfigError", (error) => broken(error)))
+)
 
 type Client = HttpApiClient.ForApi<typeof AdminApi>
 

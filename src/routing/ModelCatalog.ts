@@ -3,7 +3,6 @@ import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth, type ProviderHealth, type ModelSpec } from "../domain/Model.ts"
-import { namesIn } from "../settings/TextCodec.ts"
 import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
 import { makeProviderCircuits, type ProviderCircuits } from "../providers/ProviderCircuit.ts"
 import { callDemoModel, demoModel } from "../providers/DemoModel.ts"
@@ -150,7 +149,7 @@ const fromServer = Effect.fnUntraced(function* (
   server: ModelServer
 ): Effect.fn.Return<Catalog, never, Scope.Scope> {
   const upstream: Upstream = yield* makeUpstream(settings)
-  const names = namesIn(settings.openaiModel ?? "")
+  const names = settings.openaiModel ?? []
   const list = yield* keepModelServerList(upstream, server, names)
   const { entry, gate, probe } = connect(upstream, server, settings, yield* makeProviderCircuits)
   const toEntries = Arr.map(entry)

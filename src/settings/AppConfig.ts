@@ -54,108 +54,121 @@ const find = Effect.fnUntraced(function* (setting: Row): Effect.fn.Return<Found>
   return { setting, name, text: yield* variable(name), problem: null }
 })
 
-/** A problem with a setting; `from` is the variable that it was taken from. */
-export const problemOf = (
-  { allowed, example, name }: Row,
-  seen: string,
-  {
-    from = name,
-    ...words
-  }: { readonly from?: string; readonly allowed?: string; readonly example?: string } = {}
-): SettingProblem => ({ name: from, seen, allowed, ...words, example: `${name}=${words.example ?? example}` })
-
 const foundProblems = ({ name, problem, setting, text }: Found): ReadonlyArray<SettingProblem> => {
   if (problem === null && Option.isSome(setting.parse(text))) return []
-  const seen = problem ?? (setting.secret ? "<redacted>" : shown(text ?? "", setting.isUrl))
-  const found = problemOf(setting, seen)
-  if (name === setting.name) return [found]
-  const allowed = `the path of a file that holds ${setting.allowed}`
-  return [{ ...found, name, allowed, example: `${name}=/run/secrets/${setting.name}` }]
+  const isFile = name !== setting.name
+  return [
+    {
+      name,
+      seen: problem ?? (setting.secret ? "<redacted>" : shown(text ?? "", setting.isUrl)),
+      allowed: `${isFile ? "the path of a file that holds " : ""}${setting.allowed}`,
+      example: `${name}=${isFile ? `/run/secrets/${setting.name}` : setting.example}`
+    }
+  ]
 }
 
 /** Settings as far as they have been read. */
 export interface Given {
-  /** The value of a row; none where there is a problem with it. */
-  readonly valueOf: <A>(setting: Setting<A>) => Option.Option<A>
+  /** The value of a row, null where it is not set; undefined where there is a problem with it. */
+  readonly valueOf: <A>(setting: Setting<A>) => A | undefined
   /** The variable that a row was taken from. */
   readonly nameOf: (setting: Row) => string
+  /** A problem with a row that is allowed by itself; `allowed` and `example` are those of the row unless given. */
+  readonly problemOf: (
+    setting: Row,
+    seen: string,
+    words?: { readonly allowed?: string; readonly example?: string }
+  ) => SettingProblem
 }
 
 const givenOf = (found: ReadonlyArray<Found>): Given => {
   const byName = new Map(found.map((row) => [row.setting.name, row]))
+  const nameOf = ({ name }: Row) => byName.get(name)?.name ?? name
   return {
     valueOf: ({ name, parse }) => {
       const row = byName.get(name)
-      return row === undefined || row.problem !== null ? Option.none() : parse(row.text)
+      return row === undefined || row.problem !== null ? undefined : Option.getOrUndefined(parse(row.text))
     },
-    nameOf: ({ name }) => byName.get(name)?.name ?? name
+    nameOf,
+    problemOf: (setting, seen, { allowed = setting.allowed, example = setting.example } = {}) => ({
+      name: nameOf(setting),
+      seen,
+      allowed,
+      example: `${setting.name}=${example}`
+    })
   }
 }
 
 /** Finds what is wrong with settings beyond a single one. */
 export type SettingsCheck = (given: Given) => Effect.Effect<ReadonlyArray<SettingProblem>>
 
-/** Variables by which other programs are told of a database. With one of them set, the embedded one isn't what was meant. */
+/** Variables by which other programs are told of a database. */
 const databaseNames = [
   ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSERVICE"],
   ["POSTGRES_URL", "PARLEY_DATABASE_URL"]
 ].flat()
 
 /** A fallback to the embedded database would hide that another one was meant. */
-const databaseProblems: SettingsCheck = Effect.fnUntraced(function* ({ valueOf }) {
+const databaseProblems: SettingsCheck = Effect.fnUntraced(function* ({ problemOf, valueOf }) {
   const { url } = settingsTable.database
   const isSet = (name: string) => Effect.map(variable(name), (text) => text !== undefined)
   const names = yield* Effect.filter(databaseNames, isSet)
-  if (names.length === 0 || !Option.contains(valueOf(url), null)) return []
+  if (names.length === 0 || valueOf(url) !== null) return []
   const seen = `nothing, but ${names.join(", ")}, which this service doesn't read`
   return [problemOf(url, seen, { allowed: `${url.allowed}; or neither, for the embedded database` })]
 })
 
 /** Settings that are missing although another one needs them: without them its service can't be reached. */
-const missingProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
+const missingProblems: SettingsCheck = ({ problemOf, valueOf }) => {
   const { files, retrieval, s3, tools } = settingsTable
-  const provider = Option.getOrNull(valueOf(tools.searchProvider))
-  const missing = (rows: ReadonlyArray<Row>, by: string) =>
-    rows
-      .filter((row) => Option.contains(valueOf(row), null))
-      .map((row) => problemOf(row, `nothing, but ${by}`))
-  return [
-    Option.contains(valueOf(files.store), "s3")
-      ? missing([s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey], `${files.store.name} is s3`)
-      : [],
-    provider === null
-      ? []
-      : missing(
-          [provider === "searxng" ? tools.searchUrl : tools.searchKey],
-          `${tools.searchProvider.name} is ${provider}`
-        ),
-    Option.getOrNull(valueOf(retrieval.embeddingsUrl)) === null
-      ? []
-      : missing([retrieval.embeddingsModel], `${retrieval.embeddingsUrl.name} is set`)
-  ].flat()
-}
-
-/** Node refuses to start a server whose headers may take longer than the whole request. */
-const headersProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
-  const { headersSeconds, requestSeconds } = settingsTable.http
-  const [headers, request] = [valueOf(headersSeconds), valueOf(requestSeconds)]
-  if (Option.isNone(headers) || Option.isNone(request) || headers.value <= request.value) return []
-  const allowed = `at most ${requestSeconds.name}, which is ${request.value}`
-  return [problemOf(headersSeconds, shown(`${headers.value}`), { allowed, example: `${request.value}` })]
+  const provider = valueOf(tools.searchProvider) ?? null
+  const needs: ReadonlyArray<readonly [isNeeded: boolean, by: string, rows: ReadonlyArray<Row>]> = [
+    [
+      valueOf(files.store) === "s3",
+      `${files.store.name} is s3`,
+      [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
+    ],
+    [
+      provider !== null,
+      `${tools.searchProvider.name} is ${provider}`,
+      [provider === "searxng" ? tools.searchUrl : tools.searchKey]
+    ],
+    [
+      (valueOf(retrieval.embeddingsUrl) ?? null) !== null,
+      `${retrieval.embeddingsUrl.name} is set`,
+      [retrieval.embeddingsModel]
+    ]
+  ]
+  return Effect.succeed(
+    needs.flatMap(([isNeeded, by, rows]) =>
+      rows
+        .filter((row) => isNeeded && valueOf(row) === null)
+        .map((row) => problemOf(row, `nothing, but ${by}`))
+    )
+  )
 }
 
 /** All addresses of the machine. */
 const wildcards: ReadonlyArray<unknown> = ["0.0.0.0", "::"]
 
-/** One port can't serve the requests and the metrics. */
-const portProblems = ({ valueOf }: Given): ReadonlyArray<SettingProblem> => {
+/** Numbers that are allowed by themselves, but not together with another one. */
+const conflictProblems: SettingsCheck = ({ problemOf, valueOf }) => {
   const { http, observability } = settingsTable
-  const port = Option.getOrNull(valueOf(observability.metricsPort))
-  const hosts = [http.host, observability.metricsHost].map((host) => Option.getOrNull(valueOf(host)))
+  const [headers, request] = [valueOf(http.headersSeconds), valueOf(http.requestSeconds)]
+  const [port, metricsPort] = [valueOf(http.port), valueOf(observability.metricsPort)]
+  const hosts = [valueOf(http.host), valueOf(observability.metricsHost)]
   const isSameHost = hosts[0] === hosts[1] || hosts.some((host) => wildcards.includes(host))
-  if (port === null || !isSameHost || !Option.contains(valueOf(http.port), port)) return []
-  const allowed = `another port than ${http.port.name}, which is ${port} at the same address`
-  return [problemOf(observability.metricsPort, shown(`${port}`), { allowed })]
+  const problems: Array<SettingProblem> = []
+  // Node refuses to start a server whose headers may take longer than the whole request.
+  if (headers !== undefined && request !== undefined && headers > request) {
+    const allowed = `at most ${http.requestSeconds.name}, which is ${request}`
+    problems.push(problemOf(http.headersSeconds, shown(`${headers}`), { allowed, example: `${request}` }))
+  }
+  if (port !== undefined && port === metricsPort && isSameHost) {
+    const allowed = `another port than ${http.port.name}, which is ${port} at the same address`
+    problems.push(problemOf(observability.metricsPort, shown(`${port}`), { allowed }))
+  }
+  return Effect.succeed(problems)
 }
 
 interface ReadRow extends Struct.Lambda {
@@ -163,31 +176,21 @@ interface ReadRow extends Struct.Lambda {
   readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? A : never
 }
 
+interface ReadGroup extends Struct.Lambda {
+  (group: object): unknown
+  readonly "~lambda.out": {
+    readonly [Field in keyof this["~lambda.in"]]: Struct.Apply<ReadRow, this["~lambda.in"][Field]>
+  }
+}
+
 /** The values of settings that have no problem. */
 const valuesOf = ({ valueOf }: Given) => {
-  const read = Struct.lambda<ReadRow>((setting) => Option.getOrThrow(valueOf(setting)))
-  const { service, http, stream, database, auth, policy, models, usage } = settingsTable
-  const { conversations, files, s3, tools, retrieval, observability } = settingsTable
-  const storage = Struct.map(s3, read)
-  return {
-    ...Struct.map(service, read),
-    http: Struct.map(http, read),
-    stream: Struct.map(stream, read),
-    database: Struct.map(database, read),
-    auth: Struct.map(auth, read),
-    policy: Struct.map(policy, read),
-    models: Struct.map(models, read),
-    usage: Struct.map(usage, read),
-    conversations: Struct.map(conversations, read),
-    /** `s3` is null unless `store` is "s3". */
-    files: {
-      ...Struct.map(files, read),
-      s3: Option.contains(valueOf(files.store), "s3") && isWhole(storage) ? storage : null
-    },
-    tools: Struct.map(tools, read),
-    retrieval: Struct.map(retrieval, read),
-    observability: Struct.map(observability, read)
-  }
+  const readRow = Struct.lambda<ReadRow>(valueOf)
+  const readGroup = Struct.lambda<ReadGroup>((group) => Struct.map(group, readRow))
+  const { s3, service, ...groups } = Struct.map(settingsTable, readGroup)
+  /** `s3` is null unless `store` is "s3". */
+  const files = { ...groups.files, s3: groups.files.store === "s3" && isWhole(s3) ? s3 : null }
+  return { ...service, ...groups, files }
 }
 
 type NonNull<A> = { readonly [Field in keyof A]: Exclude<A[Field], null> }
@@ -207,12 +210,10 @@ export const readSettings = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Settings, SettingsInvalid> {
   const found = yield* Effect.forEach(rows, find)
   const given = givenOf(found)
+  const allChecks = [missingProblems, conflictProblems, databaseProblems, ...checks]
   const [first, ...others] = [
     ...found.flatMap(foundProblems),
-    ...missingProblems(given),
-    ...headersProblems(given),
-    ...portProblems(given),
-    ...(yield* Effect.forEach([databaseProblems, ...checks], (check) => check(given))).flat()
+    ...(yield* Effect.forEach(allChecks, (check) => check(given))).flat()
   ]
   if (first === undefined) return valuesOf(given)
   return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
@@ -230,20 +231,23 @@ export interface SettingDescription {
 /** Every setting with its value, in the order of docs/settings.md. */
 export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescription> => {
   const { dataDir, logLevel, ...others } = settings
-  const values = { service: { dataDir, logLevel }, ...others, s3: settings.files.s3 ?? {} }
-  return Struct.keys(settingsTable).flatMap((group) => {
-    const fields = new Map<string, unknown>(Object.entries(values[group]))
-    return Object.entries<Row>(settingsTable[group]).map(([field, setting]) => {
-      const value = fields.get(field) ?? null
-      return {
-        name: setting.name,
-        value: value === null ? null : Array.isArray(value) && value.length === 0 ? "none" : String(value),
-        default: setting.default,
-        description: setting.description
-      }
-    })
-  })
+  const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    ...others,
+    service: { dataDir, logLevel },
+    s3: settings.files.s3 ?? {}
+  }
+  return Object.entries(settingsTable).flatMap(([group, settingsOfGroup]) =>
+    Object.entries<Row>(settingsOfGroup).map(([field, { default: byDefault, description, name }]) => ({
+      name,
+      value: valueText(values[group]?.[field] ?? null),
+      default: byDefault,
+      description
+    }))
+  )
 }
+
+const valueText = (value: unknown): string | null =>
+  value === null ? null : Array.isArray(value) && value.length === 0 ? "none" : String(value)
 
 /** Read by the command line, which is a client and has no settings of its own. */
 const otherNames = ["PARLEY_URL"]

@@ -65,24 +65,13 @@ export const secret = (
 const seenCharactersMax = 80
 
 /**
- * A text that is a URL, or was meant to be one, without what may be secret in it: user info and query. An @ behind what
- * looks like the host may end user info whose password has an unescaped slash or question mark, so that the host may be a
- * part of the password; less is kept of such a text, and of one that can't be parsed.
+ * A URL without user info and query. Everything before the last @ may be user info whose password is not percent-encoded; an
+ * @ behind a ? or # may end such a password or stand in the query, so that nothing beside it is safe to show.
  */
 const withoutSecrets = (text: string): string => {
-  if (!/[@?#]/.test(text)) return text
-  const url = URL.parse(text)
-  if (url !== null && url.host !== "" && !(url.pathname + url.search + url.hash).includes("@")) {
-    const user = url.username + url.password === "" ? "" : "<redacted>@"
-    const query = url.search + url.hash === "" ? "" : "?<redacted>"
-    return `${url.protocol}//${user}${url.host}${url.pathname}${query}`
-  }
-  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ""
-  const rest = text.slice(scheme.length)
-  const at = rest.lastIndexOf("@")
-  const query = rest.search(/[?#]/)
-  if (at >= 0) return `${scheme}<redacted>${query < 0 ? rest.slice(at) : ""}`
-  return query < 0 ? text : `${scheme}${rest.slice(0, query)}?<redacted>`
+  const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(text) ?? []
+  if (/[?#].*@/s.test(rest)) return `${scheme}<redacted>`
+  return scheme + rest.replace(/^.*@/s, "<redacted>@").replace(/[?#].*$/s, "?<redacted>")
 }
 
 /** A text as a problem may show it: on one line, bounded, and without the secrets of a URL. */

@@ -1,4 +1,4 @@
-import { Option, Result, Schema, SchemaGetter } from "effect"
+import { Option, Schema, SchemaGetter } from "effect"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { isIP } from "node:net"
 import { dirname, resolve } from "node:path"
@@ -18,8 +18,6 @@ export const isUrlCodec = (codec: TextCodec<unknown>): boolean =>
 const text = (description: string, isAllowed: (text: string) => boolean) =>
   Schema.String.check(Schema.makeFilter(isAllowed)).annotate({ description })
 
-const matching = (description: string, pattern: RegExp) => text(description, (value) => pattern.test(value))
-
 /** Text that is converted, and must then be what `to` allows. */
 export const converted = <A>(
   description: string,
@@ -27,11 +25,7 @@ export const converted = <A>(
   to: Schema.Codec<A, unknown>
 ): TextCodec<A> =>
   Schema.String.pipe(
-    Schema.decodeTo(Schema.Unknown, {
-      decode: SchemaGetter.transform(convert),
-      encode: SchemaGetter.String()
-    }),
-    Schema.decodeTo(to)
+    Schema.decodeTo(to, { decode: SchemaGetter.transform(convert), encode: SchemaGetter.String() })
   ).annotate({ description })
 
 export const wholeNumber = (minimum: number, maximum: number): TextCodec<number> =>
@@ -106,43 +100,27 @@ export const visibleText = (minimum: number, maximum: number, hint = "") =>
 /** The operator's key: a shorter one could be guessed, and a longer one doesn't fit into the header. */
 export const adminKey = visibleText(32, 180, ", such as `openssl rand -hex 32` prints")
 
-/** The check digits of a key are the business of `auth`, which creates keys. */
-export const apiKey = matching(
-  "a key of this service: parley_ and then letters and digits",
-  /^parley_[0-9A-Za-z]{27,180}$/
+/** `auth`, which creates keys, verifies the check digits. */
+export const apiKey = text("a key of this service: parley_ and then letters and digits", (value) =>
+  /^parley_[0-9A-Za-z]{27,180}$/.test(value)
 )
 
-/** A file of a secret may hold as much. */
-const licenseCharactersMax = 65_536
-
-/** The signature is the business of `plans`. */
+/** `plans` verifies the signature. It may be as long as the file of a secret. */
 export const license = text(
   "a license as `npm run license -- sign` prints it",
-  (value) => value.length <= licenseCharactersMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value)
+  (value) => value.length <= 65_536 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value)
 )
 
-/** What stands before the 32 bytes of a public key of Ed25519. Source: RFC 8410, section 4. */
-const ed25519Prefix = "302a300506032b6570032100"
-const ed25519Bytes = 44
-
-/** The value is the base64 of the whole. */
+/** The value is the base64 of 12 fixed bytes and the 32 bytes of the key. Source: RFC 8410, section 4. */
 export const ed25519PublicKey = converted(
   "a public key of Ed25519 (SPKI), as PEM or its base64 alone",
-  (value) =>
-    value.replace(/^-----BEGIN PUBLIC KEY-----([^-]*)-----END PUBLIC KEY-----$/, "$1").replace(/\s/g, ""),
-  Schema.String.check(
-    Schema.makeFilter((base64) => {
-      const bytes = Buffer.from(base64, "base64")
-      const isKey = bytes.length === ed25519Bytes && bytes.toString("hex").startsWith(ed25519Prefix)
-      return isKey && bytes.toString("base64") === base64
-    })
-  )
+  (value) => value.replace(/^-----BEGIN PUBLIC KEY-----|-----END PUBLIC KEY-----$|\s/g, ""),
+  Schema.String.check(Schema.isPattern(/^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/))
 )
 
 /** The name of a bucket. Source: Amazon S3, rules for naming general purpose buckets. */
-export const bucket = matching(
-  "3 to 63 lower-case letters, digits, dots and hyphens",
-  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+export const bucket = text("3 to 63 lower-case letters, digits, dots and hyphens", (value) =>
+  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)
 )
 
 export const keyPrefix = text(
@@ -168,68 +146,67 @@ export const directory = converted(
   Schema.String.check(Schema.makeFilter(isDirectoryOrFree))
 )
 
-const isReadable = (path: string): boolean =>
-  Result.isSuccess(Result.try(() => accessSync(path, constants.R_OK)))
+const readable = Option.liftThrowable((path: string) => accessSync(path, constants.R_OK))
 
 /** The value is an absolute path. */
 export const readableFile = converted(
   "the path of a file that can be read",
   resolved,
-  Schema.String.check(Schema.makeFilter(isReadable))
+  Schema.String.check(Schema.makeFilter((path) => Option.isSome(readable(path))))
 )
 
-/** The text between two commas, without blanks. */
+/** The distinct texts between the commas, without blanks around them. */
 export const namesIn = (list: string): ReadonlyArray<string> =>
   [...new Set(list.split(",").map((name) => name.trim()))].filter((name) => name !== "")
 
-const modelsMax = 100
-const isModelName = Schema.is(visibleText(1, 200))
-
-/** The ids of models. */
-export const modelNames = text(
-  `one model, or up to ${modelsMax} by comma, each of at most 200 visible ASCII characters without blanks`,
-  (value) => {
-    const names = namesIn(value)
-    return names.length > 0 && names.length <= modelsMax && names.every(isModelName)
-  }
-)
-
-/** The elements of a list in small letters, or none of them. */
-const listOf = <A extends string>(
+/** A list by comma; with `orNone` in small letters, where the word "none" stands for an empty list. */
+const listOf = <A>(
   description: string,
   element: Schema.Codec<A, unknown>,
-  elementsMax: number
+  elementsMax: number,
+  { orNone }: { readonly orNone: boolean }
 ) =>
   converted(
-    description,
+    `${description}${orNone ? "; or none" : ""}`,
     (list) => {
-      const names = namesIn(list.toLowerCase())
-      if (names.length === 0) return null
-      return names.length === 1 && names[0] === "none" ? [] : names
+      const names = namesIn(orNone ? list.toLowerCase() : list)
+      if (orNone && names.join() === "none") return []
+      return names.length === 0 ? null : names
     },
     Schema.Array(element).check(Schema.isMaxLength(elementsMax))
   )
 
+const modelsMax = 100
+
+/** The ids of models. */
+export const modelNames = listOf(
+  `one model, or up to ${modelsMax} by comma, each of at most 200 visible ASCII characters without blanks`,
+  visibleText(1, 200),
+  modelsMax,
+  { orNone: false }
+)
+
 /** Some of a fixed choice, or none of it. */
 export const someOf = <const Choice extends string>(choices: ReadonlyArray<Choice>) =>
-  listOf(`some of ${choices.join(", ")}, by comma; or none`, Schema.Literals(choices), choices.length)
+  listOf(`some of ${choices.join(", ")}, by comma`, Schema.Literals(choices), choices.length, {
+    orNone: true
+  })
 
 const hostsMax = 1_000
+const hostName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** Hosts by name, in small letters. */
 export const hostNames = listOf(
-  `up to ${hostsMax} host names by comma, without ports; or none`,
-  Schema.String.check(
-    Schema.isMaxLength(253),
-    Schema.isPattern(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-  ),
-  hostsMax
+  `up to ${hostsMax} host names by comma, without ports`,
+  Schema.String.check(Schema.isPattern(hostName)),
+  hostsMax,
+  { orNone: true }
 )
 
 export const ipAddresses = listOf(
-  `up to ${hostsMax} IP addresses by comma, no names and no ranges; or none`,
+  `up to ${hostsMax} IP addresses by comma, no names and no ranges`,
   Schema.String.check(Schema.makeFilter((name) => isIP(name) !== 0)),
-  hostsMax
+  hostsMax,
+  { orNone: true }
 )
 
 const pairsMax = 100

@@ -28,7 +28,7 @@ const setUp = Effect.gen(function* () {
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-model-faults-"))),
     (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
   )
-  const models = { openaiBaseUrl: server.url, openaiModel: "mock-model", retrySeconds: 0.8 }
+  const models = { openaiBaseUrl: server.url, openaiModel: ["mock-model"], retrySeconds: 0.8 }
   return Layer.mergeAll(
     Layer.succeed(Provider, server),
     Layer.succeed(AppConfig, testConfig({ dataDir, models }))

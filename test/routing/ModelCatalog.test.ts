@@ -65,7 +65,7 @@ describe("ModelCatalog", () => {
       const settings = {
         openaiBaseUrl: `${server.url}/`,
         openaiApiKey: Redacted.make("sk-1"),
-        openaiModel: "a, b"
+        openaiModel: ["a", "b"]
       }
       const parts = yield* Effect.gen(function* () {
         const [first] = yield* (yield* Router).route(need)
@@ -83,7 +83,7 @@ describe("ModelCatalog", () => {
 
   it.effect("knows named models from the start while the server is unavailable", () =>
     Effect.gen(function* () {
-      const catalog = yield* begin({ openaiBaseUrl: "http://127.0.0.1:9/v1", openaiModel: " a ,b,,a" })
+      const catalog = yield* begin({ openaiBaseUrl: "http://127.0.0.1:9/v1", openaiModel: ["a", "b"] })
       assert.deepStrictEqual(idsOf(yield* catalog.known), ["a", "b"])
       assert.deepStrictEqual(idsOf(yield* catalog.entries), ["a", "b"])
     })
@@ -93,7 +93,7 @@ describe("ModelCatalog", () => {
     Effect.gen(function* () {
       const server = yield* makeMockModelServer
       yield* server.listModels({ data: [{ id: "a", max_model_len: 2048 }] })
-      const catalog = yield* begin({ openaiBaseUrl: server.url, openaiModel: "a" })
+      const catalog = yield* begin({ openaiBaseUrl: server.url, openaiModel: ["a"] })
       yield* catalog.describe
       assert.strictEqual((yield* catalog.entries)[0]?.model.contextWindow, 2048)
     })
@@ -190,7 +190,7 @@ describe("ModelCatalog", () => {
       const server = yield* makeMockModelServer
       if (list !== null) yield* server.listModels(list)
       const openaiBaseUrl = list === null ? "http://127.0.0.1:9/v1" : server.url
-      const catalog = yield* begin({ openaiBaseUrl, openaiModel: "a" })
+      const catalog = yield* begin({ openaiBaseUrl, openaiModel: ["a"] })
       assert.match(yield* catalog.describe, sentence)
       assert.deepStrictEqual(
         (yield* catalog.health).map((health) => health.state),
@@ -286,7 +286,7 @@ describe("ModelCatalog", () => {
   it("names the settings that have no effect beside the others", () => {
     const unused = (models: NonNullable<SettingsOverrides["models"]>) =>
       unusedModelSettings(testConfig({ models }).models)
-    const [openaiModel, openaiBaseUrl] = ["m", "http://127.0.0.1:9/v1"]
+    const [openaiModel, openaiBaseUrl] = [["m"], "http://127.0.0.1:9/v1"]
     assert.match(unused({ openaiModel }) ?? "", /^OPENAI_MODEL is set, but neither/)
     assert.match(unused({ file: "/x", openaiModel }) ?? "", /^PARLEY_MODELS_FILE is set, so/)
     assert.match(unused({ file: "/x", openaiBaseUrl }) ?? "", /^PARLEY_MODELS_FILE is set, so/)
