@@ -15,7 +15,13 @@ import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
 import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
 import { type Candidate, Router } from "../routing/Router.ts"
-import { AttachedFiles, type UnreadFiles, historyFilesTokensMax, type PromptFiles } from "./AttachedFiles.ts"
+import {
+  AttachedFiles,
+  type UnreadFiles,
+  historyFilesTokensMax,
+  type PromptFiles,
+  unreadFiles
+} from "./AttachedFiles.ts"
 import {
   filesShown,
   makeAssembly,
@@ -69,8 +75,7 @@ export interface PreparedAttempts {
 /** What the prompts of a request are made from. */
 export interface AttemptsRequest {
   readonly userId: UserId
-  /** Everything but the history, the texts of files and the passages. */
-  readonly parts: PromptParts
+  readonly parts: Omit<PromptParts, "history" | "files" | "knowledge">
   /** The files that the items of the turn refer to. */
   readonly files: UnreadFiles
   readonly search: Search | null
@@ -112,7 +117,8 @@ export class Attempts extends Context.Service<
       })
 
       const prepare: Attempts["Service"]["prepare"] = Effect.fnUntraced(function* (request) {
-        const { maxOutputTokens, parts, permissions, turn, userId } = request
+        const { maxOutputTokens, permissions, turn, userId } = request
+        const parts = { ...request.parts, history: [], files: unreadFiles(request.files), knowledge: null }
         yield* refuseLongInput(parts, permissions)
         const bare = makeAssembly(parts)
         const asked = askedBy(parts, bare.leastTokens, request.search)

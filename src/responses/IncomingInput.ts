@@ -190,32 +190,27 @@ export interface GivenItem {
   readonly reference: { readonly param: string; readonly conversationId: ConversationId } | null
 }
 
-/** The items that a request refers to, with the place of the first reference to each. */
-export const referencesOf = (entries: ReadonlyArray<Incoming>): ReadonlyMap<ItemId, string> => {
-  const first = new Map<ItemId, string>()
-  for (const entry of entries) {
-    if (entry.kind === "reference" && !first.has(entry.id)) first.set(entry.id, entry.param)
-  }
-  return first
-}
-
 /** An item of an earlier turn as input of a new turn, where it gets its own id. */
 const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
-/** Puts stored items in the place of the references to them. A second reference to an item adds nothing. */
-export const resolveReferences = Effect.fnUntraced(function* (
+/** Puts stored items, which `find` reads, in the place of the references to them. A second reference to an item adds nothing. */
+export const resolveReferences = Effect.fnUntraced(function* <E>(
   entries: ReadonlyArray<Incoming>,
-  stored: ReadonlyMap<ItemId, FoundItem>,
+  find: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlyMap<ItemId, FoundItem>, E>,
   nextId: () => ItemId
 ) {
-  const first = referencesOf(entries)
+  const stored = yield* find([
+    ...new Set(entries.flatMap((entry) => (entry.kind === "reference" ? [entry.id] : [])))
+  ])
+  const resolved = new Set<ItemId>()
   const given: Array<GivenItem> = []
   let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
   for (const entry of entries) {
     if (entry.kind === "item") {
       given.push({ item: entry.item, reference: null })
-    } else if (first.get(entry.id) === entry.param) {
+    } else if (!resolved.has(entry.id)) {
+      resolved.add(entry.id)
       const { param } = entry
       const found = stored.get(entry.id)
       if (found === undefined) return yield* new ItemNotFound({ param })

@@ -3,32 +3,33 @@ import { SecureRandom } from "effect/crypto"
 import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseStart } from "../api/ResponseObject.ts"
-import { Conversations, type FoundItem } from "../conversations/Conversations.ts"
+import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import type * as Errors from "../domain/Errors.ts"
 import { type ConversationId, type ItemId, ResponseId } from "../domain/Ids.ts"
 import type { OutputItem } from "../domain/Item.ts"
+import { type Operation, operationNames } from "../domain/Plan.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Toolkit } from "../tools/Toolkit.ts"
 import { Accounting } from "./Accounting.ts"
-import { AttachedFiles, unreadFiles } from "./AttachedFiles.ts"
+import { AttachedFiles } from "./AttachedFiles.ts"
 import { Attempts } from "./Attempts.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
 import { generate } from "./Generation.ts"
 import {
+  type GivenItem,
   type IncomingInput,
   notInHistory,
   readInput,
-  referencesOf,
   resolveReferences
 } from "./IncomingInput.ts"
 import { ItemIds } from "./ItemIds.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
-import { type PromptParts, turnTokens } from "./PromptAssembly.ts"
+import { turnTokens } from "./PromptAssembly.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
 import { makeToolOffers, withNamedAddresses } from "./ToolCalls.ts"
@@ -93,29 +94,27 @@ export class Responses extends Context.Service<
         const { userId } = caller
         yield* accounting.prepare(caller)
         const input = yield* readInput(request.input, nextItemId)
-        const references = referencesOf(input.entries)
-        const referenced = yield* conversations.items(userId, [...references.keys()])
 
         const permissions = yield* policy.permissions(caller.plan)
-        yield* demand(permissions, request, input, references, referenced)
+        yield* demand(permissions, paramsOf(request, input))
         const membership =
           request.project_id == null ? null : yield* policy.project(userId, request.project_id)
 
-        const given = yield* resolveReferences(input.entries, referenced, nextItemId)
+        const findItems = (ids: ReadonlyArray<ItemId>) => conversations.items(userId, ids)
+        const given = yield* resolveReferences(input.entries, findItems, nextItemId)
+        // Whether a reference brings a file is known only now; a missing item or project is reported first.
+        yield* demand(permissions, { files: paramOfFile(given) })
         const files = yield* attachedFiles.find(userId, input.files, given)
         const { commit, lost, stored, turn } = yield* requestTurn.open(request, userId)
         const items = notInHistory(given, turn)
         const onOutput = yield* answering(turn.conversationId)
 
         const { directions, instructions, systemMessage } = instructionsFor(request, turn)
-        const parts: PromptParts = {
+        const parts = {
           systemMessage,
           directions: [...directions, ...input.directions],
-          history: [],
           items,
-          files: unreadFiles(files),
-          tools: toolsOf(permissions.tools),
-          knowledge: null
+          tools: toolsOf(permissions.tools)
         }
         const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
         const prepared = yield* attempts.prepare({
@@ -175,25 +174,26 @@ export class Responses extends Context.Service<
   )
 }
 
-/** Fails if the request asks for anything that the caller's plan or the license doesn't include. */
+/** Fails if the plan or the license lacks an operation. `params` names the field that asks for each. */
 const demand = (
   { operation }: Permissions,
-  request: Pick<CreateResponse, "project_id">,
-  { files }: Pick<IncomingInput, "files">,
-  references: ReadonlyMap<ItemId, string>,
-  referenced: ReadonlyMap<ItemId, FoundItem>
+  params: Readonly<Partial<Record<Operation, string | null | undefined>>>
 ): Effect.Effect<void, Denial> => {
-  const withFile = [...references].find(([id]) => {
-    const item = referenced.get(id)?.item
-    return item !== undefined && filesOf([item]).length > 0
-  })
-  const fileParam = files[0]?.param ?? withFile?.[1]
-  const denial =
-    operation("responses", "") ??
-    (request.project_id == null ? null : operation("projects", "project_id")) ??
-    (fileParam === undefined ? null : operation("files", fileParam))
-  return denial === null ? Effect.void : Effect.fail(denial)
+  const denials = operationNames.map((name) => (params[name] == null ? null : operation(name, params[name])))
+  const denial = denials.find((one) => one !== null)
+  return denial === undefined ? Effect.void : Effect.fail(denial)
 }
+
+/** The fields by which a request asks for operations. */
+const paramsOf = (request: CreateResponse, { files }: IncomingInput) => ({
+  responses: "",
+  projects: request.project_id == null ? null : "project_id",
+  files: files[0]?.param
+})
+
+/** The first reference to an item with a file. */
+const paramOfFile = (given: ReadonlyArray<GivenItem>): string | undefined =>
+  given.find(({ item, reference }) => reference !== null && filesOf([item]).length > 0)?.reference?.param
 
 /** Notes for the log which conversation is answered. The result is to be run at the first output. */
 const answering = (conversationId: ConversationId) =>

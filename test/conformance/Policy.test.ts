@@ -194,6 +194,13 @@ layer(planned, { excludeTestServices: true })("plans", (it) => {
         ]
       }
       assert.deepInclude(yield* denied(reference), { code: "plan_forbids", param: "input[0].id" })
+      // What a request refers to is looked up first.
+      const missing = { input: [...reference.input, { type: "item_reference", id: randomUUID() }] }
+      assert.strictEqual(errorOf(yield* post(missing), 400).param, "input[2].id")
+      yield* givePlan("projects")
+      const { id: project_id } = yield* (yield* Projects).create("Foreign", "bob's")
+      assert.strictEqual(errorOf(yield* post({ ...reference, project_id }), 403).code, "not_project_member")
+      yield* givePlan("talk")
       // A conversation that has a file in it goes on.
       yield* answered({ conversation_id })
 
