@@ -1,6 +1,6 @@
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import type { Organization, Page, User } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
@@ -15,6 +15,7 @@ import { OrganizationId, UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 import { type Counts, makeSeats } from "../plans/License.ts"
 
 /** Plans in use that are listed. */
@@ -36,8 +37,8 @@ const UserRow = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate
 })
 
-const NewOrganization = Schema.Struct({ id: OrganizationId, name: Schema.String, plan: Schema.String })
-const NewUser = Schema.Struct({ id: UserId, email: Schema.String, organization: Schema.String })
+const PlanRow = Schema.Struct({ plan: Schema.String, organizations: Schema.Int })
+const OrganizationIdRow = Schema.Struct({ id: OrganizationId })
 
 /** Organizations and their users. Callers have checked that names and addresses are well-formed. */
 export class Accounts extends Context.Service<
@@ -53,10 +54,7 @@ export class Accounts extends Context.Service<
       plan: string
     ) => Effect.Effect<Organization, OrganizationNotFound | PlanNotFound | DatabaseUnavailable>
     /** Ordered by name, each with the number of its organizations. */
-    readonly plansInUse: Effect.Effect<
-      ReadonlyArray<{ readonly plan: string; readonly organizations: number }>,
-      DatabaseUnavailable
-    >
+    readonly plansInUse: Effect.Effect<ReadonlyArray<typeof PlanRow.Type>, DatabaseUnavailable>
     /** Oldest first, beginning after `after`. */
     readonly listOrganizations: (
       after?: OrganizationId
@@ -80,7 +78,7 @@ export class Accounts extends Context.Service<
     /** Oldest first, beginning after `after`. */
     readonly listUsers: (after?: UserId) => Effect.Effect<Page<User>, DatabaseUnavailable>
     /** The oldest user, if possible one that isn't disabled. */
-    readonly firstUser: Effect.Effect<Option.Option<User>, DatabaseUnavailable>
+    readonly firstUser: Effect.Effect<User | undefined, DatabaseUnavailable>
   }
 >()("parley/auth/Accounts") {
   static readonly layer = Layer.effect(
@@ -96,15 +94,7 @@ export class Accounts extends Context.Service<
           ? Effect.void
           : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
 
-      // A name in use returns no row instead of an error, which would abort a transaction around it.
-      const insertOrganization = SqlSchema.findOneOption({
-        Request: NewOrganization,
-        Result: OrganizationRow,
-        execute: ({ id, name, plan }) => sql`
-          INSERT INTO organizations (id, name, plan) VALUES (${id}, ${name}, ${plan})
-          ON CONFLICT (name) DO NOTHING
-          RETURNING id, name, plan, created_at`
-      })
+      const organizationColumns = sql.literal("id, name, plan, created_at")
 
       const createOrganization = Effect.fn("Accounts.createOrganization")(function* (
         name: string,
@@ -112,54 +102,51 @@ export class Accounts extends Context.Service<
       ) {
         yield* knownPlan(plan)
         const id = OrganizationId.make(yield* random.uuidV7())
-        const created = yield* seats.within("organizations", insertOrganization({ id, name, plan }))
-        if (Option.isNone(created)) return yield* new OrganizationExists()
-        return created.value
+        // A name in use returns no row instead of an error, which would abort a transaction around it.
+        const insert = sql`
+          INSERT INTO organizations (id, name, plan) VALUES (${id}, ${name}, ${plan})
+          ON CONFLICT (name) DO NOTHING
+          RETURNING ${organizationColumns}`
+        const created = yield* seats.within("organizations", rowAs(OrganizationRow)(insert))
+        return created ?? (yield* new OrganizationExists())
       }, orUnavailable)
-
-      const updatePlan = SqlSchema.findOneOption({
-        Request: Schema.Struct({ name: Schema.String, plan: Schema.String }),
-        Result: OrganizationRow,
-        execute: ({ name, plan }) => sql`
-          UPDATE organizations SET plan = ${plan} WHERE name = ${name}
-          RETURNING id, name, plan, created_at`
-      })
 
       const setPlan = Effect.fn("Accounts.setPlan")(function* (name: string, plan: string) {
         yield* knownPlan(plan)
-        const changed = yield* updatePlan({ name, plan })
-        if (Option.isNone(changed)) return yield* new OrganizationNotFound()
-        return changed.value
+        const changed = yield* sql`
+          UPDATE organizations SET plan = ${plan} WHERE name = ${name}
+          RETURNING ${organizationColumns}`.pipe(rowAs(OrganizationRow))
+        return changed ?? (yield* new OrganizationNotFound())
       }, orUnavailable)
 
-      const countPlans = SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ plan: Schema.String, organizations: Schema.Int }),
-        execute: () => sql`
+      const plansInUse = Effect.suspend(
+        () => sql`
           SELECT plan, count(*)::float8 AS organizations FROM organizations
           GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
-      })
-      const plansInUse = Effect.suspend(() => countPlans(undefined)).pipe(
-        orUnavailable,
-        Effect.withSpan("Accounts.plansInUse")
+      ).pipe(rowsAs(PlanRow), orUnavailable, Effect.withSpan("Accounts.plansInUse"))
+
+      const listOrganizations = Effect.fn("Accounts.listOrganizations")(
+        (after = OrganizationId.make(firstId)) =>
+          sql`
+            SELECT ${organizationColumns} FROM organizations
+            WHERE id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+            rowsAs(OrganizationRow),
+            Effect.map(pageOf)
+          ),
+        orUnavailable
       )
 
-      const selectOrganizations = SqlSchema.findAll({
-        Request: OrganizationId,
-        Result: OrganizationRow,
-        execute: (after) => sql`
-          SELECT id, name, plan, created_at FROM organizations
-          WHERE id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`
-      })
+      const organizationId = (name: string) =>
+        sql`SELECT id FROM organizations WHERE name = ${name}`.pipe(rowAs(OrganizationIdRow))
 
-      const listOrganizations = Effect.fn("Accounts.listOrganizations")(function* (after?: OrganizationId) {
-        return pageOf(yield* selectOrganizations(after ?? OrganizationId.make(firstId)))
+      const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
+        const found = yield* organizationId(name)
+        return found === undefined ? yield* new OrganizationNotFound() : found.id
       }, orUnavailable)
 
-      const insertUser = SqlSchema.findOneOption({
-        Request: NewUser,
-        Result: UserRow,
-        execute: ({ id, email, organization }) => sql`
+      const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
+        const id = UserId.make(yield* random.uuidV7())
+        const insert = sql`
           WITH created AS (
             INSERT INTO users (id, organization_id, email)
             SELECT ${id}, id, ${email} FROM organizations WHERE name = ${organization}
@@ -168,92 +155,51 @@ export class Accounts extends Context.Service<
           )
           SELECT created.*, organizations.name AS organization
           FROM created JOIN organizations ON organizations.id = created.organization_id`
-      })
-
-      const selectOrganizationId = SqlSchema.findOneOption({
-        Request: Schema.String,
-        Result: Schema.Struct({ id: OrganizationId }),
-        execute: (name) => sql`SELECT id FROM organizations WHERE name = ${name}`
-      })
-
-      const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
-        const found = yield* selectOrganizationId(name)
-        if (Option.isNone(found)) return yield* new OrganizationNotFound()
-        return found.value.id
+        const created = yield* seats.within("users", rowAs(UserRow)(insert))
+        if (created !== undefined) return created
+        return yield* (yield* organizationId(organization)) === undefined
+          ? new OrganizationNotFound()
+          : new UserExists()
       }, orUnavailable)
 
-      const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
-        const id = UserId.make(yield* random.uuidV7())
-        const created = yield* seats.within("users", insertUser({ id, email, organization }))
-        if (Option.isSome(created)) return created.value
-        return yield* Option.isSome(yield* selectOrganizationId(organization))
-          ? new UserExists()
-          : new OrganizationNotFound()
-      }, orUnavailable)
-
-      const userColumns = sql.literal(
-        "u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at, u.created_at"
-      )
-
-      const selectUser = SqlSchema.findOneOption({
-        Request: Schema.String,
-        Result: UserRow,
-        execute: (email) => sql`
-          SELECT ${userColumns} FROM users u JOIN organizations o ON o.id = u.organization_id
-          WHERE lower(u.email) = lower(${email})`
-      })
+      const selectUsers = sql`
+        SELECT u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at, u.created_at
+        FROM users u JOIN organizations o ON o.id = u.organization_id`
 
       const findUserByEmail = Effect.fn("Accounts.findUserByEmail")(function* (email: string) {
-        const found = yield* selectUser(email)
-        if (Option.isNone(found)) return yield* new UserNotFound()
-        return found.value
+        const found = yield* sql`${selectUsers} WHERE lower(u.email) = lower(${email})`.pipe(rowAs(UserRow))
+        return found ?? (yield* new UserNotFound())
       }, orUnavailable)
 
-      const disable = SqlSchema.void({
-        Request: Schema.Struct({ email: Schema.String, now: Schema.DateTimeUtcFromDate }),
-        execute: ({ email, now }) => sql`
+      const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
+        const now = DateTime.toDateUtc(yield* DateTime.now)
+        const disable = sql`
           UPDATE users SET disabled_at = coalesce(disabled_at, ${now}) WHERE lower(email) = lower(${email})`
-      })
-
-      // Returns no row if nothing changed.
-      const enable = SqlSchema.findOneOption({
-        Request: Schema.String,
-        Result: Schema.Struct({ id: UserId }),
-        execute: (email) => sql`
+        // Returns no row if nothing changed.
+        const enable = sql`
           UPDATE users SET disabled_at = NULL
           WHERE lower(email) = lower(${email}) AND disabled_at IS NOT NULL RETURNING id`
-      })
-
-      const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
         yield* isDisabled
-          ? disable({ email, now: yield* DateTime.now })
-          : seats.within("users", enable(email))
+          ? disable
+          : seats.within(
+              "users",
+              Effect.map(enable, ([row]) => row)
+            )
         return yield* findUserByEmail(email)
       }, orUnavailable)
 
-      const selectUsers = SqlSchema.findAll({
-        Request: UserId,
-        Result: UserRow,
-        execute: (after) => sql`
-          SELECT ${userColumns} FROM users u JOIN organizations o ON o.id = u.organization_id
-          WHERE u.id > ${after} ORDER BY u.id LIMIT ${pageRowsAsked}`
-      })
-
-      const listUsers = Effect.fn("Accounts.listUsers")(function* (after?: UserId) {
-        return pageOf(yield* selectUsers(after ?? UserId.make(firstId)))
-      }, orUnavailable)
-
-      const selectFirstUser = SqlSchema.findOneOption({
-        Request: Schema.Void,
-        Result: UserRow,
-        execute: () => sql`
-          SELECT ${userColumns} FROM users u JOIN organizations o ON o.id = u.organization_id
-          ORDER BY u.disabled_at IS NOT NULL, u.id LIMIT 1`
-      })
-      const firstUser = Effect.suspend(() => selectFirstUser(undefined)).pipe(
-        orUnavailable,
-        Effect.withSpan("Accounts.firstUser")
+      const listUsers = Effect.fn("Accounts.listUsers")(
+        (after = UserId.make(firstId)) =>
+          sql`${selectUsers} WHERE u.id > ${after} ORDER BY u.id LIMIT ${pageRowsAsked}`.pipe(
+            rowsAs(UserRow),
+            Effect.map(pageOf)
+          ),
+        orUnavailable
       )
+
+      const firstUser = Effect.suspend(
+        () => sql`${selectUsers} ORDER BY u.disabled_at IS NOT NULL, u.id LIMIT 1`
+      ).pipe(rowAs(UserRow), orUnavailable, Effect.withSpan("Accounts.firstUser"))
 
       return Accounts.of({
         createOrganization,

@@ -12,7 +12,7 @@ import {
 } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { ApiKeyRecord, Caller, Page } from "../domain/Account.ts"
 import {
@@ -26,6 +26,7 @@ import {
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
 
@@ -40,14 +41,7 @@ const RecordRow = Schema.Struct({
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-const NewKey = Schema.Struct({
-  id: ApiKeyId,
-  userId: UserId,
-  name: Schema.String,
-  hash: Schema.Uint8Array,
-  hint: Schema.String,
-  expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
-})
+const RevokedRow = Schema.Struct({ ...RecordRow.fields, hash: Schema.Uint8Array })
 
 /** A new key. `key` is never shown again. */
 export interface CreatedKey extends ApiKeyRecord {
@@ -124,22 +118,19 @@ export class ApiKeys extends Context.Service<
         "id, user_id, name, hint, created_at, expires_at, revoked_at, last_used_at"
       )
 
-      // Returns no row if the owner doesn't exist or the key is stored already.
-      const insert = SqlSchema.findOneOption({
-        Request: NewKey,
-        Result: RecordRow,
-        execute: (row) => sql`
-          INSERT INTO api_keys (id, user_id, name, hash, hint, expires_at)
-          SELECT ${row.id}, id, ${row.name}, ${row.hash}, ${row.hint}, ${row.expiresAt} FROM users
-          WHERE id = ${row.userId}
-          ON CONFLICT (hash) DO NOTHING
-          RETURNING ${recordColumns}`
-      })
-
-      const store = Effect.fnUntraced(function* (request: KeyRequest, key: Redacted.Redacted) {
+      /** Undefined if the owner doesn't exist or the key is stored already. */
+      const store = Effect.fnUntraced(function* (
+        { expiresAt, name, userId }: KeyRequest,
+        key: Redacted.Redacted
+      ) {
         const hash = yield* hashOf(key)
         const id = ApiKeyId.make(yield* random.uuidV7())
-        const created = yield* insert({ ...request, id, hash, hint: KeyToken.hint(key) })
+        const created = yield* sql`
+          INSERT INTO api_keys (id, user_id, name, hash, hint, expires_at)
+          SELECT ${id}, id, ${name}, ${hash}, ${KeyToken.hint(key)}, ${expiresAt && DateTime.toDateUtc(expiresAt)}
+          FROM users WHERE id = ${userId}
+          ON CONFLICT (hash) DO NOTHING
+          RETURNING ${recordColumns}`.pipe(rowAs(RecordRow))
         // The key may be cached as unknown.
         yield* lookup.forget(Hex.encode(hash))
         return created
@@ -148,48 +139,37 @@ export class ApiKeys extends Context.Service<
       const create = Effect.fn("ApiKeys.create")(function* (request: KeyRequest) {
         const key = yield* Effect.provideService(KeyToken.makeKey, SecureRandom.SecureRandom, random)
         const created = yield* store(request, key)
-        if (Option.isNone(created)) return yield* new UserNotFound()
-        return { ...created.value, key }
+        return created === undefined ? yield* new UserNotFound() : { ...created, key }
       })
 
       const adopt = Effect.fn("ApiKeys.adopt")((request: KeyRequest, key: Redacted.Redacted) =>
-        Effect.map(store(request, key), Option.isSome)
+        Effect.map(store(request, key), (created) => created !== undefined)
       )
 
-      const selectId = SqlSchema.findOneOption({
-        Request: ApiKeyId,
-        Result: Schema.Struct({ id: ApiKeyId }),
-        execute: (id) => sql`SELECT id FROM api_keys WHERE id = ${id}`
-      })
       const exists = Effect.fn("ApiKeys.exists")(
-        (id: ApiKeyId) => Effect.map(selectId(id), Option.isSome),
+        (id: ApiKeyId) =>
+          Effect.map(sql`SELECT id FROM api_keys WHERE id = ${id}`, ({ length }) => length > 0),
         orUnavailable
       )
 
-      const select = SqlSchema.findAll({
-        Request: Schema.Struct({ userId: UserId, after: ApiKeyId }),
-        Result: RecordRow,
-        execute: ({ after, userId }) => sql`
-          SELECT ${recordColumns} FROM api_keys
-          WHERE user_id = ${userId} AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`
-      })
-
-      const list = Effect.fn("ApiKeys.list")(function* (userId: UserId, after?: ApiKeyId) {
-        return pageOf(yield* select({ userId, after: after ?? ApiKeyId.make(firstId) }))
-      }, orUnavailable)
-
-      const updateRevoked = SqlSchema.findOneOption({
-        Request: Schema.Struct({ id: ApiKeyId, now: Schema.DateTimeUtcFromDate }),
-        Result: Schema.Struct({ ...RecordRow.fields, hash: Schema.Uint8Array }),
-        execute: ({ id, now }) => sql`
-          UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${now}) WHERE id = ${id}
-          RETURNING hash, ${recordColumns}`
-      })
+      const list = Effect.fn("ApiKeys.list")(
+        (userId: UserId, after = ApiKeyId.make(firstId)) =>
+          sql`
+            SELECT ${recordColumns} FROM api_keys
+            WHERE user_id = ${userId} AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+            rowsAs(RecordRow),
+            Effect.map(pageOf)
+          ),
+        orUnavailable
+      )
 
       const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId) {
-        const revoked = yield* updateRevoked({ id, now: yield* DateTime.now })
-        if (Option.isNone(revoked)) return yield* new ApiKeyNotFound()
-        const { hash, ...record } = revoked.value
+        const now = DateTime.toDateUtc(yield* DateTime.now)
+        const revoked = yield* sql`
+          UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${now}) WHERE id = ${id}
+          RETURNING hash, ${recordColumns}`.pipe(rowAs(RevokedRow))
+        if (revoked === undefined) return yield* new ApiKeyNotFound()
+        const { hash, ...record } = revoked
         yield* lookup.forget(Hex.encode(hash))
         return record
       }, orUnavailable)

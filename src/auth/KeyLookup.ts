@@ -1,10 +1,11 @@
 import { Cache, Clock, DateTime, Duration, Effect, Exit, Option, Schema, Semaphore } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import type { Caller } from "../domain/Account.ts"
 import { type DatabaseUnavailable, ServerBusy } from "../domain/Errors.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs } from "../sql/rows.ts"
 
 /** Cached look-ups, of existing and of unknown keys together. */
 const cachedKeysMax = 10_000
@@ -62,25 +63,22 @@ export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) 
   const limited = yield* makeUnknownKeyLimit
   const ageNanosMax = BigInt(cacheSeconds) * 1_000_000_000n
 
-  const select = SqlSchema.findOneOption({
-    Request: Schema.Uint8Array,
-    Result: KeyRow,
-    execute: (hash) => sql`
+  const read = (hash: string) =>
+    sql`
       SELECT k.id AS key_id, k.user_id, u.organization_id, o.plan, k.expires_at, k.last_used_at,
         k.revoked_at IS NOT NULL AS revoked, u.disabled_at IS NOT NULL AS disabled
       FROM api_keys k
       JOIN users u ON u.id = k.user_id
       JOIN organizations o ON o.id = u.organization_id
-      WHERE k.hash = ${hash}`
-  })
+      WHERE k.hash = ${Buffer.from(hash, "hex")}`.pipe(rowAs(KeyRow), orUnavailable)
 
   const lookUp = (hash: string): Effect.Effect<LookedUp, DatabaseUnavailable | ServerBusy> =>
     limited(
       hash,
       Effect.gen(function* () {
         const sinceNanos = yield* Clock.monotonicTimeNanos
-        const row = yield* orUnavailable(select(Buffer.from(hash, "hex")))
-        return { sinceNanos, key: Option.getOrNull(Option.map(row, knownKey)) }
+        const row = yield* read(hash)
+        return { sinceNanos, key: row === undefined ? null : knownKey(row) }
       })
     )
 

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, type Redacted } from "effect"
+import { Context, Effect, Layer, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { defaultPlan, type User } from "../domain/Account.ts"
 import type {
@@ -90,7 +90,7 @@ export class Onboarding extends Context.Service<
         function* (email: string, show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>) {
           yield* lock
           const existing = yield* accounts.firstUser
-          if (Option.isSome(existing)) return { user: existing.value, key: null }
+          if (existing !== undefined) return { user: existing, key: null }
           const user = yield* ensureUser(email)
           const { key } = yield* apiKeys
             .create({ userId: user.id, name: firstKeyName, expiresAt: null })

@@ -1,5 +1,5 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, Redacted, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { Clock, Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { compactVerify, importSPKI } from "jose"
 import { LicenseForbids } from "../domain/Errors.ts"
 import { type License, LicenseBounds, type LicenseState } from "../domain/Plan.ts"
@@ -145,28 +145,26 @@ export const makeSeats = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const bounds = (yield* InstalledLicense).license?.bounds ?? {}
 
-  const select = SqlSchema.findOne({
-    Request: Schema.Void,
-    Result: Counts,
-    execute: () => sql`SELECT
+  const counts = Effect.suspend(
+    () => sql`SELECT
       (SELECT count(*) FROM users WHERE disabled_at IS NULL)::float8 AS users,
       (SELECT count(*) FROM organizations)::float8 AS organizations`
-  })
-  const counts = Effect.suspend(() => select(undefined)).pipe(
-    Effect.catchTag("NoSuchElementError", Effect.die)
+  ).pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Counts]))),
+    Effect.map(([row]) => row)
   )
 
   /**
    * Runs `create` in a transaction and rolls it back if it exceeds the license. A lock serializes this among all processes, so
    * that each sees what those before it created. Without a bound it just runs `create`.
    */
-  const within = <A, E, R>(what: keyof Counts, create: Effect.Effect<Option.Option<A>, E, R>) => {
+  const within = <A, E, R>(what: keyof Counts, create: Effect.Effect<A | undefined, E, R>) => {
     const max = bounds[what]
     if (max === undefined) return create
     return Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${seatsLock}::bigint)`
       const created = yield* create
-      if (Option.isNone(created) || (yield* counts)[what] <= max) return created
+      if (created === undefined || (yield* counts)[what] <= max) return created
       return yield* new LicenseForbids({ param: "", message: noRoomFor[what](max) })
     }).pipe(sql.withTransaction)
   }

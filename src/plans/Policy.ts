@@ -1,17 +1,21 @@
-import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import {
   type DatabaseUnavailable,
   NotProjectMember,
   ProjectNotFound,
   UserNotFound
 } from "../domain/Errors.ts"
-import { ProjectId, UserId } from "../domain/Ids.ts"
+import type { ProjectId, UserId } from "../domain/Ids.ts"
 import { Plans, type PlanStorage } from "../domain/Plan.ts"
 import { type ProjectMembership, proveMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs } from "../sql/rows.ts"
 import { InstalledLicense, stateOf } from "./License.ts"
 import { type Permissions, permissionsOf } from "./Permissions.ts"
+
+const PlanRow = Schema.Struct({ plan: Schema.String })
+const ProjectRow = Schema.Struct({ isMember: Schema.Boolean })
 
 /** Decides what a caller may do. Project memberships are read from the database each time. */
 export class Policy extends Context.Service<
@@ -38,33 +42,20 @@ export class Policy extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         const permissions = yield* makePermissions
 
-        const selectPlan = SqlSchema.findOneOption({
-          Request: UserId,
-          Result: Schema.Struct({ plan: Schema.String }),
-          execute: (userId) => sql`
-          SELECT o.plan FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId}::uuid`
-        })
-
         const storageOf = Effect.fn("Policy.storageOf")(function* (userId: UserId) {
-          const found = yield* orUnavailable(selectPlan(userId))
-          if (Option.isNone(found)) return yield* new UserNotFound()
-          return (yield* permissions(found.value.plan)).storage
-        })
-
-        const selectProject = SqlSchema.findOneOption({
-          Request: Schema.Struct({ projectId: ProjectId, userId: Schema.NullOr(UserId) }),
-          Result: Schema.Struct({ isMember: Schema.Boolean }),
-          execute: ({ projectId, userId }) => sql`
-          SELECT EXISTS (
-            SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
-          ) AS is_member
-          FROM projects WHERE id = ${projectId}::uuid`
+          const found = yield* sql`
+            SELECT o.plan FROM users u JOIN organizations o ON o.id = u.organization_id
+            WHERE u.id = ${userId}::uuid`.pipe(rowAs(PlanRow), orUnavailable)
+          return found === undefined ? yield* new UserNotFound() : (yield* permissions(found.plan)).storage
         })
 
         const find = Effect.fnUntraced(function* (projectId: ProjectId, userId: UserId | null) {
-          const found = yield* orUnavailable(selectProject({ projectId, userId }))
-          if (Option.isNone(found)) return yield* new ProjectNotFound()
-          return found.value
+          const found = yield* sql`
+            SELECT EXISTS (
+              SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
+            ) AS is_member
+            FROM projects WHERE id = ${projectId}::uuid`.pipe(rowAs(ProjectRow), orUnavailable)
+          return found ?? (yield* new ProjectNotFound())
         })
 
         const project = Effect.fn("Policy.project")(function* (userId: UserId, projectId: ProjectId) {

@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { AccountName, Email, PlanName } from "../../src/domain/Account.ts"
 import { OrganizationId } from "../../src/domain/Ids.ts"
@@ -22,7 +22,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Accounts
       assert.deepStrictEqual(yield* accounts.findUserByEmail("ada@EXAMPLE.com"), user)
       assert.deepInclude((yield* accounts.listOrganizations()).data, organization)
       assert.deepInclude((yield* accounts.listUsers()).data, user)
-      assert.isTrue(Option.isSome(yield* accounts.firstUser))
+      assert.isDefined(yield* accounts.firstUser)
     })
   )
 
