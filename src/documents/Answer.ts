@@ -56,7 +56,7 @@ export const wholeAnswerBytes = (answer: Buffer): number | null =>
 export const crashed = () =>
   new ExtractionFailed({
     reason: "crashed",
-    message: "The file could not be read: reading it failed unexpectedly."
+    message: "The document could not be read: reading it failed unexpectedly."
   })
 
 /** Decodes the answer of a process that has read hostile bytes: one that is not exactly what it should be is none. */

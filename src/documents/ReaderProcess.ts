@@ -212,7 +212,7 @@ const feed = (
 const tooLarge = () =>
   new ExtractionFailed({
     reason: "too_large",
-    message: "The file could not be read: it needs more memory than is allowed."
+    message: "The document could not be read: it needs more memory than is allowed."
   })
 
 const orTooLong = (seconds: number) =>
@@ -221,7 +221,7 @@ const orTooLong = (seconds: number) =>
     orElse: () =>
       new ExtractionFailed({
         reason: "too_long",
-        message: `The file could not be read within ${seconds} seconds.`
+        message: `The document could not be read within ${seconds} seconds.`
       })
   })
 

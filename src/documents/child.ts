@@ -61,7 +61,7 @@ const failureOf = (error: unknown) => {
     return {
       status: "failed",
       reason: "too_large",
-      message: "The file is too large or too complex to be read."
+      message: "The document is too large or too complex to be read."
     }
   }
   throw error

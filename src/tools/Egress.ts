@@ -49,7 +49,7 @@ export class Egress extends Context.Service<
       const rules = makeEgressRules(settings)
       if (settings.egressAllow.length > 0) {
         yield* Effect.logWarning(
-          "PARLEY_EGRESS_ALLOW is set: every user can read what answers at these inside addresses."
+          "PARLEY_EGRESS_ALLOW is set: every user can read what answers at these private addresses."
         ).pipe(Effect.annotateLogs({ addresses: settings.egressAllow.join(", ") }))
       }
 
@@ -57,12 +57,12 @@ export class Egress extends Context.Service<
       const check = Effect.fnUntraced(function* (
         address: WebAddress,
         isConfigured: boolean,
-        mayBeInside: boolean
+        mayBePrivate: boolean
       ) {
         const { host } = address
         if (!rules.admits(address, isConfigured)) return yield* new EgressRefused({ host })
         const found = address.isLiteral ? [host] : yield* network.lookup(host)
-        const addresses = mayBeInside
+        const addresses = mayBePrivate
           ? found
           : rules.reachable(address, found, yield* network.ownAddresses, isConfigured)
         return addresses.length > 0 ? addresses : yield* new EgressRefused({ host })

@@ -75,7 +75,7 @@ export class SearchProbe extends Context.Service<
 /** An answer with twenty results has some hundred KiB. */
 const answerBytesMax = 2 * 1024 * 1024
 
-/** A provider that rate-limits the request is asked once more, if its Retry-After is no longer than this. */
+/** A rate-limited request is retried once, if the Retry-After is no longer than this. */
 const retryAfterSecondsMax = 3
 /** Without a Retry-After. */
 const retryAfterSecondsUsual = 1
@@ -108,7 +108,7 @@ const makeSearchClient = (settings: Settings["tools"], egress: Egress["Service"]
       bytesMax: answerBytesMax,
       seconds: searchSeconds,
       isConfigured: true,
-      // Only the operator's own address may be inside: neither a provider's public name, nor any result.
+      // Only the operator's own address may be private: neither a provider's public name, nor any result.
       ...(searchUrl === null ? {} : { trustedOrigin: origin })
     }
     return json === undefined ? egress.get(url, options) : egress.postJson(url, json, options)
@@ -116,10 +116,11 @@ const makeSearchClient = (settings: Settings["tools"], egress: Egress["Service"]
 
   const fail = (message: string) => new ToolFailed({ message, host })
   const slow = () => fail(`The search provider did not answer within ${searchSeconds} seconds.`)
-  const unreachable = () => fail("The search provider can't be reached at the moment.")
   const failureOf = (error: EgressRefused | EgressFailed): ToolFailed => {
-    if (isConnectionFault(error)) return unreachable()
-    return isSlow(error) ? slow() : fail("What the search provider sent is no answer to go by.")
+    if (isConnectionFault(error)) return fail("The search provider can't be reached at the moment.")
+    return error._tag === "EgressFailed" && error.reason === "slow"
+      ? slow()
+      : fail("What the search provider sent is no answer to go by.")
   }
 
   return Effect.fnUntraced(function* (query, count) {
@@ -163,11 +164,8 @@ const decoder = new TextDecoder()
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
 /** The connection failed or broke. An address that is not allowed looks the same. */
-const isConnectionFault = (error: EgressRefused | EgressFailed): boolean =>
+const isConnectionFault = (error: EgressRefused | EgressFailed) =>
   error._tag === "EgressRefused" || error.reason === "cut"
-
-const isSlow = (error: EgressRefused | EgressFailed): boolean =>
-  error._tag === "EgressFailed" && error.reason === "slow"
 
 /** Asks again after a 429, if the wait is short enough. */
 const askAgain = <E>(first: EgressAnswer, ask: Effect.Effect<EgressAnswer, E>) =>

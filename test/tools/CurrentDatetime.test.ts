@@ -19,7 +19,7 @@ const answerAt = Effect.fnUntraced(function* (now: string, args: unknown) {
 })
 
 describe("currentDatetime", () => {
-  it.effect("is one short line of JSON, to the second", () =>
+  it.effect("returns one line of JSON, to the second", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.makeUnsafe("2026-11-21T14:15:16.999Z")))
       assert.deepStrictEqual(yield* currentDatetime.run({ timezone: "Asia/Tokyo" }), {
@@ -28,7 +28,7 @@ describe("currentDatetime", () => {
     })
   )
 
-  it.effect("is in UTC when no zone is named", () =>
+  it.effect("uses UTC when no zone is named", () =>
     Effect.gen(function* () {
       for (const args of [{}, { timezone: "" }, { timezone: " " }, { timezone: null }, { timezone: "utc" }]) {
         assert.deepStrictEqual(yield* answerAt("2024-02-29T23:59:59Z", args), {
@@ -112,7 +112,7 @@ describe("currentDatetime", () => {
     )
   }
 
-  it.effect("finds zones whatever their case, and names them as they are written", () =>
+  it.effect("finds zones in any case, and returns their usual spelling", () =>
     Effect.gen(function* () {
       const names = {
         "asia/tokyo": "Asia/Tokyo",
@@ -130,7 +130,7 @@ describe("currentDatetime", () => {
     })
   )
 
-  it.effect("fails for what is no zone, with the one that was probably meant", () =>
+  it.effect("fails for an unknown zone, and suggests the likely one", () =>
     Effect.gen(function* () {
       const messageFor = (timezone: unknown) =>
         Effect.map(Effect.flip(currentDatetime.run({ timezone })), ({ message }) => message)

@@ -80,7 +80,7 @@ const failure = (answer: Handler, tools?: SettingsOverrides["tools"]) =>
   )
 
 describe("web_fetch", () => {
-  it.effect("gives a page as Markdown, with where it is from and what it is", () =>
+  it.effect("returns a page as Markdown, with its address and media type", () =>
     Effect.gen(function* () {
       const html =
         "<!doctype html><title>Bees &amp;\n wasps</title><nav>Menu</nav><script>alert(1)</script>" +
@@ -109,7 +109,7 @@ describe("web_fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("makes links whole by what the page says they are relative to", () =>
+  it.effect("resolves links against the base that the page declares", () =>
     Effect.gen(function* () {
       const links =
         '<a href="a">a</a> <a href="//h.example/b">b</a> <a href="javascript:x">c</a> <a href="#d">d</a>'
@@ -118,7 +118,7 @@ describe("web_fetch", () => {
     })
   )
 
-  it.effect("reads text of any kind as it is, and documents by their reader", () =>
+  it.effect("returns texts unchanged, and the text of documents", () =>
     Effect.gen(function* () {
       for (const type of [
         "text/plain",
@@ -138,7 +138,7 @@ describe("web_fetch", () => {
     })
   )
 
-  it.effect("fails with the reason for what can't be read", () =>
+  it.effect("fails with the reason when a page can't be read", () =>
     Effect.gen(function* () {
       for (const type of [
         "image/png",
@@ -158,7 +158,7 @@ describe("web_fetch", () => {
     })
   )
 
-  it.effect("fails with the reason when the reader of a page fails or has no place", () =>
+  it.effect("fails with the reason when the reader fails or is busy", () =>
     Effect.gen(function* () {
       const reasonOf = (error: ExtractionFailed | ExtractionBusy) => {
         const broken = Layer.effect(
@@ -173,7 +173,7 @@ describe("web_fetch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("cuts a page at its characters, without half of one", () =>
+  it.effect("cuts a long page between characters", () =>
     Effect.gen(function* () {
       for (const type of ["text/html", "text/plain"]) {
         for (const lead of ["", "a"]) {
@@ -186,7 +186,7 @@ describe("web_fetch", () => {
     })
   )
 
-  it.effect("finds out the charset where none or a wrong one is said", () =>
+  it.effect("detects the charset when none or a wrong one is declared", () =>
     Effect.gen(function* () {
       const russian = "Пчёлы летают над цветущим садом, и мёд у них вкусный. ".repeat(5).trim()
       const bytes = Buffer.from(
@@ -231,8 +231,8 @@ describe("web_fetch", () => {
   )
 })
 
-describe("a page without an end", () => {
-  it.effect("is read as far as its bytes and characters may go, and says so", () =>
+describe("an endless page", () => {
+  it.effect("is read up to the byte and character limits, with a note", () =>
     Effect.gen(function* () {
       let sent = 0
       const page = yield* fetched(
@@ -255,7 +255,7 @@ describe("a page without an end", () => {
     })
   )
 
-  it.effect("that is compressed is never decompressed beyond that", () =>
+  it.effect("is decompressed only up to the limit", () =>
     Effect.gen(function* () {
       const zeros = gzipSync(Buffer.alloc(50_000_000, "bees "))
       for (const [encoding, bomb] of [
@@ -278,7 +278,7 @@ describe("a page without an end", () => {
     })
   )
 
-  it.live("is given up when it takes too long, wherever it lingers", () =>
+  it.live("times out, whichever part of it is slow", () =>
     Effect.gen(function* () {
       const slow: Record<string, Handler> = {
         headers: () => {},
@@ -302,7 +302,7 @@ describe("a page without an end", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("of tags alone is read to its end", () =>
+  it.live("of deeply nested tags is read to its end", () =>
     Effect.gen(function* () {
       const nested = "<div><ul><li><table><tr><td><blockquote>".repeat(2500)
       assert.isAtLeast(nested.length, 100_000)
@@ -310,7 +310,7 @@ describe("a page without an end", () => {
     })
   )
 
-  it.effect("in its headers is refused", () =>
+  it.effect("with oversized headers is refused", () =>
     Effect.gen(function* () {
       const huge: Handler = (_, response) => {
         for (let number = 0; number < 40; number++) response.setHeader(`x-${number}`, "y".repeat(1000))
@@ -345,7 +345,7 @@ describe("a page with injected instructions", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("can't be on the inside, and the model isn't told what is there", () =>
+  it.effect("can't be at a private address, and the model isn't told what is there", () =>
     Effect.gen(function* () {
       const { run, web } = yield* fetching(sending("bees"), { egressAllow: [] })
       const error = yield* Effect.flip(run("/"))

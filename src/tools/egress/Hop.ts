@@ -25,12 +25,12 @@ export interface EgressOptions {
   readonly seconds?: number
   /**
    * The operator named this address in the settings: it may have any port, and the lists of hosts don't apply to its origin.
-   * Its addresses are checked like all others, and inside ones have to be in PARLEY_EGRESS_ALLOW, unless it is trusted too.
+   * A private address must be in PARLEY_EGRESS_ALLOW, unless the origin is trusted too.
    */
   readonly isConfigured?: boolean
   /**
-   * An origin that the operator wrote into the settings: inside addresses may be behind it, and behind no other that a redirect
-   * leads to. Never to be made from what a model or the web says.
+   * An origin from the settings that may have private addresses; the origins it redirects to may not. Never taken from a model
+   * or the web.
    */
   readonly trustedOrigin?: string
 }

@@ -6,8 +6,8 @@ export const urlCharactersMax = 4096
 const nameCharactersMax = 253
 const labelCharactersMax = 63
 
-/** Names that lead inside by their meaning: reserved for it, or used so by routers and machines in a cloud. */
-const insideSuffixes = [
+/** Names of private networks: reserved for them, or used by routers and cloud machines. */
+const privateSuffixes = [
   "corp",
   "home",
   "home.arpa",
@@ -60,15 +60,15 @@ const isName = (host: string): boolean =>
   host.length <= nameCharactersMax &&
   host.split(".").every((label) => label.length <= labelCharactersMax && /^[a-z0-9_-]+$/.test(label))
 
-/** Whether a name can only mean something inside, wherever it leads: then not even DNS is asked for it. */
-export const isInsideName = (host: string): boolean =>
-  !host.includes(".") || insideSuffixes.some((suffix) => isUnder(host, suffix))
+/** Whether a name belongs to a private network; it is not looked up. */
+export const isPrivateName = (host: string): boolean =>
+  !host.includes(".") || privateSuffixes.some((suffix) => isUnder(host, suffix))
 
 /** Whether a host is the named one, or below it. */
 export const isUnder = (host: string, name: string): boolean => host === name || host.endsWith(`.${name}`)
 
-/** Unicast to the library, but inside: the host of a virtual machine in Azure answers its guests there. */
-const insideV4: ReadonlyArray<readonly [IPv4, number]> = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")]
+/** Unicast to the library, but not public: a virtual machine in Azure reaches its host there. */
+const notPublicV4: ReadonlyArray<readonly [IPv4, number]> = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")]
 
 /** The allocated part of IPv6. Prefixes that translate to IPv4 lie outside; the library knows the other exceptions. */
 const global: readonly [IPv6, number] = ipaddr.IPv6.parseCIDR("2000::/3")
@@ -89,7 +89,7 @@ export const canonicalAddress = (text: string): string | null => parse(text)?.to
 export const isPublicAddress = (text: string): boolean => {
   const address = parse(text)
   if (address === null || address.range() !== "unicast") return false
-  return isV4(address) ? !insideV4.some(([net, bits]) => address.match(net, bits)) : isPublicV6(address)
+  return isV4(address) ? !notPublicV4.some(([net, bits]) => address.match(net, bits)) : isPublicV6(address)
 }
 
 const isPublicV6 = (address: IPv6): boolean => address.match(...global) && !isTunnel(address)

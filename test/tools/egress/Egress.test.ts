@@ -10,7 +10,7 @@ import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
 import { Network } from "../../../src/tools/egress/Network.ts"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 import { selfSigned } from "./selfSigned.ts"
-import { insideUrls, trickyUrls } from "./insideAddresses.ts"
+import { privateUrls, trickyUrls } from "./privateAddresses.ts"
 import {
   egressLayer,
   makeTestWeb,
@@ -36,12 +36,12 @@ const redirect = (response: ServerResponse, location: string, status = 302) => {
   response.writeHead(status, { location }).end("Elsewhere")
 }
 
-describe("what leads inside", () => {
-  it.effect("a private address is never connected to", () =>
+describe("a request to a private address", () => {
+  it.effect("never opens a connection", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({})
       const egress = Effect.flatMap(Egress, ({ get }) =>
-        Effect.forEach(insideUrls, (url) =>
+        Effect.forEach(privateUrls, (url) =>
           Effect.flip(get(url)).pipe(
             Effect.map((error) => [url, isFailure(error) ? error.reason : error.message] as const)
           )
@@ -50,16 +50,16 @@ describe("what leads inside", () => {
       const refused = yield* Effect.provide(egress, egressLayer(web))
       for (const [url, why] of refused) assert.isTrue(why === refusal || why === "url", `${url}: ${why}`)
       assert.deepStrictEqual(web.dialed, [])
-      // Not even a name that can only be one of the inside is told to anybody.
+      // Names of private networks are not even looked up.
       const told = web.lookedUp.filter((name) => !/example/.test(name))
       assert.deepStrictEqual(told, [])
     })
   )
 
-  it.effect("is never connected to after a redirect", () =>
+  it.effect("is never sent after a redirect", () =>
     Effect.gen(function* () {
       const statuses = [301, 302, 303, 307, 308]
-      const urls = insideUrls.filter((url) => /^\s*http:/.test(url) && url.length < 4000)
+      const urls = privateUrls.filter((url) => /^\s*http:/.test(url) && url.length < 4000)
       const relative = [
         "//10.0.0.1/",
         "\\\\10.0.0.1\\",
@@ -79,14 +79,14 @@ describe("what leads inside", () => {
         web.dialed.length = 0
         const error = yield* Effect.flip(get(web, `http://www.example.com/${number}`))
         // What isn't written as a whole address is a path of the site, which is asked until it is too often.
-        const isInside = error.message === refusal || web.dialed.every((to) => to === `${publicAddress}:80`)
-        assert.isTrue(isInside, `${url}: ${error.message}`)
+        const isSafe = error.message === refusal || web.dialed.every((to) => to === `${publicAddress}:80`)
+        assert.isTrue(isSafe, `${url}: ${error.message}`)
         assert.deepStrictEqual([...new Set(web.dialed)], [`${publicAddress}:80`], url)
       }
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is the same to the caller as what isn't there", () =>
+  it.effect("fails with the same error as an address where nothing answers", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({ names: { ...names, "in.example.com": [["10.0.0.1"]] } })
       const tried = ["http://10.0.0.1/", "http://in.example.com/", "http://no.example.com/", page]
@@ -97,7 +97,7 @@ describe("what leads inside", () => {
     })
   )
 
-  it.live("is the same to the caller as a name that nobody answers for in time", () =>
+  it.live("fails with the same error as a lookup that times out", () =>
     Effect.gen(function* () {
       const web = makeTestWeb({ lookup: () => Effect.never })
       const error = yield* Effect.flip(get(web, page, { seconds: 0.05 }))
@@ -106,7 +106,7 @@ describe("what leads inside", () => {
   )
 })
 
-describe("a name whose addresses change", () => {
+describe("a host name whose addresses change", () => {
   it.effect("is looked up once for a request, which goes to the checked address", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => response.end("hello"))
@@ -127,7 +127,7 @@ describe("a name whose addresses change", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is checked anew at a redirect to itself", () =>
+  it.effect("is checked again at a redirect to itself", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => redirect(response, "/again"))
       const changes = [[publicAddress], [publicAddress], ["127.0.0.1"]]
@@ -137,11 +137,11 @@ describe("a name whose addresses change", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is refused if one of many leads inside", () =>
+  it.effect("is refused if one of its addresses is private", () =>
     Effect.gen(function* () {
-      for (const inside of ["127.0.0.1", "::1", "::ffff:169.254.169.254", "64:ff9b::a00:1"]) {
+      for (const notPublic of ["127.0.0.1", "::1", "::ffff:169.254.169.254", "64:ff9b::a00:1"]) {
         const web = makeTestWeb({
-          names: { "www.example.com": [[publicAddress, inside, otherPublicAddress]] }
+          names: { "www.example.com": [[publicAddress, notPublic, otherPublicAddress]] }
         })
         assert.strictEqual((yield* Effect.flip(get(web, page))).message, refusal)
         assert.deepStrictEqual(web.dialed, [])
@@ -149,7 +149,7 @@ describe("a name whose addresses change", () => {
     })
   )
 
-  it.effect("is tried at its other addresses where one takes no connection", () =>
+  it.effect("is tried at its other addresses when one accepts no connection", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => response.end("hello"))
       const web = makeTestWeb({
@@ -164,7 +164,7 @@ describe("a name whose addresses change", () => {
 })
 
 describe("redirects", () => {
-  it.effect("are followed so many times, and no more", () =>
+  it.effect("are followed up to the limit", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         const left = Number(url?.slice(1))
@@ -181,7 +181,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("redirects in a loop end with an error", () =>
+  it.effect("in a loop end with an error", () =>
     Effect.gen(function* () {
       const site = yield* startSite((_, response) => redirect(response, page, 301))
       const error = yield* Effect.flip(get(makeTestWeb({ names, port: site.port }), page))
@@ -204,7 +204,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that only a browser would follow are pages", () =>
+  it.effect("that only a browser would follow are returned as pages", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) =>
         url === "/none"
@@ -218,7 +218,7 @@ describe("redirects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lose the credentials at another origin, and a document isn't sent anywhere else", () =>
+  it.effect("to another origin drop the credentials, and a posted document is not sent again", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         if (url === "/away") redirect(response, "https://other.example.net/back", 307)
@@ -253,7 +253,7 @@ describe("redirects", () => {
 })
 
 describe("a request", () => {
-  it.effect("says nothing of anybody, and remembers nothing", () =>
+  it.effect("sends no cookies and nothing about the user", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         response.setHeader("set-cookie", ["a=1; Path=/", "b=2"])
@@ -302,7 +302,7 @@ describe("a request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of the operator's own choice may have any port, at that origin only", () =>
+  it.effect("to an address from the settings may use any port, at that origin only", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) =>
         url === "/away" ? redirect(response, "http://other.example.net:8888/") : response.end("there")
@@ -316,7 +316,7 @@ describe("a request", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends its connection, whatever comes of it", () =>
+  it.effect("closes its connection, whatever the outcome", () =>
     Effect.gen(function* () {
       const site = yield* startSite(({ url }, response) => {
         if (url === "/404") response.writeHead(404).end("x".repeat(100_000))
@@ -348,7 +348,7 @@ const accidents = {
 } as const
 
 describe("a chain of requests", () => {
-  it.effect("ends with one failure, whatever happens at whichever of them", () =>
+  it.effect("ends with one failure, whichever request fails", () =>
     Effect.gen(function* () {
       const hops = 4
       for (const [accident, expected] of Object.entries(accidents)) {
@@ -395,8 +395,8 @@ const misbehave: Readonly<Record<string, (socket: Socket) => void>> = {
     socket.end("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 5\r\n\r\nhello")
 }
 
-describe("inside addresses that may be reached", () => {
-  it.effect("are told loudly when the service starts, and never again", () =>
+describe("PARLEY_EGRESS_ALLOW", () => {
+  it.effect("is logged as a warning once, when the service starts", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
       const log = Logger.layer([Logger.map(Logger.formatJson, (line) => void logged.push(line))])
@@ -457,7 +457,7 @@ describe("a server whose certificate is not trusted", () => {
 })
 
 describe("the tricky URLs", () => {
-  it("are many, and each only once", () => {
+  it("are numerous and distinct", () => {
     assert.strictEqual(new Set(trickyUrls).size, trickyUrls.length)
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { canonicalAddress, isPublicAddress, readWebAddress } from "../../../src/tools/egress/WebAddress.ts"
 import { makeEgressRules } from "../../../src/tools/egress/EgressRules.ts"
-import { insideUrls, insideV4, insideV6, trickyUrls, writtenV4 } from "./insideAddresses.ts"
+import { privateUrls, privateV4, privateV6, trickyUrls, writtenV4 } from "./privateAddresses.ts"
 
 const nothingSet = { webAllowHosts: [], webDenyHosts: [], egressAllow: [] }
 
@@ -33,13 +33,13 @@ const moreV4 = ["172.15.255.255", "172.32.0.1", "192.167.1.1", "192.169.1.1", "1
 const publicV6 = ["2001:4860:4860::8888", "2606:4700::1111", "2a00:1450:4001::1", "2400:cb00::1", "2003::1"]
 
 describe("an address", () => {
-  it("is public only if it is handed out on the Internet", () => {
-    for (const address of [...insideV4, ...insideV6]) assert.isFalse(isPublicAddress(address), address)
+  it("is public only if it is allocated on the Internet", () => {
+    for (const address of [...privateV4, ...privateV6]) assert.isFalse(isPublicAddress(address), address)
     for (const address of [...publicV4, ...moreV4, ...publicV6])
       assert.isTrue(isPublicAddress(address), address)
   })
 
-  it("is one thing, however it is written", () => {
+  it("has one canonical form, however it is written", () => {
     assert.strictEqual(canonicalAddress("::ffff:10.1.2.3"), "10.1.2.3")
     assert.strictEqual(canonicalAddress("::FFFF:a01:203"), "10.1.2.3")
     assert.strictEqual(canonicalAddress("2606:4700:0:0:0:0:0:1111"), "2606:4700::1111")
@@ -49,17 +49,17 @@ describe("an address", () => {
   })
 })
 
-describe("a URL that leads inside", () => {
+describe("a URL of a private address", () => {
   it("is refused in every form", () => {
-    assert.isAtLeast(insideUrls.length, 1000)
-    for (const url of insideUrls) {
+    assert.isAtLeast(privateUrls.length, 1000)
+    for (const url of privateUrls) {
       for (const addresses of [["127.0.0.1"], ["::1"], []]) assert.isFalse(passes(url, addresses), url)
     }
   })
 
-  it("is refused for its own sake, not because nothing passes", () => {
+  it("is refused where the same form of a public address is allowed", () => {
     for (const [form, write] of Object.entries(writtenV4)) {
-      // A form that hides an address inside of another is refused whatever it hides.
+      // A form that embeds one address in another is refused whatever it embeds.
       const isPlain = !/compatible|translated|NAT64|6to4|Teredo|ISATAP/.test(form)
       assert.strictEqual(passes(`http://${write("93.184.215.14")}/`, []), isPlain, form)
     }
@@ -72,21 +72,21 @@ describe("a URL that leads inside", () => {
     }
   })
 
-  it("is refused even where it leads outside, when it is no address of the web", () => {
-    const outside = trickyUrls.filter((url) => passes(url, ["93.184.215.14"]))
-    assert.deepStrictEqual(outside, [])
+  it("is refused when it is malformed, even if it leads to a public address", () => {
+    const admitted = trickyUrls.filter((url) => passes(url, ["93.184.215.14"]))
+    assert.deepStrictEqual(admitted, [])
   })
 })
 
-describe("the addresses of a name", () => {
+describe("the addresses of a host", () => {
   const url = "http://www.example.com/"
 
-  it("every address of a host must be public", () => {
+  it("must all be public", () => {
     assert.isTrue(passes(url, ["93.184.215.14", "2606:4700::1111"]))
-    for (const inside of [...insideV4, ...insideV6, "::ffff:127.0.0.1", "nonsense"]) {
-      assert.isFalse(passes(url, [inside]), inside)
-      assert.isFalse(passes(url, ["93.184.215.14", inside]), inside)
-      assert.isFalse(passes(url, [inside, "93.184.215.14"]), inside)
+    for (const notPublic of [...privateV4, ...privateV6, "::ffff:127.0.0.1", "nonsense"]) {
+      assert.isFalse(passes(url, [notPublic]), notPublic)
+      assert.isFalse(passes(url, ["93.184.215.14", notPublic]), notPublic)
+      assert.isFalse(passes(url, [notPublic, "93.184.215.14"]), notPublic)
     }
   })
 
@@ -108,7 +108,7 @@ describe("the addresses of a name", () => {
 })
 
 describe("the settings", () => {
-  it("let named inside addresses be reached, at any port, and no others", () => {
+  it("allow the listed private addresses, at any port, and no others", () => {
     const settings = { egressAllow: ["10.1.2.3", "FD00:0::7"] }
     for (const url of [
       "http://10.1.2.3/",
@@ -132,7 +132,7 @@ describe("the settings", () => {
     assert.isFalse(passes("http://wiki.corp:3000/", ["10.1.2.3", "8.8.8.8"], settings))
   })
 
-  it("name the hosts that alone may be asked, and those that may not", () => {
+  it("limit requests to the allowed hosts, and exclude the denied ones", () => {
     const allowed = { webAllowHosts: ["example.com", "example.org"] }
     const denied = { webDenyHosts: ["example.com"] }
     const hosts = ["example.com", "www.example.com", "a.b.example.com.", "EXAMPLE.com"]
@@ -147,7 +147,7 @@ describe("the settings", () => {
     }
   })
 
-  it("are above the lists and ports for what the operator named, and not above the addresses", () => {
+  it("exempt the operator's own address from host lists and ports, but not from the address check", () => {
     const url = "http://search.example.net:8888/"
     const settings = { webAllowHosts: ["example.com"], webDenyHosts: ["search.example.net"] }
     assert.isFalse(passes(url, ["8.8.8.8"], settings))

@@ -46,7 +46,7 @@ describe("an address that the model wants to read", () => {
     })
   }
 
-  it("is found in every way in which people write it", () => {
+  it("is found in every usual spelling", () => {
     assert.strictEqual(found("https://example.com/", "read example.com please"), "https://example.com/")
     assert.strictEqual(found("https://www.example.com", "look at Example.com."), "https://example.com/")
     assert.strictEqual(
@@ -118,7 +118,7 @@ describe("an address that the model wants to read", () => {
     assert.strictEqual(addressIn(both)(leak), leak)
   })
 
-  it("is given as the text has it, so that nothing can be hidden in how it is written", () => {
+  it("is returned as the text has it, so that nothing can be hidden in its spelling", () => {
     const text = "https://example.com/Page?q=abc"
     for (const disguise of [
       "http://example.com/%50age?q=abc",
@@ -132,13 +132,13 @@ describe("an address that the model wants to read", () => {
     assert.isNull(found("https://secret@example.com/Page?q=abc2", text))
   })
 
-  it("is none for what is no address of the web", () => {
+  it("is null for anything but a web address", () => {
     for (const url of ["", "example.com", "file:///etc/passwd", "javascript:alert(1)"]) {
       assert.isNull(found(url, url))
     }
   })
 
-  it.prop("is never one that stands in no text", [Schema.String, Schema.String], ([path, said]) => {
+  it.prop("is never found when no text has it", [Schema.String, Schema.String], ([path, said]) => {
     const secret = `https://evil.test/?q=${encodeURIComponent(path.toWellFormed())}x`
     assert.isNull(found(secret, said.replaceAll("evil.test", ""), `https://evil.test/?q= and ${page}`))
   })

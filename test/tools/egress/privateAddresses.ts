@@ -1,7 +1,7 @@
-/** Ways to name what is inside of a network, by families: what an address is, and how it can be written. */
+/** Addresses that are not public, by family, and the ways to write them. */
 
 /** Each stands for a range, most of them at one of its ends. */
-export const insideV4: ReadonlyArray<string> = [
+export const privateV4: ReadonlyArray<string> = [
   "0.0.0.0",
   "0.255.255.255",
   "10.0.0.0",
@@ -36,7 +36,7 @@ export const insideV4: ReadonlyArray<string> = [
   "255.255.255.255"
 ]
 
-export const insideV6: ReadonlyArray<string> = [
+export const privateV6: ReadonlyArray<string> = [
   "::",
   "::1",
   "0:0:0:0:0:0:0:1",
@@ -233,13 +233,13 @@ export const trickyUrls: ReadonlyArray<string> = [
 ]
 
 /** All of them as URLs. */
-export const insideUrls: ReadonlyArray<string> = [
-  ...insideV4.flatMap((address) =>
+export const privateUrls: ReadonlyArray<string> = [
+  ...privateV4.flatMap((address) =>
     Object.values(writtenV4).flatMap((write) => [
       `http://${write(address)}/`,
       `https://${write(address)}/x?y`
     ])
   ),
-  ...insideV6.map((address) => `http://[${address}]/`),
+  ...privateV6.map((address) => `http://[${address}]/`),
   ...trickyUrls
 ]
