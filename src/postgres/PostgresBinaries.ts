@@ -69,13 +69,7 @@ export const runProgram = (
 
 /** Changes the owner of everything below `directory`, which exists, and follows no link. */
 export const chownTree = Effect.fnUntraced(function* (directory: string, { gid, uid }: PostgresAccount) {
-  const result = yield* runProgram("/bin/sh", [
-    "-c",
-    'chown -R -h "$1" "$2"',
-    "sh",
-    `${uid}:${gid}`,
-    directory
-  ])
+  const result = yield* runProgram("chown", ["-R", "-h", `${uid}:${gid}`, directory])
   if (result.code !== 0) {
     return yield* new EmbeddedPostgresFailed({
       message: `The owner of ${directory} can't be changed: ${result.output}`

@@ -121,31 +121,21 @@ const databaseProblems: SettingsCheck = Effect.fnUntraced(function* ({ problemOf
 /** Settings that are missing although another one needs them: without them its service can't be reached. */
 const missingProblems: SettingsCheck = ({ problemOf, valueOf }) => {
   const { files, retrieval, s3, tools } = settingsTable
-  const provider = valueOf(tools.searchProvider) ?? null
-  const needs: ReadonlyArray<readonly [isNeeded: boolean, by: string, rows: ReadonlyArray<Row>]> = [
-    [
-      valueOf(files.store) === "s3",
-      `${files.store.name} is s3`,
-      [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
-    ],
-    [
-      provider !== null,
-      `${tools.searchProvider.name} is ${provider}`,
-      [provider === "searxng" ? tools.searchUrl : tools.searchKey]
-    ],
-    [
-      (valueOf(retrieval.embeddingsUrl) ?? null) !== null,
-      `${retrieval.embeddingsUrl.name} is set`,
-      [retrieval.embeddingsModel]
-    ]
-  ]
-  return Effect.succeed(
-    needs.flatMap(([isNeeded, by, rows]) =>
-      rows
-        .filter((row) => isNeeded && valueOf(row) === null)
-        .map((row) => problemOf(row, `nothing, but ${by}`))
-    )
-  )
+  const isSet = (row: Row) => (valueOf(row) ?? null) !== null
+  const missing = (by: string, rows: ReadonlyArray<Row>) =>
+    rows.filter((row) => valueOf(row) === null).map((row) => problemOf(row, `nothing, but ${by}`))
+  const s3Needs = [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
+  const provider = valueOf(tools.searchProvider)
+  const searchNeeds = provider === "searxng" ? tools.searchUrl : tools.searchKey
+  return Effect.succeed([
+    ...(valueOf(files.store) === "s3" ? missing(`${files.store.name} is s3`, s3Needs) : []),
+    ...(isSet(tools.searchProvider)
+      ? missing(`${tools.searchProvider.name} is ${provider}`, [searchNeeds])
+      : []),
+    ...(isSet(retrieval.embeddingsUrl)
+      ? missing(`${retrieval.embeddingsUrl.name} is set`, [retrieval.embeddingsModel])
+      : [])
+  ])
 }
 
 /** All addresses of the machine. */
@@ -219,17 +209,8 @@ export const readSettings = Effect.fnUntraced(function* (
   return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
 })
 
-/** A setting as the operator sees it. */
-export interface SettingDescription {
-  readonly name: string
-  /** Null when it is not set and has no default; "<redacted>" for a secret. */
-  readonly value: string | null
-  readonly default: string | null
-  readonly description: string
-}
-
-/** Every setting with its value, in the order of docs/settings.md. */
-export const describeSettings = (settings: Settings): ReadonlyArray<SettingDescription> => {
+/** Every setting in the order of docs/settings.md: its value is null when it is not set, and "<redacted>" for a secret. */
+export const describeSettings = (settings: Settings) => {
   const { dataDir, logLevel, ...others } = settings
   const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ...others,

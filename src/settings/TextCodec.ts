@@ -159,54 +159,44 @@ export const readableFile = converted(
 export const namesIn = (list: string): ReadonlyArray<string> =>
   [...new Set(list.split(",").map((name) => name.trim()))].filter((name) => name !== "")
 
-/** A list by comma; with `orNone` in small letters, where the word "none" stands for an empty list. */
-const listOf = <A>(
-  description: string,
-  element: Schema.Codec<A, unknown>,
-  elementsMax: number,
-  { orNone }: { readonly orNone: boolean }
-) =>
+const modelsMax = 100
+
+/** The ids of models. */
+export const modelNames = converted(
+  `one model, or up to ${modelsMax} by comma, each of at most 200 visible ASCII characters without blanks`,
+  namesIn,
+  Schema.Array(visibleText(1, 200)).check(Schema.isMinLength(1), Schema.isMaxLength(modelsMax))
+)
+
+/** A list by comma in small letters; the word "none" stands for an empty one. */
+const listOf = <A>(description: string, element: Schema.Codec<A, unknown>, elementsMax: number) =>
   converted(
-    `${description}${orNone ? "; or none" : ""}`,
+    `${description}, by comma; or none`,
     (list) => {
-      const names = namesIn(orNone ? list.toLowerCase() : list)
-      if (orNone && names.join() === "none") return []
-      return names.length === 0 ? null : names
+      const names = namesIn(list.toLowerCase())
+      if (names.length === 0) return null
+      return names.join() === "none" ? [] : names
     },
     Schema.Array(element).check(Schema.isMaxLength(elementsMax))
   )
 
-const modelsMax = 100
-
-/** The ids of models. */
-export const modelNames = listOf(
-  `one model, or up to ${modelsMax} by comma, each of at most 200 visible ASCII characters without blanks`,
-  visibleText(1, 200),
-  modelsMax,
-  { orNone: false }
-)
-
 /** Some of a fixed choice, or none of it. */
 export const someOf = <const Choice extends string>(choices: ReadonlyArray<Choice>) =>
-  listOf(`some of ${choices.join(", ")}, by comma`, Schema.Literals(choices), choices.length, {
-    orNone: true
-  })
+  listOf(`some of ${choices.join(", ")}`, Schema.Literals(choices), choices.length)
 
 const hostsMax = 1_000
 const hostName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 export const hostNames = listOf(
-  `up to ${hostsMax} host names by comma, without ports`,
+  `up to ${hostsMax} host names without ports`,
   Schema.String.check(Schema.isPattern(hostName)),
-  hostsMax,
-  { orNone: true }
+  hostsMax
 )
 
 export const ipAddresses = listOf(
-  `up to ${hostsMax} IP addresses by comma, no names and no ranges`,
+  `up to ${hostsMax} IP addresses, no names and no ranges`,
   Schema.String.check(Schema.makeFilter((name) => isIP(name) !== 0)),
-  hostsMax,
-  { orNone: true }
+  hostsMax
 )
 
 const pairsMax = 100

@@ -90,10 +90,8 @@ const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
 }
 
 /** Parameters of DATABASE_URL that mean something here; `host` to `sslmode` are the driver's. */
-const urlParameters: ReadonlyArray<string> = [
-  ["host", "port", "user", "password", "dbname", "application_name", "options", "connect_timeout", "sslmode"],
-  ["sslrootcert"]
-].flat()
+const urlParameters: ReadonlyArray<string> =
+  "host port user password dbname application_name options connect_timeout sslmode sslrootcert".split(" ")
 
 /** A sentence about the parameters of DATABASE_URL that have no effect, such as a client certificate; else null. */
 export const ignoredParameters = (url: Redacted.Redacted): string | null => {
@@ -122,7 +120,7 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
   const pool = yield* inRealTime(PgPool.make(config))
   const statementMillis = (limits.statementSeconds + statementGraceSeconds) * 1000
   const lend = (connection: PgConnection.PgConnection) =>
-    decorate(new BoundedConnection(connection, statementMillis))
+    decorate(boundedConnection(connection, statementMillis))
   const leases = makeLeases(pool, limits)
   yield* watch(leases.takers)
   return yield* SqlClient.make({
@@ -187,65 +185,38 @@ const connectionError = (text: string, cause: unknown = new Error(text)): SqlErr
   })
 
 /** A connection of the pool on which every statement ends, with an answer or without. */
-class BoundedConnection implements SqlConnection.Connection {
-  readonly connection: PgConnection.PgConnection
-  readonly statementMillis: number
-
-  constructor(connection: PgConnection.PgConnection, statementMillis: number) {
-    this.connection = connection
-    this.statementMillis = statementMillis
-  }
-
-  private within<A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
-    return statement.pipe(
+const boundedConnection = (
+  connection: PgConnection.PgConnection,
+  statementMillis: number
+): SqlConnection.Connection => {
+  const bounded = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
+    statement.pipe(
       Effect.timeoutOrElse({
-        duration: this.statementMillis,
+        duration: statementMillis,
         orElse: () => Effect.fail(connectionError("The database did not answer in time"))
       }),
       Effect.mapError(withServerSentence),
       inRealTime
     )
-  }
-
-  private rows(
-    sql: string,
-    params: ReadonlyArray<unknown>,
-    transform: Transform | undefined,
-    prepare: boolean
-  ) {
-    return Effect.map(this.within(this.connection.query(sql, params, prepare)), ({ rows }) =>
-      transform === undefined ? rows : transform(rows)
-    )
-  }
-
-  execute(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
-    return this.rows(sql, params, transform, true)
-  }
-
-  executeUnprepared(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
-    return this.rows(sql, params, transform, false)
-  }
-
-  executeRaw(sql: string, params: ReadonlyArray<unknown>) {
-    return this.within(this.connection.query(sql, params))
-  }
-
-  executeValues(sql: string, params: ReadonlyArray<unknown>) {
-    return this.within(this.connection.queryValues(sql, params))
-  }
-
-  executeValuesUnprepared(sql: string, params: ReadonlyArray<unknown>) {
-    return this.within(this.connection.queryValues(sql, params, false))
-  }
-
-  /** A stream takes as long as its reader; the server ends a statement of its that hangs. */
-  executeStream(sql: string, params: ReadonlyArray<unknown>, transform: Transform | undefined) {
-    const rows = Stream.mapError(this.connection.stream(sql, params), withServerSentence)
-    return transform === undefined ? rows : Stream.map(rows, (row) => transform([row])[0])
+  const execute =
+    (prepare: boolean): SqlConnection.Connection["execute"] =>
+    (sql, params, transform) =>
+      Effect.map(bounded(connection.query(sql, params, prepare)), ({ rows }) =>
+        transform === undefined ? rows : transform(rows)
+      )
+  return {
+    execute: execute(true),
+    executeUnprepared: execute(false),
+    executeRaw: (sql, params) => bounded(connection.query(sql, params)),
+    executeValues: (sql, params) => bounded(connection.queryValues(sql, params)),
+    executeValuesUnprepared: (sql, params) => bounded(connection.queryValues(sql, params, false)),
+    // A stream takes as long as its reader; the server ends a statement of its that hangs.
+    executeStream: (sql, params, transform) => {
+      const rows = Stream.mapError(connection.stream(sql, params), withServerSentence)
+      return transform === undefined ? rows : Stream.map(rows, (row) => transform([row])[0])
+    }
   }
 }
-
-type Transform = <A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>
 
 /** PostgreSQL answers ROLLBACK to the COMMIT of a transaction that has failed; that must not look like success. */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>

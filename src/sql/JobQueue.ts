@@ -18,7 +18,7 @@ const restSeconds = 1
 /** How long finished jobs are kept. */
 const doneJobHours = 1
 const failedJobDays = 30
-/** OwnerRow whose work one look finds. */
+/** Owners whose due work one query finds. */
 const ownersMax = 100
 
 /** The queue in the tables of that name, which migrations created, for as long as the scope is open. */

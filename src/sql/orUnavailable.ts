@@ -23,17 +23,8 @@ export const isUnavailable = (error: SqlError.SqlError): boolean =>
 
 /** What a network or a PostgreSQL that is still coming up answers; a wrong password or a wrong URL gets no better by waiting. */
 const passingCodes = [
-  [
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ETIMEDOUT",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "ENOENT"
-  ],
-  ["57P01", "57P02", "57P03", "53300"]
+  ["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
+  ["ENOENT", "57P01", "57P02", "57P03", "53300"]
 ].flat()
 /** Failures to which the driver gives no code. */
 const passingMessages = [
