@@ -19,11 +19,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The methods of the service share what the layer reads at its start."
   },
   {
-    path: "src/conversations/TurnTable.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
     path: "src/files/FileStore.ts",
     about: "lines; at most",
     reason: "The methods of the service share what the layer reads at its start."

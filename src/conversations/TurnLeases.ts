@@ -5,6 +5,7 @@ import { ConversationNotFound, type DatabaseUnavailable, TurnLeaseLost } from ".
 import type { ConversationId, UserId } from "../domain/Ids.ts"
 import { inRealTime, monotonicMillis } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** A conversation, and the number of its lease. */
 interface LeaseKey {
@@ -31,14 +32,12 @@ interface HeldTurn {
   state: "open" | "committing" | "committed"
 }
 
-const Acquired = Schema.Array(
-  Schema.Struct({
-    leaseFence: Schema.NullOr(Schema.Int),
-    turnCount: Schema.NullOr(Schema.Int),
-    systemMessage: Schema.NullOr(Schema.String)
-  })
-)
-const Ids = Schema.Array(Schema.Struct({ id: Schema.String }))
+const Acquired = Schema.Struct({
+  leaseFence: Schema.NullOr(Schema.Int),
+  turnCount: Schema.NullOr(Schema.Int),
+  systemMessage: Schema.NullOr(Schema.String)
+})
+const IdRow = Schema.Struct({ id: Schema.String })
 
 /** The fence of a conversation's first lease. */
 export const firstFence = 1
@@ -79,8 +78,7 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
 
   /** No row for another user's conversation; a row of nulls while another process holds the lease. */
   const acquire = (userId: UserId, conversationId: ConversationId) =>
-    Effect.flatMap(
-      sql`WITH quick AS MATERIALIZED (${quick}), acquired AS (
+    sql`WITH quick AS MATERIALIZED (${quick}), acquired AS (
         UPDATE conversations SET lease_fence = lease_fence + 1, lease_until = ${leaseEnd} FROM quick
         WHERE id = ${conversationId}::uuid AND user_id = ${userId}::uuid
           AND (lease_until IS NULL OR lease_until <= clock_timestamp())
@@ -88,8 +86,8 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
       )
       SELECT acquired.lease_fence, acquired.turn_count, acquired.system_message
       FROM conversations LEFT JOIN acquired ON true
-      WHERE conversations.id = ${conversationId}::uuid AND conversations.user_id = ${userId}::uuid`,
-      Schema.decodeUnknownEffect(Acquired)
+      WHERE conversations.id = ${conversationId}::uuid AND conversations.user_id = ${userId}::uuid`.pipe(
+      rowAs(Acquired)
     )
 
   const isOwner = (userId: UserId, conversationId: ConversationId) =>
@@ -106,7 +104,7 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
       ) AS held (id, fence)
       WHERE conversations.id = held.id AND conversations.lease_fence = held.fence
       RETURNING conversations.id`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Ids)),
+      rowsAs(IdRow),
       Effect.map((rows): ReadonlySet<string> => new Set(rows.map((row) => row.id)))
     )
 
@@ -154,7 +152,7 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
   /** Null while another process holds the lease. */
   const acquire = (userId: UserId, conversationId: ConversationId) =>
     Effect.gen(function* () {
-      const [row] = yield* orUnavailable(table.acquire(userId, conversationId))
+      const row = yield* orUnavailable(table.acquire(userId, conversationId))
       if (row === undefined) return yield* new ConversationNotFound({ param: "conversation_id" })
       const { leaseFence, systemMessage, turnCount } = row
       if (leaseFence === null || turnCount === null) return null

@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
+import type { ConversationState, OpenTurn } from "../domain/Conversation.ts"
 import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { FileSearchCall, InputItem, OutputItem, StoredItem, withoutPassages } from "../domain/Item.ts"
@@ -23,27 +24,25 @@ export interface FoundItem {
 /** So that a conversation of tiny turns stays cheap to read. */
 export const historyTurnsMax = 500
 
-const Turns = Schema.Array(
-  Schema.Struct({
-    position: Schema.Int,
-    responseId: ResponseId,
-    promptTokens: Schema.Int,
-    input: Schema.Array(InputItem),
-    output: Schema.Array(OutputItem)
-  })
-)
-const States = Schema.Array(
-  Schema.Struct({
-    conversationId: ConversationId,
-    turnCount: Schema.Int,
-    systemMessage: Schema.NullOr(Schema.String)
-  })
-)
-const Items = Schema.Array(
-  Schema.Struct({ id: ItemId, conversationId: ConversationId, item: Schema.NullOr(StoredItem) })
-)
-const Searches = Schema.Array(Schema.Struct({ item: FileSearchCall }))
-const Owners = Schema.Array(Schema.Struct({ conversationId: ConversationId }))
+const TurnRow = Schema.Struct({
+  position: Schema.Int,
+  responseId: ResponseId,
+  promptTokens: Schema.Int,
+  input: Schema.Array(InputItem),
+  output: Schema.Array(OutputItem)
+})
+const StateRow = Schema.Struct({
+  conversationId: ConversationId,
+  turnCount: Schema.Int,
+  systemMessage: Schema.NullOr(Schema.String)
+})
+const ItemRow = Schema.Struct({
+  id: ItemId,
+  conversationId: ConversationId,
+  item: Schema.NullOr(StoredItem)
+})
+const SearchRow = Schema.Struct({ item: FileSearchCall })
+const OwnerRow = Schema.Struct({ conversationId: ConversationId })
 const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
 
 /** The tables `turns` and `items`. */
@@ -66,10 +65,7 @@ export const makeTurnTable = Effect.gen(function* () {
         ) AS newest
       ) AS counted
       WHERE tokens <= ${Math.floor(Math.min(tokensMax, Number.MAX_SAFE_INTEGER))}::bigint
-      ORDER BY position`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Turns)),
-      Effect.map((turns): ReadonlyArray<StoredTurn> => turns)
-    )
+      ORDER BY position`.pipe(rowsAs(TurnRow))
 
   const itemsOf = (side: "input" | "output") =>
     sql`coalesce((
@@ -123,15 +119,12 @@ export const makeTurnTable = Effect.gen(function* () {
         WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND updated_at < now() - interval '1 day'
       )
       SELECT id AS conversation_id, turn_count, system_message FROM conversations
-      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(States)),
-      Effect.map(([state]): ConversationState | undefined => state)
-    )
+      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(rowAs(StateRow))
 
   const conversationOf = (userId: UserId, responseId: ResponseId) =>
     sql`SELECT conversation_id FROM turns WHERE response_id = ${responseId}::uuid AND user_id = ${userId}::uuid`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Owners)),
-      Effect.map(([row]) => row?.conversationId)
+      rowAs(OwnerRow),
+      Effect.map((row) => row?.conversationId)
     )
 
   /** A search is always the first item of an answer. */
@@ -142,8 +135,8 @@ export const makeTurnTable = Effect.gen(function* () {
         AND side = 'output' AND items.position = 0
         AND item->>'type' = 'file_search_call' AND item->>'results' NOT IN ('[]', 'null')
       ORDER BY turns.position DESC LIMIT 1`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Searches)),
-      Effect.map(([row]): FileSearchCall | undefined => row?.item)
+      rowAs(SearchRow),
+      Effect.map((row) => row?.item)
     )
 
   /**
@@ -159,7 +152,7 @@ export const makeTurnTable = Effect.gen(function* () {
           ORDER BY id, side DESC
         ) AS found
       ) AS measured`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Items)),
+      rowsAs(ItemRow),
       Effect.map((rows): ReadonlyMap<ItemId, FoundItem> | undefined => {
         const found = rows.flatMap(({ id, conversationId, item }) =>
           item === null ? [] : [[id, { item, conversationId }] as const]

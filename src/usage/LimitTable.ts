@@ -7,6 +7,7 @@ import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowsAs } from "../sql/rows.ts"
 
 /** The age at which a user's limits are read again before they are used. */
 const knownSeconds = 5
@@ -17,18 +18,15 @@ const knownUsersMax = 10_000
 const nanosPerSecond = 1_000_000_000n
 
 /** A row for each of the user's own limits, or one without a limit. */
-const Rows = Schema.Array(
-  Schema.Struct({ plan: Schema.String, span: Schema.NullOr(Span), tokens: Schema.NullOr(Schema.Int) })
-)
+const Row = Schema.Struct({
+  plan: Schema.String,
+  span: Schema.NullOr(Span),
+  tokens: Schema.NullOr(Schema.Int)
+})
 
 /** The limits of a user, and who set them. */
 export interface SourcedLimits extends TokenLimits {
   readonly sources: Readonly<Record<Span, LimitSource>>
-}
-
-interface Limit {
-  readonly tokens: number | null
-  readonly source: LimitSource
 }
 
 interface Known {
@@ -46,13 +44,12 @@ export const makeLimitTable = Effect.gen(function* () {
   const refreshing = new Set<UserId>()
 
   const read = Effect.fnUntraced(function* (userId: UserId) {
-    const found = yield* sql`SELECT o.plan, t.span, t.tokens::float8
+    const rows = yield* sql`SELECT o.plan, t.span, t.tokens::float8
       FROM users u JOIN organizations o ON o.id = u.organization_id
       LEFT JOIN token_limits t ON t.user_id = u.id
-      WHERE u.id = ${userId}::uuid`
-    const rows = yield* Schema.decodeUnknownEffect(Rows)(found)
+      WHERE u.id = ${userId}::uuid`.pipe(rowsAs(Row))
     const planned = plans.termsOf(rows[0]?.plan ?? defaultPlan)?.tokens ?? {}
-    const limitOf = (span: Span, usual: number | null): Limit => {
+    const limitOf = (span: Span, usual: number | null): { tokens: number | null; source: LimitSource } => {
       const own = rows.find((row) => row.span === span)
       if (own !== undefined) return { tokens: own.tokens, source: "user" }
       const ofPlan = planned[span]

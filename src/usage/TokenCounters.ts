@@ -1,7 +1,8 @@
 import type { TokenLimits } from "../domain/Allowance.ts"
-import { type ResponseId, UserId } from "../domain/Ids.ts"
-import { Array as Arr, DateTime, Effect, Option, Schema } from "effect"
-import { SqlClient, SqlSchema, type Statement } from "effect/sql"
+import type { ResponseId, UserId } from "../domain/Ids.ts"
+import { DateTime, Effect, Schema } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** A reservation expires so long after its last renewal. */
 const reservationSeconds = 60
@@ -50,7 +51,7 @@ export interface Reservation {
   readonly tokens: number
 }
 
-const Lost = Schema.Array(Schema.Struct({ responseId: Schema.String, part: Schema.Int }))
+const Lost = Schema.Struct({ responseId: Schema.String, part: Schema.Int })
 
 /** The first days of the windows that a time is in, UTC. */
 export const windowsOf = (now: DateTime.Utc) => {
@@ -72,7 +73,7 @@ export const makeTokenCounters = Effect.gen(function* () {
 
   const today = (day: string) => sql`least(${day}::date, clock_timestamp()::date + 1)`
 
-  const count = ({ ask, day, limits }: AskAt) =>
+  const count = (ask: TokenRequest, limits: TokenLimits, day: string) =>
     sql`
       WITH counted AS (
         UPDATE token_counters AS c
@@ -103,10 +104,7 @@ export const makeTokenCounters = Effect.gen(function* () {
         SELECT ${ask.responseId}::uuid, ${ask.part}, user_id, day, month, granted, ${expiry}
         FROM counted WHERE granted > 0
       )
-      SELECT ${columns} FROM counted`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Array(Counted))),
-      Effect.map(Arr.head)
-    )
+      SELECT ${columns} FROM counted`.pipe(rowAs(Counted))
 
   /**
    * Starts with the sums of the records, for a user who had no limit so far. A record that is being written meanwhile would
@@ -128,18 +126,15 @@ export const makeTokenCounters = Effect.gen(function* () {
 
   /** Reserves what is granted, which is 0 where nothing is left. */
   const reserve = Effect.fnUntraced(function* (ask: TokenRequest, limits: TokenLimits, now: DateTime.Utc) {
-    const request: AskAt = { ask, limits, day: windowsOf(now).day }
-    const counted = yield* count(request)
-    if (Option.isSome(counted)) return counted.value
-    yield* create(ask.userId, request.day)
-    return Option.getOrThrow(yield* count(request))
+    const { day } = windowsOf(now)
+    const counted = yield* count(ask, limits, day)
+    if (counted !== undefined) return counted
+    yield* create(ask.userId, day)
+    return (yield* count(ask, limits, day)) ?? (yield* Effect.die(new Error("A user has no token counters.")))
   })
 
-  const read = SqlSchema.findOneOption({
-    Request: UserId,
-    Result: Counted,
-    execute: (userId) => sql`SELECT ${columns} FROM token_counters WHERE user_id = ${userId}::uuid`
-  })
+  const read = (userId: UserId) =>
+    sql`SELECT ${columns} FROM token_counters WHERE user_id = ${userId}::uuid`.pipe(rowAs(Counted))
 
   /**
    * The end of a statement whose `events` have, by user, day and month, the tokens that were used and that are no longer
@@ -192,7 +187,7 @@ export const makeTokenCounters = Effect.gen(function* () {
    */
   const renew = Effect.fnUntraced(function* (held: ReadonlyArray<Reservation>) {
     const ids = held.map((one) => one.responseId)
-    const found = yield* sql`
+    const expired = yield* sql`
       WITH mine AS (
         SELECT response_id, part FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
         FOR UPDATE SKIP LOCKED
@@ -204,10 +199,8 @@ export const makeTokenCounters = Effect.gen(function* () {
       FROM unnest(${ids}::uuid[], ${held.map((one) => one.part)}::int[]) AS held (response_id, part)
       WHERE NOT EXISTS (
         SELECT 1 FROM token_reservations AS t WHERE t.response_id = held.response_id AND t.part = held.part
-      )`
-    const lost = new Set(
-      (yield* Schema.decodeUnknownEffect(Lost)(found)).map(({ part, responseId }) => `${responseId} ${part}`)
-    )
+      )`.pipe(rowsAs(Lost))
+    const lost = new Set(expired.map(({ part, responseId }) => `${responseId} ${part}`))
     return held.filter(({ part, responseId }) => lost.has(`${responseId} ${part}`))
   })
 
@@ -244,12 +237,6 @@ export const endAllReservations = Effect.gen(function* () {
   yield* sql`UPDATE token_reservations SET expires_at = clock_timestamp()`
   yield* expire(null, [])
 })
-
-interface AskAt {
-  readonly ask: TokenRequest
-  readonly limits: TokenLimits
-  readonly day: string
-}
 
 /** The reservations of the responses that this process works on. */
 export const makeReservations = (counters: Effect.Success<typeof makeTokenCounters>) => {

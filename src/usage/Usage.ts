@@ -1,10 +1,10 @@
-import { type Array as Arr, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { type Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { Caller } from "../domain/Account.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
-import { type ResponseId, UserId } from "../domain/Ids.ts"
+import type { ResponseId, UserId } from "../domain/Ids.ts"
 import type { ModelUsage } from "../domain/ModelCall.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
@@ -62,12 +62,14 @@ const unlimited: Grant = { tokens: Number.POSITIVE_INFINITY, left: Number.POSITI
 
 const total = ({ inputTokens, outputTokens }: TokensSpent): number => inputTokens + outputTokens
 
-const Sums = Schema.Struct({
-  todayInput: Schema.Int,
-  todayOutput: Schema.Int,
-  monthInput: Schema.Int,
-  monthOutput: Schema.Int
-})
+const Sums = Schema.Tuple([
+  Schema.Struct({
+    todayInput: Schema.Int,
+    todayOutput: Schema.Int,
+    monthInput: Schema.Int,
+    monthOutput: Schema.Int
+  })
+])
 
 /** Token limits, reservations and records. */
 export class Usage extends Context.Service<
@@ -197,31 +199,22 @@ export class Usage extends Context.Service<
           return add({ ...spending, at })
         })
 
-      // A sum of integers is a bigint; up to 2^53 tokens a float holds it exactly.
-      const sums = SqlSchema.findOne({
-        Request: Schema.Struct({
-          userId: UserId,
-          day: Schema.DateTimeUtcFromDate,
-          month: Schema.DateTimeUtcFromDate
-        }),
-        Result: Sums,
-        execute: ({ userId, day, month }) => sql`
+      const ofUser = Effect.fn("Usage.ofUser")(function* (userId: UserId) {
+        const now = yield* DateTime.now
+        const [day, month] = [DateTime.startOf(now, "day"), DateTime.startOf(now, "month")].map(
+          DateTime.toDateUtc
+        )
+        // A sum of integers is a bigint; up to 2^53 tokens a float holds it exactly.
+        const [row] = yield* sql`
           SELECT
             coalesce(sum(input_tokens) FILTER (WHERE created_at >= ${day}), 0)::float8 AS today_input,
             coalesce(sum(output_tokens) FILTER (WHERE created_at >= ${day}), 0)::float8 AS today_output,
             coalesce(sum(input_tokens), 0)::float8 AS month_input,
             coalesce(sum(output_tokens), 0)::float8 AS month_output
           FROM usage_records
-          WHERE user_id = ${userId} AND created_at >= ${month}`
-      })
-
-      const ofUser = Effect.fn("Usage.ofUser")(function* (userId: UserId) {
-        const now = yield* DateTime.now
-        const row = yield* sums({
-          userId,
-          day: DateTime.startOf(now, "day"),
-          month: DateTime.startOf(now, "month")
-        }).pipe(Effect.catchTag("NoSuchElementError", Effect.die))
+          WHERE user_id = ${userId} AND created_at >= ${month}`.pipe(
+          Effect.flatMap(Schema.decodeUnknownEffect(Sums))
+        )
         return {
           today: { inputTokens: row.todayInput, outputTokens: row.todayOutput },
           month: { inputTokens: row.monthInput, outputTokens: row.monthOutput }
@@ -232,7 +225,7 @@ export class Usage extends Context.Service<
         const limits = yield* limitTable.read(userId)
         const now = yield* DateTime.now
         const counted = yield* counters.read(userId)
-        if (Option.isSome(counted)) return allowanceState(limits, counted.value, now)
+        if (counted !== undefined) return allowanceState(limits, counted, now)
         const { month, today } = yield* ofUser(userId)
         return allowanceState(limits, notCounted(now, total(today), total(month)), now)
       }, orUnavailable)

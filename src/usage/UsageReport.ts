@@ -1,8 +1,9 @@
-import { Effect, Schema, Struct } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import type { UsageBy } from "../domain/Allowance.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowsAs } from "../sql/rows.ts"
 
 /** The rest is left out, but counts in the total. */
 const linesMax = 1_000
@@ -18,7 +19,7 @@ export interface ReportRequest {
   readonly until: string
 }
 
-const sums = {
+const Sums = Schema.Struct({
   requests: Schema.Int,
   completed: Schema.Int,
   /** Requests whose tokens were counted by the tokenizer instead of the provider. */
@@ -28,17 +29,16 @@ const sums = {
   toolCalls: Schema.Int,
   /** Of the requests whose time is known; null where there is none. */
   latencyMillis: Schema.NullOr(Schema.Finite)
-}
+})
+type Sums = typeof Sums.Type
+
 const Row = Schema.Struct({
-  isTotal: Schema.Boolean,
   label: Schema.NullOr(Schema.String),
-  ...sums,
+  ...Sums.fields,
   keyName: Schema.NullOr(Schema.String),
   keyHint: Schema.NullOr(Schema.String),
   keyOwner: Schema.NullOr(Schema.String)
 })
-
-type Sums = Omit<typeof Row.Type, "isTotal" | "label" | "keyName" | "keyHint" | "keyOwner">
 
 export interface ReportLine extends Sums {
   /** The day, the name of the model, or the id of the key. */
@@ -63,45 +63,30 @@ const nothing: Sums = {
   latencyMillis: null
 }
 
-const lineOf = (row: typeof Row.Type): ReportLine => {
-  const { keyHint, keyName, keyOwner, label } = row
-  return {
-    ...Struct.omit(row, ["isTotal", "keyHint", "keyName", "keyOwner"]),
-    label: label ?? "",
-    key:
-      keyName === null || keyHint === null || keyOwner === null
-        ? null
-        : { name: keyName, hint: keyHint, owner: keyOwner }
-  }
-}
+const lineOf = ({ keyHint, keyName, keyOwner, label, ...sums }: typeof Row.Type): ReportLine => ({
+  ...sums,
+  label: label ?? "",
+  key:
+    keyName === null || keyHint === null || keyOwner === null
+      ? null
+      : { name: keyName, hint: keyHint, owner: keyOwner }
+})
 
 export const makeUsageReport = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const labels = {
-    day: sql`to_char(created_at, 'YYYY-MM-DD')`,
-    model: sql`model`,
-    key: sql`key_id::text`
-  }
-  const order = {
-    day: sql`label DESC`,
-    model: sql`input_tokens + output_tokens DESC, label`,
-    key: sql`input_tokens + output_tokens DESC, label`
+  const byTokens = sql`input_tokens + output_tokens DESC, label`
+  const kinds = {
+    day: { label: sql`to_char(created_at, 'YYYY-MM-DD')`, order: sql`label DESC` },
+    model: { label: sql`model`, order: byTokens },
+    key: { label: sql`key_id::text`, order: byTokens }
   }
 
-  // The sums of all come first, and so are never left out.
-  const select = SqlSchema.findAll({
-    Request: Schema.Struct({
-      userId: Schema.NullOr(Schema.String),
-      organizationId: Schema.NullOr(Schema.String),
-      keyId: Schema.NullOr(Schema.String),
-      by: Schema.Literals(["day", "model", "key"]),
-      since: Schema.String,
-      until: Schema.String
-    }),
-    Result: Row,
-    execute: ({ by, keyId, organizationId, since, until, userId }) => sql`
+  return Effect.fn("Usage.report")(function* (request: ReportRequest) {
+    const { by, keyId, organizationId, since, until, userId } = request
+    // The sums of all come first, and so are never left out.
+    const [total = nothing, ...lines] = yield* sql`
       WITH labelled AS (
-        SELECT ${labels[by]} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis
+        SELECT ${kinds[by].label} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis
         FROM usage_records
         WHERE created_at >= ${since}::date AND created_at < ${until}::date + 1
           AND (${userId}::uuid IS NULL OR user_id = ${userId}::uuid)
@@ -120,11 +105,7 @@ export const makeUsageReport = Effect.gen(function* () {
       FROM summed
       LEFT JOIN api_keys ON ${by === "key"} AND api_keys.id::text = summed.label
       LEFT JOIN users ON users.id = api_keys.user_id
-      ORDER BY is_total DESC, ${order[by]} LIMIT ${linesMax + 1}`
-  })
-
-  return Effect.fn("Usage.report")(function* (request: ReportRequest) {
-    const [total = nothing, ...lines] = yield* select(request)
+      ORDER BY is_total DESC, ${kinds[by].order} LIMIT ${linesMax + 1}`.pipe(rowsAs(Row))
     return { lines: lines.map(lineOf), total } satisfies Report
   }, orUnavailable)
 })

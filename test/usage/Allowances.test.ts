@@ -94,7 +94,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       const { add, forget, renewAll } = makeReservations(counters)
       const ask = asking(caller, 30)
       assert.strictEqual((yield* usage.reserve(ask)).tokens, 30)
-      const { day, month } = Option.getOrThrow(yield* counters.read(caller.userId))
+      const { day, month } = (yield* counters.read(caller.userId))!
       const { part, responseId, userId } = ask
       add({ responseId, part, userId, day, month, tokens: 30 })
       yield* expire(responseId)

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { ResponseId } from "../../src/domain/Ids.ts"
@@ -256,8 +256,8 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
 
   const compare = Effect.gen(function* () {
     const counted = yield* counters.read(caller.userId)
-    if (Option.isNone(counted)) return
-    const { day, dayReserved, dayUsed, month, monthReserved, monthUsed } = counted.value
+    if (counted === undefined) return
+    const { day, dayReserved, dayUsed, month, monthReserved, monthUsed } = counted
     const { day: ofDay, month: ofMonth } = ledger
     assert.deepStrictEqual({ first: day, used: dayUsed, reserved: dayReserved }, { ...ofDay })
     assert.deepStrictEqual({ first: month, used: monthUsed, reserved: monthReserved }, { ...ofMonth })
