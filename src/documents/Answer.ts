@@ -4,8 +4,7 @@ import type { Reading } from "./Reading.ts"
 
 /** The length of the head, in front of it. */
 const lengthBytes = 4
-
-/** Of the head of an answer: the offsets of many pages fit. */
+/** Of the head, including the offsets of many pages. */
 const headBytesMax = 256 * 1024
 
 /** A longer answer is malformed. */
@@ -59,7 +58,7 @@ export const crashed = () =>
     message: "The document could not be read: reading it failed unexpectedly."
   })
 
-/** Decodes the answer of a process that has read hostile bytes: one that is not exactly what it should be is none. */
+/** Decodes the answer of a process that has read hostile bytes: a malformed one counts as a crash. */
 export const decodeAnswer = Effect.fnUntraced(function* (answer: Buffer, textBytesMax: number) {
   const { head, textStart } = yield* Effect.mapError(Effect.fromOption(headOf(answer)), crashed)
   const bytes = answer.subarray(textStart)

@@ -5,31 +5,30 @@ import { fromBufferPromise, type Entry, type ZipFile } from "yauzl"
 
 const entriesMax = 20_000
 const nameCharactersMax = 1000
-
-/** Declared sizes of all entries together, which no document of an office reaches. */
+const mimetypeBytesMax = 1000
+/** The declared sizes of all entries together. */
 const expandedBytesMax = 1024 * 1024 * 1024
-
 /** Of one entry that is read. */
 const entryBytesMax = 256 * 1024 * 1024
-
-/** Of all entries that are read, the same one again included. */
+/** Of all entries that are read; an entry that is read twice counts twice. */
 const readBytesMax = 512 * 1024 * 1024
-
 /** Expanded bytes for each compressed one. Spreadsheets reach a hundred; deflate ends at a thousand. */
 const ratioMax = 250
-
-/** Smaller entries may have any ratio: a sheet of nothing but zeros is one of these. */
+/** Smaller entries may have any ratio, such as a sheet of nothing but zeros. */
 const ratioFreeBytes = 16 * 1024 * 1024
-
-const mimetypeBytesMax = 1000
 
 const corrupt = () =>
   new Unreadable("corrupt", "The file is a damaged archive: a part of it can't be unpacked.")
 const tooLarge = () => new Unreadable("too_large", "The file expands to more than is allowed.")
 
+const orCorrupt = <A>(reading: Promise<A>): Promise<A> =>
+  reading.catch(() => {
+    throw corrupt()
+  })
+
 /**
- * The parts of a document that is a zip archive. Before anything is decompressed, the number of entries, their names, their
- * declared sizes and their ratios are checked. While an entry is decompressed, it must keep to its declared size.
+ * The parts of a document that is a zip archive. The number of entries, their names, declared sizes and ratios are checked
+ * before anything is decompressed; an entry that decompresses to more than its declared size is refused.
  */
 export class Archive {
   private readonly zip: ZipFile
@@ -42,9 +41,7 @@ export class Archive {
   }
 
   static async open(bytes: Buffer): Promise<Archive> {
-    const zip = await fromBufferPromise(bytes, { validateEntrySizes: true }).catch(() => {
-      throw corrupt()
-    })
+    const zip = await orCorrupt(fromBufferPromise(bytes, { validateEntrySizes: true }))
     if (zip.entryCount > entriesMax) throw tooLarge()
     const entries = await listEntries(zip)
     checkSizes([...entries.values()], bytes.length)
@@ -55,7 +52,7 @@ export class Archive {
     return this.entries.has(name)
   }
 
-  /** The media type that the archive declares for itself in its first part; "" if it has none. */
+  /** The media type that the archive declares in its first part; "" if none. */
   async mimetype(): Promise<string> {
     if (!this.has("mimetype")) return ""
     return (await this.readWhole("mimetype", mimetypeBytesMax)).toString("latin1").trim()
@@ -72,21 +69,17 @@ export class Archive {
       throw new Unreadable("unsupported", "The file is compressed by a method that can't be read.")
     }
     if (entry.uncompressedSize > entryBytesMax) throw tooLarge()
-    // yauzl ends the stream with an error as soon as there is more than the entry said.
-    const stream = await this.zip.openReadStreamPromise(entry).catch(() => {
-      throw corrupt()
-    })
+    // yauzl ends the stream with an error as soon as there is more than the entry declares.
+    const stream = await orCorrupt(this.zip.openReadStreamPromise(entry))
     const pieces: AsyncIterator<unknown> = stream[Symbol.asyncIterator]()
-    const next = () =>
-      pieces.next().catch(() => {
-        throw corrupt()
-      })
     try {
-      for (let piece = await next(); piece.done !== true; piece = await next()) {
-        if (!Buffer.isBuffer(piece.value)) throw corrupt()
-        this.readBytes += piece.value.length
+      while (true) {
+        const { done, value } = await orCorrupt(pieces.next())
+        if (done === true) return
+        if (!Buffer.isBuffer(value)) throw corrupt()
+        this.readBytes += value.length
         if (this.readBytes > readBytesMax) throw tooLarge()
-        yield piece.value
+        yield value
       }
     } finally {
       stream.destroy()
@@ -134,10 +127,9 @@ const checkSizes = (entries: ReadonlyArray<Entry>, archiveBytes: number): void =
   if (expanded > expandedBytesMax || compressed > archiveBytes) throw tooLarge()
 }
 
-/** An element, by its name without the prefix of its namespace. */
+/** Names are without namespace prefixes. */
 export interface XmlElement {
   readonly name: string
-  /** An attribute by its name without a prefix. */
   readonly attribute: (name: string) => string | undefined
 }
 
@@ -149,9 +141,7 @@ export interface XmlHandler {
   readonly text?: (text: string) => void
 }
 
-type Decoder = InstanceType<typeof TextDecoder>
-
-/** Elements inside of each other. Office documents with nested tables reach some dozens. */
+/** Of nested elements. Office documents with nested tables reach some dozens. */
 const depthMax = 500
 
 const localName = (name: string): string => name.slice(name.indexOf(":") + 1)
@@ -165,7 +155,7 @@ const malformed = () => new Unreadable("corrupt", "The file is damaged: a part o
 export const readXml = async (archive: Archive, part: string | null, handler: XmlHandler): Promise<void> => {
   if (part === null) return
   const parser = makeParser(handler)
-  let decoder: Decoder | null = null
+  let decoder: InstanceType<typeof TextDecoder> | null = null
   for await (const piece of archive.read(part)) {
     decoder ??= decoderFor(piece)
     parser.write(decoder.decode(piece, { stream: true }))
@@ -177,7 +167,7 @@ export const readXml = async (archive: Archive, part: string | null, handler: Xm
 const makeParser = ({ close, open, skips, text }: XmlHandler) => {
   const parser = new SaxesParser({ position: false, xmlns: false })
   let depth = 0
-  /** How deep the parser is in an element that is skipped. */
+  /** The depth within a skipped element. */
   let skipDepth = 0
   parser.on("error", () => {
     throw malformed()
@@ -200,18 +190,16 @@ const makeParser = ({ close, open, skips, text }: XmlHandler) => {
     if (skipDepth > 0) skipDepth--
     else close?.(localName(name))
   })
-  if (text !== undefined) {
-    const read = (piece: string): void => {
-      if (skipDepth === 0) text(piece)
-    }
-    parser.on("text", read)
-    parser.on("cdata", read)
+  const read = (piece: string): void => {
+    if (skipDepth === 0) text?.(piece)
   }
+  parser.on("text", read)
+  parser.on("cdata", read)
   return parser
 }
 
 /** By the byte-order mark, or what the first line declares; else it is UTF-8. */
-const decoderFor = (start: Buffer): Decoder => {
+const decoderFor = (start: Buffer) => {
   if (start[0] === 0xff && start[1] === 0xfe) return new TextDecoder("utf-16le")
   if (start[0] === 0xfe && start[1] === 0xff) return new TextDecoder("utf-16be")
   const declared = /^<\?xml[^>]{0,100}encoding=["']([\w-]{1,40})["']/.exec(
@@ -228,7 +216,7 @@ const decoderFor = (start: Buffer): Decoder => {
 export interface Relationship {
   /** The last word of its type, such as `slide` or `hyperlink`. */
   readonly type: string
-  /** A part's name, or the address of something outside. */
+  /** A part's name, or an external address. */
   readonly target: string
   readonly isExternal: boolean
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 
-/** A declaration stands at the beginning, or isn't one. */
+/** Of the beginning, in which a charset may be declared. */
 const headBytes = 1024
 
 /** The charset that the beginning of a page or of an XML document declares. */
@@ -14,39 +14,30 @@ export const declaredCharset = (head: Uint8Array): string | null => {
   return found?.[1] ?? null
 }
 
-/** Bytes that were read as text, and the charset that they were in, as the Encoding Standard names it. */
-export interface DecodedText {
+interface DecodedText {
   readonly text: string
+  /** As the Encoding Standard names it. */
   readonly charset: string
 }
 
-/** A charset is guessed from this much of the bytes around the first that isn't ASCII. */
+/** A charset is guessed from this many bytes around the first that isn't ASCII. */
 const sampleBytes = 64 * 1024
 const sampleLeadBytes = 1024
-
-/** So many of a hundred bytes of UTF-8 may be control characters, as in the logs of programs that crashed. */
+/** Control characters in UTF-8, as in the logs of crashed programs; and in charsets where every byte is valid. */
 const controlPercentMax = 1
-
-/** In other charsets, where every byte means something, it is so many of a thousand. */
 const controlPermilleMax = 1
-
-/** UTF-8 that is broken in places is still UTF-8 while there are so many sound characters to one broken. */
+/** Valid characters for each invalid one in a text that still counts as UTF-8. */
 const soundPerBroken = 10
-
 /** Of one character in UTF-8. */
 const utf8BytesMax = 4
 
-/**
- * What isn't ASCII in windows-1252 is only signs such as those of money and degrees, which stand for themselves: where such
- * bytes are letters of other charsets, they touch others.
- */
+/** In windows-1252, only signs such as £ and ° that touch no letter; as letters of other charsets they would touch others. */
 const onlySigns =
   /^(?!.*(?:\p{L}[\u00a3\u00a5\u00a9\u00ae\u00b1\u00b5]|[\u00a3\u00a5\u00a9\u00ae\u00b1]\p{L}))[\p{ASCII}\u00a0\u00a2\u00a3\u00a5\u00a7\u00a9\u00ab\u00ae\u00b0\u00b1\u00b5\u00b7\u00bb\u2010-\u20ac]*$/su
 
-/** What the detector makes of some short texts in Latin letters; else there are hardly any texts in it. */
+/** The detector returns it for some short texts in Latin letters, though hardly any text uses it. */
 const unlikelyCharset = "ISO-8859-4"
-
-/** Without a better guess. Every byte means something in it. */
+/** Every byte is valid in it. */
 const fallbackCharset = "windows-1252"
 
 /**
@@ -69,6 +60,7 @@ export const decodeText = (bytes: Uint8Array, declared: string | null = null): D
 const startsWith = (bytes: Uint8Array, ...start: ReadonlyArray<number>): boolean =>
   start.every((byte, at) => bytes[at] === byte)
 
+/** By the byte-order mark. */
 const decodeMarked = (bytes: Uint8Array): DecodedText | null => {
   if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return decodeAs("utf-8", bytes)
   if (startsWith(bytes, 0xff, 0xfe, 0, 0)) return decodeUtf32(bytes, true)
@@ -78,7 +70,7 @@ const decodeMarked = (bytes: Uint8Array): DecodedText | null => {
   return null
 }
 
-/** Null for a label that means no charset. */
+/** Null for an unknown label. */
 const decodeAs = (label: string, bytes: Uint8Array): DecodedText | null => {
   try {
     const decoder = new TextDecoder(label)
@@ -99,17 +91,17 @@ const decodeUtf32 = (bytes: Uint8Array, littleEndian: boolean): DecodedText => {
   return { text: pieces.join(""), charset: littleEndian ? "utf-32le" : "utf-32be" }
 }
 
-/** Bytes that no text in a charset based on ASCII has, unless something went wrong with it. */
-const isControl = (byte: number): boolean =>
-  byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d && byte !== 0x1b
-
+/** Control characters that no sound text in a charset based on ASCII has. */
 const countControls = (bytes: Uint8Array): number => {
   let count = 0
-  for (const byte of bytes) if (isControl(byte)) count++
+  for (const byte of bytes) {
+    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d && byte !== 0x1b)
+      count++
+  }
   return count
 }
 
-/** In ISO-2022-JP every byte is ASCII, and these sequences switch to Japanese. */
+/** In ISO-2022-JP every byte is ASCII, and escape sequences switch to Japanese. */
 const hasIso2022Escape = (bytes: Uint8Array): boolean => {
   const at = bytes.subarray(0, sampleBytes).indexOf(0x1b)
   return at >= 0 && bytes[at + 1] === 0x24 && (bytes[at + 2] === 0x40 || bytes[at + 2] === 0x42)
@@ -142,7 +134,7 @@ const decodeUtf8 = (bytes: Uint8Array): DecodedText | null => {
   return broken * soundPerBroken <= sound ? { text, charset: "utf-8" } : null
 }
 
-/** Without a byte-order mark, the order is right that gives spaces, ends of lines and no nonsense. */
+/** Without a byte-order mark: in the byte order that gives more plain characters, and no invalid ones. */
 const decodeUtf16 = (bytes: Uint8Array): DecodedText | null => {
   if (bytes.length % 2 !== 0) return null
   const sample = bytes.subarray(0, sampleBytes)
@@ -152,12 +144,12 @@ const decodeUtf16 = (bytes: Uint8Array): DecodedText | null => {
   return best === undefined || best.score <= 0 ? null : decodeAs(best.label, bytes)
 }
 
-const nonsense = /[\p{Cn}\p{Co}\p{Cc}\uFFFD]/u
+const invalid = /[\p{Cn}\p{Co}\p{Cc}\uFFFD]/u
 const separators = /[\n\r\t \u3000-\u3002]/g
 
-/** Zero where a character occurs that no text has; else how much of it is spaces and the like, or ASCII. */
+/** Zero for a text with invalid characters; else the number of separators and ASCII characters. */
 const utf16Score = (text: string): number => {
-  if (nonsense.test(text.replace(/[\n\r\t\f]/g, ""))) return 0
+  if (invalid.test(text.replace(/[\n\r\t\f]/g, ""))) return 0
   const plain = text.match(/[ -~]/g)?.length ?? 0
   return (text.match(separators)?.length ?? 0) + plain
 }
@@ -172,7 +164,7 @@ const guessCharset = (bytes: Uint8Array): string => {
   return charset === unlikelyCharset ? fallbackCharset : charset
 }
 
-/** What chardetng offers, by which Firefox detects charsets. Places are offsets in its memory. */
+/** The exports of chardetng, Firefox's charset detector. Pointers are offsets in its memory. */
 interface Chardetng {
   readonly memory: { readonly buffer: ArrayBuffer }
   readonly __wbindgen_malloc: (bytes: number) => number
@@ -189,7 +181,7 @@ interface Chardetng {
 }
 
 declare global {
-  // The types of Node.js lack it, and those of browsers have much else.
+  // The types of Node.js lack it.
   namespace WebAssembly {
     const Module: new (program: Uint8Array) => object
     class Instance<Exports> {
@@ -205,7 +197,7 @@ const programPath = (): string =>
     ? createRequire(import.meta.url).resolve("chardetng-wasm/dist/chardetng_wasm_bg.wasm")
     : fileURLToPath(new URL("chardetng.wasm", import.meta.url))
 
-/** Most texts are UTF-8: it is compiled when it is needed. */
+/** Compiled on first use: most texts are UTF-8. */
 const compiled = (() => {
   let program: object | null = null
   return () => (program ??= new WebAssembly.Module(readFileSync(programPath())))
@@ -219,20 +211,19 @@ const imports = {
   }
 }
 
-const no = 0
-const leftOut = 0
 const resultBytes = 16
 
-/** The charset of a text by its bytes, as the Encoding Standard names it; never UTF-8. `isWhole`: no more bytes follow. */
+/** The charset of a text by its bytes, as the Encoding Standard names it; never UTF-8. */
 const detectCharset = (bytes: Uint8Array, isWhole: boolean): string => {
-  // An instance for each text: nothing is left of it for the next one, and nothing has to be freed.
+  // A new instance for each text: nothing has to be freed.
   const { exports: chardetng } = new WebAssembly.Instance<Chardetng>(compiled(), imports)
   const detector = chardetng.encodingdetector_new()
   const text = chardetng.__wbindgen_malloc(bytes.length)
   new Uint8Array(chardetng.memory.buffer).set(bytes, text)
   chardetng.encodingdetector_feed(detector, text, bytes.length, Number(isWhole))
   const result = chardetng.__wbindgen_add_to_stack_pointer(-resultBytes)
-  chardetng.encodingdetector_guess(result, detector, leftOut, leftOut, no)
+  // Without a top-level domain, and not UTF-8.
+  chardetng.encodingdetector_guess(result, detector, 0, 0, 0)
   const [name = 0, length = 0] = new Uint32Array(chardetng.memory.buffer, result, 2)
   return Buffer.from(chardetng.memory.buffer, name, length).toString("latin1")
 }

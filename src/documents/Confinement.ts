@@ -3,17 +3,17 @@ import { existsSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { type ReaderLimits, readInProcess, type ReaderProgram } from "./ReaderProcess.ts"
 
-/** What keeps a process that reads documents from the rest of the machine, besides Node's own permissions. */
+/** The isolation of the reader process from the rest of the machine, besides Node's own permissions. */
 export interface Confinement {
-  /** It has no network, sees no other process, and does not see the directories of the service's data. */
+  /** It has no network and sees neither other processes nor the service's data directories. */
   readonly namespaces: boolean
-  /** It runs under an account that owns nothing; only a service that runs as root can arrange that. */
+  /** It runs under an account that owns nothing; this needs a service that runs as root. */
   readonly ownAccount: boolean
-  /** It has no capabilities and can't get any, and it ends when the service ends. */
+  /** It can't get any capabilities, and it ends when the service ends. */
   readonly noPrivileges: boolean
 }
 
-/** A way to confine, with the words that go in front of the command of the process. */
+/** A way to confine, and the words in front of the command of the process. */
 export interface Launcher {
   readonly confinement: Confinement
   readonly words: ReadonlyArray<string>
@@ -29,12 +29,12 @@ export const readerUid = 64_741
 const probeText = "The reader works."
 const probeSeconds = 10
 
-/** Mounts an empty directory over each of the first `$1` arguments, and becomes the command that follows them. */
+/** Mounts an empty directory over each of the first `$1` arguments, and executes the command after them. */
 const hideAndRun =
   'n=$1; shift; while [ "$n" -gt 0 ]; do mount -t tmpfs -o ro,nosuid,nodev,noexec,size=4k none "$1" || exit 1; shift; ' +
   'n=$((n - 1)); done; exec "$@"'
 
-/** The sockets of databases and other daemons are there; a namespace alone doesn't hide their paths. */
+/** They have the sockets of databases and other daemons, which a namespace alone doesn't hide. */
 const socketDirectories = ["/run", tmpdir()]
 
 const privileges = (isRoot: boolean, ownAccount: boolean): ReadonlyArray<string> => [
@@ -93,23 +93,16 @@ const hiddenFrom = (program: ReaderProgram, directories: ReadonlyArray<string>):
   return [...new Set(found)].filter((path) => !needed.some((one) => `${one}/`.startsWith(`${path}/`)))
 }
 
-/** A program that reads documents, confined as far as this machine lets it. */
-export interface ConfinedProgram {
-  readonly program: ReaderProgram
-  readonly confinement: Confinement
-  /** What the confinement lacks, each with what to do about it. */
-  readonly missing: ReadonlyArray<string>
-}
-
 /**
  * Finds the strongest way to confine the reader that works here, by having it read something. `dataDirectory` is hidden from
- * it. Containers and hardened kernels refuse some ways; what is missing is logged.
+ * it. Containers and hardened kernels refuse some ways; `missing` says what the confinement lacks, with the remedies, and is
+ * logged.
  */
 export const confine = Effect.fn("Confinement.confine")(function* (
   program: ReaderProgram,
   limits: ReaderLimits,
   dataDirectory: string
-): Effect.fn.Return<ConfinedProgram> {
+) {
   const isRoot = process.getuid?.() === 0
   const hidden = hiddenFrom(program, [dataDirectory, ...socketDirectories])
   const launchers = process.platform === "linux" ? launchersOf(isRoot, hidden) : [unconfined]
@@ -132,13 +125,10 @@ const works = (program: ReaderProgram, limits: ReaderLimits) =>
     { bytes: Stream.make(Buffer.from(probeText)), extension: "txt" }
   ).pipe(
     Effect.map(({ text }) => text === probeText),
-    Effect.catchTags({
-      ExtractionFailed: () => Effect.succeed(false),
-      StorageFailed: () => Effect.succeed(false)
-    })
+    Effect.orElseSucceed(() => false)
   )
 
-/** What a confinement lacks, each with what to do about it; none when it is the strongest. */
+/** What a confinement lacks, each with the remedy. */
 export const missingFrom = (
   { namespaces: isolated, noPrivileges, ownAccount }: Confinement,
   isRoot: boolean

@@ -7,13 +7,12 @@ import {
   type MailAllowance,
   type Reading,
   type ReadingLimits,
-  wholeAllowance,
   Unreadable,
   type PageOptions
 } from "./Reading.ts"
 import { isUtf8 } from "node:buffer"
 
-/** The bytes of a document, of which no more is taken than is needed. */
+/** The bytes of a document, read as far as needed. */
 export interface DocumentBytes {
   /** The first bytes, at most so many. */
   readonly head: (bytesMax: number) => Promise<Buffer>
@@ -21,7 +20,10 @@ export interface DocumentBytes {
   readonly upTo: (bytesMax: number) => Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }>
 }
 
-/** The longest ratio of a text in UTF-32 or with markup to its result that is read completely. */
+/** Attachments of a mail, those of attached mails included; and mails attached to mails. */
+const [attachmentsMax, attachedDeepMax] = [100, 5]
+
+/** Bytes of a text in UTF-32 or with markup that are read for each byte of the result. */
 const sourcePerText = 4
 
 /** Reads a document of any kind. `extension` is that of its name: it tells one kind of text from another. */
@@ -29,7 +31,8 @@ export const readDocument = (
   source: DocumentBytes,
   extension: string,
   limits: ReadingLimits
-): Promise<Reading> => readWithin(source, extension, limits, wholeAllowance())
+): Promise<Reading> =>
+  readWithin(source, extension, limits, { attachments: attachmentsMax, deep: attachedDeepMax })
 
 const readWithin = async (
   source: DocumentBytes,
@@ -42,13 +45,13 @@ const readWithin = async (
   const kind = await kindOf(head)
   const reading =
     kind === "text"
-      ? await readTextKind(source, textTypeOf(head, extension), limits, allowance)
-      : await readBinary(source, kind, limits)
-  return fitted(reading, limits.textBytesMax)
+      ? readTextKind(source, textTypeOf(head, extension), limits, allowance)
+      : readBinary(source, kind, limits)
+  return fitted(await reading, limits.textBytesMax)
 }
 
 /** The media type of a text by its first bytes and the extension of its name. */
-export const textTypeOf = (head: Buffer, extension: string): string =>
+const textTypeOf = (head: Buffer, extension: string): string =>
   textMediaType(extension, decodeText(head)?.text ?? "")
 
 const readTextKind = async (
@@ -85,32 +88,25 @@ const readText = async (
   const { bytes, isWhole } = await source.upTo(
     Math.min(limits.textBytesMax * sourcePerText, limits.documentBytesMax)
   )
-  const decoded = decodeText(bytes, declaredCharset(bytes))
-  if (decoded === null) {
-    throw new Unreadable(
-      "unsupported",
-      "The file begins like a text, but it isn't one: it holds other bytes as well."
-    )
+  const text = decodeText(bytes, declaredCharset(bytes))?.text
+  if (text === undefined) {
+    const message = "The file begins like a text, but it isn't one: it holds other bytes as well."
+    throw new Unreadable("unsupported", message)
   }
-  const text = decoded.text
   if (!isHtml(mediaType)) return { text: storableForm(text), mediaType, truncated: !isWhole, pages: null }
   const page = readHtml(text, { charactersMax: limits.textBytesMax, base: null, isXhtml: isXhtml(text) })
-  return {
-    text: withTitle(page.title, page.text),
-    mediaType,
-    truncated: page.truncated || !isWhole,
-    pages: null
-  }
+  const truncated = page.truncated || !isWhole
+  return { text: withTitle(page.title, page.text), mediaType, truncated, pages: null }
 }
 
 const isXhtml = (text: string): boolean => /^\s*<\?xml/.test(text.slice(0, 100))
 
-/** Reads an HTML page of the web, whose media type the server has told. */
+/** Reads a web page, whose media type the server has declared. */
 export const readPage = (bytes: Uint8Array, page: PageOptions, limits: ReadingLimits): Reading => {
-  const decoded = decodeText(bytes, page.charset ?? declaredCharset(bytes))
-  if (decoded === null) throw new Unreadable("unsupported", "What is there is no text.")
+  const text = decodeText(bytes, page.charset ?? declaredCharset(bytes))?.text
+  if (text === undefined) throw new Unreadable("unsupported", "What is there is no text.")
   const { charactersMax, url: base } = page
-  const html = readHtml(decoded.text, { charactersMax, base, isXhtml: isXhtml(decoded.text) })
+  const html = readHtml(text, { charactersMax, base, isXhtml: isXhtml(text) })
   return fitted({ ...html, mediaType: "text/html", pages: null }, limits.textBytesMax)
 }
 
@@ -141,7 +137,7 @@ const readBinary = async (
 
 const openDocument = /^application\/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)(-template)?$/
 
-/** Reads a document that is a zip archive: which one, its parts tell. */
+/** Reads a document that is a zip archive; its parts tell which. */
 const readZip = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
   const { Archive, officePart } = await import("./Archive.ts")
   const archive = await Archive.open(bytes)
@@ -198,17 +194,14 @@ const withoutText = ({ mediaType, title }: Reading): string => {
     : "The file has no text."
 }
 
-/** The longest beginning of a text that has at most so many bytes in UTF-8. No character is ever cut. */
+/** Cuts a text to its bytes in UTF-8, between characters. */
 const cutToBytes = (text: string, bytesMax: number): string => {
   if (Buffer.byteLength(text) <= bytesMax) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
   return text.slice(0, read)
 }
 
-/**
- * Reads a plain text in UTF-8, as the process for any document would. Null for what takes more than decoding: other charsets,
- * HTML, mails and documents; and for what can't be read.
- */
+/** Reads a plain text in UTF-8 as the reader process would; null for everything else, and for what can't be read. */
 export const readPlainText = async (
   bytes: Buffer,
   extension: string,

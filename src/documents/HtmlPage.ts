@@ -1,6 +1,6 @@
 import { MarkdownDocument } from "./MarkdownDocument.ts"
 
-/** Elements that have an effect inside of each other. What is nested deeper is read as if it weren't there. */
+/** Of nested followed elements; deeper ones have no effect. */
 const depthMax = 200
 const titleCharactersMax = 300
 const urlCharactersMax = 2000
@@ -10,7 +10,7 @@ const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(" ")
 /** The attributes that matter. */
 export const attributeNames = wordSet("alt aria-hidden hidden href role start style")
 
-/** Elements whose content isn't text of the page: what runs, what is drawn, what is filled in, what leads elsewhere. */
+/** Elements whose content isn't text of the page: scripts, graphics, forms, navigation. */
 const skippedElements = wordSet(
   "audio button canvas datalist dialog embed frameset iframe map nav noscript object script select " +
     "style svg template textarea video"
@@ -21,16 +21,16 @@ export const voidElements = wordSet(
   "area base basefont br col embed frame hr img input link meta param source track wbr"
 )
 
-/** Elements that stand on lines of their own. */
+/** Elements that begin and end a block. */
 const blockElements = wordSet(
   "address article aside body caption center dd details dir div dl dt fieldset figcaption figure " +
     "footer form header hgroup legend main p section summary tbody tfoot thead"
 )
 
-/** Elements in which a footer says something about the text, not about the site. */
+/** Elements whose footers belong to the text, not to the site. */
 const textSections = wordSet("article blockquote main")
 
-/** Elements with an effect that ends with them. Only these are followed; the depth of the others doesn't matter. */
+/** Elements with an effect that ends with them; only these are kept on the stack. */
 const followedElements: ReadonlySet<string> = new Set([
   ...textSections,
   ..."a code h1 h2 h3 h4 h5 h6 li ol pre table td th title tr ul".split(" ")
@@ -38,20 +38,20 @@ const followedElements: ReadonlySet<string> = new Set([
 
 const headings = ["h1", "h2", "h3", "h4", "h5", "h6"]
 
-/** What an element's beginning closes where it was left open, and what keeps that from going further up. */
+/** The open elements that a start tag ends, up to the nearest element of `within`. */
 const impliedEnds: ReadonlyMap<
   string,
   { readonly ends: ReadonlySet<string>; readonly within: ReadonlySet<string> }
 > = new Map([
-  ["a", { ends: new Set(["a"]), within: new Set(["td", "th", "li"]) }],
-  ["li", { ends: new Set(["li"]), within: new Set(["ul", "ol", "td", "th"]) }],
-  ["td", { ends: new Set(["td", "th"]), within: new Set(["table"]) }],
-  ["th", { ends: new Set(["td", "th"]), within: new Set(["table"]) }],
-  ["tr", { ends: new Set(["tr"]), within: new Set(["table"]) }],
-  ...headings.map((name) => [name, { ends: new Set(headings), within: new Set(["td", "th", "li"]) }] as const)
+  ["a", { ends: wordSet("a"), within: wordSet("td th li") }],
+  ["li", { ends: wordSet("li"), within: wordSet("ul ol td th") }],
+  ["td", { ends: wordSet("td th"), within: wordSet("table") }],
+  ["th", { ends: wordSet("td th"), within: wordSet("table") }],
+  ["tr", { ends: wordSet("tr"), within: wordSet("table") }],
+  ...headings.map((name) => [name, { ends: new Set(headings), within: wordSet("td th li") }] as const)
 ])
 
-/** An element's end closes nothing outside of the cell that it is in. */
+/** An end tag closes nothing outside its cell. */
 const cellElements = wordSet("td th")
 const tableElements = wordSet("table tr td th")
 
@@ -64,13 +64,13 @@ export type Attributes = ReadonlyMap<string, string>
 
 const nothing = () => {}
 
-/** What the elements and the text of a page, one after the other, become in Markdown. */
+/** Turns the elements and text of a page into Markdown. */
 export class HtmlPage {
   readonly document: MarkdownDocument
   private base: string | null
-  private isBaseSaid = false
+  private hasBase = false
   private readonly opened: Array<Open> = []
-  /** How many elements of a name were too deep to be followed: so many of their ends mean nothing. */
+  /** The open elements that were too deep, by name: their end tags have no effect. */
   private readonly beyond = new Map<string, number>()
   /** The ordered lists' next numbers; null for the others. */
   private readonly lists: Array<number | null> = []
@@ -78,7 +78,7 @@ export class HtmlPage {
   private titleText = ""
   private isTitle = false
   private pre = 0
-  /** A line end that comes first in preformatted text isn't part of it. */
+  /** A leading line end isn't part of preformatted text. */
   private isPreFresh = false
 
   constructor(charactersMax: number, base: string | null) {
@@ -90,7 +90,6 @@ export class HtmlPage {
     return this.titleText.replace(/\s+/g, " ").trim().slice(0, titleCharactersMax).toWellFormed()
   }
 
-  /** The end of the page ends whatever is open. */
   end(): void {
     this.endFrom(0)
   }
@@ -181,10 +180,10 @@ export class HtmlPage {
     else if (name === "base") this.rebase(attributes.get("href"))
   }
 
-  /** A page may say once what its relative links are relative to. */
+  /** The first base that a page declares counts. */
   private rebase(href: string | undefined): void {
-    if (this.base === null || this.isBaseSaid || href === undefined) return
-    this.isBaseSaid = true
+    if (this.base === null || this.hasBase || href === undefined) return
+    this.hasBase = true
     const url = href.length > urlCharactersMax ? null : URL.parse(href, this.base)
     if (url !== null && /^https?:$/.test(url.protocol)) this.base = url.href
   }
@@ -201,9 +200,7 @@ export class HtmlPage {
     if (name === "pre") return this.beginPre()
     if (name === "title") {
       this.isTitle = true
-      return () => {
-        this.isTitle = false
-      }
+      return () => void (this.isTitle = false)
     }
     if (name === "blockquote") {
       flow.endBlock()
@@ -283,7 +280,7 @@ export class HtmlPage {
   }
 }
 
-/** The whole address that a link leads to; null where it leads nowhere outside. */
+/** The absolute address of a link; null for a link within the page or of another scheme. */
 const linkTarget = (href: string, base: string | null): string | null => {
   if (href.length > urlCharactersMax || href.startsWith("#")) return null
   const url = base === null ? URL.parse(href) : URL.parse(href, base)

@@ -3,26 +3,18 @@ import { voidElements, attributeNames, HtmlPage } from "./HtmlPage.ts"
 import { TextFull } from "./MarkdownFlow.ts"
 
 export interface HtmlOptions {
-  /** The text is cut there; its UTF-8 is at most three times as long. */
   readonly charactersMax: number
-  /** Where the page is from: relative links are kept, as whole addresses. Null drops them. */
+  /** The address of the page, for relative links; null drops them. */
   readonly base: string | null
-  /** Whether `<td/>` is a whole element, as in XHTML. */
+  /** Whether `<td/>` is a whole element. */
   readonly isXhtml: boolean
 }
 
-/** A page as text to read: Markdown, without what runs, decorates or navigates. */
-export interface HtmlText {
-  readonly title: string
-  readonly text: string
-  readonly truncated: boolean
-}
-
 /**
- * Reads a page in one pass: the time that it takes is proportional to its length, however it is nested. That is why the
- * tokenizer is used without its parser, whose work grows with the depth.
+ * Reads a page as Markdown, without scripts, decoration and navigation. The time is proportional to the length, however deep
+ * the nesting: therefore the tokenizer is used without its parser, whose work grows with the depth.
  */
-export const readHtml = (html: string, { base, charactersMax, isXhtml }: HtmlOptions): HtmlText => {
+export const readHtml = (html: string, { base, charactersMax, isXhtml }: HtmlOptions) => {
   const page = new HtmlPage(charactersMax, base)
   const tokenizer = new Tokenizer({ recognizeSelfClosing: isXhtml }, new HtmlTokens(html, page, isXhtml))
   try {
@@ -37,7 +29,7 @@ export const readHtml = (html: string, { base, charactersMax, isXhtml }: HtmlOpt
 
 const nothing = () => {}
 
-/** What the tokenizer finds, as elements with their attributes. */
+/** Collects the tokens of an element. */
 class HtmlTokens implements TokenizerCallbacks {
   private readonly html: string
   private readonly page: HtmlPage

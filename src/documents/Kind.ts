@@ -1,14 +1,15 @@
 import { decodeText } from "./Charset.ts"
 import { Unreadable } from "./Reading.ts"
 
-/** What a document is, by its first bytes. The parts of a zip archive tell which document it is. */
+/** The kind of a document by its first bytes. The parts of a zip archive tell which document it is. */
 export type Kind = "text" | "pdf" | "zip" | "compound"
 
-/** Of a document, enough to detect its kind. */
+/** Enough of a document to detect its kind. */
 export const headBytes = 64 * 1024
-
-/** Some programs write something in front of a PDF. */
+/** A PDF may begin this late. */
 const pdfLeadBytes = 1024
+/** Of the headers of a mail that are checked. */
+const headCharacters = 64 * 1024
 
 const compoundStart = Buffer.from("d0cf11e0a1b11ae1", "hex")
 const zipStart = Buffer.from("504b0304", "hex")
@@ -40,15 +41,14 @@ const families: ReadonlyArray<readonly [start: RegExp, name: string]> = [
 ]
 
 const describe = async (head: Buffer): Promise<string> => {
-  // Most files get a text, and never ask for this.
+  // Loaded on first use: most documents have text.
   const { fileTypeFromBuffer } = await import("file-type")
   const type = await fileTypeFromBuffer(head).catch(() => undefined)
   if (type === undefined) return "Files of this kind"
   return families.find(([start]) => start.test(type.mime))?.[1] ?? `Files of the type ${type.mime}`
 }
 
-/** What kind of text a text is. Its bytes have said that it is one; the name may say which. */
-
+/** The media types of texts, by the extension of the file name. */
 const mediaTypes: ReadonlyMap<string, string> = new Map([
   ["csv", "text/csv"],
   ["css", "text/css"],
@@ -77,13 +77,10 @@ const mediaTypes: ReadonlyMap<string, string> = new Map([
 export const messageType = "message/rfc822"
 const mailboxType = "application/mbox"
 
-/** What mails are called; patches, which begin as they do, have other names. */
+/** Extensions of mails. Patches begin like mails, but have others. */
 const mailExtensions = new Set(["", "eml", "email", "mail", "mbox", "mbx", "mht", "mhtml", "txt"])
 
-/**
- * The media type of a text by its file name's extension, which is in lower case and without its dot; by how it begins where
- * that says nothing, and plain text else.
- */
+/** The media type of a text by its extension, which is in lower case and without its dot, or else by its beginning. */
 export const textMediaType = (extension: string, text: string): string => {
   const known = mediaTypes.get(extension)
   if (known !== undefined) return known
@@ -97,8 +94,8 @@ export const textMediaType = (extension: string, text: string): string => {
 const looksLikeMailbox = (text: string): boolean =>
   /^From \S+ [^\n]{0,200}\d\d:\d\d[^\n]{0,200}\n[!-9;-~]{1,100}:/.test(text.slice(0, 1000))
 
-/** A message begins with headers and nothing else. Notes may begin with some as well, but not with those of a mail server. */
-const looksLikeMessage = (text: string, isCalledSo: boolean): boolean => {
+/** A message begins with headers. Notes may begin with some as well, but not with those of a mail server. */
+const looksLikeMessage = (text: string, hasExtension: boolean): boolean => {
   const [head = ""] = text.slice(0, headCharacters).split(/\n\r?\n/, 1)
   const lines = head.split(/\r?\n/)
   const isHeader = (line: string, at: number): boolean =>
@@ -108,7 +105,7 @@ const looksLikeMessage = (text: string, isCalledSo: boolean): boolean => {
   if (!lines.every(isHeader)) return false
   const has = (...names: ReadonlyArray<string>): boolean =>
     lines.some((line) => names.some((name) => line.toLowerCase().startsWith(`${name}:`)))
-  return isCalledSo
+  return hasExtension
     ? has("from", "to", "subject", "received", "mime-version")
     : has("from") && has("received", "mime-version", "message-id")
 }
@@ -116,8 +113,5 @@ const looksLikeMessage = (text: string, isCalledSo: boolean): boolean => {
 export const isMail = (mediaType: string): boolean => mediaType === messageType || mediaType === mailboxType
 
 export const isHtml = (mediaType: string): boolean => /html/.test(mediaType)
-
-/** Of the headers, so much is checked. */
-const headCharacters = 64 * 1024
 
 const looksLikeHtml = (text: string): boolean => /^\s*(<!doctype html|<html[\s>])/i.test(text.slice(0, 1000))

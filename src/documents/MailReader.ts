@@ -10,7 +10,7 @@ const messagesMax = 10_000
 /** Of all parts of a message. */
 const headerBytesMax = 1024 * 1024
 const partsDeepMax = 50
-/** Parts begin with lines that begin with two hyphens, of which other texts have some as well. */
+/** Every part begins with such a line; other texts have some as well. */
 const hyphenLinesMax = 10_000
 
 const headingCharactersMax = 300
@@ -41,7 +41,7 @@ export const readMail = async (
   return { text: texts.pieces.join("\n\n"), mediaType, truncated: texts.truncated || !isWhole, pages: null }
 }
 
-/** A message of a mailbox begins with a line that has the sender and the time, and goes on with a header. */
+/** A message of a mailbox begins with a line with sender and time, and a header. */
 const messageStart = /^From \S+ [^\n]*\d\d:\d\d[^\n]*\n[!-9;-~]+:/
 const messageStartBytesMax = 1000
 
@@ -128,7 +128,7 @@ class MailTexts {
     this.characters += text.length
   }
 
-  /** A part that can't be read is named, and the others are read. */
+  /** Notes a part that can't be read; the others are read. */
   private skip(error: unknown): void {
     if (error instanceof Unreadable) this.push(`(Not read: ${error.reason.replace("_", " ")})`)
     else if (error instanceof RangeError) this.push("(Not read: too large)")
@@ -140,7 +140,7 @@ const tooLarge = (what: string) => new Unreadable("too_large", `The message has 
 
 const parse = async (bytes: Buffer): Promise<Email> => {
   if (bytes.length > messageBytesMax) throw tooLarge("more bytes")
-  if (countHyphenLines(bytes) > hyphenLinesMax) throw tooLarge("more parts")
+  if (hasManyHyphenLines(bytes)) throw tooLarge("more parts")
   try {
     return await PostalMime.parse(bytes, {
       forceRfc822Attachments: true,
@@ -148,26 +148,23 @@ const parse = async (bytes: Buffer): Promise<Email> => {
       maxNestingDepth: partsDeepMax
     })
   } catch (error) {
-    if (error instanceof Error && error.message.startsWith("Maximum header size"))
-      throw tooLarge("longer headers")
-    if (error instanceof Error && error.message.startsWith("Maximum MIME nesting")) {
-      throw tooLarge("more parts within parts")
-    }
+    const message = error instanceof Error ? error.message : ""
+    if (message.startsWith("Maximum header size")) throw tooLarge("longer headers")
+    if (message.startsWith("Maximum MIME nesting")) throw tooLarge("more parts within parts")
     throw error
   }
 }
 
-const countHyphenLines = (bytes: Buffer): number => {
-  let count = 0
-  let at = bytes.indexOf("\n--")
-  while (at >= 0 && count <= hyphenLinesMax) {
-    count++
+const hasManyHyphenLines = (bytes: Buffer): boolean => {
+  let at = -1
+  for (let count = 0; count <= hyphenLinesMax; count++) {
     at = bytes.indexOf("\n--", at + 1)
+    if (at < 0) return false
   }
-  return count
+  return true
 }
 
-/** The subject as a heading, and who wrote to whom and when. */
+/** The subject as a heading, and the main headers. */
 const headOf = ({ cc, from, headers, subject, to }: Email): string => {
   const lines: ReadonlyArray<readonly [name: string, value: string]> = [
     ["From", addressesOf(from === undefined ? [] : [from])],
@@ -192,10 +189,8 @@ const addressesOf = (addresses: ReadonlyArray<Address>): string =>
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
 
-const bytesOf = ({ content }: Attachment): Buffer => {
-  if (typeof content === "string") return Buffer.from(content)
-  return content instanceof ArrayBuffer ? Buffer.from(content) : Buffer.from(content)
-}
+const bytesOf = ({ content }: Attachment): Buffer =>
+  typeof content === "string" ? Buffer.from(content) : Buffer.from(new Uint8Array(content).buffer)
 
 const extensions = new Map([
   [messageType, "eml"],

@@ -60,11 +60,11 @@ const openDocument = async (bytes: Buffer) => {
   }
 }
 
-/** pdf.js takes no Buffer, and keeps what it is given: it gets the memory itself, unless others have a share of that. */
+/** pdf.js takes no Buffer and keeps its input: it gets the memory itself, unless that is shared. */
 const plainBytes = (bytes: Buffer): Uint8Array =>
   bytes.buffer.byteLength === bytes.length ? new Uint8Array(bytes.buffer) : new Uint8Array(bytes)
 
-/** The forms that a letter takes beside others: fonts name their glyphs by them. */
+/** Presentation forms of letters: fonts name their glyphs by them. */
 const forms = /[\ufb1d-\ufdff\ufe70-\ufefc\u2f00-\u2fd5]+/g
 
 /** The ideographs of the CJK Radicals Supplement from U+2E80 on (EquivalentUnifiedIdeograph.txt of Unicode 15); a blank is none. */
@@ -74,10 +74,10 @@ const radicals = Array.from(
 const radicalsStart = 0x2e80
 const noRadical = "\u3000"
 
-/** A word in Arabic never has alef twice: what was a glyph of lam and alef has its letters the wrong way round. */
+/** No Arabic word has alef twice: the letters of a lam-alef ligature are in the wrong order here. */
 const turnedLamAlef = /\u0627([\u0622\u0623\u0625\u0627])\u0644/g
 
-/** The letters that are meant where a PDF names the glyphs that are seen. The text is a piece of a line, in reading order. */
+/** Replaces presentation forms and radicals by the letters that are meant. The text is a piece of a line, in reading order. */
 const plainLetters = (text: string): string =>
   text
     // A lone vowel sign's form is compatible with a space and the sign.
@@ -100,11 +100,8 @@ export interface TextItem {
 
 type Line = ReadonlyArray<TextItem>
 
-/** Lines that are further apart than this many times the height of their letters belong to different paragraphs. */
-const paragraphGap = 2
-
-/** Pieces of a line that are further apart than this many times the height of their letters have a space between them. */
-const wordGap = 0.1
+/** Distances in heights of letters: between lines of different paragraphs, and between words of a line. */
+const [paragraphGap, wordGap] = [2, 0.1]
 
 /** The lines of a page, with an empty one between paragraphs. */
 export const joinItems = (items: ReadonlyArray<TextItem>): string => {
@@ -145,25 +142,18 @@ const isApart = (line: TextItem, next: TextItem): boolean => {
   return distance > Math.max(line.height, next.height) * paragraphGap
 }
 
-/** A line that is neither turned nor upside down, in which something is read from right to left. */
+/** Whether an upright line has text that is read from right to left. */
 const hasRightToLeft = (line: Line): boolean =>
   line.some(({ str }) => isRightToLeft(str)) &&
   line.every(({ transform: [across = 0, up = 0] }) => across > 0 && up === 0)
 
-/** How much of the letters is read from right to left. */
+/** The part of the letters that is read from right to left. */
 const rightToLeftPart = (items: ReadonlyArray<TextItem>): number => {
-  let letters = 0
-  let rightToLeft = 0
-  for (const { str } of items) {
-    for (const [letter] of str.matchAll(/\p{L}/gu)) {
-      letters++
-      if (isRightToLeft(letter)) rightToLeft++
-    }
-  }
-  return rightToLeft / Math.max(1, letters)
+  const letters = items.flatMap(({ str }) => str.match(/\p{L}/gu) ?? [])
+  return letters.filter(isRightToLeft).length / Math.max(1, letters.length)
 }
 
-/** Whether the line as a whole is read from right to left: where it ends tells, or else what most of the page is like. */
+/** Whether the line is read from right to left, by the side where it ends, or else by most of the page. */
 const isReadFromRight = (cells: ReadonlyArray<Cell>, linePart: number, pagePart: number): boolean => {
   const [endsLeft, endsRight] = [cells[0], cells.at(-1)].map((cell) =>
     /^[.!?:;,\u060c\u061b\u061f\u06d4]/.test(cell?.text ?? "")
@@ -178,7 +168,7 @@ interface Piece {
   readonly cells: ReadonlyArray<Cell>
 }
 
-/** What is seen in a line, from left to right. */
+/** The cells of a line, from left to right. */
 const cellsOf = (line: Line): ReadonlyArray<Cell> => {
   const cells: Array<Cell> = []
   let end = Number.POSITIVE_INFINITY
@@ -190,7 +180,7 @@ const cellsOf = (line: Line): ReadonlyArray<Cell> => {
   return cells
 }
 
-/** The items of a line, each with the marks before it: a mark is drawn before its letter, and as far to the left. */
+/** The items of a line, each with the marks before it: a mark is drawn before its letter, at the same position. */
 const piecesOf = (line: Line): ReadonlyArray<Piece> => {
   const pieces: Array<Piece> = []
   let marks: Array<Cell> = []
@@ -205,7 +195,7 @@ const piecesOf = (line: Line): ReadonlyArray<Piece> => {
     pieces.push({ left, right: left + width, height, cells: [...marks, ...cellsOfText(str, dir)] })
     marks = []
   }
-  // Without a letter, they stand where the line ends.
+  // Marks without a letter come last.
   if (marks.length > 0) pieces.push({ left: Infinity, right: Infinity, height: 0, cells: marks })
   return pieces
 }

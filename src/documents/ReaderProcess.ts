@@ -1,6 +1,6 @@
 import { ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
-import type { PageOptions, Reading } from "./Reading.ts"
+import type { PageOptions, Reading, ReadingLimits } from "./Reading.ts"
 import { Deferred, Effect, Stream } from "effect"
 import { type ChildProcess, spawn, execFile } from "node:child_process"
 import { realpathSync } from "node:fs"
@@ -9,20 +9,16 @@ import { dirname, join } from "node:path"
 import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 
-/** The program that reads a document in a process of its own. */
+/** The program of the reader process. */
 export interface ReaderProgram {
-  /** Its JavaScript or TypeScript. */
   readonly entry: string
-  /** The files and directories that it may read, which are those of the program itself. */
+  /** The files and directories that it may read: those of the program itself. */
   readonly readable: ReadonlyArray<string>
-  /** The words in front of its command, which confine its process. */
+  /** Words in front of its command that confine the process. */
   readonly launcher: ReadonlyArray<string>
 }
 
-/**
- * Run from its sources, the service starts the reader's source; run as a bundle, the bundle's other entry beside it.
- * `self` is the module that asks.
- */
+/** The reader's source, or beside a bundle its other entry. `self` is the calling module. */
 export const readerProgram = (self: string = import.meta.url): ReaderProgram => {
   const pathOf = (relative: string): string => realpathSync(fileURLToPath(new URL(relative, self)))
   if (!self.endsWith(".ts")) {
@@ -37,23 +33,21 @@ export const readerProgram = (self: string = import.meta.url): ReaderProgram => 
   }
 }
 
-/** The lowest priority that leaves the rest of the machine responsive. */
+/** A low priority leaves the rest of the machine responsive. */
 const niceness = 10
 
-/** How a process may live, apart from what is watched from outside. */
-interface ProcessLimits {
-  readonly memoryBytes: number
-  readonly cpuSeconds: number
-}
-
-/** Of the memory, what V8's heap may take: the program and its buffers need some as well. */
+/** The part of the memory for V8's heap; the program and its buffers need the rest. */
 const heapPart = 0.75
 
 /**
- * The command that runs the program. The kernel bounds its processor time, so that it ends even if this process doesn't live
- * to end it; the launcher takes its privileges, and Node denies it files, other processes, threads and code made from texts.
+ * The command that runs the program. The kernel bounds its processor time, even if this process is killed; the launcher drops
+ * its privileges, and Node denies it files, child processes, threads and code generation.
  */
-export const commandOf = (program: ReaderProgram, limits: ProcessLimits, args: ReadonlyArray<string>) => ({
+export const commandOf = (
+  program: ReaderProgram,
+  limits: { readonly memoryBytes: number; readonly cpuSeconds: number },
+  args: ReadonlyArray<string>
+) => ({
   file: "/bin/sh",
   args: [
     "-c",
@@ -71,31 +65,28 @@ export const commandOf = (program: ReaderProgram, limits: ProcessLimits, args: R
   ]
 })
 
-/** What the reading of one file may cost, whatever is in it. */
-export interface ReaderLimits {
-  /** For the bytes to get to the process, and again for the process to answer. */
+/** Limits on the reading of one document. */
+export interface ReaderLimits extends ReadingLimits {
+  /** For the process to take the bytes, and again for it to answer. */
   readonly seconds: number
   readonly memoryBytes: number
-  readonly textBytesMax: number
-  readonly documentBytesMax: number
-  readonly pagesMax: number
 }
 
-/** Processor seconds per second of the time limit: a process uses more than one processor at times. */
+/** Processor seconds per second of the time limit: a process may use several processors. */
 const cpuPerSecond = 4
 
-/** The end of the standard error, where V8 reports that its heap was too small. */
-const complaintBytesMax = 16 * 1024
+/** The end of the standard error, where V8 reports a full heap. */
+const errorBytesMax = 16 * 1024
 
-/** A file or a page of the web, as it is given to a process. */
+/** A document for the reader process. */
 export interface ReaderInput {
   readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
-  /** Of the file's name, in lower case and without its dot. */
+  /** Of the file name, in lower case and without its dot. */
   readonly extension: string
   readonly page?: PageOptions
 }
 
-/** Reads one file in a process of its own, which is gone when this ends, however it ends. */
+/** Reads one document in a process of its own, which has ended when this ends, whatever the outcome. */
 export const readInProcess = (
   program: ReaderProgram,
   limits: ReaderLimits,
@@ -112,7 +103,7 @@ export const readInProcess = (
         (running) =>
           Effect.suspend(() => {
             endGroup(running)
-            // Wait for a process that was killed: its memory is free again when the next one starts.
+            // The memory of a killed process must be free before the next one starts.
             return Deferred.await(ends.closed)
           })
       )
@@ -128,6 +119,7 @@ export const readInProcess = (
     })
   )
 
+/** The answer of the process, and its end. */
 interface ReaderEnds {
   readonly answered: Deferred.Deferred<Buffer, ExtractionFailed>
   readonly closed: Deferred.Deferred<void>
@@ -140,33 +132,32 @@ const spawnReader = (
   { answered, closed }: ReaderEnds
 ) => {
   const { documentBytesMax, memoryBytes, pagesMax, seconds, textBytesMax } = limits
-  const processLimits = { memoryBytes, cpuSeconds: seconds * cpuPerSecond }
-  const { args, file } = commandOf(program, processLimits, [
+  const { args, file } = commandOf(program, { memoryBytes, cpuSeconds: seconds * cpuPerSecond }, [
     extension,
     ...[textBytesMax, documentBytesMax, pagesMax].map(String),
     ...(page === undefined ? [] : [page.url, String(page.charactersMax)]),
     ...(page?.charset ? [page.charset] : [])
   ])
-  // A process group of its own: the terminal's Ctrl-C is for the service, which ends its readers itself.
+  // In its own process group: Ctrl-C goes to the service, which ends its readers.
   const child = spawn(file, args, { cwd: "/", env: {}, stdio: ["pipe", "pipe", "pipe"], detached: true })
   const answer: Array<Buffer> = []
   let answerBytes = 0
   let wholeBytes: number | null = null
-  let complaint = ""
+  let errors = ""
   child.stdout.on("data", (bytes: Buffer) => {
     answerBytes += bytes.length
     if (answerBytes > answerBytesMax(textBytesMax)) return endGroup(child)
     answer.push(bytes)
     if (wholeBytes === null) wholeBytes = wholeAnswerBytes(Buffer.concat(answer))
-    // The end of the process is not waited for: Node may hang there while V8's threads collect garbage.
+    // Don't wait for the end of the process: Node may hang there while V8's threads collect garbage.
     if (wholeBytes !== null && answerBytes >= wholeBytes) {
       Deferred.doneUnsafe(answered, Effect.succeed(Buffer.concat(answer)))
     }
   })
   child.stderr.setEncoding("latin1").on("data", (text: string) => {
-    complaint = (complaint + text).slice(-complaintBytesMax)
+    errors = (errors + text).slice(-errorBytesMax)
   })
-  // It may end before it has taken all of its bytes.
+  // It may end before it has taken all bytes.
   child.stdin.on("error", () => {})
   child.once("error", () => {
     Deferred.doneUnsafe(answered, Effect.fail(crashed()))
@@ -178,22 +169,22 @@ const spawnReader = (
       answered,
       code === 0 && answerBytes <= answerBytesMax(textBytesMax)
         ? Effect.succeed(Buffer.concat(answer))
-        : Effect.fail(complaint.includes("heap out of memory") ? tooLarge() : crashed())
+        : Effect.fail(errors.includes("heap out of memory") ? tooLarge() : crashed())
     )
   })
   return child
 }
 
-/** Ends the process and what confines it, which are one group of processes. */
+/** Kills the process and its launcher, which are one process group. */
 const endGroup = ({ pid }: ChildProcess): void => {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL")
   } catch {
-    // All of them have ended already.
+    // It has ended already.
   }
 }
 
-/** Writes the bytes to the process for as long as it takes any. */
+/** Writes the bytes to the process until it takes no more. */
 const feed = (
   stdin: Writable,
   bytes: Stream.Stream<Uint8Array, StorageFailed>
@@ -225,7 +216,7 @@ const orTooLong = (seconds: number) =>
       })
   })
 
-/** Fails when the process holds too much memory; it never succeeds. */
+/** Fails when the process uses too much memory; never succeeds. */
 const watchMemory = Effect.fnUntraced(function* (pid: number, memoryBytes: number) {
   while (true) {
     const bytes = yield* residentBytes(pid)
@@ -234,13 +225,10 @@ const watchMemory = Effect.fnUntraced(function* (pid: number, memoryBytes: numbe
   }
 })
 
-/** The interval of the memory checks: reading a file of /proc costs next to nothing. */
+/** The interval of the memory checks; reading a file of /proc is cheap. */
 const memoryPollMillis = process.platform === "linux" ? 25 : 250
 
-/**
- * How much of the machine's memory a process and its children hold, in bytes, of whatever kind; null when there is no such process. V8's own
- * limit doesn't count buffers, so that this is asked from outside.
- */
+/** The resident memory of a process and its children; null without such a process. V8's own limit doesn't count buffers. */
 const residentBytes = (pid: number): Effect.Effect<number | null> =>
   process.platform === "linux" ? fromProc(pid) : fromPs(pid)
 
@@ -250,18 +238,13 @@ const bytesOf = (kibibytes: string | undefined): number | null =>
 const fromProc = (pid: number): Effect.Effect<number | null> =>
   Effect.promise(async () => {
     const own = await statusBytes(pid)
-    // What confines the process waits for it, and holds next to nothing itself.
+    // The launcher waits for the reader, its child, and uses little memory itself.
     const children = await readText(`/proc/${pid}/task/${pid}/children`)
-    const held = await Promise.all(
-      (children ?? "")
-        .split(" ")
-        .filter(Boolean)
-        .map((child) => statusBytes(Number(child)))
-    )
+    const held = await Promise.all((children?.match(/\d+/g) ?? []).map(statusBytes))
     return own === null ? null : held.reduce<number>((sum, bytes) => sum + (bytes ?? 0), own)
   })
 
-const statusBytes = async (pid: number): Promise<number | null> => {
+const statusBytes = async (pid: number | string): Promise<number | null> => {
   const status = await readText(`/proc/${pid}/status`)
   return status === null ? null : bytesOf(/^VmRSS:\s*(\d+) kB/m.exec(status)?.[1])
 }

@@ -5,7 +5,7 @@ import { confine } from "./Confinement.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { readPage, readPlainText } from "./DocumentReader.ts"
 import { readInProcess, type ReaderInput, type ReaderLimits, readerProgram } from "./ReaderProcess.ts"
-import { type PageOptions, Unreadable } from "./Reading.ts"
+import { type PageOptions, type Reading, Unreadable } from "./Reading.ts"
 
 /** A file to be read. */
 export interface ExtractedFile {
@@ -18,52 +18,36 @@ export interface ExtractedFile {
 
 export type PlainFile = Omit<ExtractedFile, "user">
 
-/** An HTML page of the web to be read. */
+/** A web page to be read. */
 export interface FetchedPage extends PageOptions {
   /** On whose behalf it is read. */
   readonly user: string
   readonly bytes: Uint8Array
 }
 
-/** The text of a file. */
-export interface ExtractedText {
-  /** Without NUL and lone surrogates; its lines end in LF. It isn't empty. */
-  readonly text: string
-  /** By the file's bytes, and for texts by the extension of its name. */
-  readonly mediaType: string
-  /** The text of the file is longer. */
-  readonly truncated: boolean
-  /** Where each page or slide starts in the text, in UTF-16 code units; null for what has none. */
-  readonly pages: ReadonlyArray<number> | null
-}
+export type ExtractedText = Omit<Reading, "title">
 
-/** The text of a page. */
-export interface ExtractedPage {
-  readonly title: string
-  /** Markdown, not empty. */
-  readonly text: string
-  /** The text of the page is longer. */
-  readonly truncated: boolean
-}
+/** The text of a web page, as Markdown. */
+export type ExtractedPage = Pick<Reading, "text" | "truncated"> & { readonly title: string }
 
-/** Raised whenever another text would come out of some file. */
+/** Raised whenever the text of some file would change. */
 export const extractionVersion = "7"
 
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000
 
-/** Of a document; what is beyond is not read. */
+/** Of a document; later pages are not read. */
 const pagesMax = 10_000
 
 /** A plain text or an HTML page of so many bytes takes a few milliseconds; see docs/decisions/html-reader.md. */
 const inProcessBytesMax = 64 * 1024
 
-/** The part of the memory for the bytes of a document that is read as a whole. */
+/** The part of the memory for the bytes of a document. */
 const documentPart = 0.25
 
 const extensionCharactersMax = 10
 
-/** Readings of one user at once: one place is left for other users, where there is more than one. */
+/** Concurrent readings of one user: one place is left for other users, if there is more than one. */
 export const readingsPerUserMax = (extractionsMax: number): number => Math.max(1, extractionsMax - 1)
 
 /** Extracts the texts of files, each in a process of its own, so that a hostile file can harm nothing else. */
@@ -71,21 +55,17 @@ export class TextExtraction extends Context.Service<
   TextExtraction,
   {
     /**
-     * Reads the text. The number of files that are read at once is limited, in total and for each user. The others wait, users
-     * take turns, and too many are refused.
+     * Reads the text. The number of concurrent readings is limited, in total and per user. Others wait in fair order up to a limit.
      */
     readonly extract: (
       file: ExtractedFile
     ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
-    /**
-     * Reads a short plain text in UTF-8 at once, without a process. Null for everything else, which `extract` reads.
-     */
+    /** Reads a short plain text in UTF-8 without a process; null for everything else, which `extract` reads. */
     readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
-    /** Reads a page: a short one at once, and any other as `extract` reads a file. */
+    /** Reads a page: a short one without a process, and any other like a file. */
     readonly page: (page: FetchedPage) => Effect.Effect<ExtractedPage, ExtractionFailed | ExtractionBusy>
     /** What the confinement of the reader processes lacks, each with the remedy. */
     readonly unconfined: Effect.Effect<ReadonlyArray<string>>
-    /** Changes whenever the extraction would give another text. */
     readonly version: string
   }
 >()("parley/files/TextExtraction") {
@@ -99,20 +79,12 @@ export class TextExtraction extends Context.Service<
         totalMax: files.extractionsMax,
         perKeyMax: readingsPerUserMax(files.extractionsMax)
       })
-      let present = 0
-      const enter = Effect.suspend(() => {
-        if (present >= files.extractionsMax + waitingMax) return Effect.fail(new ExtractionBusy())
-        present++
-        return Effect.void
-      })
 
       const readInTurn = Effect.fnUntraced(function* (user: string, input: ReaderInput) {
         const { program } = yield* confined
-        return yield* Effect.acquireUseRelease(
-          enter,
-          () => readers.withPermit(user)(readInProcess(program, limits, input)),
-          () => Effect.sync(() => present--)
-        )
+        const { held, waiting } = readers.all
+        if (held + waiting >= files.extractionsMax + waitingMax) return yield* new ExtractionBusy()
+        return yield* readers.withPermit(user)(readInProcess(program, limits, input))
       })
 
       const extract = Effect.fn("TextExtraction.extract")(({ bytes, filename, user }: ExtractedFile) =>
@@ -120,16 +92,12 @@ export class TextExtraction extends Context.Service<
       )
 
       const page = Effect.fn("TextExtraction.page")(function* ({ bytes, user, ...options }: FetchedPage) {
-        const {
-          text,
-          title = "",
-          truncated
-        } = yield* bytes.length > inProcessBytesMax
+        const read = yield* bytes.length > inProcessBytesMax
           ? readInTurn(user, { bytes: Stream.make(bytes), extension: "html", page: options }).pipe(
               Effect.catchTag("StorageFailed", Effect.die)
             )
           : readShortPage(bytes, options, limits)
-        return { text, title, truncated }
+        return { text: read.text, title: read.title ?? "", truncated: read.truncated }
       })
 
       const plainText = Effect.fn("TextExtraction.plainText")(function* (file: PlainFile) {
@@ -161,7 +129,7 @@ const limitsOf = (files: Settings["files"]): ReaderLimits => ({
   pagesMax
 })
 
-/** The extension of a name, in lower case and without its dot; empty for anything that isn't a plain word. */
+/** The extension in lower case, without its dot; empty for anything but a plain word. */
 const extensionOf = (filename: string): string => {
   const extension = /\.([A-Za-z0-9]+)$/.exec(filename)?.[1]?.toLowerCase() ?? ""
   return extension.length <= extensionCharactersMax ? extension : ""

@@ -1,10 +1,7 @@
-/**
- * A line of a page in reading order. A PDF holds glyphs where they are seen; Hebrew and Arabic are read from right to left,
- * and the numbers and Latin words among them from left to right. This is the Unicode Bidirectional Algorithm (UAX #9)
- * backwards, as far as it can be undone.
- */
+// The reading order of a line. A PDF has glyphs in visual order; Hebrew and Arabic are read from right to left, and numbers
+// and Latin words in them from left to right. This reverses the Unicode Bidirectional Algorithm (UAX #9), as far as possible.
 
-/** A piece of a line as it is seen. The text of a piece is in reading order already. */
+/** A piece of a line in visual order. The text of a piece is in reading order already. */
 export interface Cell {
   readonly text: string
   readonly kind: CellKind
@@ -34,7 +31,7 @@ export const cellKindOf = (text: string): CellKind =>
 export const isRightToLeft = (text: string): boolean =>
   /[\u0590-\u065f\u066d-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text)
 
-/** What is read from left to right in any case: Latin words with what is between them, and numbers. */
+/** Read from left to right in any line: Latin words with what is between them, and numbers. */
 const leftToRight = /L(?:[^RA]*[L12])?|\${0,3}1(?:[,-]?1)*\${0,3}|2(?:,?2)*/g
 /** Among Arabic letters, a sign is no part of the number. */
 const leftToRightInArabic = /L(?:[^RA]*[L12])?|1(?:,?1)*|2(?:,?2)*/g
@@ -51,7 +48,7 @@ const bracket = /[()[\]{}\u00ab\u00bb\u2039\u203a]/g
 const openAndClose = /\(\)|\[\]|\{\}|\u00ab\u00bb|\u2039\u203a/g
 const closeAndOpen = /\)\(|\]\[|\}\{|\u00bb\u00ab|\u203a\u2039/g
 
-/** Cells in reading order, and whether each is in a run from right to left. */
+/** Cells in reading order; `isReversed` in a run from right to left. */
 type Ordered = ReadonlyArray<Cell & { readonly isReversed: boolean }>
 
 /** The cells of a line, which are given from left to right, in reading order. */
@@ -64,21 +61,19 @@ const kept = (cells: ReadonlyArray<Cell>): Ordered => cells.map((cell) => ({ ...
 
 const reversed = (cells: ReadonlyArray<Cell>): Ordered => {
   const pattern = cells.some(({ kind }) => kind === "A") ? leftToRightInArabic : leftToRight
-  const turn = (part: ReadonlyArray<Cell>): Ordered =>
-    part.toReversed().map((cell) => ({ ...cell, isReversed: true }))
   return splitAt(cells, pattern)
     .toReversed()
-    .flatMap(({ isMatch, part }) => (isMatch ? kept(part) : turn(part)))
+    .flatMap(({ isMatch, part }) =>
+      isMatch ? kept(part) : part.toReversed().map((cell) => ({ ...cell, isReversed: true }))
+    )
 }
 
 /** The parts of a line that match a pattern of kinds, and those between them. */
 const splitAt = (cells: ReadonlyArray<Cell>, pattern: RegExp) => {
   const parts: Array<{ readonly isMatch: boolean; readonly part: ReadonlyArray<Cell> }> = []
   let end = 0
-  for (const { 0: match, index } of cells
-    .map(({ kind }) => kind)
-    .join("")
-    .matchAll(pattern)) {
+  const kindsOfCells = cells.map(({ kind }) => kind).join("")
+  for (const { 0: match, index } of kindsOfCells.matchAll(pattern)) {
     parts.push({ isMatch: false, part: cells.slice(end, index) })
     end = index + match.length
     parts.push({ isMatch: true, part: cells.slice(index, end) })
@@ -87,8 +82,8 @@ const splitAt = (cells: ReadonlyArray<Cell>, pattern: RegExp) => {
 }
 
 /**
- * The texts of lines. Some programs write a bracket in a run from right to left as it is seen, others as it is meant; the
- * pairs of all these lines tell which.
+ * The texts of lines. In a run from right to left some programs write brackets mirrored, others don't; the pairs in all lines
+ * tell which.
  */
 export const textsOf = (lines: ReadonlyArray<Ordered>): ReadonlyArray<string> => {
   const found = lines

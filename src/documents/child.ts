@@ -1,15 +1,11 @@
 import { type DocumentBytes, readDocument, readPage } from "./DocumentReader.ts"
 import { Unreadable } from "./Reading.ts"
 
-/**
- * The process that reads one document: the bytes come in on the standard input, the answer goes out on the standard output,
- * and nothing else is read or written. What is in the document can at worst end this process. It is started often, so it
- * does without Effect, whose loading would take longer than most readings.
- *
- * The answer is the length of its head (four bytes, the highest first), the head as JSON, and the text in UTF-8.
- */
+// The process that reads one document from the standard input and answers on the standard output. It does without Effect,
+// whose loading would take longer than most readings.
+// The answer is the length of its head (four bytes, big-endian), the head as JSON, and the text in UTF-8.
 
-/** Nothing in a document is ever fetched. */
+// Nothing in a document is ever fetched.
 for (const name of ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"]) {
   Reflect.deleteProperty(globalThis, name)
 }
@@ -50,19 +46,15 @@ const answer = (head: object, text: Buffer): void => {
   const json = Buffer.from(JSON.stringify(head))
   const length = Buffer.alloc(4)
   length.writeUInt32BE(json.length)
-  // Whatever is still open, or still comes in, doesn't matter any more.
   process.stdout.write(Buffer.concat([length, json, text]), () => process.exit(0))
 }
 
 const failureOf = (error: unknown) => {
   if (error instanceof Unreadable) return { status: "failed", reason: error.reason, message: error.message }
-  // A string, a buffer or a stack of calls that would have been too long.
+  // A string, a buffer or the call stack was too long.
   if (error instanceof RangeError) {
-    return {
-      status: "failed",
-      reason: "too_large",
-      message: "The document is too large or too complex to be read."
-    }
+    const message = "The document is too large or too complex to be read."
+    return { status: "failed", reason: "too_large", message }
   }
   throw error
 }

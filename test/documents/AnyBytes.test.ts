@@ -55,7 +55,7 @@ const documents: ReadonlyArray<readonly [name: string, bytes: Buffer]> = [
 
 describe("any bytes", () => {
   it.effect.prop(
-    "end as a text or as a failure with a name",
+    "give a text or a typed error",
     [anyBytes, anyExtension],
     ([bytes, extension]) => check(Buffer.from(bytes), extension),
     { arbitrary: { runs: 300 } }
@@ -75,7 +75,7 @@ describe("any bytes", () => {
     )
   }
 
-  it.live("end the same way in a process of their own", () =>
+  it.live("give the same result in the reader process", () =>
     Effect.gen(function* () {
       for (const [name, document] of documents) {
         assert.deepStrictEqual(yield* readThere(document), yield* readHere(document), name)
@@ -92,8 +92,8 @@ describe("any bytes", () => {
   )
 })
 
-describe("the version", () => {
-  it.effect("is raised with every change of what comes out", () =>
+describe("the version of the extraction", () => {
+  it.effect("is raised with every change of the extracted text", () =>
     Effect.gen(function* () {
       const hash = createHash("sha256")
       for (const [name, document] of documents) hash.update(`${name}\0${(yield* readHere(document)).text}\0`)

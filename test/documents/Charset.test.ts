@@ -96,7 +96,7 @@ describe("decodeText", () => {
     })
   }
 
-  it("guesses right where there is little to go by", () => {
+  it("guesses the charset of short texts", () => {
     for (const text of [
       "café",
       "Müller",
@@ -112,7 +112,7 @@ describe("decodeText", () => {
     assert.strictEqual(decodeText(encode("日本語の文章", "shift_jis"))?.text, "日本語の文章")
   })
 
-  it("guesses what Cyrillic texts are in, also where they are unusual or from DOS", () => {
+  it("guesses the charset of Cyrillic texts, also of unusual ones and of DOS", () => {
     const letter =
       "Вчера мы получили письмо от партнёров: поставка оборудования задерживается на две недели. Please confirm."
     const pangram = "Съешь же ещё этих мягких французских булок, да выпей чаю. "
@@ -156,25 +156,25 @@ describe("decodeText", () => {
     assert.strictEqual(decodeText(bytes("61 1b2442 467c 4b5c 1b2842 62"))?.text, "a日本b")
   })
 
-  it("takes UTF-8 that is broken in places, or cut off, for what it is", () => {
+  it("reads UTF-8 with some invalid bytes or a cut end as UTF-8", () => {
     const damaged = Buffer.concat([Buffer.from(german.repeat(3)), bytes("ff"), Buffer.from(german)])
     assert.strictEqual(decodeText(damaged)?.text, `${german.repeat(3)}\uFFFD${german}`)
     assert.strictEqual(decodeText(Buffer.from(japanese).subarray(0, -1))?.charset, "utf-8")
   })
 
-  it("doesn't believe in a charset that isn't one", () => {
+  it("ignores a declared charset that doesn't exist", () => {
     const text = encode(german, "windows-1252")
     for (const declared of ["nonsense", "iso-2022-cn", ""])
       assert.strictEqual(decodeText(text, declared)?.text, german)
   })
 
-  it("takes other bytes for none", () => {
+  it("returns null for binary data", () => {
     assert.isNull(decodeText(bytes("00 01 02 03 ff fe fd")))
     assert.isNull(decodeText(bytes("89504e47 0d0a1a0a 0000000d 49484452 00000001 00000001 08060000")))
     assert.isNull(decodeText(Buffer.alloc(1000)))
   })
 
-  it.prop("reads back any text of UTF-8", [Schema.String], ([text]) => {
+  it.prop("reads any text in UTF-8 unchanged", [Schema.String], ([text]) => {
     // A mark at the beginning isn't part of the text, and an escape may be one of ISO-2022-JP.
     const wanted = Array.from(text.toWellFormed())
       .filter((one) => one >= " " || one === "\n")

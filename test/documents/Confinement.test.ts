@@ -102,7 +102,7 @@ const working = Effect.fnUntraced(function* (
 })
 
 describe.skipIf(process.platform !== "linux")("a confined reader", () => {
-  it.live("is confined in the strongest way that works here, and keeps what that promises", () =>
+  it.live("is confined in the strongest way that works here, with its guarantees", () =>
     Effect.gen(function* () {
       const directory = yield* dataDirectory
       const { confinement, missing, program } = yield* confine(readerProgram(), limits, directory)
@@ -120,7 +120,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it.live("is held by every way of confining that works here to what it promises", () =>
+  it.live("has the guarantees of every way of confining that works here", () =>
     Effect.gen(function* () {
       for (const { confinement, words } of yield* working(launchersOf(isRoot, ["DATA"]), [])) {
         yield* holds(confinement, words)
@@ -143,7 +143,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it.live("ends with the service, also when the service is killed", () =>
+  it.live("ends with the service, even when that is killed", () =>
     Effect.gen(function* () {
       for (const { confinement, words } of yield* working(launchersOf(isRoot, ["DATA"]), [])) {
         if (!confinement.noPrivileges) continue
@@ -165,7 +165,7 @@ describe.skipIf(process.platform !== "linux")("a confined reader", () => {
     })
   )
 
-  it("is said to lack what a weaker confinement leaves open, with what to do", () => {
+  it("reports what a weaker confinement lacks, with the remedies", () => {
     const strongest = { namespaces: true, ownAccount: true, noPrivileges: true }
     assert.deepStrictEqual(missingFrom(strongest, true), [])
     assert.deepStrictEqual(missingFrom({ ...strongest, ownAccount: false }, false), [])

@@ -41,7 +41,7 @@ const link = (id: string, text: string) =>
   `<w:hyperlink r:id="${id}"><w:r><w:t>${text}</w:t></w:r></w:hyperlink>`
 
 describe("Word", () => {
-  it.effect("gives headings, lists, tables, links and notes", () =>
+  it.effect("is read with headings, lists, tables, links and notes", () =>
     Effect.gen(function* () {
       const body = [
         wordParagraph("Report", style("berschrift1")),
@@ -85,36 +85,34 @@ describe("Word", () => {
     })
   )
 
-  it.effect(
-    "gives a note's links their own targets, where ids of the document's targets are used again",
-    () =>
-      Effect.gen(function* () {
-        const documentTargets = [
-          { id: "rId1", type: "footnotes", target: "footnotes.xml" },
-          { id: "rId4", type: "hyperlink", target: "https://parley.example/document", isExternal: true }
-        ]
-        const noteTargets = [
-          { id: "rId4", type: "hyperlink", target: "https://parley.example/note", isExternal: true }
-        ]
-        const notes = wordNotes("A note.").replace(
-          "</w:p></w:footnote></w:footnotes>",
-          `${link("rId4", "Source")}$&`
-        )
-        const read = yield* readHere(
-          makeDocx(`<w:p>${link("rId4", "Text")}</w:p>`, [
-            { name: "word/_rels/document.xml.rels", content: relationshipsXml(documentTargets) },
-            { name: "word/_rels/footnotes.xml.rels", content: relationshipsXml(noteTargets) },
-            { name: "word/footnotes.xml", content: notes }
-          ])
-        )
-        assert.strictEqual(
-          read.text,
-          "[Text](https://parley.example/document)\n\n[^2]: A note.[Source](https://parley.example/note)"
-        )
-      })
+  it.effect("gives links of notes their own targets when ids are reused", () =>
+    Effect.gen(function* () {
+      const documentTargets = [
+        { id: "rId1", type: "footnotes", target: "footnotes.xml" },
+        { id: "rId4", type: "hyperlink", target: "https://parley.example/document", isExternal: true }
+      ]
+      const noteTargets = [
+        { id: "rId4", type: "hyperlink", target: "https://parley.example/note", isExternal: true }
+      ]
+      const notes = wordNotes("A note.").replace(
+        "</w:p></w:footnote></w:footnotes>",
+        `${link("rId4", "Source")}$&`
+      )
+      const read = yield* readHere(
+        makeDocx(`<w:p>${link("rId4", "Text")}</w:p>`, [
+          { name: "word/_rels/document.xml.rels", content: relationshipsXml(documentTargets) },
+          { name: "word/_rels/footnotes.xml.rels", content: relationshipsXml(noteTargets) },
+          { name: "word/footnotes.xml", content: notes }
+        ])
+      )
+      assert.strictEqual(
+        read.text,
+        "[Text](https://parley.example/document)\n\n[^2]: A note.[Source](https://parley.example/note)"
+      )
+    })
   )
 
-  it.effect("is found wherever the package says, whatever the file is called", () =>
+  it.effect("is found where the package says, whatever the file name", () =>
     Effect.gen(function* () {
       const read = yield* readHere(makeDocx(wordParagraph("Here"), [], "word/document2.xml"), "png")
       assert.strictEqual(read.text, "Here")
@@ -123,7 +121,7 @@ describe("Word", () => {
 })
 
 describe("PowerPoint", () => {
-  it.effect("gives slides in the order in which they are shown, with tables and notes", () =>
+  it.effect("is read slide by slide in the order of the show, with tables and notes", () =>
     Effect.gen(function* () {
       const table =
         "<p:graphicFrame><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>Year</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:p><a:r><a:t>Sum</a:t></a:r></a:p></a:tc></a:tr><a:tr><a:tc><a:p><a:r><a:t>2024</a:t></a:r></a:p></a:tc><a:tc><a:p><a:r><a:t>12</a:t></a:r></a:p></a:tc></a:tr></a:tbl></p:graphicFrame>"
@@ -151,7 +149,7 @@ describe("PowerPoint", () => {
 })
 
 describe("Excel", () => {
-  it.effect("gives every sheet as a table, with dates and shares as they are shown", () =>
+  it.effect("is read with every sheet as a table, and dates and percentages as shown", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         makeXlsx(
@@ -178,7 +176,7 @@ describe("Excel", () => {
     })
   )
 
-  it.effect("counts days from 1904 where the workbook does", () =>
+  it.effect("is read with days counted from 1904 when the workbook does", () =>
     Effect.gen(function* () {
       const rows = '<row><c s="1"><v>0</v></c><c s="1"><v>43888</v></c></row>'
       const read = yield* readHere(makeXlsx([{ name: "S", rows }], [], { is1904: true }))
@@ -188,7 +186,7 @@ describe("Excel", () => {
 })
 
 describe("OpenDocument", () => {
-  it.effect("gives a text's headings, lists, tables and links", () =>
+  it.effect("texts are read with headings, lists, tables and links", () =>
     Effect.gen(function* () {
       const cell = (text: string) => `<table:table-cell><text:p>${text}</text:p></table:table-cell>`
       const read = yield* readHere(
@@ -205,7 +203,7 @@ describe("OpenDocument", () => {
     })
   )
 
-  it.effect("gives a spreadsheet's sheets, without the cells that only fill it up", () =>
+  it.effect("spreadsheets are read without the cells that only fill a sheet", () =>
     Effect.gen(function* () {
       const cell = (text: string, attributes = "") =>
         `<table:table-cell ${attributes}><text:p>${text}</text:p></table:table-cell>`
@@ -228,7 +226,7 @@ describe("OpenDocument", () => {
     })
   )
 
-  it.effect("gives a presentation's slides as pages", () =>
+  it.effect("presentations are read with slides as pages", () =>
     Effect.gen(function* () {
       const slide = (name: string, text: string) =>
         `<draw:page draw:name="${name}"><draw:frame><draw:text-box><text:p>${text}</text:p></draw:text-box></draw:frame></draw:page>`
@@ -242,7 +240,7 @@ describe("OpenDocument", () => {
 })
 
 describe("EPUB", () => {
-  it.effect("gives the chapters in reading order", () =>
+  it.effect("is read chapter by chapter in reading order", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         makeEpub([
@@ -255,7 +253,7 @@ describe("EPUB", () => {
     })
   )
 
-  it.effect("that is protected is encrypted; one with scrambled fonts isn't", () =>
+  it.effect("with copy protection is reported as encrypted, with scrambled fonts it is read", () =>
     Effect.gen(function* () {
       const protect = (uri: string) => ({
         name: "META-INF/encryption.xml",
@@ -273,7 +271,7 @@ describe("EPUB", () => {
 })
 
 describe("PDF", () => {
-  it.effect("gives the text page by page, with where each page starts", () =>
+  it.effect("is read page by page, with the start of each page", () =>
     Effect.gen(function* () {
       const read = yield* readHere(
         makePdf([
@@ -292,7 +290,7 @@ describe("PDF", () => {
     })
   )
 
-  it.effect("is read to as many pages as are allowed", () =>
+  it.effect("is read up to the limit of pages", () =>
     Effect.gen(function* () {
       const read = yield* readHere(makePdf([["one"], ["two"], ["three"]]), "", { pagesMax: 2 })
       assert.deepStrictEqual(
@@ -302,7 +300,7 @@ describe("PDF", () => {
     })
   )
 
-  it.effect("a document without text has an empty text", () =>
+  it.effect("without text is reported as such", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(readHere(makePdf([[], []])))
       assert.strictEqual(error.reason, "no_text")

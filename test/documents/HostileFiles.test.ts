@@ -10,7 +10,7 @@ const zeros = (mebibytes: number) => Buffer.alloc(mebibytes * mebibyte, 0x20)
 const docxWith = (...parts: Parameters<typeof makeZip>[0]) => makeDocx(wordParagraph("x"), parts)
 
 describe("zip bombs", () => {
-  it.effect("that are flat are refused before anything is unpacked", () =>
+  it.effect("of one layer are refused before anything is decompressed", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* failureOf(docxWith({ name: "word/media/a", content: zeros(20) })),
@@ -19,7 +19,7 @@ describe("zip bombs", () => {
     })
   )
 
-  it.effect("that lie about their sizes are held to what they say", () =>
+  it.effect("that declare wrong sizes are refused beyond the declared size", () =>
     Effect.gen(function* () {
       const body = wordParagraph("word ").repeat(20_000)
       const whole = makeDocx(body)
@@ -44,7 +44,7 @@ describe("zip bombs", () => {
     })
   )
 
-  it.effect("that are nested aren't opened", () =>
+  it.effect("that are nested are not opened", () =>
     Effect.gen(function* () {
       const inner = makeZip([{ name: "bomb", content: zeros(20) }])
       assert.strictEqual(yield* failureOf(makeZip([{ name: "a.zip", content: inner }])), "unsupported")
@@ -52,7 +52,7 @@ describe("zip bombs", () => {
     })
   )
 
-  it.effect("of very many entries are refused", () =>
+  it.effect("with too many entries are refused", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 20_001 }, (_, at) => ({
         name: `a${at}`,
@@ -63,7 +63,7 @@ describe("zip bombs", () => {
     })
   )
 
-  it.effect("of text give as much text as is allowed", () =>
+  it.effect("of text give text up to the limit", () =>
     Effect.gen(function* () {
       const row = `<row>${'<c t="s"><v>0</v></c>'.repeat(50)}</row>`
       const bomb = makeXlsx([{ name: "S", rows: row.repeat(2000) }], [`<t>${"long text ".repeat(5000)}</t>`])
@@ -88,7 +88,7 @@ describe("names in an archive", () => {
 const entities = `<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">]>`
 
 describe("XML", () => {
-  it.effect("with a document type is refused: billion laughs, quadratic blowup, files from outside", () =>
+  it.effect("with a document type is refused: billion laughs, quadratic blowup, external files", () =>
     Effect.gen(function* () {
       for (const start of [
         entities,
@@ -108,7 +108,7 @@ describe("XML", () => {
     })
   )
 
-  it.effect("that isn't well-formed is corrupt, also at its end", () =>
+  it.effect("that isn't well-formed, also at its end, is reported as corrupt", () =>
     Effect.gen(function* () {
       for (const body of ["<w:p>", "&unknown;", "</w:p>", "<w:p a=1/>", "\u0001"]) {
         assert.strictEqual(yield* failureOf(makeDocx(body)), "corrupt", body)
@@ -124,7 +124,7 @@ describe("XML", () => {
     })
   )
 
-  it.effect("of nested tables is read, as deep as it is", () =>
+  it.effect("of deeply nested tables is read", () =>
     Effect.gen(function* () {
       let table = wordParagraph("deep")
       for (let depth = 0; depth < 60; depth++) table = `<w:tbl><w:tr><w:tc>${table}</w:tc></w:tr></w:tbl>`
@@ -133,8 +133,8 @@ describe("XML", () => {
   )
 })
 
-describe("what is repeated", () => {
-  it.effect("in a spreadsheet isn't repeated without end", () =>
+describe("repeated and distant cells", () => {
+  it.effect("are repeated up to a limit", () =>
     Effect.gen(function* () {
       const cell =
         '<table:table-cell table:number-columns-repeated="16000"><text:p>x</text:p></table:table-cell>'
@@ -146,7 +146,7 @@ describe("what is repeated", () => {
     })
   )
 
-  it.effect("far outside of a sheet is left out", () =>
+  it.effect("beyond the columns of a sheet are left out", () =>
     Effect.gen(function* () {
       const rows = Array.from(
         { length: 500 },
@@ -159,7 +159,7 @@ describe("what is repeated", () => {
 })
 
 describe("encrypted files", () => {
-  it.effect("are told from damaged ones", () =>
+  it.effect("are distinguished from damaged ones", () =>
     Effect.gen(function* () {
       const compound = Buffer.concat([
         Buffer.from("d0cf11e0a1b11ae1", "hex"),
@@ -215,7 +215,7 @@ describe("files that can't be read", () => {
     )
   }
 
-  it.effect("are refused by what they are, with words for their owner", () =>
+  it.effect("are refused with a message that names their type", () =>
     Effect.gen(function* () {
       const png = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489", "hex")
       const error = yield* Effect.flip(readHere(png, "txt"))
@@ -223,7 +223,7 @@ describe("files that can't be read", () => {
     })
   )
 
-  it.effect("when they are cut off are corrupt", () =>
+  it.effect("because they are truncated are reported as corrupt", () =>
     Effect.gen(function* () {
       const docx = makeDocx(wordParagraph("text ".repeat(1000)))
       assert.strictEqual(yield* failureOf(docx.subarray(0, docx.length >> 1)), "corrupt")
@@ -233,7 +233,7 @@ describe("files that can't be read", () => {
     })
   )
 
-  it.effect("as a whole are too large beyond a bound, unless their beginning is enough", () =>
+  it.effect("because of their size are too large, except texts, whose beginning is read", () =>
     Effect.gen(function* () {
       const documentBytesMax = 100_000
       const pdf = Buffer.concat([makePdf([["page"]]), Buffer.alloc(documentBytesMax)])

@@ -74,18 +74,18 @@ describe("readHtml", () => {
     assert.deepStrictEqual({ text, title }, { text: "c", title: "A & Bd" })
   })
 
-  it("completes links where it knows where the page is from", () => {
+  it("resolves links against the address of the page", () => {
     assert.strictEqual(
       textOf("<a href='../b?c'>d</a>", { base: "https://x.example/a/e" }),
       "[d](https://x.example/b?c)"
     )
   })
 
-  it("knows elements that are whole in XHTML", () => {
+  it("reads self-closing elements in XHTML", () => {
     assert.strictEqual(textOf("<title/><script/>a<a id='b'/>c", { isXhtml: true }), "ac")
   })
 
-  it("ends where it is long enough", () => {
+  it("cuts the text at its limit", () => {
     const { text, truncated } = readHtml("<p>word</p>".repeat(1000), { ...options, charactersMax: 100 })
     assert.isTrue(truncated)
     assert.isAtMost(text.length, 100)
@@ -176,7 +176,7 @@ describe("readHtml", () => {
 })
 
 describe("the base of a page", () => {
-  it("is what it says first, if that is of the web", () => {
+  it("is the first web address that it declares", () => {
     const link = "<a href='b'>l</a>"
     const base = "https://x.example/a/"
     const said = (...hrefs: ReadonlyArray<string>) =>

@@ -44,7 +44,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("is killed when it doesn't take its bytes, or they never end", () =>
+  it.live("is killed when it doesn't take its bytes, or when they never end", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("loops", { seconds: 1 }, endless), "too_long")
       assert.strictEqual(yield* reasonOf("counts", { seconds: 1 }, endless), "too_long")
@@ -92,13 +92,13 @@ describe("a reader's process", () => {
     )
   }
 
-  it.live("is killed when it answers without end", () =>
+  it.live("is killed when its answer never ends", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reasonOf("floods", { textBytesMax: mebibyte }), "crashed")
     })
   )
 
-  it.live("is killed when nobody waits for it any more", () =>
+  it.live("is killed when its caller is interrupted", () =>
     Effect.gen(function* () {
       const { result, word } = read("loops")
       const fiber = yield* Effect.forkChild(result)
@@ -108,7 +108,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("is killed when the store fails, which is no fault of the file", () =>
+  it.live("is killed when the storage fails, which is reported as such", () =>
     Effect.gen(function* () {
       const broken = Stream.concat(
         Stream.make(Buffer.alloc(1000)),
@@ -118,7 +118,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("gets every byte, or as many as it wants", () =>
+  it.live("receives every byte, or as many as it reads", () =>
     Effect.gen(function* () {
       const pieces = Stream.fromIterable(Array.from({ length: 20 }, () => Buffer.alloc(mebibyte + 1)))
       assert.strictEqual((yield* read("counts", {}, pieces).result).text, String(20 * (mebibyte + 1)))
@@ -126,7 +126,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("has its answer taken when it does not end after it, and is ended", () =>
+  it.live("is killed when it doesn't exit after its answer, which counts", () =>
     Effect.gen(function* () {
       const { result, word } = read("lingers", { seconds: 600 })
       assert.strictEqual((yield* result).text, "read")
@@ -134,7 +134,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("reaches no files, starts nothing, and has no environment", () =>
+  it.live("can't read files or start processes, and has no environment", () =>
     Effect.gen(function* () {
       const { text } = yield* read("tries").result
       const [list, write, spawned, thread, code, environment] = text.split("\n")
@@ -147,7 +147,7 @@ describe("a reader's process", () => {
     })
   )
 
-  it.live("is ended by the kernel when it has used too much of the processor", () =>
+  it.live("is ended by the kernel when it uses too much processor time", () =>
     Effect.gen(function* () {
       // Nobody would end it otherwise: this stands for a service that was killed itself.
       const { args, file } = commandFor("loops")

@@ -53,7 +53,7 @@ describe("a PDF in a script from right to left", () => {
     })
   )
 
-  it("has the order of its line's own language", () => {
+  it("is ordered by the language of each line", () => {
     assert.strictEqual(joinItems(seen(["See", "שלום", "below."])), "See שלום below.")
     assert.strictEqual(joinItems(seen([".English", "של", "הגרסה"])), "הגרסה של English.")
     assert.strictEqual(joinItems(seen(["English", "של", "החדשה", "הגרסה"])), "הגרסה החדשה של English")

@@ -25,7 +25,7 @@ const fileOf = (text: string, filename: string, user = "alice") => ({
 })
 
 describe("TextExtraction", () => {
-  it.live("reads a file by its bytes, and by the last extension of its name", () =>
+  it.live("detects the type by the bytes and the last extension of the name", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const names: ReadonlyArray<readonly [name: string, mediaType: string]> = [
@@ -42,7 +42,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads so many files at once, and the others afterwards", () =>
+  it.live("reads a limited number of files at once, and then the others", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const reading = yield* Ref.make(0)
@@ -65,7 +65,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads fewer files of one user than there are places, and users take turns", () =>
+  it.live("limits the files of one user below the total, and users take turns", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const begun: Array<string> = []
@@ -95,7 +95,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads short plain texts in UTF-8 as the process does, and leaves it all others", () =>
+  it.live("reads short plain texts in UTF-8 like the reader process, and leaves it all others", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const texts: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
@@ -151,7 +151,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("reads a user's long pages within the places of that user", () =>
+  it.live("counts a user's long pages against the limit of that user", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const gate = yield* Deferred.make<void>()
@@ -179,7 +179,7 @@ describe("TextExtraction", () => {
     }).pipe(Effect.provide(extractionLayer))
   )
 
-  it.live("refuses what can't wait any more, and takes files again afterwards", () =>
+  it.live("refuses files while too many wait, and accepts them again afterwards", () =>
     Effect.gen(function* () {
       const extraction = yield* TextExtraction
       const never = { user: "alice", bytes: Stream.never, size: 1, filename: "a" }
@@ -196,7 +196,7 @@ describe("TextExtraction", () => {
 
 describe("the bundle", () => {
   it.live(
-    "has a reader of its own beside it, which needs nothing else",
+    "has a reader program beside it, which needs nothing else",
     () =>
       Effect.gen(function* () {
         yield* buildBundle

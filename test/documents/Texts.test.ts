@@ -4,7 +4,7 @@ import { readHere, readThere } from "./Reading.ts"
 
 /** A text of each kind: the bytes are in code, and no charset is needed to write them. */
 describe("texts", () => {
-  it.effect("stay as they are, and their kind is told by the extension", () =>
+  it.effect("stay unchanged, and get their media type by the extension", () =>
     Effect.gen(function* () {
       const kinds: ReadonlyArray<readonly [extension: string, text: string, mediaType: string]> = [
         ["txt", "A text.\n  Second line\n", "text/plain"],
@@ -25,7 +25,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("have one kind of line end, no NUL and no half characters", () =>
+  it.effect("get LF line ends, without NUL and lone surrogates", () =>
     Effect.gen(function* () {
       const lines = `${"a line\r\n".repeat(50)}old\rend`
       const read = yield* readHere(Buffer.from(`${lines}\0`), "txt")
@@ -33,7 +33,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("are pages where they are HTML", () =>
+  it.effect("are read as pages when they are HTML", () =>
     Effect.gen(function* () {
       const page = "<!DOCTYPE html><title>T</title><h2>Head</h2><p>Text <b>bold</b>"
       for (const extension of ["html", "htm", ""]) {
@@ -43,7 +43,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("are in the charset that a page declares", () =>
+  it.effect("are decoded in the charset that a page declares", () =>
     Effect.gen(function* () {
       const page = Buffer.concat([
         Buffer.from('<meta http-equiv="Content-Type" content="text/html; charset=koi8-r"><p>'),
@@ -53,7 +53,7 @@ describe("texts", () => {
     })
   )
 
-  it.live("are in the charset that they are guessed to be in, also in a process of their own", () =>
+  it.live("are decoded in the guessed charset, also in the reader process", () =>
     Effect.gen(function* () {
       const moscow = Buffer.from("cceef1eae2e0", "hex")
       const rows = Array.from({ length: 50 }, (_, at) => Buffer.concat([Buffer.from(`${at};`), moscow]))
@@ -62,7 +62,7 @@ describe("texts", () => {
     })
   )
 
-  it.effect("are cut between two characters, and say so", () =>
+  it.effect("are cut between characters and marked as truncated", () =>
     Effect.gen(function* () {
       for (const textBytesMax of [1000, 1001, 1002, 1003]) {
         const whole = "\u{1f600}".repeat(250)
