@@ -64,11 +64,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "Its inner functions share one state, which passing around would not make clearer."
   },
   {
-    path: "src/retrieval/IndexJobs.ts",
-    about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
-  },
-  {
     path: "src/retrieval/search/Searching.ts",
     about: "lines; at most",
     reason: "Its inner functions share one state, which passing around would not make clearer."

@@ -3,7 +3,6 @@ import { failureReason } from "../domain/failureReason.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
-import { jobsTable } from "./TextJobs.ts"
 import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { rowsAs } from "../sql/rows.ts"
@@ -15,8 +14,6 @@ const sweptMinutesMin = 55
 const marginSeconds = 3_600
 /** BlobKey that one statement looks up. */
 const batchKeysMax = 200
-/** Hours after which a file without a job counts as unreadable. */
-const unreadHoursMax = 1
 /** A store with more blobs than this gives up no more than that share of them in one sweep. */
 const smallStoreBlobsMax = 20
 const sweptShareMax = 0.1
@@ -26,8 +23,6 @@ const sweptBlobsMax = 10_000
 const trashBlobsMax = 100_000
 /** Failures after which a step of a sweep is left to the next sweep. */
 const failuresMax = 10
-
-const forgotten = "The text of the file was never read. Upload it again."
 
 const BlobKey = Schema.Struct({ key: Schema.String })
 
@@ -140,14 +135,6 @@ const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
   return swept
 })
 
-/** Files whose job was lost, so that no process is going to read their text. */
-const giveUpUnread = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE files SET status = 'error', status_details = ${forgotten}
-    WHERE status = 'uploaded' AND created_at < now() - make_interval(hours => ${unreadHoursMax})
-      AND EXISTS (SELECT FROM ${sql(jobsTable)} AS job WHERE job.id = files.id::text AND job.state <> 'pending')`
-})
-
 const logSwept = (swept: Swept) =>
   Object.values(swept).every((count) => count === 0)
     ? Effect.void
@@ -161,14 +148,13 @@ const step = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
     Effect.logWarning(`${what} failed: ${failureReason(Cause.squash(cause))}`)
   )
 
-/** One sweep: half-written bytes, bytes without a file, and files whose job was lost. */
+/** One sweep: half-written bytes, and bytes without a file. */
 export const sweepOnce = Effect.gen(function* () {
   const blobs = yield* BlobStore
   const { uploadSeconds } = (yield* AppConfig).files
   const age = Duration.seconds(uploadSeconds + marginSeconds)
   yield* step("The sweep of uploads that were broken off", blobs.sweepLeftovers(age))
   yield* step("The sweep of stored files", Effect.flatMap(sweepBlobs(age), logSwept))
-  yield* step("The sweep of files whose text was not read", giveUpUnread)
 })
 
 /** True for one process of the database once an hour, so that restarts and many processes don't sweep more. */

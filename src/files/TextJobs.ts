@@ -7,7 +7,7 @@ import { makeJobQueue } from "../sql/JobQueue.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { FileTable, KeptFile } from "./FileTable.ts"
 
-/** Table of the queue; the sweep looks into it. */
+/** Table of the queue. */
 export const jobsTable = "file_jobs"
 /** How often an upload looks whether another process has read its text. */
 const waitLookSeconds = 1

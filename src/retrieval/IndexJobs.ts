@@ -15,7 +15,7 @@ const indexingsMax = 3
 const queuedPerProjectMax = 2
 /** How often a process looks for files whose text has been read since they were added. */
 const lookSeconds = 2
-/** How often it looks for files that were indexed by another version, and for jobs that were lost; and once at the start. */
+/** How often it looks for files that were indexed by another version; and once at the start. */
 const reviewHours = 1
 /** Rows that one statement looks through, so that none takes long. */
 const batchRowsMax = 1_000
@@ -47,8 +47,7 @@ const Renewed = Schema.Struct({ seen: Schema.Int, renewed: Schema.Int, ...Corpus
 export const makeIndexJobs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const retrieval = yield* Retrieval
-  const { keepFailure, keepIndexed, postpone, renewLost, renewOutdated, renewProject, textOf } =
-    yield* makeCorpusRows
+  const { keepFailure, keepIndexed, postpone, renewOutdated, renewProject, textOf } = yield* makeCorpusRows
 
   const index = Effect.fnUntraced(function* (job: CorpusJob) {
     const found = yield* textOf(job)
@@ -81,7 +80,6 @@ export const makeIndexJobs = Effect.gen(function* () {
   })
 
   const review = Effect.gen(function* () {
-    yield* renewLost
     const renewed = yield* renewOutdated(retrieval.version)
     if (renewed > 0) yield* Effect.logInfo(`${renewed} files of projects are indexed again.`)
   })
@@ -130,11 +128,6 @@ const makeCorpusRows = Effect.gen(function* () {
   const postpone = ({ job, ...key }: CorpusJob) =>
     sql`UPDATE project_files SET job = gen_random_uuid() WHERE ${ofKey(key)} AND job = ${job}::uuid`
 
-  /** Gives another job to the files whose job ended without a result. */
-  const renewLost = sql`UPDATE project_files SET job = gen_random_uuid()
-    WHERE status = 'pending' AND (job IS NULL
-      OR EXISTS (SELECT FROM ${sql(jobsTable)} AS ended WHERE ended.id = project_files.job::text AND ended.state <> 'pending'))`
-
   /**
    * Looks at the files after `after`, some at a time, and makes those due again that `isOld` finds. What is searchable stays
    * so until it is replaced. The answer is where to go on.
@@ -175,5 +168,5 @@ const makeCorpusRows = Effect.gen(function* () {
       sql`p.status = 'indexed' AND p.index_version IS DISTINCT FROM t.extractor || '/' || ${version}::text`
     )
 
-  return { textOf, keepIndexed, keepFailure, postpone, renewLost, renewProject, renewOutdated }
+  return { textOf, keepIndexed, keepFailure, postpone, renewProject, renewOutdated }
 })

@@ -15,9 +15,10 @@ const retrySecondsMin = 2
 const retrySecondsMax = 3_600
 /** Pause of a worker after something failed. */
 const restSeconds = 1
-/** How long finished jobs are kept. */
-const doneJobHours = 1
-const failedJobDays = 30
+/** How long a job that ended is known. A row that is due even then, because nothing was recorded, gets it once more. */
+const endedJobHours = 1
+/** Jobs of one owner that broke off and rest: with so many, none of the owner's others is begun. */
+const restingPerOwnerMax = 100
 /** Owners whose due work one query finds. */
 const ownersMax = 100
 
@@ -27,8 +28,8 @@ const makeStore = (table: string) =>
     PersistedQueue.layer.pipe(
       Layer.merge(
         PersistedQueue.layerCleanup({
-          timeToLive: Duration.hours(doneJobHours),
-          failedTimeToLive: Duration.days(failedJobDays)
+          timeToLive: Duration.hours(endedJobHours),
+          failedTimeToLive: Duration.hours(endedJobHours)
         })
       ),
       Layer.provide(
@@ -83,7 +84,7 @@ export interface JobQueueOptions<Job extends object, R> {
   /** Jobs that this process does at once. */
   readonly workers: number
   readonly run: (job: Job) => Effect.Effect<void, unknown, R>
-  /** Records that a job which broke off too often won't be tried again. */
+  /** For a job that broke off too often. Records that in its row; one that stays due gets the job anew in an hour or two. */
   readonly giveUp: (job: Job) => Effect.Effect<unknown, unknown, R>
   /** The log line for a job that broke off. */
   readonly brokenOff: string
@@ -123,18 +124,18 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
     sql`(${due(owner)}) AS item WHERE NOT EXISTS (
       SELECT FROM ${sql(table)} AS known WHERE known.id = item.id AND known.queue_name = ${name} OFFSET 0)`
 
-  /** The owner's jobs, without those that broke off and rest. */
-  const busy = (owner: Statement.Fragment) =>
-    sql`(SELECT count(*) FROM ${sql(table)} AS busy
-      WHERE busy.queue_name = ${name} AND busy.state = 'pending' AND busy.visible_at <= statement_timestamp()
-        AND busy.element::jsonb ->> ${options.owner} = ${owner})`
+  /** How many more jobs the owners who have jobs may have in the queue. Those that rest count only when they are many. */
+  const rooms = sql`SELECT element::jsonb ->> ${options.owner} AS owner,
+      CASE WHEN count(*) FILTER (WHERE visible_at > statement_timestamp()) < ${restingPerOwnerMax}
+        THEN ${perOwnerMax} - count(*) FILTER (WHERE visible_at <= statement_timestamp()) ELSE 0 END AS jobs
+    FROM ${sql(table)} WHERE queue_name = ${name} AND state = 'pending' GROUP BY 1`
 
   /** Offers the owner's next jobs, together with the transaction that it must be called in. */
   const offerNext = Effect.fnUntraced(function* (owner: string) {
     // Of two transactions about one owner, the second has to see what the first one offered or left waiting.
     yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`${name}/${owner}`}, 0))`
-    const next = yield* sql`SELECT item.id, item.job FROM ${waiting(sql`${owner}`)}
-      ORDER BY item.turn LIMIT greatest(0, ${perOwnerMax}::bigint - ${busy(sql`${owner}`)})`.pipe(
+    const next = yield* sql`SELECT item.id, item.job FROM ${waiting(sql`${owner}`)} ORDER BY item.turn
+      LIMIT greatest(0, coalesce((SELECT jobs FROM (${rooms}) AS room WHERE room.owner = ${owner}), ${perOwnerMax}))`.pipe(
       Effect.flatMap(decodeJobs)
     )
     for (const { id, job } of next) {
@@ -144,24 +145,26 @@ export const makeJobQueue = Effect.fnUntraced(function* <Job extends object, R>(
   const offerApart = (owner: string) => sql.withTransaction(offerNext(owner))
 
   const offerDue = Effect.gen(function* () {
-    const owners = yield* sql`SELECT owner FROM (SELECT DISTINCT owner FROM (${due(null)}) AS item) AS found
-      WHERE ${busy(sql`found.owner`)} < ${perOwnerMax} AND EXISTS (SELECT FROM ${waiting(sql`found.owner`)})
+    const owners =
+      yield* sql`SELECT owner FROM (SELECT DISTINCT owner FROM (${due(null)}) AS item) AS found LEFT JOIN (${rooms}) AS room USING (owner)
+      WHERE coalesce(room.jobs, ${perOwnerMax}) > 0 AND EXISTS (SELECT FROM ${waiting(sql`found.owner`)})
       LIMIT ${ownersMax}`.pipe(rowsAs(OwnerRow))
     for (const { owner } of owners) yield* offerApart(owner)
   })
 
   const reported = (message: string) =>
     Effect.catchCause((cause: Cause.Cause<unknown>) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.failCause(cause)
-        : Effect.andThen(Effect.logWarning(message, cause), Effect.sleep(Duration.seconds(restSeconds)))
+      Effect.andThen(Effect.logWarning(message, cause), Effect.sleep(Duration.seconds(restSeconds)))
     )
 
   const workOnce = Effect.suspend(() => {
     let done: Job | undefined
     const take = queue.take((job, taken) => {
       done = job
-      return taken.attempts > attempts ? options.giveUp(job) : options.run(job)
+      return (taken.attempts > attempts ? options.giveUp(job) : options.run(job)).pipe(
+        // The queue counts no attempt that ends by an interruption, which has to be one of this process's end.
+        Effect.catchCauseIf(Cause.hasInterruptsOnly, (cause) => Effect.die(Cause.squash(cause)))
+      )
     })
     const moveUp = Effect.suspend(() =>
       done === undefined ? Effect.void : offerApart(String(done[options.owner]))

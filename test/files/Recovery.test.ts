@@ -4,10 +4,9 @@ import { SqlClient } from "effect/sql"
 import type { Settings } from "../../src/settings/AppConfig.ts"
 import type { FileId } from "../../src/domain/Ids.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
-import { sweepOnce } from "../../src/files/FileSweep.ts"
 import { attemptsMax } from "../../src/sql/JobQueue.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { filesWith, incoming, ScriptedExtraction, someUser, textOf, until, upload } from "./fixtures.ts"
+import { filesWith, incoming, ScriptedExtraction, someUser, textOf, until } from "./fixtures.ts"
 
 const patient = { processWaitSeconds: 0, extractionsMax: 1 }
 
@@ -114,34 +113,3 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not fi
     }).pipe(Effect.scoped)
   )
 })
-
-layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices: true })(
-  "The sweep",
-  (it) => {
-    it.effect("gives up files whose job is lost, and no others", () =>
-      Effect.gen(function* () {
-        const store = yield* FileStore
-        const sql = yield* SqlClient.SqlClient
-        const extraction = yield* ScriptedExtraction
-        const user = yield* someUser
-        const lost = yield* upload(user, "lost")
-        const young = yield* upload(user, "young")
-        const impatient = yield* Effect.timeoutOption(upload(user, "hang", { filename: "busy" }), "1 second")
-        assert.strictEqual(impatient._tag, "None")
-        const { files } = yield* store.list(user, { limit: 10, order: "desc" })
-        const busy = files.find(({ filename }) => filename === "busy")!
-        yield* sql`UPDATE files SET status = 'uploaded' WHERE id = ANY(${[lost.id, young.id]}::uuid[])`
-        yield* sql`UPDATE files SET created_at = now() - interval '2 hours' WHERE id = ANY(${[lost.id, busy.id]}::uuid[])`
-        yield* sweepOnce
-        const statusOf = (id: FileId) => Effect.map(store.get(user, id), ({ status }) => status)
-        assert.deepStrictEqual(yield* Effect.forEach([lost.id, young.id, busy.id], statusOf), [
-          "error",
-          "uploaded",
-          "uploaded"
-        ])
-        yield* extraction.release
-        yield* settledAs(busy.id, "processed")
-      })
-    )
-  }
-)

@@ -150,7 +150,7 @@ layer(shared)("A process with the directory store", (it) => {
       const faults = yield* SqlFaults
       yield* start(yield* directory)
       yield* faults.outage
-      yield* untilSign(Effect.sync(() => logged.some((line) => line.includes("could not say"))))
+      yield* untilSign(Effect.sync(() => logged.some((line) => line.includes("could not be renewed"))))
       yield* faults.off
       yield* silence(3_600)
       const sql = yield* SqlClient.SqlClient

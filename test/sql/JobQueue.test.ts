@@ -40,6 +40,7 @@ const someWork = Effect.gen(function* () {
         Effect.gen(function* () {
           begun.push(id)
           if (id.startsWith("broken")) return yield* Effect.fail("broken")
+          if (id.startsWith("interrupted")) return yield* Effect.interrupt
           yield* Deferred.await(go)
           yield* set(id, "done")
         }),
@@ -107,6 +108,58 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
           assert.deepStrictEqual(second.begun, attempts < attemptsMax ? ["a1"] : [])
           yield* until(Effect.map(jobs, (rows) => rows.length === 0))
         }
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("counts an attempt that interrupts itself, and goes on with the next job", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { name, process } = yield* someWork
+      const { add, begun } = yield* process(1)
+      yield* add("a", "interrupted")
+      yield* add("a", "a1")
+      yield* until(Effect.sync(() => begun.includes("a1")))
+      const attempts = sql`SELECT 1 FROM index_jobs WHERE queue_name = ${name} AND id = 'interrupted' AND attempts > 0`
+      assert.lengthOf(yield* attempts, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "begins no more jobs of an owner while a hundred of them rest, and keeps no other owner waiting",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { jobs, name, process } = yield* someWork
+        const { add, begun } = yield* process(1)
+        yield* sql`INSERT INTO index_jobs (id, queue_name, element, state, attempts, created_at, updated_at, visible_at)
+        SELECT number, ${name}, '{"id": "resting", "owner": "a"}', 'pending', 1, now(), now(), now() + interval '1 hour'
+        FROM generate_series(1, 100) AS number`
+        yield* add("a", "a1")
+        assert.lengthOf(yield* jobs, 100)
+        yield* add("b", "b1")
+        yield* until(Effect.sync(() => begun.length > 0))
+        assert.deepStrictEqual(begun, ["b1"])
+        yield* sql`DELETE FROM index_jobs WHERE queue_name = ${name} AND id = '1'`
+        yield* until(Effect.map(jobs, (rows) => rows.length === 101))
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "does work once more whose job ended an hour ago with no result, or was one of another version",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { insert, jobs, name, outcomes, process } = yield* someWork
+        for (const id of ["lost", "old"]) yield* insert("a", id)
+        yield* sql`INSERT INTO index_jobs (id, queue_name, element, state, created_at, updated_at, visible_at)
+        VALUES ('lost', ${name}, '{}', 'completed', now(), now(), now()), ('old', ${name}, '{}', 'pending', now(), now(), now())`
+        const first = yield* process(1)
+        yield* until(Effect.map(jobs, (rows) => rows.length === 0))
+        assert.deepStrictEqual(first.begun, [])
+        yield* sql`UPDATE index_jobs SET updated_at = now() - interval '1 hour' WHERE queue_name = ${name}`
+        const second = yield* process(1)
+        yield* Effect.all([first.finish, second.finish], { concurrency: 2 })
+        assert.deepStrictEqual(yield* outcomes, ["done", "done"])
       }).pipe(Effect.scoped)
   )
 

@@ -17,8 +17,8 @@ const filesAtOnce = 2
 const queuedPerProjectMax = 4
 /** How often a process looks for files that another one indexed, or that another model embedded. */
 const lookSeconds = 5
-/** A server may be away for a month: after the first dozen, there is an attempt in an hour. */
-const attemptsMax = 750
+/** A server may be away for long: these take about two hours. Later the file gets as many again. */
+const attemptsMax = 12
 
 /**
  * Embeds the chunks of files that the model hasn't embedded, for as long as the scope is open. Projects take turns. A search by
@@ -78,7 +78,8 @@ export const makeEmbeddingJobs = Effect.fnUntraced(function* (embeddings: Embedd
     lookSeconds,
     workers: filesAtOnce,
     run: (job) => embedFile(job).pipe(Effect.catchTag("EmbeddingFault", ({ detail }) => Effect.fail(detail))),
-    giveUp: () => Effect.logWarning("A file is searched by words alone: it could not be embedded."),
+    // Nothing is recorded: the file is due still, and gets another job in an hour or two.
+    giveUp: () => Effect.logWarning("A file is searched by words alone for now: it could not be embedded."),
     brokenOff: "A file could not be embedded yet"
   })
 })
