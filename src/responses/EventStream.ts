@@ -41,7 +41,7 @@ export const eventsOf = ({
     let hasOutput = false
 
     const translated: PullEvents = Effect.flatMap(generation.pull, (parts) => {
-      const [next, events] = Events.steps(state, parts, nextItemId)
+      const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
       state = next
       const more = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
       if (hasOutput) return more

@@ -17,17 +17,12 @@ import type { GenerationPart } from "./Rounds.ts"
  * events obey the grammar of the wire contract, section 2.
  */
 
-/** The last item of the output, while it is being written. */
-interface OpenMessage {
-  readonly id: ItemId
-  readonly text: string
-}
-
 export interface EventsState {
   readonly start: ResponseStart
   /** The items so far, without the open message: all are done, except tool calls that run. */
   readonly output: ReadonlyArray<OutputItem>
-  readonly open: OpenMessage | null
+  /** The message that is being written. Its text is known to the generation. */
+  readonly open: ItemId | null
   /** The first half of a surrogate pair whose second half may follow. */
   readonly carry: string
   readonly finish: Extract<GenerationPart, { type: "finish" }> | null
@@ -92,17 +87,15 @@ const delta = (id: ItemId, index: number, text: string): EventBody => ({
 })
 
 const addText = (state: EventsState, { carry, text }: StorablePiece, nextId: () => ItemId): Step => {
-  const { open, output } = state
-  if (text === "") return [carry === state.carry ? state : { ...state, carry }, none]
-  const { length: index } = output
-  if (open !== null) {
-    return [{ ...state, carry, open: { id: open.id, text: open.text + text } }, [delta(open.id, index, text)]]
-  }
+  const { length: index } = state.output
+  const carrying = carry === state.carry ? state : { ...state, carry }
+  if (text === "") return [carrying, none]
+  if (state.open !== null) return [carrying, [delta(state.open, index, text)]]
   const id = nextId()
-  return [{ ...state, carry, open: { id, text } }, [...openMessage(id, index), delta(id, index, text)]]
+  return [{ ...carrying, open: id }, [...openMessage(id, index), delta(id, index, text)]]
 }
 
-const closeMessage = (state: EventsState, { id, text }: OpenMessage): Step => {
+const closeMessage = (state: EventsState, id: ItemId, text: string): Step => {
   const { length: index } = state.output
   const annotations = citationsIn(text, state.passages)
   const item: OutputMessage = {
@@ -134,10 +127,10 @@ const andThen = ([state, events]: Step, next: (state: EventsState) => Step): Ste
   return [after, [...events, ...more]]
 }
 
-/** Ends the open message, if there is one. */
-const endMessage = (state: EventsState, nextId: () => ItemId): Step =>
+/** Ends the open message, if there is one, whose text `roundText` returns. */
+const endMessage = (state: EventsState, nextId: () => ItemId, roundText: () => string): Step =>
   andThen(addText(state, { text: storable(state.carry), carry: "" }, nextId), (rested) =>
-    rested.open === null ? [rested, none] : closeMessage(rested, rested.open)
+    rested.open === null ? [rested, none] : closeMessage(rested, rested.open, storable(roundText()))
   )
 
 /** Why there is no answer, in its place: an empty text would say nothing. */
@@ -160,22 +153,26 @@ const whyNoAnswer = (reason: EndReason, isAfterCall: boolean): string => {
 const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,
-  nextId: () => ItemId
+  nextId: () => ItemId,
+  roundText: () => string
 ): Step =>
-  andThen(endMessage(state, nextId), (ended) => {
+  andThen(endMessage(state, nextId, roundText), (ended) => {
     const last = ended.output.at(-1)?.type
     const finished = { ...ended, finish: part }
     if (last === "message") return [finished, none]
     const text = whyNoAnswer(part.reason, last === "mcp_call")
-    return andThen(addText(finished, { text, carry: "" }, nextId), (written) => endMessage(written, nextId))
+    return andThen(addText(finished, { text, carry: "" }, nextId), (written) =>
+      endMessage(written, nextId, () => text)
+    )
   })
 
 const beginTool = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "tool_begin" }>,
-  nextId: () => ItemId
+  nextId: () => ItemId,
+  roundText: () => string
 ): Step =>
-  andThen(endMessage(state, nextId), (ended) => {
+  andThen(endMessage(state, nextId, roundText), (ended) => {
     const item: McpCall = {
       id: part.id,
       type: "mcp_call",
@@ -210,33 +207,42 @@ const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool
   ]
 }
 
-/** What one part adds. A part after the finish adds nothing. */
-export const step = (state: EventsState, part: GenerationPart, nextId: () => ItemId): Step => {
+/**
+ * What one part adds. A part after the finish adds nothing. `roundText` returns all text of the round that the part belongs to,
+ * as the model wrote it.
+ */
+export const step = (
+  state: EventsState,
+  part: GenerationPart,
+  nextId: () => ItemId,
+  roundText: () => string
+): Step => {
   if (state.finish !== null) return [state, none]
   switch (part.type) {
     case "text":
       return addText(state, storablePiece(state.carry, part.text), nextId)
     case "tool_begin":
-      return beginTool(state, part, nextId)
+      return beginTool(state, part, nextId, roundText)
     case "tool_end":
       return endTool(state, part)
     case "finish":
-      return finish(state, part, nextId)
+      return finish(state, part, nextId, roundText)
   }
 }
 
-/** What several parts add. */
+/** What several parts of one round add. */
 export const steps = (
   state: EventsState,
   parts: ReadonlyArray<GenerationPart>,
-  nextId: () => ItemId
+  nextId: () => ItemId,
+  roundText: () => string
 ): Step => {
   const [only] = parts
-  if (only !== undefined && parts.length === 1) return step(state, only, nextId)
+  if (only !== undefined && parts.length === 1) return step(state, only, nextId, roundText)
   let current = state
   const events: Array<EventBody> = []
   for (const part of parts) {
-    const [next, added] = step(current, part, nextId)
+    const [next, added] = step(current, part, nextId, roundText)
     current = next
     for (const event of added) events.push(event)
   }

@@ -79,6 +79,8 @@ const never = () => null
 export interface Generation {
   readonly model: ModelSpec
   readonly pull: PullParts
+  /** The text that was shown of the latest round, which wrote the parts that were pulled last. */
+  readonly roundText: () => string
 }
 
 /** What the waiting request and the attempts know of each other. */
@@ -182,7 +184,7 @@ export const generate = Effect.fn("Generation.generate")(function* (options: {
     Effect.tapError(() => Effect.sync(() => void (meter.outcome = "failed")))
   )
   progress.isFixed = true
-  const pull = pullRounds({
+  const rounds = pullRounds({
     // What a shorter prompt would be made from is needed no longer.
     attempt: { ...progress.attempt, shorter: never },
     call: Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber),
@@ -193,5 +195,5 @@ export const generate = Effect.fn("Generation.generate")(function* (options: {
     budget,
     scope
   })
-  return { model: progress.attempt.model, pull }
+  return { model: progress.attempt.model, ...rounds }
 })

@@ -138,7 +138,7 @@ export const pullRounds = (options: {
   readonly meter: Meter
   readonly budget: Budget
   readonly scope: Scope.Scope
-}): PullParts => {
+}): { readonly pull: PullParts; readonly roundText: () => string } => {
   const { budget, meter, nextItemId, open, runTool, scope } = options
   const { request } = options.attempt
   let round = beginRound(options.attempt, options.call, budget)
@@ -232,8 +232,9 @@ export const pullRounds = (options: {
     })
   }
 
-  return Effect.suspend((): PullParts => {
+  const pull = Effect.suspend((): PullParts => {
     if (running === null) return pullRound()
     return running.isOver() ? nextRound(running.messages()) : running.ended
   })
+  return { pull, roundText: () => round.bound.text() }
 }

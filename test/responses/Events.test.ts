@@ -88,6 +88,14 @@ const expectedText = (said: ReadonlyArray<Said>): string => {
   return text
 }
 
+/** A round ends with its calls. */
+const roundsOf = (parts: ReadonlyArray<GenerationPart>): ReadonlyArray<ReadonlyArray<GenerationPart>> => {
+  const isCall = (part: GenerationPart | undefined) =>
+    part?.type === "tool_begin" || part?.type === "tool_end"
+  const starts = parts.flatMap((part, i) => (i === 0 || (isCall(parts[i - 1]) && !isCall(part)) ? [i] : []))
+  return starts.map((start, i) => parts.slice(start, starts[i + 1]))
+}
+
 /** The bodies of a whole generation, its parts handed over in batches. */
 const play = (
   said: ReadonlyArray<Said>,
@@ -101,9 +109,12 @@ const play = (
   const nextId = counter()
   let [state, events] = Events.begin(start)
   const all = [...events]
-  for (let i = 0; i < parts.length; i += batch) {
-    ;[state, events] = Events.steps(state, parts.slice(i, i + batch), nextId)
-    all.push(...events)
+  for (const round of roundsOf(parts)) {
+    const text = round.map((part) => (part.type === "text" ? part.text : "")).join("")
+    for (let i = 0; i < round.length; i += batch) {
+      ;[state, events] = Events.steps(state, round.slice(i, i + batch), nextId, () => text)
+      all.push(...events)
+    }
   }
   all.push(Events.isFinished(state) ? Events.complete(state, 1_795_257_700_999) : errorEvent(defect.body))
   return all
@@ -210,9 +221,14 @@ describe("Events", () => {
         { type: "text", text: "a" },
         { type: "finish", reason: "stop", usage }
       ],
-      nextId
+      nextId,
+      () => "a"
     )
-    assert.deepStrictEqual(Events.step(finished, { type: "text", text: "late" }, nextId), [finished, []])
+    const late = { type: "text", text: "late" } as const
+    assert.deepStrictEqual(
+      Events.step(finished, late, nextId, () => "alate"),
+      [finished, []]
+    )
   })
 
   it("a response with a cut text has status completed and says why it was cut", () => {
