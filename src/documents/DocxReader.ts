@@ -34,7 +34,7 @@ export const readDocx = async (archive: Archive, part: string, limits: ReadingLi
   return { text, mediaType, truncated, pages: null }
 }
 
-/** Text in them isn't part of what the document says now, or is there a second time for older programs. */
+/** Deleted text, hidden instructions, and duplicates for older programs. */
 const skippedElements: ReadonlySet<string> = new Set(["Fallback", "del", "moveFrom", "instrText", "delText"])
 
 class DocxBody implements XmlHandler {
@@ -43,9 +43,8 @@ class DocxBody implements XmlHandler {
   private readonly document: MarkdownDocument
   private readonly headingLevelOf: HeadingLevelOf
   private readonly nextMarker: NextMarker
-  /** Whether the characters of the XML are text of the document. */
   private isText = false
-  /** The ends of the paragraphs that are open: a text box is a paragraph inside of one. */
+  /** The ends of the open paragraphs: those of a text box are within another one. */
   private readonly ends: Array<() => void> = []
   private numbering: { id: string | null; level: number } = { id: null, level: 0 }
   private style = ""
@@ -95,7 +94,7 @@ class DocxBody implements XmlHandler {
     else if (name === "footnote" || name === "endnote")
       this.noteLabel = attribute("type") ? null : (attribute("id") ?? null)
     else if (name === "br" || name === "cr") this.document.flow.lineBreak()
-    // The element of this name in a paragraph's properties is a tab stop, and there is no text there yet.
+    // Before the first text, in a paragraph's properties, it is a tab stop.
     else if (name === "tab" && this.isBegun) this.document.flow.text(" ")
     else if (name === "noBreakHyphen") this.document.flow.text("-")
   }
@@ -113,7 +112,7 @@ class DocxBody implements XmlHandler {
     this.isBegun = false
   }
 
-  /** What a paragraph is has been said before its first text. */
+  /** Begins a paragraph with its first text, after its properties. */
   private beginParagraph(): void {
     if (this.isBegun) return
     this.isBegun = true
@@ -155,19 +154,17 @@ class DocxBody implements XmlHandler {
   }
 }
 
-/** What a Word document says elsewhere about its paragraphs: which are headings, and how lists are numbered. */
-
 interface Style {
   basedOn: string
   headingLevel: number | null
 }
 
-/** Styles that are based on each other. */
+/** Of styles that are based on each other. */
 const chainMax = 20
 
 const stylesMax = 10_000
 
-/** The level of the heading that a paragraph of a style is; 0 when it isn't one. */
+/** The heading level of a style; 0 for none. */
 type HeadingLevelOf = (styleId: string) => number
 
 /** Reads the styles. A style is a heading by its name, which is English in every language, or by its outline level. */
@@ -198,7 +195,7 @@ const headingLevelOfName = (name: string): number => {
   return Number(/^heading ?([1-9])$/i.exec(name)?.[1] ?? 0)
 }
 
-/** What stands before an item of a list, and counts it. */
+/** The marker of a list item; counts the items. */
 type NextMarker = (numberingId: string, level: number) => string
 
 const levelsMax = 9

@@ -107,7 +107,13 @@ export class MarkdownDocument {
     this.current = table.outer
   }
 
-  cell(text: string): void {
+  /** A row of whole cells. */
+  row(cells: Iterable<string>): void {
+    for (const cell of cells) this.cell(cell)
+    this.closeRow()
+  }
+
+  private cell(text: string): void {
     const table = this.tables.at(-1)
     if (table !== undefined && table.cells.length < cellsMax) table.cells.push(text)
   }
@@ -126,7 +132,7 @@ export class MarkdownDocument {
         this.flow.verbatim(cell)
         this.flow.endBlock()
       }
-    } else this.row(table, cells)
+    } else this.writeRow(table, cells)
   }
 
   closeTable(): void {
@@ -156,7 +162,7 @@ export class MarkdownDocument {
     else if (name === "tbl") this.closeTable()
   }
 
-  private row(table: Table, cells: ReadonlyArray<string>): void {
+  private writeRow(table: Table, cells: ReadonlyArray<string>): void {
     this.flow.endLine()
     this.flow.verbatim(`| ${cells.map(cellText).join(" | ")} |`)
     this.flow.endLine()

@@ -35,13 +35,13 @@ const refuseEncrypted = async (archive: Archive): Promise<void> => {
   })
 }
 
-/** What was deleted, what was only noted at the margin, and what isn't text. */
+/** Deleted text, annotations, and what isn't text. */
 const skippedElements: ReadonlySet<string> = new Set(
   "annotation annotation-end binary-data forms scripts tracked-changes".split(" ")
 )
 
 const spacesMax = 100
-/** A row or cell that is repeated more often than this fills up the sheet. */
+/** A row or cell that is repeated more often only fills the sheet; it is read once. */
 const repeatedMax = 100
 
 class OpenDocumentBody implements XmlHandler {
@@ -115,7 +115,7 @@ class OpenDocumentBody implements XmlHandler {
 
   private openParagraph(name: string, level: number): void {
     this.paragraphs++
-    // A note is a paragraph inside of a paragraph.
+    // The paragraphs of a note are within another one.
     if (this.isSheet || this.paragraphs > 1) return
     this.isHeading = name === "h"
     if (this.isHeading) this.document.heading(Number.isInteger(level) ? level : 1)
@@ -179,16 +179,13 @@ class OpenDocumentBody implements XmlHandler {
     const { repeated, value } = this.cell
     const text = value ?? this.cellText.trim()
     const times = repeated > repeatedMax ? 1 : repeated
-    for (let at = 0; at < times; at++) this.row.push(text)
+    this.row.push(...Array.from({ length: times }, () => text))
   }
 
   private closeRow(): void {
     if (!this.isSheet) return this.document.closeRow()
     if (this.row.every((text) => text === "")) return
     const times = this.rowRepeated > repeatedMax ? 1 : this.rowRepeated
-    for (let at = 0; at < times; at++) {
-      for (const text of this.row) this.document.cell(text)
-      this.document.closeRow()
-    }
+    for (let at = 0; at < times; at++) this.document.row(this.row)
   }
 }

@@ -105,8 +105,7 @@ class SheetRows implements XmlHandler {
       document.title(name)
       document.openTable(true)
     }
-    for (const cell of this.cells) document.cell(cell)
-    document.closeRow()
+    document.row(this.cells)
   }
 }
 

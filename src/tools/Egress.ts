@@ -5,10 +5,10 @@ import { Network } from "./egress/Network.ts"
 import { makeEgressRules } from "./egress/EgressRules.ts"
 import { readWebAddress, type WebAddress } from "./egress/WebAddress.ts"
 
-/** Redirects that are followed; each leads to a request that is checked like the first. */
+/** Redirects that are followed; each request is checked like the first. */
 export const redirectsMax = 5
 
-/** The address is not allowed, or nothing answers there: the message doesn't tell which. */
+/** The address is not allowed or nothing answers there; the message doesn't tell which. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
   /** For the log; "" for an address that has none. */
   host: Schema.String
@@ -18,14 +18,14 @@ export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRe
   }
 }
 
-/** The address answered, and the answer can't be used. The message is for a model: it quotes nothing of the server. */
+/** The answer can't be used. The message is for a model and quotes nothing of the server. */
 export class EgressFailed extends Schema.TaggedError<EgressFailed>()("EgressFailed", {
   reason: Schema.Literals(["url", "slow", "cut", "redirects", "media_type", "encoding"]),
   host: Schema.String,
   message: Schema.String
 }) {}
 
-/** The only way out to the web: public addresses only, without cookies and without the credentials of any user. */
+/** All requests to the web: to public addresses, without cookies and credentials of users. */
 export class Egress extends Context.Service<
   Egress,
   {
@@ -91,14 +91,10 @@ export class Egress extends Context.Service<
           }).pipe(Effect.mapError((fault) => failureOf(fault, progress.host)))
           if (end.type === "answer") return end.answer
           if (json !== null || redirects === redirectsMax) {
-            return yield* failed(
-              "redirects",
-              progress.host,
-              "The address redirects, more often than is followed."
-            )
+            return yield* failed("redirects", progress.host, "The address redirects too often.")
           }
           const next = readWebAddress(end.location, address.url)
-          // A request over TLS isn't sent again in the clear.
+          // A request over TLS isn't repeated without it.
           const isDowngrade = address.url.protocol === "https:" && next?.url.protocol === "http:"
           if (next === null || isDowngrade) return yield* new EgressRefused({ host: progress.host })
           address = next
@@ -108,9 +104,7 @@ export class Egress extends Context.Service<
       const request = Effect.fnUntraced(function* (url: string, json: string | null, options: EgressOptions) {
         const first = readWebAddress(url)
         if (first === null) {
-          const message =
-            "This is no address of the web: it has to be a whole one, with http:// or https:// in front."
-          return yield* failed("url", "", message)
+          return yield* failed("url", "", "This is no web address: it must begin with http:// or https://.")
         }
         const progress: Progress = { options, host: first.host, isConnected: false }
         const seconds = options.seconds ?? settings.fetchSeconds

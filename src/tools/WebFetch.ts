@@ -1,6 +1,6 @@
 import { decodeText, declaredCharset } from "../documents/Charset.ts"
 import { storableForm } from "../documents/Reading.ts"
-import { TextExtraction } from "../documents/TextExtraction.ts"
+import { type ExtractedPage, TextExtraction } from "../documents/TextExtraction.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { type ExtractionBusy, ExtractionFailed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -12,19 +12,12 @@ import { defineTool, type ToolAnswer, ToolFailed } from "./Tool.ts"
 import { Effect, Schema, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 
-/** Of a page; more of it would take the place of the conversation. */
+/** Of a page; more would displace the conversation. */
 export const pageCharactersMax = 50_000
 
 const accept = "text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.5"
 
-/** A page as the model gets it. */
-interface WebPage {
-  readonly title: string
-  readonly mediaType: string
-  readonly text: string
-  /** The page says more than this. */
-  readonly truncated: boolean
-}
+type WebPage = ExtractedPage & { readonly mediaType: string }
 
 /** The tool that reads a page of the web. */
 export const makeWebFetch = Effect.gen(function* () {
@@ -40,7 +33,9 @@ export const makeWebFetch = Effect.gen(function* () {
     const kind = pageKind(mediaType)
     if (kind === "text") {
       const text = decodeText(bytes, charset ?? declaredCharset(bytes))?.text
-      if (text === undefined) return yield* noText()
+      if (text === undefined) {
+        return yield* new ExtractionFailed({ reason: "unsupported", message: "The page is not text." })
+      }
       return { title: "", mediaType, text, truncated: false }
     }
     const user = (yield* CurrentAccess)?.caller?.userId ?? ""
@@ -51,7 +46,7 @@ export const makeWebFetch = Effect.gen(function* () {
     const file = { user, bytes: Stream.make(bytes), size: bytes.length, filename: "" }
     const document = yield* extraction.extract(file).pipe(
       Effect.catchTag("StorageFailed", Effect.die),
-      // Of most documents the beginning alone is broken.
+      // Most documents are damaged when they are cut.
       Effect.mapError((error) => (isCut && error._tag === "ExtractionFailed" ? tooLong(bytes.length) : error))
     )
     return { ...document, title: "" }
@@ -99,8 +94,6 @@ const notNamed =
   "This address was not read: neither the user nor a search result nor a page that was read has named it. Ask the user for " +
   "the address, or find it by a search."
 
-const noText = () => new ExtractionFailed({ reason: "unsupported", message: "What is there is no text." })
-
 const tooLong = (bytesMax: number) =>
   new ExtractionFailed({
     reason: "too_large",
@@ -110,15 +103,12 @@ const tooLong = (bytesMax: number) =>
 const toolFailed = (message: string, host: string): ToolFailed =>
   new ToolFailed(host === "" ? { message } : { message, host })
 
-/** What hides a text from people but not from models, or shows it in another order than it has. */
+/** Characters that hide a text from people but not from models, or change its visible order. */
 const hidden = /[\u{e0000}-\u{e007f}\u202a-\u202e\u2066-\u2069]/gu
 
 const plainText = (text: string): string => storableForm(text).replace(hidden, "")
 
-/**
- * A page between two lines that hold a mark of this call. The author of the page can't know it, so that nothing in the page
- * can look like its end, and whatever the page says of itself stands inside.
- */
+/** A page between two lines with a random mark, which its author can't know: nothing in the page can look like its end. */
 const framed = ({ bytes, isCut, url }: EgressAnswer, page: WebPage, mark: string): string => {
   const { mediaType, text, title, truncated } = page
   return [
@@ -137,11 +127,11 @@ const framed = ({ bytes, isCut, url }: EgressAnswer, page: WebPage, mark: string
   ].join("\n")
 }
 
-/** How something from the web is read: here, by the reader of documents, or not at all. */
+/** How a page is read: decoded here, as a page or document by the reader, or not at all. */
 type PageKind = "html" | "text" | "document" | "none"
 
 const documentTypes: ReadonlySet<string> = new Set([
-  // Nothing was said of what it is, so that its bytes have to tell.
+  // Without a media type the bytes tell.
   "",
   "application/octet-stream",
   "binary/octet-stream",
@@ -159,7 +149,7 @@ const documentTypes: ReadonlySet<string> = new Set([
 const textTypes =
   /^(text\/[\w.+-]+|application\/((x-)?(javascript|json|jsonl|ndjson|sql|toml|xml|yaml)|[\w.-]+\+(json|xml|yaml)))$/
 
-/** The kind that a media type stands for; it is in lower case and without parameters. */
+/** `mediaType` is in lower case and without parameters. */
 export const pageKind = (mediaType: string): PageKind => {
   if (mediaType === "text/html" || mediaType === "application/xhtml+xml") return "html"
   if (documentTypes.has(mediaType)) return "document"

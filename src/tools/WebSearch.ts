@@ -52,9 +52,7 @@ export const webSearch: Effect.Effect<ReadonlyArray<Tool>, never, AppConfig | Eg
   }
 )
 
-const query = "weather"
-
-/** Tries the search provider, for the operator. */
+/** Tests the search provider, for the operator. */
 export class SearchProbe extends Context.Service<
   SearchProbe,
   {
@@ -66,13 +64,13 @@ export class SearchProbe extends Context.Service<
     SearchProbe,
     Effect.gen(function* () {
       const client = makeSearchClient((yield* AppConfig).tools, yield* Egress)
-      const search = client === null ? null : Effect.map(client(query, 1), ({ finds }) => finds.length)
+      const search = client === null ? null : Effect.map(client("weather", 1), ({ finds }) => finds.length)
       return SearchProbe.of({ search })
     })
   )
 }
 
-/** An answer with twenty results has some hundred KiB. */
+/** Twenty results have some hundred KiB. */
 const answerBytesMax = 2 * 1024 * 1024
 
 /** A rate-limited request is retried once, if the Retry-After is no longer than this. */
@@ -120,7 +118,7 @@ const makeSearchClient = (settings: Settings["tools"], egress: Egress["Service"]
     if (isConnectionFault(error)) return fail("The search provider can't be reached at the moment.")
     return error._tag === "EgressFailed" && error.reason === "slow"
       ? slow()
-      : fail("What the search provider sent is no answer to go by.")
+      : fail("The search provider's answer can't be read.")
   }
 
   return Effect.fnUntraced(function* (query, count) {
@@ -139,29 +137,26 @@ const makeSearchClient = (settings: Settings["tools"], egress: Egress["Service"]
       return yield* fail(`The search provider refuses to answer (HTTP ${answer.status}). ${reason}`)
     }
     if (answer.isCut) return yield* fail("The search provider's answer is too long to be read.")
-    const finds = yield* Effect.option(parseJson(decoder.decode(answer.bytes)))
-    const reason = Option.match(finds, {
-      onNone: () => null,
-      onSome: (found) => provider.failure?.(found) ?? null
-    })
-    if (reason !== null) {
+    const found = parseJson(decoder.decode(answer.bytes))
+    const reason = Option.isSome(found) ? provider.failure?.(found.value) : null
+    if (reason != null) {
       yield* Effect.logWarning("The search provider could not search.").pipe(
         Effect.annotateLogs({ host, reason })
       )
       return yield* fail("The search provider could not search: none of its search engines answered.")
     }
-    const read = Option.flatMap(finds, provider.read)
+    const read = Option.flatMap(found, provider.read)
     if (Option.isNone(read)) return yield* fail("The search provider's answer can't be understood.")
     return { finds: read.value, host }
   })
 }
 
-/** The name `localhost` means this machine, whatever a name server says. */
+/** `localhost` is this machine, whatever a name server says. */
 const baseOf = (address: string): string =>
   address.replace(/\/+$/, "").replace(/^(https?:\/\/)localhost(?=[:/]|$)/i, "$1127.0.0.1")
 
 const decoder = new TextDecoder()
-const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
 /** The connection failed or broke. An address that is not allowed looks the same. */
 const isConnectionFault = (error: EgressRefused | EgressFailed) =>
@@ -191,6 +186,6 @@ const statusMessage = ({ statuses }: SearchProvider, status: number): string => 
   const own = statuses[status]
   if (own !== undefined) return own
   if (status === 401 || status === 403) return "It does not accept the key."
-  if (status === tooManyRequests) return "It is asked too often; try again later."
-  return status >= 500 ? "It has a problem of its own." : "It does not accept the request."
+  if (status === tooManyRequests) return "It received too many requests; try again later."
+  return status >= 500 ? "It has an internal error." : "It does not accept the request."
 }

@@ -8,7 +8,7 @@ import {
   createZstdDecompress
 } from "node:zlib"
 
-/** No honest server compresses more than twice. */
+/** Of one body. */
 const encodingsMax = 2
 
 /** The window of zstd that every decoder must support, as a power of two: 8 MiB. */
@@ -63,7 +63,7 @@ const encodings: ReadonlyMap<string, Decompressor> = new Map<string, Decompresso
   ]
 ])
 
-/** Reads so many bytes of a stream; the rest is never produced. */
+/** Reads a stream up to `bytesMax`; the rest is never produced. */
 export const readUpTo = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Body> => {
   const pieces: Array<Uint8Array> = []
   let size = 0

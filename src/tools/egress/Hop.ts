@@ -17,7 +17,7 @@ export interface EgressOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent to the origin of the first address alone: a redirect to another one loses them. */
   readonly credentials?: Readonly<Record<string, Redacted.Redacted>>
-  /** Which media types are read, in lower case and without parameters, "" where none was said. Without it: all. */
+  /** Which media types are read, in lower case and without parameters, "" for none. Without it: all. */
   readonly accepts?: (mediaType: string) => boolean
   /** Of the body, as sent and as decompressed; what is longer is cut. Without it: PARLEY_FETCH_BYTES_MAX. */
   readonly bytesMax?: number
@@ -42,9 +42,9 @@ export interface EgressAnswer {
   readonly status: number
   /** By names in lower case; of a header that came twice, the last. */
   readonly headers: Readonly<Record<string, string>>
-  /** In lower case and without parameters; "" where none was said. */
+  /** In lower case and without parameters; "" for none. */
   readonly mediaType: string
-  /** As the answer names it, not checked; null where it doesn't. */
+  /** As declared, not checked. */
   readonly charset: string | null
   /** Decompressed. Empty unless the status is 200 to 299: other bodies are not read. */
   readonly bytes: Uint8Array
@@ -111,14 +111,14 @@ export const sendHop = (hop: Hop, dial: Dial, connected: () => void): Effect.Eff
     )
   })
 
-/** The code of an error of the system or of TLS, which holds no word of the server. */
+/** The code of an error of the system or of TLS; it quotes nothing of the server. */
 const codeOf = (error: unknown): string | null =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null
 
-/** Codes that say that a certificate is not trusted. Source: Node.js, TLS, X509 certificate error codes. */
+/** Codes of untrusted certificates. Source: Node.js, TLS, X509 certificate error codes. */
 const certificateCodes = /CERT|ISSUER|LEAF_SIGNATURE|HOSTNAME_MISMATCH/
 
-/** Logs why there is no connection; the model gets the same message for every address that can't be reached. */
+/** Logs why there is no connection; the model gets one message for all addresses that can't be reached. */
 const logRefusal = (host: string, code: string) =>
   (certificateCodes.test(code)
     ? Effect.logWarning(
@@ -176,12 +176,12 @@ const exchange = async (hop: Hop, client: Dispatcher, signal: AbortSignal): Prom
     body: json,
     signal
   })
-  // What isn't read below ends with the connection.
+  // An unread body ends with the connection.
   body.on("error", () => {})
   const head = lastOfEach(headers)
   const location = head["location"]
   if (location !== undefined && redirectStatuses.has(statusCode)) {
-    // The client gives a character for each byte, where browsers read UTF-8.
+    // The client decodes latin1, browsers UTF-8.
     return { type: "redirect", location: Buffer.from(location, "latin1").toString("utf8") }
   }
   const contentType = head["content-type"] ?? ""

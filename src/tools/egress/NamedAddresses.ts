@@ -2,30 +2,30 @@ import { Context } from "effect"
 import { domainToUnicode } from "node:url"
 
 /**
- * Finds an address in what was given to the model by others: the address as it stands there, or null. A model that follows
- * instructions hidden in a page could otherwise carry what it knows out in an address that it makes up.
+ * Finds an address in the texts that others gave to the model: the address as written there, or null. Otherwise a model that
+ * follows instructions hidden in a page could leak data in an address that it makes up.
  */
 export type FindAddress = (url: string) => string | null
 
-/** The addresses that the current call may read; by default none. */
+/** The addresses that the current call may read; none by default. */
 export const NamedAddresses = Context.Reference<FindAddress>("parley/tools/NamedAddresses", {
   defaultValue: () => () => null
 })
 
-/** Places in one text that are compared; more mentions of one host are not looked at. */
+/** Mentions of one host in a text that are compared. */
 const mentionsMax = 1_000
 /** Longer addresses are not found. */
 const addressCharactersMax = 2_000
 
-/** What may stand in front of a host: the address has begun with it, or something else has ended. */
+/** What may precede a host: the scheme of the address, or the end of other text. */
 const scheme = /(https?):(?:\\?\/){2}(?:www\.)?$/i
 const boundary = /(?:^|[^\p{L}\p{N}.@%_/-])(?:www\.)?$/iu
 const prefixCharactersMax = 16
 
-/** What ends an address in running text or Markdown, but may also be part of one. */
+/** Characters that may end an address in running text or Markdown, or belong to it. */
 const closing = /[)\]}>.,;:!?'*_|\\]+$/
 const closingCharactersMax = 8
-/** Blanks and quotes; and punctuation beyond ASCII, which Chinese and Japanese write right behind an address. */
+/** Spaces and quotes; and punctuation beyond ASCII, which follows an address directly in Chinese and Japanese. */
 const ending = /[\s<>"`\p{Cc}\p{Cf}]|[\p{P}--[\0-\x7f]]/v
 const bracket = /[)\]|]/
 
@@ -38,25 +38,25 @@ const decoded = (text: string): string => {
   }
 }
 
-/** Letters and digits alone, so that a text is known again however it was written. */
+/** Letters and digits alone, to compare texts in any spelling. */
 const squeezed = (text: string): string =>
   text
     .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]/gu, "")
 
-/** A text in which others than the model may have named an address. */
+/** A text that others than the model have written. */
 export interface AddressSource {
   readonly text: string
-  /** What the model asked for to get the text, which may repeat it; "" where it asked for nothing. */
+  /** The model's query for this text, which may repeat it; "" for none. */
   readonly query: string
 }
 
-/** Two addresses of the same key are one: scheme, `www.`, fragment, a last slash and percent-encoding make no difference. */
+/** Addresses with the same key are equal: scheme, `www.`, fragment, a last slash and percent-encoding don't count. */
 const keyOf = ({ host, pathname, search }: URL): string =>
   host.replace(/^www\./, "") + decoded(pathname).replace(/\/$/, "") + decoded(search)
 
-/** The host as it may stand in a text: as the model writes it, and in its canonical form. */
+/** The spellings of a host to look for: as the model writes it, and its canonical forms. */
 const hostsOf = (url: string, parsed: URL): ReadonlyArray<string> => {
   const written = /^\s*https?:\/\/(?:www\.)?([^/?#\s]+)/i.exec(url)?.[1]
   const canonical = parsed.host.replace(/^www\./, "")
@@ -64,22 +64,22 @@ const hostsOf = (url: string, parsed: URL): ReadonlyArray<string> => {
   return [...new Set([canonical, unicode, (written ?? canonical).toLowerCase()])]
 }
 
-/** The addresses that may be meant by what stands at a place: punctuation and brackets belong to them, or to the text. */
+/** The possible addresses at a position: punctuation and brackets may belong to the address or to the text. */
 const readingsOf = (text: string, at: number): ReadonlyArray<string> => {
   const rest = text.slice(at, at + addressCharactersMax)
   const end = rest.search(ending)
-  // Addresses are also pasted as they stand in HTML and in JSON.
+  // Addresses are also pasted from HTML and JSON.
   const whole = (end < 0 ? rest : rest.slice(0, end)).replaceAll("&amp;", "&").replaceAll("\\/", "/")
   const closed = closing.exec(whole)?.[0].length ?? 0
   const shorter = Array.from({ length: Math.min(closed, closingCharactersMax) + 1 }, (_, count) =>
     whole.slice(0, whole.length - count)
   )
-  // A Markdown link may go on right behind its bracket.
+  // Text may follow the bracket of a Markdown link directly.
   const bracketed = whole.search(bracket)
   return bracketed < 0 ? shorter : [...shorter, whole.slice(0, bracketed)]
 }
 
-/** The address at a place of a text, if its key is the one that is looked for. */
+/** The address at a position of a text, if it has this key. */
 const addressAt = (text: string, at: number, key: string, given: URL): string | null => {
   const before = text.slice(Math.max(0, at - prefixCharactersMax), at)
   const named = scheme.exec(before)?.[1]?.toLowerCase()
@@ -95,7 +95,7 @@ const addressAt = (text: string, at: number, key: string, given: URL): string | 
 const addressInText = (text: string, url: string, given: URL): string | null => {
   const key = keyOf(given)
   const small = text.toLowerCase()
-  // A few letters change their length in lower case; places in such a text would be wrong.
+  // A few letters change their length in lower case, which would shift positions.
   const searched = small.length === text.length ? small : text
   for (const host of hostsOf(url, given)) {
     let at = searched.indexOf(host)
@@ -109,8 +109,8 @@ const addressInText = (text: string, url: string, given: URL): string | null => 
 }
 
 /**
- * Finds an address in texts. What it gives is the text's own address, so that nothing can be hidden in how it is written. An
- * address that the model wrote into its query counts for nothing in what came back.
+ * Finds an address in texts, and returns it as the text has it, so that nothing can be hidden in its spelling. An address in
+ * the model's own query doesn't count in the result of that query.
  */
 export const addressIn =
   (sources: Iterable<AddressSource>): FindAddress =>

@@ -32,12 +32,12 @@ export interface WebAddress {
   readonly isLiteral: boolean
 }
 
-/** Spaces, control characters and backslashes: parsers disagree about them, and no address needs them. */
+/** Spaces, control characters and backslashes: parsers disagree about them. */
 const disputed = /[\p{Cc}\s\\]/u
 
 /**
- * Reads an address, where `base` is a relative one's. Null for everything that isn't http or https, or has user information. The
- * parser of the web's own standard undoes all disguises of a host: percent signs, wide digits, octal and hexadecimal forms.
+ * Reads an address, relative to `base`. Null for anything but http and https, or with user information. URL parsing resolves
+ * all disguises of a host: percent signs, wide digits, octal and hexadecimal forms.
  */
 export const readWebAddress = (text: string, base: URL | null = null): WebAddress | null => {
   const written = text.trim()
@@ -76,13 +76,13 @@ const global: readonly [IPv6, number] = ipaddr.IPv6.parseCIDR("2000::/3")
 const isV4 = (address: IPv4 | IPv6): address is IPv4 => address.kind() === "ipv4"
 
 const parse = (text: string): IPv4 | IPv6 | null => {
-  // The library also reads forms of IPv4 with hexadecimal parts or without some, which no address here has.
+  // The library also accepts hexadecimal and shortened forms of IPv4.
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null
   const address = ipaddr.process(text)
   return isV4(address) || address.zoneId === undefined ? address : null
 }
 
-/** An IP address in its one form, with an IPv4 address that is written as an IPv6 one as what it is; null for anything else. */
+/** An IP address in its canonical form, an IPv4-mapped one as IPv4; null for anything else. */
 export const canonicalAddress = (text: string): string | null => parse(text)?.toString() ?? null
 
 /** Whether the address is on the public Internet, and not in a private network. */

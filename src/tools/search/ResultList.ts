@@ -6,10 +6,10 @@ const queryCharactersMax = 200
 const titleCharactersMax = 200
 const snippetCharactersMax = 700
 const dateCharactersMax = 40
-/** A longer address is left out with its find: cut, it would lead somewhere else. */
+/** A result with a longer address is left out. */
 const urlCharactersMax = 2_000
 
-/** Of a text of a provider, so much is read. */
+/** Of a provider's text that is read. */
 const readCharactersMax = 8_000
 
 /** One result of a search. Every field is one line, and bounded. */
@@ -18,7 +18,7 @@ export interface SearchResult {
   readonly title: string
   /** "" where there is none. */
   readonly snippet: string
-  /** Year, month and day where it can be told; "" where nobody says. */
+  /** Year, month and day where possible; "" where unknown. */
   readonly date: string
 }
 

@@ -1,7 +1,7 @@
 import { Option, Redacted, Schema } from "effect"
 import type { Settings } from "../../settings/AppConfig.ts"
 
-/** A result in the provider's own words: nothing of it is checked or bounded yet. */
+/** A provider's result, not yet checked or bounded. */
 export interface Find {
   readonly url: string
   readonly title: string
@@ -25,10 +25,10 @@ export interface SearchAccess {
 
 /** A service that searches the web. */
 export interface SearchProvider {
-  /** Its public address; null for one that everybody runs for themselves. */
+  /** Its public address; null for a self-hosted one. */
   readonly address: string | null
   readonly request: (access: SearchAccess, query: string, count: number) => SearchRequest
-  /** The results, best first; none at all for a document that is not an answer of this provider. */
+  /** The results, best first; none for a malformed answer. */
   readonly read: (answer: unknown) => Option.Option<ReadonlyArray<Find>>
   /** Why an answer without results is a failure; null where nothing was found. For the log. */
   readonly failure?: (answer: unknown) => string | null
@@ -79,7 +79,7 @@ const decodeSearxngFailure = Schema.decodeUnknownOption(
 )
 const reasonCharactersMax = 300
 
-/** A server of one's own that asks many search engines. The number of results can't be chosen. Source: docs.searxng.org, Search API. */
+/** A self-hosted metasearch engine; it has no limit of results. Source: docs.searxng.org, Search API. */
 const searxng: SearchProvider = {
   address: null,
   request: ({ base }, query) => ({
