@@ -30,7 +30,7 @@ const idsMax = 3
 /** Limit of a check of the file store. */
 const storeSeconds = 15
 
-const databaseCheck = Effect.gen(function* () {
+export const databaseCheck = Effect.gen(function* () {
   const { facts } = yield* Database
   const { database, dataDir } = yield* AppConfig
   const { readOnly, schemaVersion, version } = yield* facts

@@ -1,25 +1,107 @@
-import type { ConversationId, ResponseId } from "./Ids.ts"
-import type { InputItem, OutputItem } from "./Item.ts"
+import { Schema } from "effect"
+import { FileId, ItemId } from "./Ids.ts"
 
-export interface StoredTurn {
-  /** 0 for the first turn of a conversation. */
-  readonly position: number
-  readonly responseId: ResponseId
-  readonly input: ReadonlyArray<InputItem>
-  readonly output: ReadonlyArray<OutputItem>
-  /** Estimated tokens of the turn in a prompt, without the texts of its files. */
-  readonly promptTokens: number
-}
+/** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
 
-export interface ConversationState {
-  readonly conversationId: ConversationId
-  /** Also the position of the new turn. */
-  readonly turnCount: number
-  readonly systemMessage: string | null
-}
+export const InputText = Schema.Struct({
+  type: Schema.Literal("input_text"),
+  text: Schema.String
+}).annotate({ identifier: "InputText" })
+export type InputText = typeof InputText.Type
 
-/** The lease to add one turn to a conversation, from `open` until its scope closes. */
-export interface OpenTurn extends ConversationState {
-  /** Grows with each holder; a commit with an older fence is refused. */
-  readonly fence: number
-}
+export const InputFile = Schema.Struct({
+  type: Schema.Literal("input_file"),
+  file_id: FileId
+}).annotate({ identifier: "InputFile", description: "A file uploaded before, by its id." })
+export type InputFile = typeof InputFile.Type
+
+export const FileCitation = Schema.Struct({
+  type: Schema.Literal("file_citation"),
+  file_id: FileId,
+  filename: Schema.String,
+  index: Schema.Int
+}).annotate({ identifier: "FileCitation" })
+export type FileCitation = typeof FileCitation.Type
+
+export const OutputText = Schema.Struct({
+  type: Schema.Literal("output_text"),
+  text: Schema.String,
+  annotations: Schema.Array(FileCitation),
+  logprobs: Schema.Array(Schema.Unknown)
+}).annotate({ identifier: "OutputText" })
+export type OutputText = typeof OutputText.Type
+
+export const ItemStatus = Schema.Literals(["in_progress", "completed", "failed"])
+export type ItemStatus = typeof ItemStatus.Type
+
+export const OutputMessage = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("message"),
+  status: ItemStatus,
+  role: Schema.Literal("assistant"),
+  content: Schema.Array(OutputText)
+}).annotate({ identifier: "OutputMessage" })
+export type OutputMessage = typeof OutputMessage.Type
+
+/** A tool call that the service ran. `arguments` is JSON as text. */
+export const McpCall = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("mcp_call"),
+  status: ItemStatus,
+  server_label: Schema.String,
+  name: Schema.String,
+  arguments: Schema.String,
+  output: Schema.NullOr(Schema.String),
+  error: Schema.NullOr(Schema.String),
+  approval_request_id: Schema.Null
+}).annotate({ identifier: "McpCall" })
+export type McpCall = typeof McpCall.Type
+
+/** The name of a call of which a client replays only the result. */
+export const unknownCall = ""
+
+export const FileSearchResult = Schema.Struct({
+  file_id: FileId,
+  filename: Schema.String,
+  score: Schema.Finite,
+  text: Schema.String,
+  attributes: Schema.Record(Schema.String, Schema.Unknown)
+}).annotate({ identifier: "FileSearchResult" })
+
+/** One search of a project's files. */
+export const FileSearchCall = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("file_search_call"),
+  status: ItemStatus,
+  queries: Schema.Array(Schema.String),
+  results: Schema.NullOr(Schema.Array(FileSearchResult))
+}).annotate({ identifier: "FileSearchCall" })
+export type FileSearchCall = typeof FileSearchCall.Type
+
+export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall]).annotate({
+  identifier: "OutputItem"
+})
+export type OutputItem = typeof OutputItem.Type
+
+/** A stored message of the user, or an earlier answer that a client replays. */
+export const InputMessage = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("message"),
+  role: Schema.Literals(["user", "assistant"]),
+  content: Schema.Array(Schema.Union([InputText, InputFile, OutputText]))
+})
+export type InputMessage = typeof InputMessage.Type
+
+/** The input of a stored turn: messages, and replayed tool and search calls. */
+export const InputItem = Schema.Union([InputMessage, McpCall, FileSearchCall])
+export type InputItem = typeof InputItem.Type
+
+/** What an item reference may name. */
+export const StoredItem = Schema.Union([OutputMessage, InputMessage, McpCall, FileSearchCall])
+export type StoredItem = typeof StoredItem.Type
+
+/** The stored form of an item. Passages of a search are left out, so that they disappear with their files. */
+export const withoutPassages = (item: StoredItem): StoredItem =>
+  item.type === "file_search_call" && item.results !== null
+    ? { ...item, results: item.results.map((result) => ({ ...result, text: "" })) }
+    : item

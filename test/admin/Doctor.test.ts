@@ -1,13 +1,33 @@
 import { realpathSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { databaseCheck } from "../../src/admin/Doctor.ts"
+import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Database, reasonOf } from "../../src/sql/Database.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { until } from "../support/until.ts"
 import { makeSearchServer, type SearchReply } from "../tools/search/SearchServer.ts"
 import { AdminServer, clientWith } from "./AdminServer.ts"
+
+it.effect("the check of a database that is down fails with the reason", () =>
+  Effect.gen(function* () {
+    const { detail, status } = yield* databaseCheck
+    assert.strictEqual(status, "failed")
+    assert.strictEqual(detail, "The database does not answer: it is restarting")
+  }).pipe(
+    Effect.provideService(Database, {
+      ping: Effect.void,
+      facts: Effect.fail(new DatabaseUnavailable({ cause: new Error("it is restarting") })),
+      address: { path: "/run/none", username: "parley", database: "parley" },
+      isEmbedded: false
+    }),
+    Effect.provideService(AppConfig, testConfig())
+  )
+)
 
 const searchCheck = Effect.gen(function* () {
   const { server } = yield* clientWith()
