@@ -61,7 +61,7 @@ describe("oxlint", () => {
     ["src/domain", "../domain/Ids.ts", true],
     ["src/domain", "../api/Api.ts", false],
     ["src/domain", "../settings/AppConfig.ts", false],
-    ["src/api", "../domain/Item.ts", true],
+    ["src/api", "../domain/Conversation.ts", true],
     ["src/api", "../settings/AppConfig.ts", false],
     ["src/api", "../usage/Usage.ts", false],
     ["src/settings", "../domain/Account.ts", true],

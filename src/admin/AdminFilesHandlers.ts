@@ -74,29 +74,26 @@ export const AdminFilesHandlers = HttpApiBuilder.group(
     const { files: settings } = yield* AppConfig
     const services = yield* Effect.context<Effect.Services<ReturnType<typeof upload>>>()
 
+    const userIdOf = (email: string) => Effect.map(accounts.findUserByEmail(email), ({ id }) => id)
+
     return handlers.handleAll({
       uploadLimits: ({ query }) =>
         accounts
           .findUserByEmail(query.email)
           .pipe(Effect.as({ file_bytes_max: settings.fileBytesMax }), enveloped),
       upload: ({ query, request }) => Effect.provideContext(upload(request, query), services),
-      list: ({ query: { email, ...options } }) =>
-        Effect.gen(function* () {
-          const { id } = yield* accounts.findUserByEmail(email)
-          const { files, hasMore } = yield* store.list(id, { limit: pageFilesMax, order: "desc", ...options })
-          return { data: files.map(fileObject), has_more: hasMore }
-        }).pipe(enveloped),
-      get: ({ params, query }) =>
-        Effect.gen(function* () {
-          const { id } = yield* accounts.findUserByEmail(query.email)
-          return fileObject(yield* store.get(id, params.file_id))
-        }).pipe(enveloped),
-      delete: ({ params, query }) =>
-        Effect.gen(function* () {
-          const { id } = yield* accounts.findUserByEmail(query.email)
-          yield* store.delete(id, params.file_id)
-          return { id: params.file_id, object: "file", deleted: true } as const
-        }).pipe(enveloped)
+      list: Effect.fnUntraced(function* ({ query: { email, ...options } }) {
+        const wanted = { limit: pageFilesMax, order: "desc", ...options } as const
+        const { files, hasMore } = yield* store.list(yield* userIdOf(email), wanted)
+        return { data: files.map(fileObject), has_more: hasMore }
+      }, enveloped),
+      get: Effect.fnUntraced(function* ({ params, query }) {
+        return fileObject(yield* store.get(yield* userIdOf(query.email), params.file_id))
+      }, enveloped),
+      delete: Effect.fnUntraced(function* ({ params, query }) {
+        yield* store.delete(yield* userIdOf(query.email), params.file_id)
+        return { id: params.file_id, object: "file", deleted: true } as const
+      }, enveloped)
     })
   })
 )

@@ -1,5 +1,6 @@
 import { Schema, SchemaTransformation } from "effect"
 import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain/Ids.ts"
+import { isStorable } from "../domain/storable.ts"
 
 /** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
 
@@ -9,11 +10,8 @@ const partsMax = 10_000
 /** In one request. */
 const filePartsMax = 500
 
-const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
-
 const storableText = "text without NUL characters and lone surrogates"
 
-/** Text that PostgreSQL can store: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
 const Text = Schema.String.check(Schema.makeFilter(isStorable, { expected: storableText }))
 
 const isAllStorable = (value: unknown): boolean => {

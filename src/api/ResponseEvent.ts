@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { ItemId } from "../domain/Ids.ts"
-import { OutputItem, OutputText } from "../domain/Item.ts"
+import { OutputItem, OutputText } from "../domain/Conversation.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 
@@ -12,49 +12,47 @@ const part = {
   content_index: Schema.Int
 }
 
-const bodies = {
-  created: { type: Schema.Literal("response.created"), response: ResponseObject },
-  itemAdded: {
+const event = <const Fields extends Schema.Struct.Fields>(identifier: string, fields: Fields) =>
+  Schema.Struct({ ...fields, sequence_number: Schema.Int }).annotate({ identifier })
+
+export const ResponseEvent = Schema.Union([
+  event("ResponseCreatedEvent", { type: Schema.Literal("response.created"), response: ResponseObject }),
+  event("OutputItemAddedEvent", {
     type: Schema.Literal("response.output_item.added"),
     output_index: Schema.Int,
     item: OutputItem
-  },
-  itemDone: { type: Schema.Literal("response.output_item.done"), output_index: Schema.Int, item: OutputItem },
-  partAdded: { type: Schema.Literal("response.content_part.added"), ...part, part: OutputText },
-  textDelta: {
+  }),
+  event("OutputItemDoneEvent", {
+    type: Schema.Literal("response.output_item.done"),
+    output_index: Schema.Int,
+    item: OutputItem
+  }),
+  event("ContentPartAddedEvent", {
+    type: Schema.Literal("response.content_part.added"),
+    ...part,
+    part: OutputText
+  }),
+  event("OutputTextDeltaEvent", {
     type: Schema.Literal("response.output_text.delta"),
     ...part,
     delta: Schema.String,
     logprobs: Schema.Array(Schema.Unknown)
-  },
-  textDone: {
+  }),
+  event("OutputTextDoneEvent", {
     type: Schema.Literal("response.output_text.done"),
     ...part,
     text: Schema.String,
     logprobs: Schema.Array(Schema.Unknown)
-  },
-  completed: { type: Schema.Literal("response.completed"), response: ResponseObject },
+  }),
+  event("ResponseCompletedEvent", { type: Schema.Literal("response.completed"), response: ResponseObject }),
   // Flat as in the specification, and nested as client libraries read it.
-  error: {
+  event("ErrorEvent", {
     type: Schema.Literal("error"),
     code: Schema.String,
     message: Schema.String,
     param: Schema.NullOr(Schema.String),
     error: Schema.Struct({ ...ErrorBody.fields, param: Schema.NullOr(Schema.String) })
-  }
-} as const
-
-const numbered = { sequence_number: Schema.Int }
-
-export const ResponseEvent = Schema.Union([
-  Schema.Struct({ ...bodies.created, ...numbered }).annotate({ identifier: "ResponseCreatedEvent" }),
-  Schema.Struct({ ...bodies.itemAdded, ...numbered }).annotate({ identifier: "OutputItemAddedEvent" }),
-  Schema.Struct({ ...bodies.itemDone, ...numbered }).annotate({ identifier: "OutputItemDoneEvent" }),
-  Schema.Struct({ ...bodies.partAdded, ...numbered }).annotate({ identifier: "ContentPartAddedEvent" }),
-  Schema.Struct({ ...bodies.textDelta, ...numbered }).annotate({ identifier: "OutputTextDeltaEvent" }),
-  Schema.Struct({ ...bodies.textDone, ...numbered }).annotate({ identifier: "OutputTextDoneEvent" }),
-  Schema.Struct({ ...bodies.completed, ...numbered }).annotate({ identifier: "ResponseCompletedEvent" }),
-  Schema.Struct({ ...bodies.error, ...numbered }).annotate({ identifier: "ErrorEvent" })
+  })
 ]).annotate({ identifier: "ResponseEvent" })
 export type ResponseEvent = typeof ResponseEvent.Type
 

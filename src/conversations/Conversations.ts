@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
-import type { ConversationState, OpenTurn, StoredTurn } from "../domain/Conversation.ts"
+import type { ConversationState, OpenTurn, StoredTurn, FileSearchCall } from "../domain/Conversation.ts"
 import {
   ConversationNotFound,
   InvalidRequest,
@@ -10,7 +10,6 @@ import {
   type DatabaseUnavailable
 } from "../domain/Errors.ts"
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
-import type { FileSearchCall } from "../domain/Item.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"

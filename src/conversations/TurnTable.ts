@@ -1,10 +1,16 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import type { ConversationState, OpenTurn } from "../domain/Conversation.ts"
-import { ConversationId, ItemId, ResponseId } from "../domain/Ids.ts"
-import type { UserId } from "../domain/Ids.ts"
-import { FileSearchCall, InputItem, OutputItem, StoredItem, withoutPassages } from "../domain/Item.ts"
+import {
+  type ConversationState,
+  type OpenTurn,
+  FileSearchCall,
+  InputItem,
+  OutputItem,
+  StoredItem,
+  withoutPassages
+} from "../domain/Conversation.ts"
+import { ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 
 export interface CommitTurn {
   readonly responseId: ResponseId

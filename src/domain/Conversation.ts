@@ -1,5 +1,5 @@
+import { FileId, ItemId, type ConversationId, type ResponseId } from "./Ids.ts"
 import { Schema } from "effect"
-import { FileId, ItemId } from "./Ids.ts"
 
 /** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
 
@@ -105,3 +105,26 @@ export const withoutPassages = (item: StoredItem): StoredItem =>
   item.type === "file_search_call" && item.results !== null
     ? { ...item, results: item.results.map((result) => ({ ...result, text: "" })) }
     : item
+
+export interface StoredTurn {
+  /** 0 for the first turn of a conversation. */
+  readonly position: number
+  readonly responseId: ResponseId
+  readonly input: ReadonlyArray<InputItem>
+  readonly output: ReadonlyArray<OutputItem>
+  /** Estimated tokens of the turn in a prompt, without the texts of its files. */
+  readonly promptTokens: number
+}
+
+export interface ConversationState {
+  readonly conversationId: ConversationId
+  /** Also the position of the new turn. */
+  readonly turnCount: number
+  readonly systemMessage: string | null
+}
+
+/** The lease to add one turn to a conversation, from `open` until its scope closes. */
+export interface OpenTurn extends ConversationState {
+  /** Grows with each holder; a commit with an older fence is refused. */
+  readonly fence: number
+}

@@ -1,13 +1,10 @@
-/**
- * What passes between the service and a model, whichever provider it is: one request in, a stream of parts out.
- * Plain data, so that an adapter costs nothing beyond reading its wire format.
- */
+/** A call of a model of any provider, as plain data: one request in, a stream of parts out. */
 
 /** Source: specification, Tools. */
 export const toolNames = ["calculator", "current_datetime", "web_fetch", "web_search"] as const
 export type ToolName = (typeof toolNames)[number]
 
-/** A tool call as the model asked for it; `arguments` is JSON as text, whole but not yet checked. */
+/** A tool call of a model; `arguments` is JSON as text, complete but not validated. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
@@ -35,31 +32,27 @@ export interface NumberedPassage {
 
 export interface ModelRequest {
   readonly messages: ReadonlyArray<ModelMessage>
-  /** Tokens that the answer may have; never more than the model's own maximum. */
+  /** At most the model's own maximum. */
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
-  /**
-   * The passages that one of the messages shows, best first, for a model that is part of this process. No protocol sends
-   * them; left out where no project was searched.
-   */
+  /** The passages that one of the messages quotes, best first, for the demo model. Absent without a search; no protocol sends them. */
   readonly passages?: ReadonlyArray<NumberedPassage>
 }
 
-/** What a call may count on besides itself. */
 export interface CallOptions {
   /**
-   * Whether another model could take over at this moment: this one is given up sooner then, as long as it has put nothing
-   * out. Nothing may take over any more once the client has been told who answers.
+   * Whether another model could answer now. Then the timeouts are shorter, until the first output. False once the client knows the
+   * model.
    */
   readonly hasFallback: () => boolean
-  /** For whom: where requests must wait for their turn, users take turns. */
+  /** The key for fair queues: waiting users take turns. */
   readonly user?: string
 }
 
-/** Nobody else can answer, and nobody in particular waits. */
+/** Without a fallback and without a user. */
 export const alone: CallOptions = { hasFallback: () => false }
 
-/** Tokens that a call cost, and whose count it is. */
+/** The tokens of a call, and who counted them. */
 export interface ModelUsage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
@@ -78,13 +71,10 @@ export const nothingSpent: ModelUsage = {
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
-/** Why an answer ends: as its model says, or because nothing is left of a token limit. */
+/** `token_limit`: the user's token limit is used up. */
 export type EndReason = FinishReason | "token_limit"
 
-/**
- * What a model's stream is made of. A whole stream is any number of `text` and `tool_call` parts, then exactly one
- * `finish`; a stream that ends without it has failed.
- */
+/** A stream has any number of `text` and `tool_call` parts, then exactly one `finish`; one that ends without it has failed. */
 export type ModelPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool_call"; readonly call: ToolCall }

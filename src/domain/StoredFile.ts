@@ -1,5 +1,6 @@
 import type { DateTime } from "effect"
 import type { FileId, UserId } from "./Ids.ts"
+import { isStorable } from "./storable.ts"
 
 /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
 export type FileStatus = "uploaded" | "processed" | "error"
@@ -51,7 +52,4 @@ export const cleanFilename = (name: string): string => {
 }
 
 export const isPurpose = (purpose: string): boolean =>
-  purpose !== "" &&
-  purpose.length <= purposeCharactersMax &&
-  purpose.isWellFormed() &&
-  !purpose.includes("\0")
+  purpose !== "" && purpose.length <= purposeCharactersMax && isStorable(purpose)

@@ -1,5 +1,8 @@
 const nul = /\0/g
 
+/** Whether PostgreSQL can store the text: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
+export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
+
 /** A text without what PostgreSQL can't hold: NUL and lone surrogates become U+FFFD. No offset changes. */
 export const storable = (text: string): string => {
   const formed = text.isWellFormed() ? text : text.toWellFormed()

@@ -68,32 +68,26 @@ export const FilesHandlers = HttpApiBuilder.group(
     const store = yield* FileStore
     const services = yield* Effect.context<FileStore | Policy | Drain | AppConfig>()
 
-    return handlers
-      .handle("upload", ({ request }) => enveloped(Effect.provideContext(upload(request), services)))
-      .handle("list", ({ query }) =>
-        Effect.gen(function* () {
-          const { userId } = yield* CurrentUser
-          const { limit = pageFilesDefault, order = "desc", purpose, ...after } = query
-          const wanted = { ...after, ...(purpose ? { purpose } : {}), limit, order }
-          const { files, hasMore } = yield* store.list(userId, wanted)
-          return fileList(files, hasMore)
-        }).pipe(enveloped)
-      )
-      .handle("get", ({ params }) =>
-        Effect.gen(function* () {
-          const { userId } = yield* CurrentUser
-          return fileObject(yield* store.get(userId, params.file_id))
-        }).pipe(enveloped)
-      )
-      .handle("delete", ({ params }) =>
-        Effect.gen(function* () {
-          const { userId } = yield* CurrentUser
-          yield* store.delete(userId, params.file_id)
-          return { id: params.file_id, object: "file", deleted: true } as const
-        }).pipe(enveloped)
-      )
-      .handle("content", ({ params, request }) =>
+    return handlers.handleAll({
+      upload: ({ request }) => enveloped(Effect.provideContext(upload(request), services)),
+      list: Effect.fnUntraced(function* ({ query }) {
+        const { userId } = yield* CurrentUser
+        const { limit = pageFilesDefault, order = "desc", purpose, ...after } = query
+        const wanted = { ...after, ...(purpose ? { purpose } : {}), limit, order }
+        const { files, hasMore } = yield* store.list(userId, wanted)
+        return fileList(files, hasMore)
+      }, enveloped),
+      get: Effect.fnUntraced(function* ({ params }) {
+        const { userId } = yield* CurrentUser
+        return fileObject(yield* store.get(userId, params.file_id))
+      }, enveloped),
+      delete: Effect.fnUntraced(function* ({ params }) {
+        const { userId } = yield* CurrentUser
+        yield* store.delete(userId, params.file_id)
+        return { id: params.file_id, object: "file", deleted: true } as const
+      }, enveloped),
+      content: ({ params, request }) =>
         enveloped(Effect.provideContext(download(params.file_id, request), services))
-      )
+    })
   })
 )

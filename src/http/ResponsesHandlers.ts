@@ -7,7 +7,7 @@ import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { Drain } from "./Drain.ts"
-import { logFailure, respondTo } from "./ErrorBoundary.ts"
+import { enveloped } from "./ErrorBoundary.ts"
 import { streamResponse } from "./Sse.ts"
 
 /** The AI SDK in a `User-Agent`. It omits `stream` when it wants JSON, and accepts anything. */
@@ -42,10 +42,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         }
         const response = yield* Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
         return HttpServerResponse.jsonUnsafe(response, { headers })
-      }).pipe(
-        Effect.provideService(Drain, drain),
-        Effect.catch((error) => Effect.as(logFailure(error), respondTo(error)))
-      )
+      }).pipe(Effect.provideService(Drain, drain), enveloped)
     )
   })
 )

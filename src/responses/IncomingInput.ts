@@ -7,16 +7,16 @@ import {
   type ReplayedItem
 } from "../api/CreateResponse.ts"
 import type { FoundItem } from "../conversations/Conversations.ts"
-import type { ConversationState } from "../domain/Conversation.ts"
-import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
-import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
 import {
+  type ConversationState,
   type InputItem,
   type InputMessage,
   type McpCall,
   unknownCall,
   type StoredItem
-} from "../domain/Item.ts"
+} from "../domain/Conversation.ts"
+import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
+import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 
 /** One entry of a request's input. */

@@ -1,7 +1,12 @@
 import { Context, Effect, Layer, Predicate } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
-import type { FileSearchCall, InputItem, StoredItem } from "../domain/Item.ts"
+import type {
+  ConversationState,
+  StoredTurn,
+  FileSearchCall,
+  InputItem,
+  StoredItem
+} from "../domain/Conversation.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"

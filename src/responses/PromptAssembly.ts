@@ -1,6 +1,5 @@
-import type { StoredTurn } from "../domain/Conversation.ts"
+import type { StoredTurn, InputItem, StoredItem } from "../domain/Conversation.ts"
 import type { FileId } from "../domain/Ids.ts"
-import type { InputItem, StoredItem } from "../domain/Item.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import {
   fairShares,

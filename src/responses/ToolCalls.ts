@@ -1,7 +1,6 @@
 import { Array as Arr, Effect, Queue, type Scope, Option, Schema } from "effect"
-import type { StoredTurn } from "../domain/Conversation.ts"
+import type { StoredTurn, InputItem, OutputItem } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { InputItem, OutputItem } from "../domain/Item.ts"
 import type { ModelMessage, ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import {

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import type { FileSearchCall } from "../../src/domain/Item.ts"
+import type { FileSearchCall } from "../../src/domain/Conversation.ts"
 import { callDemoModel } from "../../src/providers/DemoModel.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"

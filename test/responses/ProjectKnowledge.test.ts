@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { StoredTurn } from "../../src/domain/Conversation.ts"
+import type { StoredTurn, InputMessage } from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
-import type { InputMessage } from "../../src/domain/Item.ts"
 import { searchQuery } from "../../src/responses/ProjectKnowledge.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"

@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { randomUUID } from "node:crypto"
-import type { StoredTurn } from "../../src/domain/Conversation.ts"
+import type { StoredTurn, InputMessage, McpCall, OutputMessage } from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
-import type { InputMessage, McpCall, OutputMessage } from "../../src/domain/Item.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import type { Dialect } from "../../src/providers/Protocol.ts"
 import {

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import type { ResponseEvent } from "../../src/api/ResponseEvent.ts"
 import type { ResponseObject } from "../../src/api/ResponseObject.ts"
-import type { OutputItem } from "../../src/domain/Item.ts"
+import type { OutputItem } from "../../src/domain/Conversation.ts"
 
 /**
  * The grammar of a stream, as a client may rely on it: asserts every rule of the wire contract, section 2, on the
