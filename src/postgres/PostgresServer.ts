@@ -103,12 +103,11 @@ export const startPostgresServer = Effect.fnUntraced(function* (
       message: `PostgreSQL did not start. The end of ${log}:\n${text.slice(-logTailCharactersMax)}`
     })
   }
-  const server: PostgresServer = {
+  return {
     pid: running,
     exited: Deferred.await(exited),
     stop: stopProcess(running, Deferred.isDone(exited))
-  }
-  return server
+  } satisfies PostgresServer
 })
 
 /** Waits until the server says in its pid file that it accepts connections. */
@@ -117,14 +116,8 @@ const untilReady = Effect.fnUntraced(function* (home: PostgresHome, pid: number 
   while (true) {
     const file = yield* readPidFile(home)
     // The file of an earlier run may still lie there, in a container even with the same pid.
-    if (
-      file !== null &&
-      file.pid === pid &&
-      file.startedSeconds >= Math.floor(startedAt / 1000) &&
-      file.ready
-    ) {
-      return pid
-    }
+    const isOfThisRun = file?.pid === pid && file.startedSeconds >= Math.floor(startedAt / 1000)
+    if (isOfThisRun && file.ready) return pid
     yield* Effect.sleep(pollMillis)
   }
 })

@@ -128,8 +128,6 @@ export const keyPrefix = text(
   (value) => value.length <= 200 && /^([A-Za-z0-9._-]+\/)+$/.test(value) && !/(^|\/)\.{1,2}\//.test(value)
 )
 
-const resolved = (value: string) => (value.includes("\0") ? null : resolve(value))
-
 /** File systems of the kernel, in which no directory can be created: proc and sysfs. Source: Linux, statfs(2). */
 const kernelFileSystems: ReadonlyArray<number> = [0x9fa0, 0x62656572]
 
@@ -142,7 +140,7 @@ const isDirectoryOrFree = (path: string): boolean => {
 /** The value is an absolute path. Nothing is created there. */
 export const directory = converted(
   "a directory, or a path at which one can be created: no file, and nothing in /proc or /sys",
-  resolved,
+  (path) => resolve(path),
   Schema.String.check(Schema.makeFilter(isDirectoryOrFree))
 )
 
@@ -151,7 +149,7 @@ const readable = Option.liftThrowable((path: string) => accessSync(path, constan
 /** The value is an absolute path. */
 export const readableFile = converted(
   "the path of a file that can be read",
-  resolved,
+  (path) => resolve(path),
   Schema.String.check(Schema.makeFilter((path) => Option.isSome(readable(path))))
 )
 

@@ -1,10 +1,10 @@
-import type { Settings } from "../settings/AppConfig.ts"
-import { pairsIn } from "../settings/TextCodec.ts"
-import { makeCollectorClient } from "./Collector.ts"
-import { Effect, Layer, Logger, Option, Redacted, Tracer, Cause, Exit, Predicate } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, Option, Predicate, Redacted, Tracer } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { hostname } from "node:os"
+import type { Settings } from "../settings/AppConfig.ts"
+import { pairsIn } from "../settings/TextCodec.ts"
+import { makeCollectorClient } from "./Collector.ts"
 
 /** The name of an error, which holds nothing of its content. */
 const kindOf = (cause: Cause.Cause<unknown>): string => {
