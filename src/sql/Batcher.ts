@@ -6,9 +6,9 @@ interface Waiting<A, E> {
 }
 
 /**
- * Writes items together that arrive together. An item that finds no write under way is written at once; those that arrive
- * during a write go with the next, so that nothing waits for company. A write goes on when whoever asked for it has gone.
- * Items whose common write fails are written one by one, so that none suffers from another.
+ * Writes items in batches. An item that arrives while no write is in progress is written at once; those that arrive during a
+ * write form the next batch. Interrupting a caller does not interrupt the write. If a batch fails, its items are written one
+ * by one, so that an item fails only by itself.
  */
 export const makeBatcher = Effect.fnUntraced(function* <A, E>(
   write: (items: Arr.NonEmptyReadonlyArray<A>) => Effect.Effect<void, E>,

@@ -103,9 +103,9 @@ export const ignoredParameters = (url: Redacted.Redacted): string | null => {
 }
 
 /**
- * A pool of connections in which no one waits without end: for a connection at most `connectSeconds`, for a statement
- * at most `statementSeconds`, which the server enforces and which is enforced here when the server hangs. Names of
- * columns are camelCase on this side. `decorate` is put around every connection; `watch` is told how many have one or wait.
+ * A pool of connections in which every wait is bounded: for a connection by `connectSeconds`, for a statement by
+ * `statementSeconds`, which the server enforces, and this process when the server hangs. Names of columns are camelCase
+ * here. `decorate` wraps every connection; `watch` gets the number of callers that have one or wait.
  */
 export const makeDatabaseClient = Effect.fnUntraced(function* (
   address: DatabaseAddress,
@@ -138,12 +138,12 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
   })
 })
 
-/** The pool's connections, had within `connectSeconds` or not at all. */
+/** The pool's connections; waiting for one fails after `connectSeconds`. */
 const makeLeases = (
   pool: PgPool.PgPool,
   limits: ClientLimits
 ): Pick<PgPool.PgPool, "get" | "reserve" | "use"> & { readonly takers: () => number } => {
-  // Those who have a connection, and those who wait for one.
+  // Callers that have a connection or wait for one.
   let takers = 0
   const enter = Effect.sync(() => takers++)
   const leave = Effect.sync(() => takers--)

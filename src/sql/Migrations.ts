@@ -54,7 +54,7 @@ const table = "effect_sql_migrations"
 
 /** Seconds that one statement of a migration may take, such as building an index on a large table. */
 const statementSeconds = 600
-/** Seconds in which to ask again when another process is migrating at the same moment, or the database is away. */
+/** Seconds of retries while another process is migrating, or the database is unavailable. */
 const waitSeconds = 60
 
 const Newest = Schema.Tuple([Schema.Struct({ newest: Schema.NullOr(Schema.Int) })])
@@ -74,11 +74,11 @@ const migrateOnce = Effect.gen(function* () {
   const before = yield* newestApplied
   if (before > newestKnown) return yield* new SchemaTooNew({ found: before, known: newestKnown })
   yield* run
-  // The migrator gives way without a word when it finds another one at work.
+  // The migrator returns without an error while another one holds the lock.
   if ((yield* newestApplied) < newestKnown) return yield* new MigratorBusy()
 })
 
-const isWorthAnother = (error: SqlError.SqlError): boolean =>
+const mayRetry = (error: SqlError.SqlError): boolean =>
   error.reason.operation === "connect" ? isPassing(error) : isUnavailable(error)
 
 /** The migrator names the migration, and keeps what its statement failed with as the cause. */
@@ -101,8 +101,7 @@ export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaToo
     yield* migrateOnce.pipe(
       Effect.retry({
         schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${waitSeconds} seconds` })),
-        while: (error) =>
-          error._tag === "MigratorBusy" || (error._tag === "SqlError" && isWorthAnother(error))
+        while: (error) => error._tag === "MigratorBusy" || (error._tag === "SqlError" && mayRetry(error))
       }),
       Effect.provideService(SqlClient.SqlClient, client)
     )

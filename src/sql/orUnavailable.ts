@@ -3,9 +3,9 @@ import { SqlError } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 
 /**
- * SQLSTATE classes and codes that say "not now" rather than "not like this", beyond those that the driver knows by
- * name: insufficient resources (53300 is "too many connections"), shutdown and crash, storage that fails, a session
- * ended by an idle limit, and a server that has become read-only after a failover.
+ * SQLSTATE classes and codes of temporary failures, beyond those that the driver knows by name: insufficient resources
+ * (53300 is "too many connections"), shutdown and crash, storage that fails, a session ended by an idle limit, and a server
+ * that has become read-only after a failover.
  */
 const unavailableStates = ["53", "57P", "58", "25P03", "25006"]
 
@@ -21,7 +21,7 @@ export const isUnavailable = (error: SqlError.SqlError): boolean =>
   error.reason.operation === "connect" ||
   unavailableStates.some((state) => sqlState(error).startsWith(state))
 
-/** What a network or a PostgreSQL that is still coming up answers; a wrong password or a wrong URL gets no better by waiting. */
+/** Errors of a network, or of a PostgreSQL that is still starting; unlike a wrong password or URL, they may pass. */
 const passingCodes = [
   ["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
   ["ENOENT", "57P01", "57P02", "57P03", "53300"]
@@ -37,20 +37,17 @@ export const isPassing = (error: SqlError.SqlError): boolean =>
   passingCodes.includes(sqlState(error)) || passingMessages.includes(error.message)
 
 /**
- * Turns every failure of SQL into what a service may promise: `DatabaseUnavailable` when the database is away, too slow
- * or out of connections, and a defect for anything else, a row that doesn't decode included.
+ * Turns every failure of SQL into `DatabaseUnavailable` when the database can't be reached, is too slow or out of
+ * connections, and into a defect otherwise, a row that doesn't decode included.
  */
 export const orUnavailable = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, NotOfSql<E> | DatabaseUnavailable, R> =>
   Effect.catchCause(self, (cause): Effect.Effect<never, NotOfSql<E> | DatabaseUnavailable> => {
-    const errors = cause.reasons.map(errorOf)
-    for (const error of errors) {
-      if (SqlError.isSqlError(error) && isUnavailable(error)) {
-        return Effect.fail(new DatabaseUnavailable({ cause: error }))
-      }
-    }
-    return Effect.failCause(Cause.fromReasons(cause.reasons.map(unexpectedAsDefect)))
+    const failure = cause.reasons.map(errorOf).filter(SqlError.isSqlError).find(isUnavailable)
+    return failure === undefined
+      ? Effect.failCause(Cause.fromReasons(cause.reasons.map(unexpectedAsDefect)))
+      : Effect.fail(new DatabaseUnavailable({ cause: failure }))
   })
 
 type NotOfSql<E> = Exclude<E, SqlError.SqlError | Schema.SchemaError>
