@@ -65,15 +65,15 @@ export const makeCollectorClient = Effect.gen(function* () {
       const isFirst = failing.size === 0
       failing.add(signal)
       if (!isFirst) return Effect.void
-      return Effect.logWarning("The collector takes no telemetry; what it misses is lost.").pipe(
-        Effect.annotateLogs({ signal, reason })
-      )
+      return Effect.logWarning(
+        "Telemetry can't be delivered to the collector; what is not delivered is lost."
+      ).pipe(Effect.annotateLogs({ signal, reason }))
     })
 
   const delivered = (signal: string) =>
     Effect.suspend(() =>
       failing.delete(signal) && failing.size === 0
-        ? Effect.logInfo("The collector takes telemetry again.")
+        ? Effect.logInfo("Telemetry is delivered to the collector again.")
         : Effect.void
     )
 
@@ -90,7 +90,7 @@ export const makeCollectorClient = Effect.gen(function* () {
       Effect.catch((error) =>
         Effect.andThen(
           failed(signal, reasonOf(error)),
-          Effect.die(new Error("The collector takes no telemetry."))
+          Effect.die(new Error("Telemetry can't be delivered to the collector."))
         )
       ),
       permitsOf(signal).withPermitsIfAvailable(1),

@@ -90,9 +90,11 @@ describe("deliveries to a collector", () => {
       const again = yield* Effect.forkChild(deliver("metrics"), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(again))._tag, "Failure")
-      assert.deepStrictEqual(messages(logged), ["The collector takes no telemetry; what it misses is lost."])
+      assert.deepStrictEqual(messages(logged), [
+        "Telemetry can't be delivered to the collector; what is not delivered is lost."
+      ])
       for (const signal of ["traces", "logs", "metrics"]) yield* deliver(signal)
-      assert.deepStrictEqual(messages(logged).slice(1), ["The collector takes telemetry again."])
+      assert.deepStrictEqual(messages(logged).slice(1), ["Telemetry is delivered to the collector again."])
       assert.notInclude(logged.join("\n"), "SECRET")
     }).pipe(Effect.provide(CollectorLayer))
   })
@@ -109,7 +111,9 @@ describe("deliveries to a collector", () => {
       while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(fiber))._tag, "Failure")
       assert.strictEqual(state.cancelled, 3)
-      assert.deepStrictEqual(messages(logged), ["The collector takes no telemetry; what it misses is lost."])
+      assert.deepStrictEqual(messages(logged), [
+        "Telemetry can't be delivered to the collector; what is not delivered is lost."
+      ])
     }).pipe(Effect.provide(CollectorLayer))
   })
 

@@ -166,7 +166,8 @@ layer(processLayer, { excludeTestServices: true })("telemetry", (it) => {
           const url = yield* service.url
           const reply = yield* post(url, { input: "Hi", stream: false })
           responseOf(reply)
-          const told = () => service.output().err.split("The collector takes no telemetry").length - 1
+          const told = () =>
+            service.output().err.split("Telemetry can't be delivered to the collector").length - 1
           yield* until(
             Effect.gen(function* () {
               responseOf(yield* post(url, { input: "Hi", stream: false }))
