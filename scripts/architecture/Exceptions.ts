@@ -16,66 +16,67 @@ export const exceptions: ReadonlyArray<Exception> = [
   {
     path: "src/auth/Accounts.ts",
     about: "lines; at most",
-    reason: "The methods of the service share what the layer reads at its start."
+    reason:
+      "The methods on organizations and users share the columns of their tables and the check of a plan."
   },
   {
     path: "src/files/FileStore.ts",
     about: "lines; at most",
-    reason: "The methods of the service share what the layer reads at its start."
+    reason: "The methods share what the layer builds: the table, the blobs and the jobs that read texts."
   },
   {
     path: "src/files/FileSweep.ts",
     about: "lines; at most",
-    reason: "The operations of one store share its connection and stand side by side."
+    reason: "One sweep, whose steps use what the steps before found."
   },
   {
     path: "src/files/StoreBinding.ts",
     about: "lines; at most",
-    reason: "The operations of one store share its connection and stand side by side."
+    reason: "To read, check, write and adopt a mark takes the same store and the same row of the database."
   },
   {
     path: "src/files/blobs/DirectoryBlobs.ts",
     about: "lines; at most",
-    reason: "The operations of one store share its connection and stand side by side."
+    reason: "The operations share the directory and the rules for the names in it."
   },
   {
     path: "src/files/blobs/PostgresBlobs.ts",
     about: "lines; at most",
-    reason: "The operations of one store share its connection and stand side by side."
+    reason: "The operations are statements on the same tables and share their client."
   },
   {
     path: "src/files/blobs/S3Blobs.ts",
     about: "lines; at most",
-    reason: "The operations of one store share its connection and stand side by side."
+    reason: "The steps of an upload in parts share its bucket, prefix and id."
   },
   {
     path: "src/files/blobs/S3Bucket.ts",
     about: "lines; at most",
-    reason: "The operations of one store share its connection and stand side by side."
+    reason: "The requests of a bucket share its timeouts, retries and signature."
   },
   {
     path: "src/responses/AnswerBound.ts",
     about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
+    reason: "Its inner functions share the counts of one answer."
   },
   {
     path: "src/responses/Rounds.ts",
     about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
+    reason: "Its inner functions share the state of one answer."
   },
   {
     path: "src/retrieval/search/Searching.ts",
     about: "lines; at most",
-    reason: "Its inner functions share one state, which passing around would not make clearer."
+    reason: "The steps of a search share its analysis, its table and its semantic index."
   },
   {
     path: "src/usage/TokenCounters.ts",
     about: "lines; at most",
-    reason: "The statements on one table share its client and stand side by side."
+    reason: "Every change is one statement that relies on the lock of the same row."
   },
   {
     path: "src/usage/Usage.ts",
     about: "lines; at most",
-    reason: "The methods of the service share what the layer reads at its start."
+    reason: "The methods share the counters and the limits that the layer builds."
   }
 ]
