@@ -17,7 +17,7 @@ export const callIdOf = (id: ItemId): string => id.replaceAll("-", "").slice(-ca
 const nameCharactersMax = 64
 
 /** The name of a call as every server takes it; the model may have written anything. */
-export const sentName = (name: string): string =>
+const sentName = (name: string): string =>
   name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameCharactersMax) || "unknown"
 
 const decodeArguments = Schema.decodeUnknownOption(
@@ -25,17 +25,14 @@ const decodeArguments = Schema.decodeUnknownOption(
 )
 
 /** A call as it goes back to a model. Servers refuse arguments of earlier calls that are no JSON object. */
-export const sentCall = (
-  id: ItemId,
-  call: { readonly name: string; readonly arguments: string }
-): ToolCall => ({
-  id: callIdOf(id),
+const sentCall = (call: Pick<McpCall, "id" | "name" | "arguments">): ToolCall => ({
+  id: callIdOf(call.id),
   name: sentName(call.name),
   arguments: Option.isSome(decodeArguments(call.arguments)) ? call.arguments : "{}"
 })
 
 /** A result as the model reads it. */
-export const resultText = ({ error, output }: ToolResult): string => output ?? `Error: ${error ?? "unknown"}`
+const resultText = ({ error, output }: ToolResult): string => output ?? `Error: ${error ?? "unknown"}`
 
 /** The text in place of a part that refers to a file. */
 export type ShowFile = (id: FileId) => string
@@ -61,8 +58,11 @@ const noAnswer = "(No answer.)"
 const unknownBeginning = "[What was said before is left out.]"
 
 /** The calls of one round and their results. The text before the calls belongs to them. */
-const roundMessages = (text: string, calls: ReadonlyArray<McpCall>): ReadonlyArray<ModelMessage> => [
-  { role: "assistant", text, toolCalls: calls.map((call) => sentCall(call.id, call)) },
+export const roundMessages = (
+  text: string,
+  calls: ReadonlyArray<Pick<McpCall, "id" | "name" | "arguments" | "output" | "error">>
+): ReadonlyArray<ModelMessage> => [
+  { role: "assistant", text, toolCalls: calls.map(sentCall) },
   ...calls.map(({ error, id, name, output }): ModelMessage => ({
     role: "tool",
     callId: callIdOf(id),

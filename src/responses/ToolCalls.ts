@@ -10,7 +10,7 @@ import {
   NamedAddresses
 } from "../tools/egress/NamedAddresses.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
-import { resultText, callIdOf, sentCall, sentName } from "./PromptMessages.ts"
+import { roundMessages } from "./PromptMessages.ts"
 import { firstOfRound, nextOfRound } from "./ItemIds.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
@@ -103,13 +103,16 @@ export const runCalls = Effect.fnUntraced(function* (
       })
     ),
     isOver: () => results.size === started.length,
-    messages: () => [
-      { role: "assistant", text, toolCalls: started.map(({ call, id }) => sentCall(id, call)) },
-      ...started.map(({ call, id }): ModelMessage => {
-        const result = results.get(id) ?? tooMany
-        return { role: "tool", callId: callIdOf(id), name: sentName(call.name), text: resultText(result) }
-      })
-    ]
+    messages: () =>
+      roundMessages(
+        text,
+        started.map(({ call, id }) => ({
+          id,
+          name: call.name,
+          arguments: call.arguments,
+          ...(results.get(id) ?? tooMany)
+        }))
+      )
   }
 })
 
