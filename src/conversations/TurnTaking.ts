@@ -6,7 +6,7 @@ import { monotonicMillis } from "../domain/Monotonic.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstFence, type NewConversation, type TurnLeases } from "./TurnLeases.ts"
-import { Deferred, Effect, Exit, Option, Random, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Option, Random, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 
 /** Pauses between polls of another process's lease. */
@@ -70,7 +70,7 @@ export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, t
     if (held + waiting > 0 && !(yield* leases.isOwner(userId, conversationId))) {
       return yield* new ConversationNotFound({ param: "conversation_id" })
     }
-    if (Option.isNone(yield* Effect.timeoutOption(queue.acquire(conversationId), turnWaitMillis))) {
+    if (Option.isNone(yield* queue.acquireWithin(conversationId, 1, Duration.millis(turnWaitMillis)))) {
       return yield* busy((yield* monotonicMillis) - startedAt)
     }
     return yield* pollLease(userId, conversationId, startedAt)

@@ -1,4 +1,4 @@
-import { Effect, PartitionedSemaphore, Scope } from "effect"
+import { type Duration, Effect, Exit, Option, PartitionedSemaphore, Scope } from "effect"
 
 interface Counts {
   /** Permits that are held. */
@@ -15,6 +15,8 @@ interface Queue {
   requests: number
 }
 
+const unbounded = PartitionedSemaphore.makeUnsafe<string>({ permits: Infinity })
+
 /** Permits that one request holds until its scope closes. */
 export interface Permits {
   /** Releases what is held beyond `amount`. */
@@ -26,13 +28,15 @@ export interface Permits {
  * wait take turns, and the requests of one key are served in their order. See docs/decisions/fair-queues.md.
  */
 export class FairPermits {
-  private readonly amountMax: number
+  private readonly totalMax: number
   private readonly perKeyMax: number
+  private readonly amountMax: number
   private readonly shared: PartitionedSemaphore.PartitionedSemaphore<string>
   private readonly queues = new Map<string, Queue>()
   private readonly totals = { held: 0, waiting: 0 }
 
   constructor({ perKeyMax = Infinity, totalMax = Infinity }: { perKeyMax?: number; totalMax?: number }) {
+    this.totalMax = totalMax
     this.perKeyMax = perKeyMax
     this.amountMax = Math.min(perKeyMax, totalMax)
     this.shared = PartitionedSemaphore.makeUnsafe({ permits: totalMax })
@@ -49,9 +53,27 @@ export class FairPermits {
 
   /** Waits for permits and holds them until the scope closes; more than a key may have is as much as it may have. */
   acquire(key: string, wanted = 1): Effect.Effect<Permits, never, Scope.Scope> {
+    return Effect.map(this.take(key, wanted, null), Option.getOrThrow)
+  }
+
+  /** The same, waiting at most so long; none where the permits did not become free. */
+  acquireWithin(
+    key: string,
+    wanted: number,
+    duration: Duration.Duration
+  ): Effect.Effect<Option.Option<Permits>, never, Scope.Scope> {
+    return this.take(key, wanted, duration)
+  }
+
+  private take(
+    key: string,
+    wanted: number,
+    duration: Duration.Duration | null
+  ): Effect.Effect<Option.Option<Permits>, never, Scope.Scope> {
     return Effect.uninterruptibleMask((restore) =>
-      Effect.gen({ self: this }, function* () {
+      Effect.flatMap(Effect.scope, (scope) => {
         const amount = Math.min(wanted, this.amountMax)
+        const isFree = this.isFree(key, amount)
         const queue = this.join(key)
         const { shared, totals } = this
         const held = { ofKey: 0, shared: 0 }
@@ -68,33 +90,43 @@ export class FairPermits {
             return Effect.andThen(shared.release(ofShared), Effect.asVoid(queue.permits.release(ofKey)))
           })
 
-        yield* Effect.addFinalizer(() =>
-          Effect.andThen(
-            reduce(0),
-            Effect.sync(() => this.leave(key, queue))
-          )
-        )
-        queue.waiting++
-        totals.waiting++
         // What was taken is noted in the same step, so that no interruption loses it.
-        yield* Effect.map(queue.permits.take(key, amount), () => void (held.ofKey = amount)).pipe(
-          Effect.andThen(
-            Effect.map(shared.take(key, amount), () => {
-              held.shared = amount
-              queue.held += amount
-              totals.held += amount
-            })
-          ),
-          restore,
-          Effect.onExit((exit) => {
-            queue.waiting--
-            totals.waiting--
-            return exit._tag === "Success" ? Effect.void : reduce(0)
+        const take = Effect.andThen(
+          Effect.map(queue.permits.take(key, amount), () => void (held.ofKey = amount)),
+          Effect.map(shared.take(key, amount), () => {
+            held.shared = amount
+            queue.held += amount
+            totals.held += amount
+            return Option.some({ reduce })
           })
         )
-        return { reduce }
+
+        const wait = Effect.suspend(() => {
+          queue.waiting++
+          totals.waiting++
+          const taken =
+            duration === null ? take : Effect.map(Effect.timeoutOption(take, duration), Option.flatten)
+          return Effect.onExit(restore(taken), (exit) => {
+            queue.waiting--
+            totals.waiting--
+            return Exit.isSuccess(exit) && Option.isSome(exit.value) ? Effect.void : reduce(0)
+          })
+        })
+
+        const leave = Effect.andThen(
+          reduce(0),
+          Effect.sync(() => this.leave(key, queue))
+        )
+        // A time limit costs a fiber, which is several times as much as to take permits that are free.
+        return Effect.andThen(Scope.addFinalizer(scope, leave), isFree ? take : wait)
       })
     )
+  }
+
+  /** Whether nobody waits and so many permits are free. */
+  private isFree(key: string, amount: number): boolean {
+    const { held, waiting } = this.totals
+    return waiting === 0 && held + amount <= this.totalMax && this.of(key).held + amount <= this.perKeyMax
   }
 
   /** Runs a task while it holds one permit. */
@@ -105,7 +137,10 @@ export class FairPermits {
 
   private join(key: string): Queue {
     const queue = this.queues.get(key) ?? {
-      permits: PartitionedSemaphore.makeUnsafe({ permits: this.perKeyMax }),
+      permits:
+        this.perKeyMax === Infinity
+          ? unbounded
+          : PartitionedSemaphore.makeUnsafe({ permits: this.perKeyMax }),
       held: 0,
       waiting: 0,
       requests: 0

@@ -1,4 +1,4 @@
-import { Duration, Effect, type Scope, Stream } from "effect"
+import { Duration, Effect, Option, type Scope, Stream } from "effect"
 import { FileQuotaExceeded, FileTooLarge, PlanForbids, TooManyUploads } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
@@ -10,12 +10,8 @@ export const makeUploadSlots = (uploadsMax: number, waitSeconds: number) => {
   const slots = new FairPermits({ perKeyMax: uploadsMax })
   /** One of the user's places, until the scope closes. */
   return (userId: UserId): Effect.Effect<void, TooManyUploads, Scope.Scope> =>
-    slots.acquire(userId).pipe(
-      Effect.asVoid,
-      Effect.timeoutOrElse({
-        duration: Duration.seconds(waitSeconds),
-        orElse: () => Effect.fail(new TooManyUploads({ uploadsMax }))
-      })
+    Effect.flatMap(slots.acquireWithin(userId, 1, Duration.seconds(waitSeconds)), (permits) =>
+      Option.isSome(permits) ? Effect.void : Effect.fail(new TooManyUploads({ uploadsMax }))
     )
 }
 

@@ -42,7 +42,7 @@ export class UserBounds extends Context.Service<
         Effect.suspend(() =>
           permits.of(user).waiting >= waitingMax
             ? Effect.succeedNone
-            : Effect.timeoutOption(permits.acquire(user, amount), Duration.seconds(userWaitSeconds))
+            : permits.acquireWithin(user, amount, Duration.seconds(userWaitSeconds))
         )
 
       const limitReached = (limit: UserLimitReached["limit"], max: number, seconds: number) =>

@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Duration, Effect, Option, type Scope } from "effect"
 import type { CallOptions } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth, type ProviderHealth } from "../domain/Model.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
@@ -54,12 +54,9 @@ export class ProviderGate {
     return Effect.suspend(() =>
       this.permits.all.waiting >= waitersMax
         ? Effect.fail(busy(this.limits))
-        : this.permits.acquire(user).pipe(
-            Effect.asVoid,
-            Effect.timeoutOrElse({
-              duration: `${this.limits.queueSeconds} seconds`,
-              orElse: () => Effect.fail(busy(this.limits))
-            })
+        : Effect.flatMap(
+            this.permits.acquireWithin(user, 1, Duration.seconds(this.limits.queueSeconds)),
+            (permits) => (Option.isSome(permits) ? Effect.void : Effect.fail(busy(this.limits)))
           )
     )
   }

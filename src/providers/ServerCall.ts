@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, Random, Result, type Scope, Stream } from "effect"
+import { Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import {
   alone,
@@ -30,6 +30,7 @@ interface Line {
   readonly server: ModelServer
   readonly gate: ProviderGate
   readonly retrySeconds: number
+  readonly endpoint: Endpoint
   /** The dialect of each model whose server refused the first one: learning it costs a second request only once. */
   readonly dialects: Map<string, Dialect>
 }
@@ -50,7 +51,8 @@ export const makeServerCall = (
   server: ModelServer,
   limits: { readonly gate: ProviderGate; readonly retrySeconds: number }
 ) => {
-  const line: Line = { ...limits, upstream, server, dialects: new Map() }
+  const endpoint = endpointOf(server, server.protocol.path)
+  const line: Line = { ...limits, upstream, server, endpoint, dialects: new Map() }
   return (model: ModelSpec) =>
     (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
       Stream.unwrap(
@@ -79,7 +81,7 @@ const firstOutput = (call: Call) => {
   const { dialects, gate, model, options, server } = call
   const record = gate.recordOf(model.id)
   const attempt = Effect.gen(function* () {
-    const endpoint = yield* tracedEndpoint(server)
+    const endpoint = yield* tracedEndpoint(call)
     const beganSeconds = yield* monotonicSeconds
     const timeouts = timeoutsOf(call, beganSeconds)
     const known = dialects.get(model.id) ?? firstDialect(server, model)
@@ -137,29 +139,27 @@ const send = (
   endpoint: Endpoint,
   dialect: Dialect,
   timeouts: ExchangeOptions["timeouts"]
-): Effect.Effect<Exchange, never, Scope.Scope> => {
-  const { gate, model, options, request, server, upstream } = call
-  return Effect.acquireRelease(
-    Effect.sync(() => {
-      const reader = new AnswerReader(server.protocol.makeDecode())
-      const exchange = new Exchange(reader, {
-        timeouts,
-        count: () => estimate(request, reader),
-        giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault))
-      })
+): Effect.Effect<Exchange, never, Scope.Scope> =>
+  Effect.flatMap(Effect.scope, (scope) => {
+    const { gate, model, options, request, server, upstream } = call
+    const reader = new AnswerReader(server.protocol.makeDecode())
+    const exchange = new Exchange(reader, {
+      timeouts,
+      count: () => estimate(request, reader),
+      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault))
+    })
+    const close = Effect.map(monotonicSeconds, (now) => {
+      if (exchange.isFinished) {
+        gate.answered(options.user ?? "", now)
+        gate.recordOf(model.id).answered(now)
+      }
+      exchange.close()
+    })
+    return Effect.map(Scope.addFinalizer(scope, close), () => {
       upstream.post(endpoint, server.protocol.encode(model.id, request, dialect), exchange)
       return exchange
-    }),
-    (exchange) =>
-      Effect.map(monotonicSeconds, (now) => {
-        if (exchange.isFinished) {
-          gate.answered(options.user ?? "", now)
-          gate.recordOf(model.id).answered(now)
-        }
-        exchange.close()
-      })
-  )
-}
+    })
+  })
 
 /** Whether a fallback is available can change while the request waits for its first output. */
 const timeoutsOf = ({ gate, model, options, upstream }: Call, now: number): ExchangeOptions["timeouts"] => {
@@ -173,14 +173,13 @@ const timeoutsOf = ({ gate, model, options, upstream }: Call, now: number): Exch
 }
 
 /** The endpoint, with the trace that the request belongs to. Source: W3C Trace Context, traceparent header. */
-const tracedEndpoint = (server: ModelServer): Effect.Effect<Endpoint> => {
-  const endpoint = endpointOf(server, server.protocol.path)
-  return Effect.map(Effect.option(Effect.currentParentSpan), (span) => {
+const tracedEndpoint = ({ endpoint }: Call): Effect.Effect<Endpoint> =>
+  // Without a span, `Effect.currentParentSpan` makes an error: a tenth of the processor time of a short call.
+  Effect.map(Effect.serviceOption(Tracer.ParentSpan), (span) => {
     if (Option.isNone(span) || !span.value.sampled) return endpoint
     const traceparent = `00-${span.value.traceId}-${span.value.spanId}-01`
     return { ...endpoint, headers: { ...endpoint.headers, traceparent } }
   })
-}
 
 const otherDialect = ({ server }: Call, fault: Fault, dialect: Dialect): Dialect | null =>
   fault._tag === "RequestRejected" ? server.protocol.adapt(dialect, textOf(fault)) : null
