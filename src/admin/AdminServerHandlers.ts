@@ -36,7 +36,7 @@ const reasonsOf = (need: Need, { model, reasons }: Ranked): ReadonlyArray<string
     ...(isFailing ? ["More than half of its recent requests failed."] : []),
     isEligible
       ? `It is eligible: its quality is ${hundredths(model.quality)}, and ${hundredths(need.difficulty)} is required.`
-      : `It is below the required quality: its quality is ${hundredths(model.quality)}, but ${hundredths(need.difficulty)} is required.`,
+      : `It is below the required quality: its quality of ${hundredths(model.quality)} is less than the request's difficulty, about ${hundredths(need.difficulty)}.`,
     `Its utility is ${hundredths(utility)}: ${hundredths(terms.quality)} for quality, ` +
       `${hundredths(terms.price)} for ${price}, ${hundredths(terms.latency)} for the wait for its first output (${latency}), ` +
       `${hundredths(terms.failures)} for failures (${Math.round(health.failureShare * 100)} %).`

@@ -158,7 +158,8 @@ const adminKeyCheck = Effect.gen(function* () {
 const plansCheck = Effect.gen(function* () {
   const { catalog } = yield* Plans
   const inUse = yield* (yield* Accounts).plansInUse
-  if (catalog === null) return ok("Plans bound nothing; PARLEY_PLANS_FILE names a catalog of them.")
+  if (catalog === null)
+    return ok("Plans bound nothing. To set bounds, name a catalog of plans in PARLEY_PLANS_FILE.")
   const undefinedPlans = inUse.filter(({ plan }) => !catalog.has(plan))
   if (undefinedPlans.length === 0) return ok("PARLEY_PLANS_FILE has every plan that organizations have.")
   const names = undefinedPlans

@@ -115,7 +115,7 @@ const outcome = ({ chunks, filename, id, status, status_details }: CorpusFileBod
   const name = `"${printable(filename)}" (${id})`
   switch (status) {
     case "indexed":
-      return `Added ${name}: searchable, ${chunks ?? 0} chunks.`
+      return `Added ${name}: searchable, ${chunks === 1 ? "1 chunk" : `${chunks ?? 0} chunks`}.`
     case "pending":
       return `Added ${name}: searchable soon (pending).`
     case "error":
