@@ -209,9 +209,6 @@ const notShared = (place: string, other: string): StoreNotShared =>
 
 const OtherStore = Schema.Struct({ location: Schema.String })
 
-const starting = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.mapError(effect, (cause) => new StorageFailed({ operation: "start", cause }))
-
 /** Removes every registration. Only for a process that shares the database with no other, before it registers itself. */
 export const leaveAllStores = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -245,7 +242,7 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
     const [other] = isShared ? [] : yield* others
     if (other === undefined) yield* beat
     return other
-  }).pipe(sql.withTransaction, orUnavailable, starting)
+  }).pipe(sql.withTransaction, asked)
 
   const leave = sql`DELETE FROM file_store_replicas WHERE id = ${id}::uuid`.pipe(
     Effect.timeoutOption(`${leaveSeconds} seconds`),

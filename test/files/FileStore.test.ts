@@ -31,7 +31,7 @@ const pieces = Schema.Array(Schema.Array(Schema.Int.check(Schema.isBetween({ min
 const characters = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x10_ffff })))
 
 layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices: true })("A file", (it) => {
-  it.effect("is what was uploaded, and says so", () =>
+  it.effect("a file is stored and described as it was uploaded", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const user = yield* someUser
@@ -56,7 +56,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
   )
 
   it.effect.prop(
-    "comes back with the same bytes, name and purpose, whatever they are",
+    "a file comes back with the same bytes, name and purpose, whatever they are",
     [pieces, characters, characters],
     ([bytes, name, use]) =>
       Effect.gen(function* () {
@@ -77,7 +77,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     { arbitrary: { runs: 30 } }
   )
 
-  it.effect("gives any part of its bytes", () =>
+  it.effect("a file gives any part of its bytes", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const user = yield* someUser
@@ -89,7 +89,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     })
   )
 
-  it.effect("that nobody can read says why, and gives no text", () =>
+  it.effect("a file that nobody can read says why, and gives no text", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const user = yield* someUser
@@ -106,7 +106,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     })
   )
 
-  it.effect("may hold characters that the database can't", () =>
+  it.effect("a file may hold characters that the database can't", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const { id } = yield* upload(user, "a\0b")
@@ -114,7 +114,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     })
   )
 
-  it.effect("gives no more of its text than is asked for, and says how long the text is", () =>
+  it.effect("a file gives no more of its text than is asked for, and says how long the text is", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const user = yield* someUser
@@ -135,7 +135,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     })
   )
 
-  it.effect("is gone with its bytes, its text and its share of the quota when it is deleted", () =>
+  it.effect("a file is gone with its bytes, its text and its share of the quota when it is deleted", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const faults = yield* BlobFaults
@@ -162,7 +162,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     })
   )
 
-  it.effect("is no one else's: to a stranger it is like none", () =>
+  it.effect("a file of another user is treated as missing", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const [alice, bob] = [yield* someUser, yield* someUser]
@@ -188,7 +188,7 @@ layer(Layer.provideMerge(filesWith(), TestDatabase.layer), { excludeTestServices
     })
   )
 
-  it.effect("leaves nothing behind when its bytes, or what comes after them, are cut or fail", () =>
+  it.effect("a file leaves nothing behind when its bytes, or what comes after them, are cut or fail", () =>
     Effect.gen(function* () {
       const store = yield* FileStore
       const faults = yield* BlobFaults
@@ -252,7 +252,7 @@ const limits = { fileBytesMax: 10, filesPerUserMax: 5, bytesPerUserMax: 25, uplo
 layer(Layer.provideMerge(filesWith(limits), TestDatabase.layer), { excludeTestServices: true })(
   "The limits",
   (it) => {
-    it.effect("hold a file to its bytes, exactly, and to the rest of the quota", () =>
+    it.effect("the limits hold a file to its bytes, exactly, and to the rest of the quota", () =>
       Effect.gen(function* () {
         const user = yield* someUser
         const faults = yield* BlobFaults
@@ -273,7 +273,7 @@ layer(Layer.provideMerge(filesWith(limits), TestDatabase.layer), { excludeTestSe
       })
     )
 
-    it.effect("are the plan's where it has any, wider or narrower, and say so", () =>
+    it.effect("the limits are the plan's where it has any, wider or narrower, and say so", () =>
       Effect.gen(function* () {
         const store = yield* FileStore
         const faults = yield* BlobFaults
@@ -308,7 +308,7 @@ layer(Layer.provideMerge(filesWith(limits), TestDatabase.layer), { excludeTestSe
       })
     )
 
-    it.effect("of a plan hold exactly, however many uploads there are at once", () =>
+    it.effect("the limits of a plan hold exactly, however many uploads there are at once", () =>
       Effect.gen(function* () {
         const store = yield* FileStore
         const faults = yield* BlobFaults
@@ -330,7 +330,7 @@ layer(Layer.provideMerge(filesWith(limits), TestDatabase.layer), { excludeTestSe
       })
     )
 
-    it.effect("count exactly, however many uploads and deletions there are at once", () =>
+    it.effect("the limits count exactly, however many uploads and deletions there are at once", () =>
       Effect.gen(function* () {
         const store = yield* FileStore
         const faults = yield* BlobFaults
@@ -361,7 +361,7 @@ layer(Layer.provideMerge(filesWith(limits), TestDatabase.layer), { excludeTestSe
       })
     )
 
-    it.effect("let a user have some uploads under way, and nobody wait for another user's", () =>
+    it.effect("the limits let a user have some uploads under way, and nobody wait for another user's", () =>
       Effect.gen(function* () {
         const store = yield* FileStore
         const [alice, bob] = [yield* someUser, yield* someUser]

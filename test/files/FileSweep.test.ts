@@ -84,35 +84,37 @@ const files = (count: number) =>
 
 describe.each(stores)("The sweep of the store: $name", ({ config, name }) => {
   layer(installation(config), { excludeTestServices: true })((it) => {
-    it.effect("puts old bytes of no file into the trash, and removes them after the retention", () =>
-      Effect.gen(function* () {
-        const blobs = yield* BlobStore
-        const { trashSeconds } = (yield* AppConfig).files
-        const { kept, user } = yield* files(2)
-        const [old = ""] = yield* orphans(1)
-        yield* age(3)
-        const [young = ""] = yield* orphans(1)
-        yield* said
-        yield* sweep
-        assert.deepStrictEqual(yield* inTrash, [old])
-        assert.include(yield* said, "1 put into the trash, 0 restored from it, 0 removed, 0 failed")
-        assert.isTrue(yield* blobs.has(old))
-        yield* age(trashSeconds / 3_600 - 1)
-        yield* sweep
-        assert.isTrue(yield* blobs.has(old))
-        yield* age(2)
-        yield* said
-        yield* sweep
-        assert.isFalse(yield* blobs.has(old))
-        assert.deepStrictEqual(yield* inTrash, [young])
-        assert.include(yield* said, "1 removed")
-        for (const { id } of kept) assert.match(String(yield* contentOf(user, id)), /^file/)
-        yield* blobs.remove(young)
-        yield* blobs.trash.take(young)
-      })
+    it.effect(
+      "the sweep puts old bytes of no file into the trash, and removes them after the retention",
+      () =>
+        Effect.gen(function* () {
+          const blobs = yield* BlobStore
+          const { trashSeconds } = (yield* AppConfig).files
+          const { kept, user } = yield* files(2)
+          const [old = ""] = yield* orphans(1)
+          yield* age(3)
+          const [young = ""] = yield* orphans(1)
+          yield* said
+          yield* sweep
+          assert.deepStrictEqual(yield* inTrash, [old])
+          assert.include(yield* said, "1 put into the trash, 0 restored from it, 0 removed, 0 failed")
+          assert.isTrue(yield* blobs.has(old))
+          yield* age(trashSeconds / 3_600 - 1)
+          yield* sweep
+          assert.isTrue(yield* blobs.has(old))
+          yield* age(2)
+          yield* said
+          yield* sweep
+          assert.isFalse(yield* blobs.has(old))
+          assert.deepStrictEqual(yield* inTrash, [young])
+          assert.include(yield* said, "1 removed")
+          for (const { id } of kept) assert.match(String(yield* contentOf(user, id)), /^file/)
+          yield* blobs.remove(young)
+          yield* blobs.trash.take(young)
+        })
     )
 
-    it.effect("says nothing when there is nothing to do", () =>
+    it.effect("the sweep logs nothing when there is nothing to do", () =>
       Effect.gen(function* () {
         yield* said
         yield* sweep
@@ -120,30 +122,32 @@ describe.each(stores)("The sweep of the store: $name", ({ config, name }) => {
       })
     )
 
-    it.effect("takes files out of the trash that the database knows again, also after the retention", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const { kept, user } = yield* files(3)
-        yield* age(3)
-        // The database is restored to a time before the uploads, and a week later to a newer one.
-        yield* sql`CREATE TABLE newer AS SELECT * FROM files`
-        yield* sql`DELETE FROM files WHERE user_id = ${user}::uuid`
-        yield* sweep
-        assert.strictEqual((yield* inTrash).length, 3)
-        yield* age(24 * 8)
-        yield* sql`INSERT INTO files SELECT * FROM newer WHERE user_id = ${user}::uuid`
-        yield* sql`DROP TABLE newer`
-        // It is read while it is still in the trash.
-        assert.match(String(yield* contentOf(user, kept[0]!.id)), /^file 1/)
-        yield* said
-        yield* sweep
-        assert.isEmpty(yield* inTrash)
-        assert.include(yield* said, "3 restored")
-        for (const { id } of kept) assert.match(String(yield* contentOf(user, id)), /^file/)
-      })
+    it.effect(
+      "the sweep takes files out of the trash that the database knows again, also after the retention",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const { kept, user } = yield* files(3)
+          yield* age(3)
+          // The database is restored to a time before the uploads, and a week later to a newer one.
+          yield* sql`CREATE TABLE newer AS SELECT * FROM files`
+          yield* sql`DELETE FROM files WHERE user_id = ${user}::uuid`
+          yield* sweep
+          assert.strictEqual((yield* inTrash).length, 3)
+          yield* age(24 * 8)
+          yield* sql`INSERT INTO files SELECT * FROM newer WHERE user_id = ${user}::uuid`
+          yield* sql`DROP TABLE newer`
+          // It is read while it is still in the trash.
+          assert.match(String(yield* contentOf(user, kept[0]!.id)), /^file 1/)
+          yield* said
+          yield* sweep
+          assert.isEmpty(yield* inTrash)
+          assert.include(yield* said, "3 restored")
+          for (const { id } of kept) assert.match(String(yield* contentOf(user, id)), /^file/)
+        })
     )
 
-    it.effect("gives up no more than a tenth of the store at once, and warns of more", () =>
+    it.effect("the sweep gives up no more than a tenth of the store at once, and warns of more", () =>
       Effect.gen(function* () {
         const blobs = yield* BlobStore
         const held = (yield* Stream.runCollect(blobs.olderThan(0))).length
@@ -164,7 +168,7 @@ describe.each(stores)("The sweep of the store: $name", ({ config, name }) => {
 
     // The store in the database is bound to it by nature.
     if (name === "postgres") return
-    it.effect("keeps every blob once another database has adopted the store", () =>
+    it.effect("the sweep keeps every blob once another database has adopted the store", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* orphans(1)
@@ -180,7 +184,7 @@ describe.each(stores)("The sweep of the store: $name", ({ config, name }) => {
 })
 
 layer(installation(bucketConfig), { excludeTestServices: true })("The sweep of a bucket", (it) => {
-  it.effect("goes on when the server can't list uploads that were broken off", () =>
+  it.effect("the sweep of a bucket goes on when the server can't list uploads that were broken off", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       yield* server.refuse("uploads", "NotImplemented")
@@ -194,7 +198,7 @@ layer(installation(bucketConfig), { excludeTestServices: true })("The sweep of a
     })
   )
 
-  it.effect("goes on when bytes can't be removed", () =>
+  it.effect("the sweep of a bucket goes on when bytes can't be removed", () =>
     Effect.gen(function* () {
       const { trashSeconds } = (yield* AppConfig).files
       yield* age(trashSeconds / 3_600 + 1)
@@ -212,12 +216,14 @@ layer(installation(bucketConfig), { excludeTestServices: true })("The sweep of a
 })
 
 layer(Layer.empty)("The share of a store that one sweep gives up", (it) => {
-  it.effect("is all of a small store, a tenth of a larger one, and bounded", () =>
-    Effect.sync(() => {
-      assert.deepStrictEqual(
-        [0, 1, 20, 21, 40, 1_000, 10_000_000].map(sweptAtOnceMax),
-        [0, 1, 20, 2, 4, 100, 10_000]
-      )
-    })
+  it.effect(
+    "the share of a store that one sweep gives up is all of a small store, a tenth of a larger one, and bounded",
+    () =>
+      Effect.sync(() => {
+        assert.deepStrictEqual(
+          [0, 1, 20, 21, 40, 1_000, 10_000_000].map(sweptAtOnceMax),
+          [0, 1, 20, 2, 4, 100, 10_000]
+        )
+      })
   )
 })

@@ -35,7 +35,7 @@ const walk = Effect.fnUntraced(function* <E, R>(
 const settings = filesWith({ processWaitSeconds: 0, uploadsPerUserMax: 100 })
 
 layer(Layer.provideMerge(settings, TestDatabase.layer), { excludeTestServices: true })("A list", (it) => {
-  it.effect("has the newest file first, or last, in pages of any size", () =>
+  it.effect("a list of files has the newest file first, or last, in pages of any size", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       yield* uploads(yield* someUser, 2)
@@ -47,7 +47,7 @@ layer(Layer.provideMerge(settings, TestDatabase.layer), { excludeTestServices: t
     })
   )
 
-  it.effect("may be of one purpose", () =>
+  it.effect("a list of files may be of one purpose", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const [first] = yield* uploads(user, 1, "batch")
@@ -61,22 +61,24 @@ layer(Layer.provideMerge(settings, TestDatabase.layer), { excludeTestServices: t
     })
   )
 
-  it.effect("goes on after a file that was deleted meanwhile, but not after one that never was", () =>
-    Effect.gen(function* () {
-      const store = yield* FileStore
-      const user = yield* someUser
-      const ids = yield* uploads(user, 5)
-      const seen = yield* walk(user, { limit: 2, order: "desc" }, (page) =>
-        Effect.forEach(page, (id) => store.delete(user, id))
-      )
-      assert.deepStrictEqual(seen, ids.toReversed())
-      const error = yield* Effect.flip(store.list(user, { limit: 2, order: "desc", after: nobody() }))
-      assert.deepInclude(error, { _tag: "FileNotFound", param: "after" })
-    })
+  it.effect(
+    "a list of files goes on after a file that was deleted meanwhile, but not after one that never was",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* FileStore
+        const user = yield* someUser
+        const ids = yield* uploads(user, 5)
+        const seen = yield* walk(user, { limit: 2, order: "desc" }, (page) =>
+          Effect.forEach(page, (id) => store.delete(user, id))
+        )
+        assert.deepStrictEqual(seen, ids.toReversed())
+        const error = yield* Effect.flip(store.list(user, { limit: 2, order: "desc", after: nobody() }))
+        assert.deepInclude(error, { _tag: "FileNotFound", param: "after" })
+      })
   )
 
   it.effect.prop(
-    "visits each file exactly once while others are uploaded and deleted",
+    "a list of files visits each file exactly once while others are uploaded and deleted",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })), Schema.Literals(["asc", "desc"])],
     ([limit, order]) =>
       Effect.gen(function* () {

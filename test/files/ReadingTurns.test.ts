@@ -34,7 +34,7 @@ const makeProcess = Effect.fnUntraced(function* (extractionsMax: number) {
 })
 
 layer(TestDatabase.layer, { excludeTestServices: true })("Files that wait to be read", (it) => {
-  it.effect("are read in turns of their users, and in order for each user", () =>
+  it.effect("files that wait to be read are read in turns of their users, and in order for each user", () =>
     Effect.gen(function* () {
       const { begun, finish, upload } = yield* makeProcess(1)
       const [alice, bob, carol] = [yield* someUser, yield* someUser, yield* someUser]
@@ -50,7 +50,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Files that wait to be 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("leave one place to other users, however many one user has", () =>
+  it.effect("files that wait to be read leave one place to other users, however many one user has", () =>
     Effect.gen(function* () {
       const { begun, finish, statusIs, upload } = yield* makeProcess(2)
       const [alice, bob] = [yield* someUser, yield* someUser]
@@ -64,7 +64,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Files that wait to be 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keep no short plain text waiting", () =>
+  it.effect("files that wait to be read keep no short plain text waiting", () =>
     Effect.gen(function* () {
       const { begun, finish, store, upload } = yield* makeProcess(1)
       const [alice, bob] = [yield* someUser, yield* someUser]
@@ -78,22 +78,24 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Files that wait to be 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("wait for the reading of the one before them, though it was deleted meanwhile", () =>
-    Effect.gen(function* () {
-      const { begun, finish, store, upload } = yield* makeProcess(2)
-      const [alice, bob] = [yield* someUser, yield* someUser]
-      const first = yield* upload(alice, "alice 1")
-      yield* begun("alice 1")
-      yield* store.delete(alice, first.id)
-      yield* upload(alice, "alice 2")
-      yield* upload(bob, "bob 1")
-      yield* begun("alice 1", "bob 1")
-      yield* finish
-      yield* begun("alice 1", "bob 1", "alice 2")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "files that wait to be read wait for the reading of the one before them, though it was deleted meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const { begun, finish, store, upload } = yield* makeProcess(2)
+        const [alice, bob] = [yield* someUser, yield* someUser]
+        const first = yield* upload(alice, "alice 1")
+        yield* begun("alice 1")
+        yield* store.delete(alice, first.id)
+        yield* upload(alice, "alice 2")
+        yield* upload(bob, "bob 1")
+        yield* begun("alice 1", "bob 1")
+        yield* finish
+        yield* begun("alice 1", "bob 1", "alice 2")
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("are found by the next process when nobody let them move up", () =>
+  it.effect("files that wait to be read are found by the next process when nobody let them move up", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const alice = yield* someUser

@@ -41,7 +41,7 @@ const abandoned = Effect.fnUntraced(function* (text: string, attempts: number) {
 })
 
 layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not finished", (it) => {
-  it.effect("is read by the next process when the first one ends in order", () =>
+  it.effect("a text that was not finished is read by the next process when the first one ends in order", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const scope = yield* Scope.make()
@@ -57,7 +57,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not fi
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is read by the next process when the first one was killed", () =>
+  it.effect("a text that was not finished is read by the next process when the first one was killed", () =>
     Effect.gen(function* () {
       const { id, user } = yield* abandoned("once", 1)
       const second = yield* process()
@@ -67,33 +67,37 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A text that was not fi
     }).pipe(Effect.scoped)
   )
 
-  it.effect("makes the file unreadable when it has killed too many processes", () =>
-    Effect.gen(function* () {
-      const { id, user } = yield* abandoned("and kill", attemptsMax)
-      const second = yield* process()
-      yield* settledAs(id, "error")
-      assert.deepStrictEqual(yield* Context.get(second, ScriptedExtraction).begun, [])
-      const { statusDetails } = yield* Context.get(second, FileStore).get(user, id)
-      assert.match(statusDetails ?? "", /several times/)
-    }).pipe(Effect.scoped)
+  it.effect(
+    "a text that was not finished makes the file unreadable when it has killed too many processes",
+    () =>
+      Effect.gen(function* () {
+        const { id, user } = yield* abandoned("and kill", attemptsMax)
+        const second = yield* process()
+        yield* settledAs(id, "error")
+        assert.deepStrictEqual(yield* Context.get(second, ScriptedExtraction).begun, [])
+        const { statusDetails } = yield* Context.get(second, FileStore).get(user, id)
+        assert.match(statusDetails ?? "", /several times/)
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("is read again after the reader broke, and the others are not kept waiting", () =>
-    Effect.gen(function* () {
-      const user = yield* someUser
-      const only = yield* process()
-      const store = Context.get(only, FileStore)
-      const broken = yield* store.upload(user, incoming("break", { filename: "broken" }))
-      const fine = yield* store.upload(user, incoming("fine"))
-      yield* settledAs(fine.id, "processed")
-      const { begun } = Context.get(only, ScriptedExtraction)
-      yield* until(Effect.map(begun, (names) => names.filter((name) => name === "broken").length >= 2))
-      assert.strictEqual((yield* store.get(user, broken.id)).status, "uploaded")
-      yield* store.delete(user, broken.id)
-    }).pipe(Effect.scoped)
+  it.effect(
+    "a text that was not finished is read again after the reader broke, and the others are not kept waiting",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* someUser
+        const only = yield* process()
+        const store = Context.get(only, FileStore)
+        const broken = yield* store.upload(user, incoming("break", { filename: "broken" }))
+        const fine = yield* store.upload(user, incoming("fine"))
+        yield* settledAs(fine.id, "processed")
+        const { begun } = Context.get(only, ScriptedExtraction)
+        yield* until(Effect.map(begun, (names) => names.filter((name) => name === "broken").length >= 2))
+        assert.strictEqual((yield* store.get(user, broken.id)).status, "uploaded")
+        yield* store.delete(user, broken.id)
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("is read once, however many processes there are", () =>
+  it.effect("a text that was not finished is read once, however many processes there are", () =>
     Effect.gen(function* () {
       const user = yield* someUser
       const processes = yield* Effect.forEach([1, 2, 3], () => process({ processWaitSeconds: 30 }))

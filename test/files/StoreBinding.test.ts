@@ -95,7 +95,7 @@ const ground = Layer.mergeAll(S3Server.layer(), NodeServices.layer, NodeCrypto.l
 
 describe.each(stores)("The binding of a database and $name", ({ newStore }) => {
   layer(ground, { excludeTestServices: true })((it) => {
-    it.effect("is made at the first start, and holds at the next", () =>
+    it.effect("the binding of a database and a store is made at the first start, and holds at the next", () =>
       Effect.gen(function* () {
         const settings = yield* newStore
         const database = yield* newDatabase
@@ -109,98 +109,112 @@ describe.each(stores)("The binding of a database and $name", ({ newStore }) => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("is made for an installation whose database knows a file of the store", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const database = yield* newDatabase
-        const { key } = yield* putUnbound(settings, database)
-        yield* putUnbound(settings, database)
-        yield* know(database, "the key of lost bytes")
-        yield* know(database, key)
-        yield* startOnce(settings, database)
-        yield* refused(settings, yield* newDatabase)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is made for an installation whose database knows a file of the store",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const database = yield* newDatabase
+          const { key } = yield* putUnbound(settings, database)
+          yield* putUnbound(settings, database)
+          yield* know(database, "the key of lost bytes")
+          yield* know(database, key)
+          yield* startOnce(settings, database)
+          yield* refused(settings, yield* newDatabase)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("is refused to a second database, also when that is empty, until it adopts the store", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const owner = yield* newDatabase
-        const other = yield* newDatabase
-        yield* startOnce(settings, owner)
-        assert.include(yield* refused(settings, other), "another database")
-        const { previousDatabaseId } = yield* adopt(settings, other)
-        assert.isNotNull(previousDatabaseId)
-        yield* startOnce(settings, other)
-        yield* refused(settings, owner)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is refused to a second database, also when that is empty, until it adopts the store",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const owner = yield* newDatabase
+          const other = yield* newDatabase
+          yield* startOnce(settings, owner)
+          assert.include(yield* refused(settings, other), "another database")
+          const { previousDatabaseId } = yield* adopt(settings, other)
+          assert.isNotNull(previousDatabaseId)
+          yield* startOnce(settings, other)
+          yield* refused(settings, owner)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("is refused to a database without files where the store has some", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const database = yield* newDatabase
-        yield* putUnbound(settings, database)
-        assert.include(yield* refused(settings, database), "knows of none")
-        yield* adopt(settings, database)
-        yield* startOnce(settings, database)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is refused to a database without files where the store has some",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const database = yield* newDatabase
+          yield* putUnbound(settings, database)
+          assert.include(yield* refused(settings, database), "knows of none")
+          yield* adopt(settings, database)
+          yield* startOnce(settings, database)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("is refused to an empty store where the database has files, and both places are named", () =>
-      Effect.gen(function* () {
-        const usual = yield* newStore
-        const empty = yield* newStore
-        const database = yield* newDatabase
-        yield* startOnce(usual, database)
-        yield* know(database, "the key of bytes elsewhere")
-        const message = yield* refused(empty, database)
-        assert.include(message, usual.files.s3?.prefix ?? usual.dataDir)
-        assert.include(message, empty.files.s3?.prefix ?? empty.dataDir)
-        assert.isFalse((yield* adopt(empty, database)).isWhole)
-        yield* startOnce(empty, database)
-        // The store that was left still says that it is the database's.
-        assert.include(yield* refused(usual, database), empty.files.s3?.prefix ?? empty.dataDir)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is refused to an empty store where the database has files, and both places are named",
+      () =>
+        Effect.gen(function* () {
+          const usual = yield* newStore
+          const empty = yield* newStore
+          const database = yield* newDatabase
+          yield* startOnce(usual, database)
+          yield* know(database, "the key of bytes elsewhere")
+          const message = yield* refused(empty, database)
+          assert.include(message, usual.files.s3?.prefix ?? usual.dataDir)
+          assert.include(message, empty.files.s3?.prefix ?? empty.dataDir)
+          assert.isFalse((yield* adopt(empty, database)).isWhole)
+          yield* startOnce(empty, database)
+          // The store that was left still says that it is the database's.
+          assert.include(yield* refused(usual, database), empty.files.s3?.prefix ?? empty.dataDir)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("is refused when its store has lost the bytes of all files, until the loss is accepted", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const database = yield* newDatabase
-        yield* startOnce(settings, database)
-        const { key } = yield* putUnbound(settings, database)
-        yield* know(database, key)
-        yield* startOnce(settings, database)
-        yield* lose(settings, database, key)
-        assert.include(yield* refused(settings, database), "holds none of the files")
-        assert.isFalse((yield* adopt(settings, database)).isWhole)
-        yield* startOnce(settings, database)
-        yield* know(database, "the key of bytes that were lost later")
-        yield* refused(settings, database)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is refused when its store has lost the bytes of all files, until the loss is accepted",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const database = yield* newDatabase
+          yield* startOnce(settings, database)
+          const { key } = yield* putUnbound(settings, database)
+          yield* know(database, key)
+          yield* startOnce(settings, database)
+          yield* lose(settings, database, key)
+          assert.include(yield* refused(settings, database), "holds none of the files")
+          assert.isFalse((yield* adopt(settings, database)).isWhole)
+          yield* startOnce(settings, database)
+          yield* know(database, "the key of bytes that were lost later")
+          yield* refused(settings, database)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("goes to another empty store as long as the database has no files", () =>
-      Effect.gen(function* () {
-        const database = yield* newDatabase
-        const [one, other] = [yield* newStore, yield* newStore]
-        for (const settings of [one, other, one]) yield* startOnce(settings, database)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store goes to another empty store as long as the database has no files",
+      () =>
+        Effect.gen(function* () {
+          const database = yield* newDatabase
+          const [one, other] = [yield* newStore, yield* newStore]
+          for (const settings of [one, other, one]) yield* startOnce(settings, database)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("is the same for all processes that start at once on a new store", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const database = yield* newDatabase
-        const started = yield* Effect.forEach([1, 2, 3, 4, 5], () => start(settings, database), {
-          concurrency: "unbounded"
-        })
-        yield* Effect.forEach(started, ({ verify }) => verify)
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is the same for all processes that start at once on a new store",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const database = yield* newDatabase
+          const started = yield* Effect.forEach([1, 2, 3, 4, 5], () => start(settings, database), {
+            concurrency: "unbounded"
+          })
+          yield* Effect.forEach(started, ({ verify }) => verify)
+        }).pipe(Effect.scoped)
     )
 
-    it.effect("is completed after a crash between the two ids", () =>
+    it.effect("the binding of a database and a store is completed after a crash between the two ids", () =>
       Effect.gen(function* () {
         const settings = yield* newStore
         const database = yield* newDatabase
@@ -211,17 +225,19 @@ describe.each(stores)("The binding of a database and $name", ({ newStore }) => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("is not verified any more once another database adopts the store", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const store = yield* start(settings, yield* newDatabase)
-        yield* adopt(settings, yield* newDatabase)
-        assert.strictEqual((yield* Effect.flip(store.verify))._tag, "StoreMismatch")
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is not verified any more once another database adopts the store",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const store = yield* start(settings, yield* newDatabase)
+          yield* adopt(settings, yield* newDatabase)
+          assert.strictEqual((yield* Effect.flip(store.verify))._tag, "StoreMismatch")
+        }).pipe(Effect.scoped)
     )
 
     it.effect(
-      "is lost by a running process, which takes in no file until its database adopts the store again",
+      "the binding of a database and a store is lost by a running process, which takes in no file until its database adopts the store again",
       () =>
         Effect.gen(function* () {
           const settings = yield* newStore
@@ -238,21 +254,23 @@ describe.each(stores)("The binding of a database and $name", ({ newStore }) => {
         }).pipe(Effect.scoped)
     )
 
-    it.effect("is refused while another process of the database keeps its files elsewhere", () =>
-      Effect.gen(function* () {
-        const settings = yield* newStore
-        const database = yield* newDatabase
-        yield* start(settings, database)
-        const elsewhere = testConfig({ dataDir: yield* newDirectory, files: { store: "postgres" } })
-        const error = yield* Effect.flip(startOnce(elsewhere, database))
-        assert.strictEqual(error._tag, "StoreNotShared")
-        assert.include(error.message, settings.files.s3?.bucket ?? settings.dataDir)
-        assert.include(error.message, "the database")
-        assert.notInclude(
-          error.message,
-          Redacted.value(settings.files.s3?.secretAccessKey ?? Redacted.make("?secret?"))
-        )
-      }).pipe(Effect.scoped)
+    it.effect(
+      "the binding of a database and a store is refused while another process of the database keeps its files elsewhere",
+      () =>
+        Effect.gen(function* () {
+          const settings = yield* newStore
+          const database = yield* newDatabase
+          yield* start(settings, database)
+          const elsewhere = testConfig({ dataDir: yield* newDirectory, files: { store: "postgres" } })
+          const error = yield* Effect.flip(startOnce(elsewhere, database))
+          assert.strictEqual(error._tag, "StoreNotShared")
+          assert.include(error.message, settings.files.s3?.bucket ?? settings.dataDir)
+          assert.include(error.message, "the database")
+          assert.notInclude(
+            error.message,
+            Redacted.value(settings.files.s3?.secretAccessKey ?? Redacted.make("?secret?"))
+          )
+        }).pipe(Effect.scoped)
     )
   })
 })

@@ -56,23 +56,27 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
     ["there is no such bucket", (bucket) => ({ ...bucket, bucket: "no-such-bucket" }), /404.*NoSuchBucket/]
   ]
   for (const [what, change, reason] of mistakes) {
-    it.effect(`names the place and the reason when ${what}, and no file is taken in`, () =>
-      Effect.gen(function* () {
-        const { bucket } = yield* S3Server
-        const settings = testConfig({ files: { store: "s3", s3: change(bucket) } })
-        const process = yield* started(settings)
-        const { detail, status } = yield* Effect.provideContext(storeCheck, process)
-        assert.strictEqual(status, "failed")
-        assert.include(detail, change(bucket).bucket)
-        assert.match(detail, reason)
-        assert.notInclude(detail, "a wrong one")
-        const error = yield* Effect.flip(Context.get(process, BlobStore).put(Stream.make(bytesOf("content"))))
-        assert.strictEqual(error._tag, "StorageFailed")
-      }).pipe(Effect.scoped)
+    it.effect(
+      `the check of the files' store names the place and the reason when ${what}, and no file is taken in`,
+      () =>
+        Effect.gen(function* () {
+          const { bucket } = yield* S3Server
+          const settings = testConfig({ files: { store: "s3", s3: change(bucket) } })
+          const process = yield* started(settings)
+          const { detail, status } = yield* Effect.provideContext(storeCheck, process)
+          assert.strictEqual(status, "failed")
+          assert.include(detail, change(bucket).bucket)
+          assert.match(detail, reason)
+          assert.notInclude(detail, "a wrong one")
+          const error = yield* Effect.flip(
+            Context.get(process, BlobStore).put(Stream.make(bytesOf("content")))
+          )
+          assert.strictEqual(error._tag, "StorageFailed")
+        }).pipe(Effect.scoped)
     )
   }
 
-  it.effect("names the place and the reason when nobody is there", () =>
+  it.effect("the check of the files' store names the place and the reason when no server answers", () =>
     Effect.gen(function* () {
       const { bucket } = yield* S3Server
       const closed = yield* Effect.scoped(Layer.build(Layer.fresh(S3Server.layer())))
@@ -85,7 +89,7 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails on a full disk", () =>
+  it.effect("the check of the files' store fails on a full disk", () =>
     Effect.gen(function* () {
       const faults = yield* FileSystemFaults
       const process = yield* started(yield* directoryConfig)
@@ -96,7 +100,7 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is made once for all who ask within some seconds", () =>
+  it.effect("the check of the files' store is made once for all who ask within some seconds", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const process = yield* started(testConfig({ files: { store: "s3", s3: server.bucket } }))
@@ -111,7 +115,7 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
     }).pipe(Effect.scoped)
   )
 
-  it.effect("tells the trash, the database and the files without bytes", () =>
+  it.effect("the check of the files' store tells the trash, the database and the files without bytes", () =>
     Effect.gen(function* () {
       const process = yield* started(yield* directoryConfig)
       const blobs = Context.get(process, BlobStore)

@@ -39,7 +39,7 @@ const silence = (seconds: number) =>
 const shared = Layer.mergeAll(TestDatabase.layerFailing, NodeServices.layer, NodeCrypto.layer, Log)
 
 layer(shared, { excludeTestServices: true })("Processes with the directory store", (it) => {
-  it.effect("may share one directory, by whatever path", () =>
+  it.effect("processes with the directory store may share one directory, by whatever path", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* directory
@@ -55,20 +55,22 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
     }).pipe(Effect.scoped)
   )
 
-  it.effect("don't start beside one with another directory, and say which", () =>
-    Effect.gen(function* () {
-      const one = yield* directory
-      const other = yield* directory
-      yield* start(one)
-      const error = yield* Effect.flip(start(other))
-      assert.strictEqual(error._tag, "StoreNotShared")
-      assert.include(error.message, `${one}/files`)
-      assert.include(error.message, "PARLEY_FILES_DIRECTORY_SHARED")
-      assert.strictEqual((yield* replicas).length, 1)
-    }).pipe(Effect.scoped)
+  it.effect(
+    "processes with the directory store don't start beside one with another directory, and say which",
+    () =>
+      Effect.gen(function* () {
+        const one = yield* directory
+        const other = yield* directory
+        yield* start(one)
+        const error = yield* Effect.flip(start(other))
+        assert.strictEqual(error._tag, "StoreNotShared")
+        assert.include(error.message, `${one}/files`)
+        assert.include(error.message, "PARLEY_FILES_DIRECTORY_SHARED")
+        assert.strictEqual((yield* replicas).length, 1)
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("start when they are told that the directory is shared", () =>
+  it.effect("processes with the directory store start when they are told that the directory is shared", () =>
     Effect.gen(function* () {
       yield* start(yield* directory)
       yield* start(yield* directory, true)
@@ -76,7 +78,7 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
     }).pipe(Effect.scoped)
   )
 
-  it.effect("start once the other has gone, by itself or without a word", () =>
+  it.effect("processes with the directory store start once the other has ended, in order or silently", () =>
     Effect.gen(function* () {
       const one = yield* directory
       const other = yield* directory
@@ -93,7 +95,7 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
     }).pipe(Effect.scoped)
   )
 
-  it.effect("let exactly one of many start when all come at once", () =>
+  it.effect("processes with the directory store let exactly one of many start when all come at once", () =>
     Effect.gen(function* () {
       const directories = yield* Effect.all([directory, directory, directory, directory])
       const exits = yield* Effect.forEach(directories, (dataDir) => Effect.exit(start(dataDir)), {
@@ -104,17 +106,19 @@ layer(shared, { excludeTestServices: true })("Processes with the directory store
     }).pipe(Effect.scoped)
   )
 
-  it.effect("don't start without the database, or with a directory whose identity is lost", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const faults = yield* SqlFaults
-      const dataDir = yield* directory
-      yield* faults.outage
-      assert.strictEqual((yield* Effect.flip(start(dataDir)))._tag, "StorageFailed")
-      yield* faults.off
-      yield* fs.writeFileString(`${dataDir}/files/identity`, "")
-      assert.strictEqual((yield* Effect.flip(start(dataDir)))._tag, "StorageFailed")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "processes with the directory store don't start without the database, or with a directory whose identity is lost",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const faults = yield* SqlFaults
+        const dataDir = yield* directory
+        yield* faults.outage
+        assert.strictEqual((yield* Effect.flip(start(dataDir)))._tag, "StorageFailed")
+        yield* faults.off
+        yield* fs.writeFileString(`${dataDir}/files/identity`, "")
+        assert.strictEqual((yield* Effect.flip(start(dataDir)))._tag, "StorageFailed")
+      }).pipe(Effect.scoped)
   )
 })
 
@@ -123,7 +127,7 @@ layer(shared)("A process with the directory store", (it) => {
   const untilSign = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
     until(Effect.tap(condition, (holds) => (holds ? Effect.void : TestClock.adjust("10 seconds"))))
 
-  it.effect("gives signs of life, also after the database forgot it", () =>
+  it.effect("a process with the directory store renews its registration, also after that was deleted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* start(yield* directory)
@@ -135,17 +139,19 @@ layer(shared)("A process with the directory store", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("says so when another began while it was cut off", () =>
-    Effect.gen(function* () {
-      yield* start(yield* directory)
-      yield* silence(3_600)
-      const other = yield* directory
-      yield* start(other)
-      yield* untilSign(Effect.sync(() => logged.some((line) => line.includes(`${other}/files`))))
-    }).pipe(Effect.scoped)
+  it.effect(
+    "a process with the directory store logs that another one started on another store while it had no database",
+    () =>
+      Effect.gen(function* () {
+        yield* start(yield* directory)
+        yield* silence(3_600)
+        const other = yield* directory
+        yield* start(other)
+        yield* untilSign(Effect.sync(() => logged.some((line) => line.includes(`${other}/files`))))
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("goes on while the database is away", () =>
+  it.effect("a process with the directory store goes on while the database is away", () =>
     Effect.gen(function* () {
       const faults = yield* SqlFaults
       yield* start(yield* directory)

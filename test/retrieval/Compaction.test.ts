@@ -26,7 +26,7 @@ const sections = (word: string, count: number) =>
   Array.from({ length: count }, (_, at) => `## ${word} ${at}\n\n${`${word} common `.repeat(40)}`).join("\n\n")
 
 layer(searchLayer)("The compaction of an index", (it) => {
-  it.effect("removes the postings of deleted files, and keeps the others", () =>
+  it.effect("the compaction of an index removes the postings of deleted files, and keeps the others", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { compact } = yield* makeCompaction
@@ -52,7 +52,7 @@ layer(searchLayer)("The compaction of an index", (it) => {
     })
   )
 
-  it.effect("skips an index from which little was deleted", () =>
+  it.effect("the compaction of an index skips an index from which little was deleted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { compact } = yield* makeCompaction
@@ -66,7 +66,7 @@ layer(searchLayer)("The compaction of an index", (it) => {
     })
   )
 
-  it.effect("deletes what a deleted project leaves behind", () =>
+  it.effect("the compaction of an index deletes what a deleted project leaves behind", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { compact } = yield* makeCompaction

@@ -47,71 +47,79 @@ const rowsOf = Effect.fnUntraced(function* (fileId: FileId) {
 layer(Layer.provideMerge(projectsOver(), TestDatabase.layer), { excludeTestServices: true })(
   "A file that was added to a project",
   (it) => {
-    it.effect("waits for its text, and is searchable once that has been read", () =>
-      Effect.gen(function* () {
-        const { add, id } = yield* someProject
-        const slow = yield* add(null, "slow")
-        yield* add("a zebra", "quick")
-        yield* until(Effect.map(statesOf(id), (states) => states["indexed"] === 1))
-        assert.deepStrictEqual(yield* statesOf(id), { indexed: 1, pending: 1 })
-        assert.deepStrictEqual(yield* foundIn(id, "zebra"), ["quick"])
-        yield* readText(slow, "another zebra")
-        yield* settled(id)
-        assert.deepStrictEqual(yield* foundIn(id, "zebra"), ["quick", "slow"])
-      })
-    )
-
-    it.effect("says why it can't be searched, when its text can't be read", () =>
-      Effect.gen(function* () {
-        const { add, id } = yield* someProject
-        const projects = yield* Projects
-        const { user } = yield* someOrganization
-        const late = yield* add(null, "late")
-        yield* failText(late, "Nobody can read this.")
-        yield* settled(id)
-        const shown = { status: "error", statusDetails: "Nobody can read this.", chunks: null } as const
-        assert.deepInclude(yield* fileOf(id, late), shown)
-        const sql = yield* SqlClient.SqlClient
-        const early = yield* someFile(user.id, null)
-        yield* failText(early, "Nobody can read this.")
-        yield* sql`UPDATE users SET organization_id = (SELECT organization_id FROM projects WHERE id = ${id}::uuid)
-          WHERE id = ${user.id}::uuid`
-        yield* projects.addFile(id, early)
-        yield* settled(id)
-        assert.deepInclude(yield* fileOf(id, early), shown)
-      })
-    )
-
-    it.effect("keeps no file of another project waiting, however many there are before it", () =>
-      Effect.gen(function* () {
-        const scripted = yield* ScriptedRetrieval
-        const [large, small] = [yield* someProject, yield* someProject]
-        for (const n of [1, 2, 3, 4]) yield* large.add("hang", `large ${n}`)
-        yield* small.add("a zebra", "small")
-        yield* settled(small.id)
-        assert.deepStrictEqual(yield* statesOf(large.id), { pending: 4 })
-        yield* scripted.release
-        yield* settled(large.id)
-        assert.deepStrictEqual(yield* statesOf(large.id), { indexed: 4 })
-      })
-    )
-
-    it.effect("keeps none of the others waiting when its indexing breaks off", () =>
-      Effect.gen(function* () {
-        const { add, id } = yield* someProject
-        const scripted = yield* ScriptedRetrieval
-        yield* add("break", "broken")
-        yield* add("a zebra", "fine")
-        yield* until(Effect.map(statesOf(id), (states) => states["indexed"] === 1))
-        yield* until(
-          Effect.map(scripted.begun, (names) => names.filter((name) => name === "broken").length >= 2)
-        )
-        assert.deepStrictEqual(yield* statesOf(id), { indexed: 1, pending: 1 })
-      })
+    it.effect(
+      "a file that was added to a project waits for its text, and is searchable once that has been read",
+      () =>
+        Effect.gen(function* () {
+          const { add, id } = yield* someProject
+          const slow = yield* add(null, "slow")
+          yield* add("a zebra", "quick")
+          yield* until(Effect.map(statesOf(id), (states) => states["indexed"] === 1))
+          assert.deepStrictEqual(yield* statesOf(id), { indexed: 1, pending: 1 })
+          assert.deepStrictEqual(yield* foundIn(id, "zebra"), ["quick"])
+          yield* readText(slow, "another zebra")
+          yield* settled(id)
+          assert.deepStrictEqual(yield* foundIn(id, "zebra"), ["quick", "slow"])
+        })
     )
 
     it.effect(
-      "stays searchable while it is indexed again",
+      "a file that was added to a project says why it can't be searched, when its text can't be read",
+      () =>
+        Effect.gen(function* () {
+          const { add, id } = yield* someProject
+          const projects = yield* Projects
+          const { user } = yield* someOrganization
+          const late = yield* add(null, "late")
+          yield* failText(late, "Nobody can read this.")
+          yield* settled(id)
+          const shown = { status: "error", statusDetails: "Nobody can read this.", chunks: null } as const
+          assert.deepInclude(yield* fileOf(id, late), shown)
+          const sql = yield* SqlClient.SqlClient
+          const early = yield* someFile(user.id, null)
+          yield* failText(early, "Nobody can read this.")
+          yield* sql`UPDATE users SET organization_id = (SELECT organization_id FROM projects WHERE id = ${id}::uuid)
+          WHERE id = ${user.id}::uuid`
+          yield* projects.addFile(id, early)
+          yield* settled(id)
+          assert.deepInclude(yield* fileOf(id, early), shown)
+        })
+    )
+
+    it.effect(
+      "a file that was added to a project keeps no file of another project waiting, however many there are before it",
+      () =>
+        Effect.gen(function* () {
+          const scripted = yield* ScriptedRetrieval
+          const [large, small] = [yield* someProject, yield* someProject]
+          for (const n of [1, 2, 3, 4]) yield* large.add("hang", `large ${n}`)
+          yield* small.add("a zebra", "small")
+          yield* settled(small.id)
+          assert.deepStrictEqual(yield* statesOf(large.id), { pending: 4 })
+          yield* scripted.release
+          yield* settled(large.id)
+          assert.deepStrictEqual(yield* statesOf(large.id), { indexed: 4 })
+        })
+    )
+
+    it.effect(
+      "a file that was added to a project keeps none of the others waiting when its indexing breaks off",
+      () =>
+        Effect.gen(function* () {
+          const { add, id } = yield* someProject
+          const scripted = yield* ScriptedRetrieval
+          yield* add("break", "broken")
+          yield* add("a zebra", "fine")
+          yield* until(Effect.map(statesOf(id), (states) => states["indexed"] === 1))
+          yield* until(
+            Effect.map(scripted.begun, (names) => names.filter((name) => name === "broken").length >= 2)
+          )
+          assert.deepStrictEqual(yield* statesOf(id), { indexed: 1, pending: 1 })
+        })
+    )
+
+    it.effect(
+      "a file that was added to a project stays searchable while it is indexed again",
       () =>
         Effect.gen(function* () {
           const { add, id } = yield* someProject
@@ -137,7 +145,7 @@ layer(Layer.provideMerge(projectsOver(), TestDatabase.layer), { excludeTestServi
     )
 
     it.effect(
-      "leaves nothing behind when it is taken out while it is being indexed",
+      "a file that was added to a project leaves nothing behind when it is taken out while it is being indexed",
       () =>
         Effect.gen(function* () {
           const { add, id } = yield* someProject
@@ -190,7 +198,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A file whose process e
     return second
   })
 
-  it.effect("is indexed by the next one when it ends in order", () =>
+  it.effect("a file whose process ends is indexed by the next one when it ends in order", () =>
     Effect.gen(function* () {
       const { file, id } = yield* begun
       assert.lengthOf(yield* rowsOf(file), 0)
@@ -201,7 +209,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A file whose process e
   )
 
   it.effect(
-    "is indexed by the next one when it is killed, and counts as failed when it has killed too many",
+    "a file whose process ends is indexed by the next one when it is killed, and counts as failed when it has killed too many",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -231,7 +239,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A file whose process e
     30_000
   )
 
-  it.effect("is indexed by the next one also when its job was lost", () =>
+  it.effect("a file whose process ends is indexed by the next one also when its job was lost", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { file, id } = yield* begun
@@ -243,7 +251,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A file whose process e
 })
 
 layer(TestDatabase.layer, { excludeTestServices: true })("Processes", (it) => {
-  it.effect("index every file once, however many of them there are", () =>
+  it.effect("processes index every file once, however many of them there are", () =>
     Effect.gen(function* () {
       const processes = yield* Effect.forEach([1, 2, 3], () => process())
       const { add, id } = yield* inside(processes[0]!, someProject)
@@ -260,7 +268,7 @@ layer(TestDatabase.layer, { excludeTestServices: true })("Processes", (it) => {
 
 layer(TestDatabase.layer, { excludeTestServices: true })("A process of another version", (it) => {
   it.effect(
-    "indexes again what was indexed by the other one, or from another reading, and nothing else",
+    "a process of another version indexes again what was indexed by the other one, or from another reading, and nothing else",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

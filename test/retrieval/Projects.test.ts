@@ -21,7 +21,7 @@ const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<
   Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
 
 layer(shared, { excludeTestServices: true })("Projects", (it) => {
-  it.effect("have names that are told apart inside of an organization, whatever their case", () =>
+  it.effect("projects have names that are told apart inside of an organization, whatever their case", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const { organization } = yield* someOrganization
@@ -40,7 +40,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("have members of their organization, whose role can change", () =>
+  it.effect("projects have members of their organization, whose role can change", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const { organization, project, user } = yield* someProject
@@ -74,7 +74,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("that don't exist are told from those that do", () =>
+  it.effect("projects that don't exist are told from those that do", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const { user } = yield* someOrganization
@@ -96,7 +96,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("give the files that are uploaded for them to their first owner", () =>
+  it.effect("projects give the files that are uploaded for them to their first owner", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const { organization, project, user } = yield* someProject
@@ -114,7 +114,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("have files of their organization, each once", () =>
+  it.effect("projects have files of their organization, each once", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const { project, user } = yield* someProject
@@ -149,7 +149,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("share nothing, also where they have a file in common", () =>
+  it.effect("projects share nothing, also where they have a file in common", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const { organization, project, user } = yield* someProject
@@ -164,7 +164,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("lose a file at once when its owner deletes it", () =>
+  it.effect("projects lose a file at once when its owner deletes it", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const sql = yield* SqlClient.SqlClient
@@ -178,7 +178,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("have more files than a page", () =>
+  it.effect("projects have more files than a page", () =>
     Effect.gen(function* () {
       const projects = yield* Projects
       const sql = yield* SqlClient.SqlClient
@@ -199,7 +199,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
     })
   )
 
-  it.effect("are searched by proof of membership, which nobody makes but the policy", () =>
+  it.effect("projects are searched by proof of membership, which only the policy creates", () =>
     Effect.gen(function* () {
       const policy = yield* Policy
       const retrieval = yield* Retrieval
@@ -214,7 +214,7 @@ layer(shared, { excludeTestServices: true })("Projects", (it) => {
 })
 
 layer(shared, { excludeTestServices: true })("Membership", (it) => {
-  it.effect("is what the tables say at the moment of the question", () =>
+  it.effect("membership is what the tables say at the moment of the question", () =>
     Effect.gen(function* () {
       const policy = yield* Policy
       const projects = yield* Projects

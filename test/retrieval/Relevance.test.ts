@@ -37,7 +37,7 @@ const mean = (values: ReadonlyArray<number>): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length
 
 layer(searchLayer)("The search in a small collection", (it) => {
-  it.effect("finds the passages that answer a question", () =>
+  it.effect("the search in a small collection finds the passages that answer a question", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       for (const { name, text } of Schema.decodeSync(Documents)(read("documents")))

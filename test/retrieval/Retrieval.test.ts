@@ -16,7 +16,7 @@ const namesOf = ({ hits }: { readonly hits: ReadonlyArray<{ readonly filename: s
   hits.map(({ filename }) => filename)
 
 layer(searchLayer)("Retrieval", (it) => {
-  it.effect("gives passages as they stand in the file", () =>
+  it.effect("retrieval gives passages as they stand in the file", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       const filler = "Nothing of interest is said in this sentence about gardens. ".repeat(40)
@@ -35,7 +35,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("says why it found nothing", () =>
+  it.effect("retrieval says why it found nothing", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       assert.deepStrictEqual(yield* search(corpus, "harbour"), { hits: [], nothing: "no_files" })
@@ -47,7 +47,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("answers any question without an error", () =>
+  it.effect("retrieval answers any question without an error", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       yield* addFile(corpus, "The harbour of the town is deep; ships anchor there.")
@@ -78,7 +78,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("finds nothing of other projects", () =>
+  it.effect("retrieval finds nothing of other projects", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* someProject, yield* someProject]
       yield* addFile(one, "A lighthouse on the cliff.", "one.md")
@@ -88,7 +88,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("replaces what was there of a file", () =>
+  it.effect("retrieval replaces what was indexed of a file before", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       const file = yield* addFile(corpus, "Copper melts early.")
@@ -98,7 +98,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("finds nothing in files that are gone, from that moment on", () =>
+  it.effect("retrieval finds nothing in files that are gone, from that moment on", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const retrieval = yield* Retrieval
@@ -125,7 +125,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("finds what is left though all better candidates are gone", () =>
+  it.effect("retrieval finds what is left though all better candidates are gone", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const corpus = yield* someProject
@@ -144,7 +144,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("indexes files of one project side by side", () =>
+  it.effect("retrieval indexes files of one project side by side", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       const files = yield* Effect.forEach(Array.from({ length: 12 }), (_, at) =>
@@ -156,7 +156,7 @@ layer(searchLayer)("Retrieval", (it) => {
     })
   )
 
-  it.effect("explains the terms by which it found a passage", () =>
+  it.effect("retrieval explains the terms by which it found a passage", () =>
     Effect.gen(function* () {
       const corpus = yield* someProject
       yield* addFile(corpus, "Glaciers carve valleys.", "a.md")

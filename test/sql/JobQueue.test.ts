@@ -63,7 +63,7 @@ const someWork = Effect.gen(function* () {
 const database = Layer.merge(TestDatabase.layer, Layer.succeed(References.MinimumLogLevel, "None"))
 
 layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
-  it.effect("does the jobs of several owners in turns, and those of one owner in order", () =>
+  it.effect("a queue of jobs does the jobs of several owners in turns, and those of one owner in order", () =>
     Effect.gen(function* () {
       const { process } = yield* someWork
       const { add, begun, finish } = yield* process(1)
@@ -75,7 +75,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lets the owner's next jobs in while a job that broke off rests", () =>
+  it.effect("a queue of jobs lets the owner's next jobs in while a job that broke off rests", () =>
     Effect.gen(function* () {
       const { outcomes, process } = yield* someWork
       const { add, begun } = yield* process(1, 2)
@@ -88,7 +88,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
   )
 
   it.effect(
-    "has a job done by the next process when the first one was killed, until it has killed too many",
+    "a queue of jobs has a job done by the next process when the first one was killed, until it has killed too many",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -111,7 +111,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect("counts an attempt that interrupts itself, and goes on with the next job", () =>
+  it.effect("a queue of jobs counts an attempt that interrupts itself, and goes on with the next job", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { name, process } = yield* someWork
@@ -125,7 +125,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
   )
 
   it.effect(
-    "begins no more jobs of an owner while a hundred of them rest, and keeps no other owner waiting",
+    "a queue of jobs begins no more jobs of an owner while a hundred of them rest, and keeps no other owner waiting",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -145,7 +145,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
   )
 
   it.effect(
-    "does work once more whose job ended an hour ago with no result, or was one of another version",
+    "a queue of jobs does work once more whose job ended an hour ago with no result, or was one of another version",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -163,7 +163,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect("finds work that nobody offered, and offers none that was rolled back", () =>
+  it.effect("a queue of jobs finds work that nobody offered, and offers none that was rolled back", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { insert, jobs, process } = yield* someWork
@@ -180,7 +180,7 @@ layer(database, { excludeTestServices: true })("A queue of jobs", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("does every job once, however many processes there are", () =>
+  it.effect("a queue of jobs does every job once, however many processes there are", () =>
     Effect.gen(function* () {
       const { process } = yield* someWork
       const processes = yield* Effect.forEach([1, 2, 3], () => process(4, 2))

@@ -244,10 +244,6 @@ const unknownKey = (operation: StorageFailed["operation"]) =>
 
 const isTaken = (error: PlatformError.PlatformError): boolean => error.reason._tag === "AlreadyExists"
 
-const starting = Effect.mapError(
-  (cause: PlatformError.PlatformError) => new StorageFailed({ operation: "start", cause })
-)
-
 /** What a directory is known by, wherever it is mounted: a file with a random id, which the first process creates. */
 const makeDirectoryMark = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
@@ -282,10 +278,13 @@ const makeDirectoryMark = Effect.fnUntraced(function* (root: string) {
   const read = Effect.gen(function* () {
     if (!(yield* fs.exists(file))) yield* create
     return yield* fs.readFileString(file)
-  }).pipe(starting, Effect.flatMap(parseMark))
+  }).pipe(failing("start"), Effect.flatMap(parseMark))
 
   const write = (ids: Parameters<typeof markText>[0]) =>
-    Effect.flatMap(draftOf(markText(ids)), (draft) => fs.rename(draft, file)).pipe(Effect.scoped, starting)
+    Effect.flatMap(draftOf(markText(ids)), (draft) => fs.rename(draft, file)).pipe(
+      Effect.scoped,
+      failing("start")
+    )
 
   return { read, write } satisfies Blobs["mark"]
 })

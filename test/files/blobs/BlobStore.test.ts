@@ -53,19 +53,23 @@ const allOld = Effect.flatMap(BlobStore, (store) => Stream.runCollect(store.olde
 
 describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
   layer(tested, { excludeTestServices: true })((it) => {
-    it.effect.prop("gives back any bytes, however they came in", [Bytes, Sizes], ([values, sizes]) => {
-      const bytes = Uint8Array.from(values)
-      return readsBack(bytes, Stream.fromIterable(chunksOf(bytes, sizes)))
-    })
+    it.effect.prop(
+      "a store of bytes gives back any bytes, however they came in",
+      [Bytes, Sizes],
+      ([values, sizes]) => {
+        const bytes = Uint8Array.from(values)
+        return readsBack(bytes, Stream.fromIterable(chunksOf(bytes, sizes)))
+      }
+    )
 
-    it.effect("gives back bytes about the size of its pieces", () =>
+    it.effect("a store of bytes gives back bytes about the size of its pieces", () =>
       Effect.forEach(
         [0, 1, boundary - 1, boundary, boundary + 1, 2 * boundary - 1, 2 * boundary, 2 * boundary + 1],
         (size) => readsBack(randomBytes(size))
       )
     )
 
-    it.effect("takes one large chunk as it takes many small ones", () =>
+    it.effect("a store of bytes takes one large chunk as it takes many small ones", () =>
       Effect.gen(function* () {
         const bytes = randomBytes(2 * boundary + 3)
         yield* readsBack(bytes, Stream.make(bytes))
@@ -74,7 +78,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("gives back parts, across its pieces too", () =>
+    it.effect("a store of bytes gives back parts, across its pieces too", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const bytes = randomBytes(2 * boundary + 1_000)
@@ -98,7 +102,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect.prop("returns any part of a blob", [Position, Position], ([one, other]) =>
+    it.effect.prop("a store of bytes returns any part of a blob", [Position, Position], ([one, other]) =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const [start, end] = one < other ? [one, other] : [other, one]
@@ -108,7 +112,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("says so when a part goes beyond the end", () =>
+    it.effect("a store of bytes fails when a part goes beyond the end", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const { key } = yield* store.put(streamOf(randomBytes(100)))
@@ -123,7 +127,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("keeps equal and different bytes that are put at once apart", () =>
+    it.effect("a store of bytes keeps equal and different bytes that are put at once apart", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const contents = [randomBytes(3_000), randomBytes(boundary + 1)]
@@ -146,7 +150,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("keeps bytes while equal ones come and go", () =>
+    it.effect("a store of bytes keeps bytes while equal ones come and go", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const bytes = randomBytes(2_000)
@@ -161,7 +165,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("leaves nothing of a source that breaks, and hands its error on", () =>
+    it.effect("a store of bytes leaves nothing of a source that breaks, and hands its error on", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const before = yield* (yield* Ground).look
@@ -175,7 +179,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("leaves nothing of a source that is interrupted", () =>
+    it.effect("a store of bytes leaves nothing of a source that is interrupted", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const before = yield* (yield* Ground).look
@@ -193,7 +197,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("stops reading when its reader goes", () =>
+    it.effect("a store of bytes stops reading when its reader goes", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const bytes = randomBytes(2 * boundary)
@@ -204,7 +208,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("removes for good, and what isn't there without a word", () =>
+    it.effect("a store of bytes removes bytes for good, and succeeds where there are none", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const { key } = yield* store.put(streamOf(randomBytes(boundary + 1)))
@@ -216,7 +220,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("has no bytes under a key that it never gave", () =>
+    it.effect("a store of bytes has no bytes under a key that it never gave", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const { key } = yield* store.put(streamOf(randomBytes(10)))
@@ -240,7 +244,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("lists what is old, however much there is of it", () =>
+    it.effect("a store of bytes lists what is old, however much there is of it", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const ground = yield* Ground
@@ -261,7 +265,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("lists what is in the trash and since when, and keeps its bytes", () =>
+    it.effect("a store of bytes lists what is in the trash and since when, and keeps its bytes", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const keys: Array<string> = []
@@ -292,7 +296,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("checks itself by storing bytes, and leaves none", () =>
+    it.effect("a store of bytes checks itself by storing bytes, and leaves none", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const ground = yield* Ground
@@ -308,7 +312,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("sweeps what broken puts have left, once it is old", () =>
+    it.effect("a store of bytes sweeps what broken puts have left, once it is old", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const ground = yield* Ground
@@ -333,7 +337,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       ["small", 10],
       ["large", 2 * boundary + 1]
     ] as const) {
-      it.effect(`is there whole or not at all when any step of a ${what} put fails`, () =>
+      it.effect(`a store of bytes is there whole or not at all when any step of a ${what} put fails`, () =>
         Effect.gen(function* () {
           const store = yield* BlobStore
           const ground = yield* Ground
@@ -366,7 +370,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       )
     }
 
-    it.effect("gives all or fails when any step of a get fails", () =>
+    it.effect("a store of bytes gives all or fails when any step of a get fails", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const ground = yield* Ground
@@ -388,7 +392,7 @@ describe.each(stores)("BlobStore: $name", ({ boundary, store: tested }) => {
       })
     )
 
-    it.effect("removes what a failed removal has left at the next one", () =>
+    it.effect("a store of bytes removes what a failed removal has left at the next one", () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const ground = yield* Ground

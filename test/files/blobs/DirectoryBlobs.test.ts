@@ -20,7 +20,7 @@ const blobsBelow = Effect.fnUntraced(function* () {
 })
 
 layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
-  it.effect("is for its owner alone", () =>
+  it.effect("the directory store is for its owner alone", () =>
     Effect.gen(function* () {
       const store = yield* BlobStore
       const { dataDir, fs } = yield* blobsBelow()
@@ -33,7 +33,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
     })
   )
 
-  it.effect("keeps equal bytes once, under a name for each put", () =>
+  it.effect("the directory store keeps equal bytes once, under a name for each put", () =>
     Effect.gen(function* () {
       const store = yield* BlobStore
       const { fileOf, fs } = yield* blobsBelow()
@@ -48,7 +48,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
     })
   )
 
-  it.effect("makes what it keeps for another put young again", () =>
+  it.effect("the directory store renews the time of bytes that another put stores too", () =>
     Effect.gen(function* () {
       const store = yield* BlobStore
       const bytes = randomBytes(1_000)
@@ -62,7 +62,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
     })
   )
 
-  it.effect("takes no file that other hands have cut for the same bytes", () =>
+  it.effect("the directory store doesn't take a truncated file for the same bytes", () =>
     Effect.gen(function* () {
       const store = yield* BlobStore
       const { fileOf, fs } = yield* blobsBelow()
@@ -76,7 +76,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
     })
   )
 
-  it.effect("works where the file system has no links", () =>
+  it.effect("the directory store works where the file system has no links", () =>
     Effect.gen(function* () {
       const store = yield* BlobStore
       const faults = yield* FileSystemFaults
@@ -95,7 +95,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
   )
 
   it.effect(
-    "waits for the disk: for the bytes before they get their name, and for the name before it says so",
+    "the directory store waits for the disk: for the bytes before they get their name, and for the name before it says so",
     () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
@@ -112,7 +112,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
   )
 
   for (const code of ["ENOSPC", "EACCES", "EIO"] as const) {
-    it.effect(`leaves nothing when every write fails (${code})`, () =>
+    it.effect(`the directory store leaves nothing when every write fails (${code})`, () =>
       Effect.gen(function* () {
         const store = yield* BlobStore
         const faults = yield* FileSystemFaults
@@ -130,7 +130,7 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
     )
   }
 
-  it.effect("doesn't start where it can't write", () =>
+  it.effect("the directory store doesn't start where it can't write", () =>
     Effect.gen(function* () {
       const faults = yield* FileSystemFaults
       const start = Layer.build(Layer.fresh(BlobStore.layer)).pipe(Effect.scoped, Effect.exit)

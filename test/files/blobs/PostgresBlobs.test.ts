@@ -11,7 +11,7 @@ const Sizes = Schema.Array(Schema.Struct({ position: Schema.Int, size: Schema.In
 const Flags = Schema.Array(Schema.Struct({ complete: Schema.Boolean }))
 
 layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
-  it.effect("keeps bytes in pieces of one size, the last excepted", () =>
+  it.effect("the PostgreSQL store keeps bytes in pieces of one size, the last excepted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const store = yield* BlobStore
@@ -26,7 +26,7 @@ layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
     })
   )
 
-  it.effect("reads only the pieces that a part needs", () =>
+  it.effect("the PostgreSQL store reads only the pieces that a part needs", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const faults = yield* SqlFaults
@@ -45,7 +45,7 @@ layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
     })
   )
 
-  it.effect("reads no further ahead of its reader than a few pieces", () =>
+  it.effect("the PostgreSQL store reads no further ahead of its reader than a few pieces", () =>
     Effect.gen(function* () {
       const faults = yield* SqlFaults
       const store = yield* BlobStore
@@ -64,39 +64,44 @@ layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
     })
   )
 
-  it.effect("shows nothing while bytes are coming in, and holds no connection meanwhile", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const store = yield* BlobStore
-      const ground = yield* Ground
-      const before = yield* ground.look
-      // More at once than the pool has connections.
-      const puts = yield* Effect.forEach(Array.from({ length: 12 }), () =>
-        Effect.gen(function* () {
-          const reached = yield* Deferred.make<void>()
-          const go = yield* Deferred.make<void>()
-          const waiting = Stream.unwrap(
-            Effect.as(Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(go)), Stream.empty)
-          )
-          const put = yield* Effect.forkChild(
-            store.put(Stream.concat(streamOf(randomBytes(pieceBytes + 1)), waiting))
-          )
-          yield* Deferred.await(reached)
-          return { put, go }
-        })
-      )
-      assert.deepStrictEqual(yield* ground.look, { blobs: before.blobs, leftovers: 12 })
-      const rows = yield* sql`SELECT complete FROM file_blobs WHERE NOT complete`
-      assert.strictEqual((yield* Schema.decodeUnknownEffect(Flags)(rows)).length, 12)
-      for (const { go, put } of puts) {
-        yield* Deferred.succeed(go, undefined)
-        yield* Fiber.join(put)
-      }
-      assert.deepStrictEqual(yield* ground.look, { blobs: before.blobs + 12, leftovers: 0 })
-    })
+  it.effect(
+    "the PostgreSQL store shows nothing while bytes are coming in, and holds no connection meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const store = yield* BlobStore
+        const ground = yield* Ground
+        const before = yield* ground.look
+        // More at once than the pool has connections.
+        const puts = yield* Effect.forEach(Array.from({ length: 12 }), () =>
+          Effect.gen(function* () {
+            const reached = yield* Deferred.make<void>()
+            const go = yield* Deferred.make<void>()
+            const waiting = Stream.unwrap(
+              Effect.as(
+                Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(go)),
+                Stream.empty
+              )
+            )
+            const put = yield* Effect.forkChild(
+              store.put(Stream.concat(streamOf(randomBytes(pieceBytes + 1)), waiting))
+            )
+            yield* Deferred.await(reached)
+            return { put, go }
+          })
+        )
+        assert.deepStrictEqual(yield* ground.look, { blobs: before.blobs, leftovers: 12 })
+        const rows = yield* sql`SELECT complete FROM file_blobs WHERE NOT complete`
+        assert.strictEqual((yield* Schema.decodeUnknownEffect(Flags)(rows)).length, 12)
+        for (const { go, put } of puts) {
+          yield* Deferred.succeed(go, undefined)
+          yield* Fiber.join(put)
+        }
+        assert.deepStrictEqual(yield* ground.look, { blobs: before.blobs + 12, leftovers: 0 })
+      })
   )
 
-  it.effect("doesn't complete a blob of which the database lost a piece", () =>
+  it.effect("the PostgreSQL store doesn't complete a blob of which the database lost a piece", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const store = yield* BlobStore
@@ -114,7 +119,7 @@ layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
     })
   )
 
-  it.effect("doesn't complete a blob that the sweep took for a leftover", () =>
+  it.effect("the PostgreSQL store doesn't complete a blob that the sweep took for a leftover", () =>
     Effect.gen(function* () {
       const store = yield* BlobStore
       const ground = yield* Ground
@@ -128,7 +133,7 @@ layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
     })
   )
 
-  it.effect("removes what is longer than one statement takes", () =>
+  it.effect("the PostgreSQL store removes what is longer than one statement takes", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const store = yield* BlobStore

@@ -45,24 +45,26 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
     ({ requests }) => requests.map((request) => request.split(" ")[0])
   )
 
-  it.effect("uploads in one request what fits into one part, and in parts what doesn't", () =>
-    Effect.gen(function* () {
-      const server = yield* S3Server
-      const store = yield* BlobStore
-      for (const [size, expected] of [
-        [0, ["PUT"]],
-        [partBytes, ["PUT"]],
-        [partBytes + 1, ["POST", "PUT", "PUT", "POST"]],
-        [3 * partBytes, ["POST", "PUT", "PUT", "PUT", "POST"]]
-      ] as const) {
-        yield* server.off
-        yield* store.put(streamOf(randomBytes(size)))
-        assert.deepStrictEqual(yield* methods, [...expected], `${size} bytes`)
-      }
-    })
+  it.effect(
+    "the bucket store uploads in one request what fits into one part, and in parts what doesn't",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* S3Server
+        const store = yield* BlobStore
+        for (const [size, expected] of [
+          [0, ["PUT"]],
+          [partBytes, ["PUT"]],
+          [partBytes + 1, ["POST", "PUT", "PUT", "POST"]],
+          [3 * partBytes, ["POST", "PUT", "PUT", "PUT", "POST"]]
+        ] as const) {
+          yield* server.off
+          yield* store.put(streamOf(randomBytes(size)))
+          assert.deepStrictEqual(yield* methods, [...expected], `${size} bytes`)
+        }
+      })
   )
 
-  it.effect("goes on reading where the connection broke", () =>
+  it.effect("the bucket store goes on reading where the connection broke", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const store = yield* BlobStore
@@ -84,19 +86,21 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
     })
   )
 
-  it.effect("doesn't take less than it asked for, whatever the server calls its length", () =>
-    Effect.gen(function* () {
-      const server = yield* S3Server
-      const store = yield* BlobStore
-      const { key } = yield* store.put(streamOf(randomBytes(1_000)))
-      yield* server.failRequest(1, "short")
-      const error = yield* Effect.flip(read(store.get(key, { start: 0, end: 1_000 })))
-      yield* server.off
-      assert.match(String(error.cause), /500 of 1000 bytes/)
-    })
+  it.effect(
+    "the bucket store doesn't take less than it asked for, whatever the server calls its length",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* S3Server
+        const store = yield* BlobStore
+        const { key } = yield* store.put(streamOf(randomBytes(1_000)))
+        yield* server.failRequest(1, "short")
+        const error = yield* Effect.flip(read(store.get(key, { start: 0, end: 1_000 })))
+        yield* server.off
+        assert.match(String(error.cause), /500 of 1000 bytes/)
+      })
   )
 
-  it.effect("waits for no answer for longer than its limit, and asks only so often", () =>
+  it.effect("the bucket store waits for no answer for longer than its limit, and asks only so often", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const store = yield* BlobStore
@@ -112,30 +116,32 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
     })
   )
 
-  it.effect("outlasts a store that is away for many attempts, within its retry seconds", () =>
-    Effect.gen(function* () {
-      const server = yield* S3Server
-      const limits = { ...quickLimits, retriesMax: 1_000 }
-      const persistent = yield* makeS3Blobs(limits)
-      const bytes = randomBytes(3 * partBytes)
-      yield* server.failRequest(2, "cut before", 40)
-      const { key } = yield* persistent.put(streamOf(bytes))
-      assert.isTrue((yield* server.seen).failed)
-      yield* server.failRequest(2, "cut before", 40)
-      yield* server.failRequest(1, "cut within", 1)
-      assert.isTrue((yield* read(persistent.get(key))).equals(bytes))
-      yield* server.failRequest(1, "500", 40)
-      assert.isTrue((yield* read(persistent.get(key))).equals(bytes))
-      assert.strictEqual((yield* server.seen).requests.length, 41)
-      yield* persistent.remove(key)
-      const impatient = yield* makeS3Blobs({ ...limits, retrySeconds: 0, backoffMillis: 20 })
-      yield* server.failRequest(1, "500", 10)
-      assert.strictEqual((yield* Effect.flip(impatient.put(streamOf(bytes))))._tag, "StorageFailed")
-      yield* server.off
-    })
+  it.effect(
+    "the bucket store outlasts a store that is away for many attempts, within its retry seconds",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* S3Server
+        const limits = { ...quickLimits, retriesMax: 1_000 }
+        const persistent = yield* makeS3Blobs(limits)
+        const bytes = randomBytes(3 * partBytes)
+        yield* server.failRequest(2, "cut before", 40)
+        const { key } = yield* persistent.put(streamOf(bytes))
+        assert.isTrue((yield* server.seen).failed)
+        yield* server.failRequest(2, "cut before", 40)
+        yield* server.failRequest(1, "cut within", 1)
+        assert.isTrue((yield* read(persistent.get(key))).equals(bytes))
+        yield* server.failRequest(1, "500", 40)
+        assert.isTrue((yield* read(persistent.get(key))).equals(bytes))
+        assert.strictEqual((yield* server.seen).requests.length, 41)
+        yield* persistent.remove(key)
+        const impatient = yield* makeS3Blobs({ ...limits, retrySeconds: 0, backoffMillis: 20 })
+        yield* server.failRequest(1, "500", 10)
+        assert.strictEqual((yield* Effect.flip(impatient.put(streamOf(bytes))))._tag, "StorageFailed")
+        yield* server.off
+      })
   )
 
-  it.effect("names the host and the reason when nobody is there", () =>
+  it.effect("the bucket store names the host and the reason when no server answers", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const { dataDir } = yield* AppConfig
@@ -153,7 +159,7 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
     })
   )
 
-  it.effect("asks only once where the answer won't change", () =>
+  it.effect("the bucket store asks only once where the answer won't change", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const store = yield* BlobStore
@@ -166,31 +172,33 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
   )
 
   for (const fault of ["500", "SlowDown", "cut before", "cut after", "stall"] as const) {
-    it.effect(`leaves what the sweep finds when the store goes away for good (${fault})`, () =>
-      Effect.gen(function* () {
-        const server = yield* S3Server
-        const store = yield* BlobStore
-        const ground = yield* Ground
-        // A server that hangs costs time, so only a few of the steps are tried.
-        for (const n of fault === "stall" ? [1] : [1, 2, 3, 4, 5]) {
-          const before = yield* ground.look
-          yield* server.failRequest(n, fault, Infinity)
-          const exit = yield* Effect.exit(store.put(streamOf(randomBytes(2 * partBytes + 1))))
-          const { failed } = yield* server.seen
-          yield* server.off
-          if (!failed) break
-          if (Exit.isFailure(exit)) assert.include(String(exit.cause), "StorageFailed")
-          // What could not be cleaned up at once has a key that nobody was given, or none yet.
-          assert.isAtMost((yield* ground.look).blobs - before.blobs, 1)
-          yield* store.sweepLeftovers(0)
-          yield* Effect.forEach(yield* Stream.runCollect(store.olderThan(0)), store.remove)
-          assert.deepStrictEqual(yield* ground.look, { blobs: 0, leftovers: 0 }, `${n}`)
-        }
-      })
+    it.effect(
+      `the bucket store leaves what the sweep finds when the store goes away for good (${fault})`,
+      () =>
+        Effect.gen(function* () {
+          const server = yield* S3Server
+          const store = yield* BlobStore
+          const ground = yield* Ground
+          // A server that hangs costs time, so only a few of the steps are tried.
+          for (const n of fault === "stall" ? [1] : [1, 2, 3, 4, 5]) {
+            const before = yield* ground.look
+            yield* server.failRequest(n, fault, Infinity)
+            const exit = yield* Effect.exit(store.put(streamOf(randomBytes(2 * partBytes + 1))))
+            const { failed } = yield* server.seen
+            yield* server.off
+            if (!failed) break
+            if (Exit.isFailure(exit)) assert.include(String(exit.cause), "StorageFailed")
+            // What could not be cleaned up at once has a key that nobody was given, or none yet.
+            assert.isAtMost((yield* ground.look).blobs - before.blobs, 1)
+            yield* store.sweepLeftovers(0)
+            yield* Effect.forEach(yield* Stream.runCollect(store.olderThan(0)), store.remove)
+            assert.deepStrictEqual(yield* ground.look, { blobs: 0, leftovers: 0 }, `${n}`)
+          }
+        })
     )
   }
 
-  it.effect("leaves alone what others keep in the bucket", () =>
+  it.effect("the bucket store leaves alone what others keep in the bucket", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const store = yield* BlobStore
@@ -208,7 +216,7 @@ layer(s3Store, { excludeTestServices: true })("S3Blobs", (it) => {
     })
   )
 
-  it.effect("signs every request so that a server takes it", () =>
+  it.effect("the bucket store signs every request so that a server takes it", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       assert.isEmpty(server.unsigned)
@@ -239,7 +247,7 @@ const inProduction = BlobStore.layer.pipe(
 )
 
 layer(inProduction, { excludeTestServices: true })("S3Blobs with the service's own limits", (it) => {
-  it.effect("has parts that are as large as S3 demands", () =>
+  it.effect("the bucket store has parts that are as large as S3 demands", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const store = yield* BlobStore
@@ -269,7 +277,7 @@ layer(Layer.mergeAll(S3Server.layer(), NodeCrypto.layer))("S3Blobs with the serv
       return { exit: yield* Fiber.join(running), seconds: millis / 1_000 }
     })
 
-  it.effect("repeats a request for as long as the settings say, and no longer", () =>
+  it.effect("the bucket store repeats a request for as long as the settings say, and no longer", () =>
     Effect.gen(function* () {
       const server = yield* S3Server
       const { bucket } = server
