@@ -73,10 +73,5 @@ export const exceptions: ReadonlyArray<Exception> = [
     path: "src/usage/TokenCounters.ts",
     about: "lines; at most",
     reason: "Every change is one statement that relies on the lock of the same row."
-  },
-  {
-    path: "src/usage/Usage.ts",
-    about: "lines; at most",
-    reason: "The methods share the counters and the limits that the layer builds."
   }
 ]

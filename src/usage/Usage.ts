@@ -1,5 +1,5 @@
 import { type Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { Caller } from "../domain/Account.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
@@ -70,6 +70,46 @@ const Sums = Schema.Tuple([
     monthOutput: Schema.Int
   })
 ])
+
+/** One statement records what was spent and releases the reservations; `countEvents` ends it and updates the counters. */
+const writeRecords =
+  (sql: SqlClient.SqlClient, countEvents: Statement.Fragment) =>
+  (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
+    const column = <A>(of: (one: Spent) => A) => spent.map(of)
+    const ids = column((one) => one.responseId)
+    return sql`
+      WITH recorded AS (
+        INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
+          source, tool_calls, latency_millis, outcome, created_at)
+        SELECT response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, tool_calls,
+          latency_millis, outcome, least(created_at, clock_timestamp() + interval '1 day')
+        FROM unnest(
+          ${ids}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
+          ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
+          ${column((one) => one.model)}::text[],
+          ${column((one) => stored(one.usage.inputTokens))}::int[],
+          ${column((one) => stored(one.usage.outputTokens))}::int[],
+          ${column((one) => one.usage.source)}::text[], ${column((one) => stored(one.toolCalls))}::int[],
+          ${column((one) => stored(one.latencyMillis))}::int[], ${column((one) => one.outcome)}::text[],
+          ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
+        ) AS spent (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source,
+          tool_calls, latency_millis, outcome, created_at)
+        ON CONFLICT (response_id) DO NOTHING
+        RETURNING response_id, user_id, created_at, input_tokens::bigint + output_tokens AS tokens
+      ), released AS (
+        DELETE FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
+        RETURNING response_id, user_id, day, month, tokens
+      ), events AS (
+        -- A request counts for the windows in which it began.
+        SELECT user_id, coalesce(began.day, created_at::date) AS day,
+          coalesce(began.month, date_trunc('month', created_at)::date) AS month, tokens AS used, 0 AS reserved
+        FROM recorded LEFT JOIN (
+          SELECT response_id, min(day) AS day, min(month) AS month FROM released GROUP BY response_id
+        ) AS began USING (response_id)
+        UNION ALL
+        SELECT user_id, day, month, 0, tokens FROM released
+      ), ${countEvents}`.pipe(Effect.asVoid, orUnavailable)
+  }
 
 /** Token limits, reservations and records. */
 export class Usage extends Context.Service<
@@ -154,43 +194,7 @@ export class Usage extends Context.Service<
             : reserveWithin(ask, limits)
         )
 
-      const write = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
-        const column = <A>(of: (one: Spent) => A) => spent.map(of)
-        const ids = column((one) => one.responseId)
-        return sql`
-          WITH recorded AS (
-            INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
-              source, tool_calls, latency_millis, outcome, created_at)
-            SELECT response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, tool_calls,
-              latency_millis, outcome, least(created_at, clock_timestamp() + interval '1 day')
-            FROM unnest(
-              ${ids}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
-              ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
-              ${column((one) => one.model)}::text[],
-              ${column((one) => stored(one.usage.inputTokens))}::int[],
-              ${column((one) => stored(one.usage.outputTokens))}::int[],
-              ${column((one) => one.usage.source)}::text[], ${column((one) => stored(one.toolCalls))}::int[],
-              ${column((one) => stored(one.latencyMillis))}::int[], ${column((one) => one.outcome)}::text[],
-              ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
-            ) AS spent (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source,
-              tool_calls, latency_millis, outcome, created_at)
-            ON CONFLICT (response_id) DO NOTHING
-            RETURNING response_id, user_id, created_at, input_tokens::bigint + output_tokens AS tokens
-          ), released AS (
-            DELETE FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
-            RETURNING response_id, user_id, day, month, tokens
-          ), events AS (
-            -- A request counts for the windows in which it began.
-            SELECT user_id, coalesce(began.day, created_at::date) AS day,
-              coalesce(began.month, date_trunc('month', created_at)::date) AS month, tokens AS used, 0 AS reserved
-            FROM recorded LEFT JOIN (
-              SELECT response_id, min(day) AS day, min(month) AS month FROM released GROUP BY response_id
-            ) AS began USING (response_id)
-            UNION ALL
-            SELECT user_id, day, month, 0, tokens FROM released
-          ), ${counters.apply}`.pipe(Effect.asVoid, orUnavailable)
-      }
-      const add = yield* makeBatcher(write, recordsPerStatementMax)
+      const add = yield* makeBatcher(writeRecords(sql, counters.apply), recordsPerStatementMax)
 
       const record = (spending: Spending) =>
         Effect.flatMap(DateTime.now, (at) => {
