@@ -40,6 +40,65 @@ const UserRow = Schema.Struct({
 const PlanRow = Schema.Struct({ plan: Schema.String, organizations: Schema.Int })
 const OrganizationIdRow = Schema.Struct({ id: OrganizationId })
 
+/** The methods on organizations. */
+const makeOrganizations = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const random = yield* SecureRandom.SecureRandom
+  const { catalog } = yield* Plans
+  const seats = yield* makeSeats
+
+  const knownPlan = (plan: string) =>
+    catalog === null || catalog.has(plan)
+      ? Effect.void
+      : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
+
+  const organizationColumns = sql.literal("id, name, plan, created_at")
+
+  const createOrganization = Effect.fn("Accounts.createOrganization")(function* (name: string, plan: string) {
+    yield* knownPlan(plan)
+    const id = OrganizationId.make(yield* random.uuidV7())
+    // A name in use returns no row instead of an error, which would abort a transaction around it.
+    const insert = sql`
+      INSERT INTO organizations (id, name, plan) VALUES (${id}, ${name}, ${plan})
+      ON CONFLICT (name) DO NOTHING
+      RETURNING ${organizationColumns}`
+    const created = yield* seats.within("organizations", rowAs(OrganizationRow)(insert))
+    return created ?? (yield* new OrganizationExists())
+  }, orUnavailable)
+
+  const setPlan = Effect.fn("Accounts.setPlan")(function* (name: string, plan: string) {
+    yield* knownPlan(plan)
+    const changed = yield* sql`
+      UPDATE organizations SET plan = ${plan} WHERE name = ${name}
+      RETURNING ${organizationColumns}`.pipe(rowAs(OrganizationRow))
+    return changed ?? (yield* new OrganizationNotFound())
+  }, orUnavailable)
+
+  const plansInUse = Effect.suspend(
+    () => sql`
+      SELECT plan, count(*)::float8 AS organizations FROM organizations
+      GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
+  ).pipe(rowsAs(PlanRow), orUnavailable, Effect.withSpan("Accounts.plansInUse"))
+
+  const listOrganizations = Effect.fn("Accounts.listOrganizations")(
+    (after = OrganizationId.make(firstId)) =>
+      sql`
+        SELECT ${organizationColumns} FROM organizations
+        WHERE id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+        rowsAs(OrganizationRow),
+        Effect.map(pageOf)
+      ),
+    orUnavailable
+  )
+
+  const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
+    const found = yield* sql`SELECT id FROM organizations WHERE name = ${name}`.pipe(rowAs(OrganizationIdRow))
+    return found === undefined ? yield* new OrganizationNotFound() : found.id
+  }, orUnavailable)
+
+  return { createOrganization, setPlan, plansInUse, listOrganizations, findOrganization }
+})
+
 /** Organizations and their users. Callers have checked that names and addresses are well-formed. */
 export class Accounts extends Context.Service<
   Accounts,
@@ -86,63 +145,8 @@ export class Accounts extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
-      const { catalog } = yield* Plans
       const seats = yield* makeSeats
-
-      const knownPlan = (plan: string) =>
-        catalog === null || catalog.has(plan)
-          ? Effect.void
-          : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
-
-      const organizationColumns = sql.literal("id, name, plan, created_at")
-
-      const createOrganization = Effect.fn("Accounts.createOrganization")(function* (
-        name: string,
-        plan: string
-      ) {
-        yield* knownPlan(plan)
-        const id = OrganizationId.make(yield* random.uuidV7())
-        // A name in use returns no row instead of an error, which would abort a transaction around it.
-        const insert = sql`
-          INSERT INTO organizations (id, name, plan) VALUES (${id}, ${name}, ${plan})
-          ON CONFLICT (name) DO NOTHING
-          RETURNING ${organizationColumns}`
-        const created = yield* seats.within("organizations", rowAs(OrganizationRow)(insert))
-        return created ?? (yield* new OrganizationExists())
-      }, orUnavailable)
-
-      const setPlan = Effect.fn("Accounts.setPlan")(function* (name: string, plan: string) {
-        yield* knownPlan(plan)
-        const changed = yield* sql`
-          UPDATE organizations SET plan = ${plan} WHERE name = ${name}
-          RETURNING ${organizationColumns}`.pipe(rowAs(OrganizationRow))
-        return changed ?? (yield* new OrganizationNotFound())
-      }, orUnavailable)
-
-      const plansInUse = Effect.suspend(
-        () => sql`
-          SELECT plan, count(*)::float8 AS organizations FROM organizations
-          GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
-      ).pipe(rowsAs(PlanRow), orUnavailable, Effect.withSpan("Accounts.plansInUse"))
-
-      const listOrganizations = Effect.fn("Accounts.listOrganizations")(
-        (after = OrganizationId.make(firstId)) =>
-          sql`
-            SELECT ${organizationColumns} FROM organizations
-            WHERE id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
-            rowsAs(OrganizationRow),
-            Effect.map(pageOf)
-          ),
-        orUnavailable
-      )
-
-      const organizationId = (name: string) =>
-        sql`SELECT id FROM organizations WHERE name = ${name}`.pipe(rowAs(OrganizationIdRow))
-
-      const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
-        const found = yield* organizationId(name)
-        return found === undefined ? yield* new OrganizationNotFound() : found.id
-      }, orUnavailable)
+      const organizations = yield* makeOrganizations
 
       const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
         const id = UserId.make(yield* random.uuidV7())
@@ -157,9 +161,9 @@ export class Accounts extends Context.Service<
           FROM created JOIN organizations ON organizations.id = created.organization_id`
         const created = yield* seats.within("users", rowAs(UserRow)(insert))
         if (created !== undefined) return created
-        return yield* (yield* organizationId(organization)) === undefined
-          ? new OrganizationNotFound()
-          : new UserExists()
+        // Without its organization, no user is inserted either.
+        yield* organizations.findOrganization(organization)
+        return yield* new UserExists()
       }, orUnavailable)
 
       const selectUsers = sql`
@@ -202,11 +206,7 @@ export class Accounts extends Context.Service<
       ).pipe(rowAs(UserRow), orUnavailable, Effect.withSpan("Accounts.firstUser"))
 
       return Accounts.of({
-        createOrganization,
-        setPlan,
-        plansInUse,
-        listOrganizations,
-        findOrganization,
+        ...organizations,
         createUser,
         findUserByEmail,
         setDisabled,
