@@ -62,10 +62,5 @@ export const exceptions: ReadonlyArray<Exception> = [
     path: "src/retrieval/search/Searching.ts",
     about: "lines; at most",
     reason: "The steps of a search share its analysis, its table and its semantic index."
-  },
-  {
-    path: "src/usage/TokenCounters.ts",
-    about: "lines; at most",
-    reason: "Every change is one statement that relies on the lock of the same row."
   }
 ]

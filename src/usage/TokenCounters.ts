@@ -59,15 +59,18 @@ export const windowsOf = (now: DateTime.Utc) => {
   return { day, month: `${day.slice(0, "2000-01".length)}-01` }
 }
 
+/** When a reservation that is made or renewed now expires, by the clock of the database. */
+const expiry = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`clock_timestamp() + make_interval(secs => ${reservationSeconds})`
+
 /**
- * One row per user with the tokens of its windows, and the reservations. Each change is one statement that relies on the lock
- * of that row alone: PostgreSQL reads a row again after it waited for it, but not other rows. Windows are those of the times
- * that are passed in. They never go back, and are at most a day ahead of the database's clock, so that a process with a wrong
- * clock can't close the windows of a year. Reservations expire by the clock of the database.
+ * One row per user with the tokens of its windows. Each change, also with the reservations, is one statement that relies on the
+ * lock of that row alone: PostgreSQL reads a row again after it waited for it, but not other rows. Windows are those of the
+ * times that are passed in. They never go back, and are at most a day ahead of the database's clock, so that a process with a
+ * wrong clock can't close the windows of a year.
  */
 export const makeTokenCounters = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const expiry = sql`clock_timestamp() + make_interval(secs => ${reservationSeconds})`
   const columns = sql`day::text, day_used::float8, day_reserved::float8,
     month::text, month_used::float8, month_reserved::float8, granted::float8`
 
@@ -101,7 +104,7 @@ export const makeTokenCounters = Effect.gen(function* () {
         RETURNING c.*
       ), held AS (
         INSERT INTO token_reservations (response_id, part, user_id, day, month, tokens, expires_at)
-        SELECT ${ask.responseId}::uuid, ${ask.part}, user_id, day, month, granted, ${expiry}
+        SELECT ${ask.responseId}::uuid, ${ask.part}, user_id, day, month, granted, ${expiry(sql)}
         FROM counted WHERE granted > 0
       )
       SELECT ${columns} FROM counted`.pipe(rowAs(Counted))
@@ -168,6 +171,14 @@ export const makeTokenCounters = Effect.gen(function* () {
     FROM changes JOIN locked ON locked.user_id = changes.user_id
     WHERE c.user_id = changes.user_id`
 
+  return { reserve, read, apply }
+})
+
+/** The reservations of all processes. */
+export const makeReservationTable = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { apply } = yield* makeTokenCounters
+
   /** Releases the expired reservations of one user or of all, and those of these responses. */
   const expire = (userId: UserId | null, ids: ReadonlyArray<ResponseId>) => sql`
     WITH stale AS (
@@ -192,7 +203,7 @@ export const makeTokenCounters = Effect.gen(function* () {
         SELECT response_id, part FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
         FOR UPDATE SKIP LOCKED
       ), renewed AS (
-        UPDATE token_reservations AS t SET expires_at = ${expiry} FROM mine
+        UPDATE token_reservations AS t SET expires_at = ${expiry(sql)} FROM mine
         WHERE t.response_id = mine.response_id AND t.part = mine.part
       )
       SELECT held.response_id, held.part
@@ -213,7 +224,7 @@ export const makeTokenCounters = Effect.gen(function* () {
     return sql`
       WITH again AS (
         INSERT INTO token_reservations (response_id, part, user_id, day, month, tokens, expires_at)
-        SELECT lost.*, ${expiry}
+        SELECT lost.*, ${expiry(sql)}
         FROM unnest(
           ${column((one) => one.responseId)}::uuid[], ${column((one) => one.part)}::int[],
           ${column((one) => one.userId)}::uuid[], ${column((one) => one.day)}::date[],
@@ -227,19 +238,20 @@ export const makeTokenCounters = Effect.gen(function* () {
       ), ${apply}`
   }
 
-  return { reserve, read, apply, expire, renew, restore }
+  return { expire, renew, restore }
 })
 
 /** Releases every reservation. Only for a process that shares the database with no other, before its first reservation. */
 export const endAllReservations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { expire } = yield* makeTokenCounters
+  const { expire } = yield* makeReservationTable
   yield* sql`UPDATE token_reservations SET expires_at = clock_timestamp()`
   yield* expire(null, [])
 })
 
 /** The reservations of the responses that this process works on. */
-export const makeReservations = (counters: Effect.Success<typeof makeTokenCounters>) => {
+export const makeReservations = Effect.gen(function* () {
+  const table = yield* makeReservationTable
   const running = new Map<ResponseId, ReadonlyArray<Reservation>>()
 
   /** Responses whose reservation may be there or not, because the answer was lost. */
@@ -247,16 +259,16 @@ export const makeReservations = (counters: Effect.Success<typeof makeTokenCounte
 
   const expire = Effect.fnUntraced(function* (userId: UserId | null) {
     const ids = [...uncertain]
-    yield* counters.expire(userId, ids)
+    yield* table.expire(userId, ids)
     for (const id of ids) uncertain.delete(id)
   })
 
   const renew = Effect.gen(function* () {
-    const expired = yield* counters.renew([...running.values()].flat())
+    const expired = yield* table.renew([...running.values()].flat())
     const needed = expired.filter(({ responseId }) => running.has(responseId))
     if (needed.length === 0) return
     yield* Effect.logWarning("Token reservations of running requests had expired, and were restored.")
-    yield* counters.restore(needed)
+    yield* table.restore(needed)
   })
 
   return {
@@ -276,4 +288,4 @@ export const makeReservations = (counters: Effect.Success<typeof makeTokenCounte
     /** Renews those of this process, and releases expired ones. To be run several times in the life of a reservation. */
     renewAll: Effect.suspend(() => Effect.andThen(running.size === 0 ? Effect.void : renew, expire(null)))
   }
-}
+})

@@ -151,7 +151,7 @@ export class Usage extends Context.Service<
 
       const limitTable = yield* makeLimitTable
       const counters = yield* makeTokenCounters
-      const reservations = makeReservations(counters)
+      const reservations = yield* makeReservations
       // Nothing may end this: without it, reservations would expire while their requests run.
       yield* Effect.gen(function* () {
         while (true) {

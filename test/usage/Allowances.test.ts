@@ -3,7 +3,7 @@ import { Context, DateTime, Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import { makeReservations, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { makeReservations, makeReservationTable, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { inRealTime } from "../../src/domain/Monotonic.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
@@ -91,7 +91,8 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
     Effect.gen(function* () {
       const { caller, usage } = yield* limited({ daily: 50 })
       const counters = yield* makeTokenCounters
-      const { add, forget, renewAll } = makeReservations(counters)
+      const { add, forget, renewAll } = yield* makeReservations
+      const table = yield* makeReservationTable
       const ask = asking(caller, 30)
       assert.strictEqual((yield* usage.reserve(ask)).tokens, 30)
       const { day, month } = (yield* counters.read(caller.userId))!
@@ -102,7 +103,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       yield* renewAll
       assert.strictEqual((yield* usage.allowanceOf(caller.userId)).daily.reserved, 30)
       yield* expire(responseId)
-      yield* counters.expire(caller.userId, [])
+      yield* table.expire(caller.userId, [])
       assert.strictEqual((yield* usage.reserve(asking(caller, 45))).tokens, 45)
       yield* renewAll
       // More than the limit: one was granted it while the other slept, and nobody else is.
@@ -112,7 +113,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       yield* usage.record(spending(caller, responseId, 20))
       yield* renewAll
       // It ended at the moment when it was found to have expired.
-      yield* counters.restore([{ responseId, part, userId, day, month, tokens: 30 }])
+      yield* table.restore([{ responseId, part, userId, day, month, tokens: 30 }])
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 20, reserved: 45 })
     })
   )

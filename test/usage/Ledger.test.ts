@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { ResponseId } from "../../src/domain/Ids.ts"
-import { type Reservation, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { makeReservationTable, makeTokenCounters, type Reservation } from "../../src/usage/TokenCounters.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { anotherUsage, asking, type Caller, expire, newResponse, spending } from "./asking.ts"
 import { makeCaller } from "./callers.ts"
@@ -137,6 +137,7 @@ const Sums = Schema.Struct({ day: Schema.Int, month: Schema.Int, expired: Schema
 const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<Step>) {
   const sql = yield* SqlClient.SqlClient
   const counters = yield* makeTokenCounters
+  const reservations = yield* makeReservationTable
   const caller: Caller = yield* makeCaller
   const processes = yield* Effect.forEach([0, 1], () => anotherUsage)
   const usageOf = (which: number) => processes[which]!
@@ -219,18 +220,18 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
         for (const part of one.parts) if (part.state === "held") part.state = "expired"
         return
       case "lapse":
-        yield* counters.expire(step.everybody ? null : caller.userId, [])
+        yield* reservations.expire(step.everybody ? null : caller.userId, [])
         return ledger.lapse()
       case "wake": {
         if (one === undefined) return
-        const lost = yield* counters.renew(one.parts)
+        const lost = yield* reservations.renew(one.parts)
         assert.sameMembers(
           [...lost],
           one.parts.filter(({ state }) => state === "lapsed")
         )
-        yield* counters.restore(lost)
+        yield* reservations.restore(lost)
         // Once more is none too many: it holds nothing twice.
-        yield* counters.restore(lost)
+        yield* reservations.restore(lost)
         for (const part of one.parts) {
           if (part.state === "lapsed") ledger.add(part, 0, part.tokens)
           part.state = "held"
@@ -240,7 +241,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
       case "beat": {
         const awake = ledger.open.filter(({ parts }) => parts.some(({ state }) => state === "held"))
         const held = awake.flatMap(({ parts }) => parts.filter(({ state }) => state !== "lapsed"))
-        assert.deepStrictEqual(yield* counters.renew(held), [])
+        assert.deepStrictEqual(yield* reservations.renew(held), [])
         for (const part of held) part.state = "held"
         return
       }
