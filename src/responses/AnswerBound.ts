@@ -52,15 +52,18 @@ const countsTokensMax = 32
 /** Text without the end of a word for so long is counted as if a word ended. */
 const wordCharactersMax = 2048
 
-/** All that a model wrote in one answer, of which the tokenizer counts as little as possible. */
+/** All that a model wrote in one answer, and how much of it was shown. The tokenizer counts as little of it as possible. */
 const makeWritten = () => {
   let text = ""
+  let shownTo = 0
   let calls = ""
   let callsEstimate = 0
   /** Tokens of the text up to `countedTo`, and the estimate for the rest. */
   let counted = 0
   let countedTo = 0
   let rest = noText
+
+  const isWithheld = () => shownTo < text.length
 
   const estimate = (uncounted = rest) => counted + tokensOf(uncounted) + callsEstimate
 
@@ -77,17 +80,27 @@ const makeWritten = () => {
   })
 
   return {
-    text: () => text,
+    shown: () => text.slice(0, shownTo),
+    /** Whether there is text that was not shown. */
+    isWithheld,
+    /** Shows at most so many characters of the withheld text. */
+    show: (charactersMax = Number.POSITIVE_INFINITY): string => {
+      const next = text.slice(shownTo, shownTo + charactersMax)
+      shownTo += next.length
+      return next
+    },
     count,
     add: (more: string): void => {
       text += more
       rest = tally(more, rest)
     },
-    /** Adds the text if it is surely within the bound. */
-    addWithin: (more: string, tokensMax: number): boolean => {
+    /** Adds the text and shows it, if none is withheld and it is surely within the bound. */
+    showWithin: (more: string, tokensMax: number): boolean => {
+      if (isWithheld()) return false
       const after = tally(more, rest)
       if (estimate(after) > tokensMax) return false
       text += more
+      shownTo = text.length
       rest = after
       return true
     },
@@ -118,51 +131,52 @@ const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: n
   return text.slice(0, end)
 })
 
-/** The finish of a cut answer has no usage of its prompt, because the server's count never arrives. */
-export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = noLimit): AnswerBound => {
-  const cutTokens = tokensMax * countsFactorMax + countsTokensMax
-  const written = makeWritten()
-  let shownTo = 0
-  let cut = false
-  let isOutOfTokens = false
+/** How many tokens an answer may have now: at most `tokensMax`, of which more are reserved as they are needed. */
+const makeAnswerLimit = (tokensMax: number, reserved: ReservedTokens) => {
+  let isOut = false
+  const tokens = () => Math.min(tokensMax, reserved.tokens())
 
-  const limit = () => Math.min(tokensMax, reserved.tokens())
-
-  /** Reserves enough for the text as well, by the estimate, which is cheap and too high. */
-  const reserve = Effect.fnUntraced(function* (text: string) {
-    while (!isOutOfTokens && limit() < tokensMax && written.estimateWith(text) > limit()) {
-      const before = limit()
+  /** Reserves enough for an estimate, which is cheap and too high. */
+  const reserve = Effect.fnUntraced(function* (estimate: () => number) {
+    while (!isOut && tokens() < tokensMax && estimate() > tokens()) {
+      const before = tokens()
       yield* reserved.more
-      isOutOfTokens = limit() <= before
+      isOut = tokens() <= before
     }
   })
 
-  const cutFinish = (): ModelFinish => {
-    const usage: ModelUsage = { ...nothingSpent, outputTokens: limit(), source: "tokenizer" }
-    return { type: "finish", reason: "length", usage }
-  }
+  return { tokens, reserve, isOut: () => isOut }
+}
 
-  const isWithheld = () => shownTo < written.text().length
+const textParts = (text: string): ReadonlyArray<ModelPart> => (text === "" ? [] : [{ type: "text", text }])
 
-  const show = (end: number): ReadonlyArray<ModelPart> => {
-    const text = written.text().slice(shownTo, end)
-    shownTo = end
-    return text === "" ? [] : [{ type: "text", text }]
-  }
+/** It has no usage of the prompt, because the server's count never arrives. */
+const cutFinish = (outputTokens: number): ModelFinish => {
+  const usage: ModelUsage = { ...nothingSpent, outputTokens, source: "tokenizer" }
+  return { type: "finish", reason: "length", usage }
+}
+
+export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = noLimit): AnswerBound => {
+  const cutTokens = tokensMax * countsFactorMax + countsTokensMax
+  const written = makeWritten()
+  const limit = makeAnswerLimit(tokensMax, reserved)
+  let cut = false
+
+  const reserveWith = (text: string) => limit.reserve(() => written.estimateWith(text))
 
   const admitText = Effect.fnUntraced(function* (text: string) {
-    yield* reserve(text)
-    if (!isWithheld() && written.addWithin(text, limit())) return show(written.text().length)
-    const before = isWithheld() ? limit() : yield* written.count
+    yield* reserveWith(text)
+    if (written.showWithin(text, limit.tokens())) return textParts(text)
+    const before = written.isWithheld() ? limit.tokens() : yield* written.count
     written.add(text)
-    if (!(yield* written.exceeds(limit()))) return show(written.text().length)
-    const beginning = yield* beginningCounted(text, limit() - before)
-    return show(shownTo + beginning.length)
+    if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show())
+    const beginning = yield* beginningCounted(text, limit.tokens() - before)
+    return textParts(written.show(beginning.length))
   })
 
   const admitFinish = (finish: ModelFinish): ReadonlyArray<ModelPart> => {
-    if (!isWithheld()) return [finish]
-    if (finish.usage.outputTokens <= tokensMax) return [...show(written.text().length), finish]
+    if (!written.isWithheld()) return [finish]
+    if (finish.usage.outputTokens <= tokensMax) return [...textParts(written.show()), finish]
     return [{ ...finish, reason: "length" }]
   }
 
@@ -174,16 +188,14 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
         return Effect.succeed(admitFinish(part))
       case "tool_call":
         written.addCall(part.call.name + part.call.arguments)
-        return Effect.as(reserve(""), [part])
+        return Effect.as(reserveWith(""), [part])
     }
   }
 
   const passes = (parts: ReadonlyArray<ModelPart>): boolean => {
     const [only] = parts
-    if (parts.length !== 1 || only?.type !== "text" || cut || isWithheld()) return false
-    if (!written.addWithin(only.text, limit())) return false
-    shownTo += only.text.length
-    return true
+    if (parts.length !== 1 || only?.type !== "text" || cut) return false
+    return written.showWithin(only.text, limit.tokens())
   }
 
   const admit = Effect.fnUntraced(function* (parts: ReadonlyArray<ModelPart>) {
@@ -193,9 +205,9 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
       for (const one of yield* admitPart(part)) admitted.push(one)
       // The finish may be among the same parts, where a server answers with one document.
       if (part.type === "finish" || parts.some(({ type }) => type === "finish")) continue
-      if (yield* written.exceeds(part.type === "text" && isOutOfTokens ? limit() : cutTokens)) {
+      if (yield* written.exceeds(part.type === "text" && limit.isOut() ? limit.tokens() : cutTokens)) {
         cut = true
-        admitted.push(cutFinish())
+        admitted.push(cutFinish(limit.tokens()))
       }
     }
     return admitted
@@ -204,8 +216,8 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   return {
     passes,
     admit,
-    text: () => written.text().slice(0, shownTo),
+    text: written.shown,
     isCut: () => cut,
-    isOutOfTokens: () => isOutOfTokens
+    isOutOfTokens: limit.isOut
   }
 }
