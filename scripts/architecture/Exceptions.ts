@@ -49,11 +49,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The requests of a bucket share its timeouts, retries and signature."
   },
   {
-    path: "src/responses/Rounds.ts",
-    about: "lines; at most",
-    reason: "Its inner functions share the state of one answer."
-  },
-  {
     path: "src/retrieval/search/Searching.ts",
     about: "lines; at most",
     reason: "The steps of a search share its analysis, its table and its semantic index."

@@ -54,24 +54,19 @@ export const failureOf = (
 /** One call of the model, and what it has asked for. */
 interface Round {
   readonly attempt: Attempt
-  readonly opening: Effect.Effect<OpenCall, ModelFailure>
-  /** Pulls its next parts; null until the first pull. */
-  pull: PullParts | null
+  /** Its next parts; the first pull opens the call. */
+  pull: PullParts
   readonly bound: AnswerBound
   readonly toolCalls: Array<ToolCall>
 }
 
-const beginRound = (
-  attempt: Attempt,
-  opening: Effect.Effect<OpenCall, ModelFailure>,
-  budget: Budget
-): Round => {
-  const { promptTokens, request } = attempt
-  const bound = makeAnswerBound(request.maxOutputTokens, {
-    tokens: () => budget.room(promptTokens),
-    more: budget.more(promptTokens, request.maxOutputTokens)
-  })
-  return { attempt, opening, pull: null, bound, toolCalls: [] }
+/** What the rounds of one answer share. */
+interface Answer {
+  readonly meter: Meter
+  readonly budget: Budget
+  readonly offersTools: boolean
+  /** What follows the end of a round: its tool calls, or the end of the answer. */
+  readonly conclude: (reason: FinishReason) => Effect.Effect<ReadonlyArray<GenerationPart>>
 }
 
 /** Follows the results of the last round that may call tools. */
@@ -124,11 +119,63 @@ const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.E
     ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
     : Effect.succeed(usage)
 
-/**
- * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
- * their results. Not to be pulled after the finish, whose usage is that of all rounds.
- */
-export const pullRounds = (options: {
+/** Returns the text that the bound admitted, keeps the tool calls, and concludes the round at its finish. */
+const take = (answer: Answer, round: Round, call: OpenCall, parts: ReadonlyArray<ModelPart>): PullParts => {
+  const texts: Array<GenerationPart> = []
+  let end: ModelFinish | null = null
+  for (const part of parts) {
+    if (part.type === "text") texts.push(part)
+    else if (part.type === "tool_call") round.toolCalls.push(part.call)
+    else {
+      // Before the call is closed, or it would be recorded as cancelled.
+      call.finished(part.reason, part.usage)
+      end = part
+    }
+  }
+  if (!answer.offersTools && round.toolCalls.length > 0) {
+    call.failed("malformed")
+    return Effect.fail(failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered"))
+  }
+  if (end === null) return Effect.succeed(texts)
+  const { reason } = end
+  // The rest of the server's stream doesn't matter, and tools may take long.
+  return Effect.andThen(
+    call.close,
+    Effect.flatMap(roundUsage(round, end), (usage) => {
+      finishCall(answer.meter, usage)
+      return Effect.map(answer.conclude(reason), (more) => [...texts, ...more])
+    })
+  )
+}
+
+const beginRound = (
+  answer: Answer,
+  attempt: Attempt,
+  opening: Effect.Effect<OpenCall, ModelFailure>
+): Round => {
+  const { budget, meter } = answer
+  const { promptTokens, request } = attempt
+  const bound = makeAnswerBound(request.maxOutputTokens, {
+    tokens: () => budget.room(promptTokens),
+    more: budget.more(promptTokens, request.maxOutputTokens)
+  })
+
+  const receive = (call: OpenCall, parts: ModelParts): PullParts => {
+    const [only] = parts
+    if (only.type === "text" && bound.passes(parts)) return Effect.succeed([only])
+    return Effect.flatMap(bound.admit(parts), (admitted) => take(answer, round, call, admitted))
+  }
+
+  const open = Effect.flatMap(opening, (call) => {
+    round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
+    meter.text = bound.text
+    return receive(call, call.first)
+  })
+  const round: Round = { attempt, pull: open, bound, toolCalls: [] }
+  return round
+}
+
+interface AnswerOptions {
   readonly attempt: Attempt
   readonly call: Effect.Effect<OpenCall, ModelFailure>
   /** Opens the call of a later round. */
@@ -138,10 +185,17 @@ export const pullRounds = (options: {
   readonly meter: Meter
   readonly budget: Budget
   readonly scope: Scope.Scope
-}): { readonly pull: PullParts; readonly roundText: () => string } => {
+}
+
+/**
+ * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
+ * their results. Not to be pulled after the finish, whose usage is that of all rounds.
+ */
+export const pullRounds = (
+  options: AnswerOptions
+): { readonly pull: PullParts; readonly roundText: () => string } => {
   const { budget, meter, nextItemId, open, runTool, scope } = options
   const { request } = options.attempt
-  let round = beginRound(options.attempt, options.call, budget)
   let running: RunningCalls | null = null
   let rounds = 1
   let { isLimited } = options.attempt
@@ -154,7 +208,6 @@ export const pullRounds = (options: {
     usage: meter.usage
   })
 
-  /** What follows the end of a round: its tool calls, or the end of the answer. */
   const conclude = (reason: FinishReason): Effect.Effect<ReadonlyArray<GenerationPart>> => {
     const { attempt, bound, toolCalls } = round
     const offered = attempt.request.tools.length > 0
@@ -172,49 +225,8 @@ export const pullRounds = (options: {
     )
   }
 
-  const take = (call: OpenCall, parts: ReadonlyArray<ModelPart>): PullParts => {
-    const texts: Array<GenerationPart> = []
-    let end: ModelFinish | null = null
-    for (const part of parts) {
-      if (part.type === "text") texts.push(part)
-      else if (part.type === "tool_call") round.toolCalls.push(part.call)
-      else {
-        // Before the call is closed, or it would be recorded as cancelled.
-        call.finished(part.reason, part.usage)
-        end = part
-      }
-    }
-    if (request.tools.length === 0 && round.toolCalls.length > 0) {
-      call.failed("malformed")
-      return Effect.fail(
-        failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered")
-      )
-    }
-    if (end === null) return Effect.succeed(texts)
-    const { reason } = end
-    // The rest of the server's stream doesn't matter, and tools may take long.
-    return Effect.andThen(
-      call.close,
-      Effect.flatMap(roundUsage(round, end), (usage) => {
-        finishCall(meter, usage)
-        return Effect.map(conclude(reason), (more) => [...texts, ...more])
-      })
-    )
-  }
-
-  const receive = (call: OpenCall, parts: ModelParts): PullParts => {
-    const [only] = parts
-    if (only.type === "text" && round.bound.passes(parts)) return Effect.succeed([only])
-    return Effect.flatMap(round.bound.admit(parts), (admitted) => take(call, admitted))
-  }
-
-  const pullRound = (): PullParts =>
-    round.pull ??
-    Effect.flatMap(round.opening, (call) => {
-      round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
-      meter.text = round.bound.text
-      return receive(call, call.first)
-    })
+  const answer: Answer = { meter, budget, offersTools: request.tools.length > 0, conclude }
+  let round = beginRound(answer, options.attempt, options.call)
 
   /** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
   const nextRound = (results: ReadonlyArray<ModelMessage>): PullParts => {
@@ -227,13 +239,13 @@ export const pullRounds = (options: {
       running = null
       rounds++
       const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
-      round = beginRound(attempt, open(attempt), budget)
-      return pullRound()
+      round = beginRound(answer, attempt, open(attempt))
+      return round.pull
     })
   }
 
   const pull = Effect.suspend((): PullParts => {
-    if (running === null) return pullRound()
+    if (running === null) return round.pull
     return running.isOver() ? nextRound(running.messages()) : running.ended
   })
   return { pull, roundText: () => round.bound.text() }
