@@ -19,11 +19,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The methods share what the layer builds: the table, the blobs and the jobs that read texts."
   },
   {
-    path: "src/files/FileSweep.ts",
-    about: "lines; at most",
-    reason: "One sweep, whose steps use what the steps before found."
-  },
-  {
     path: "src/files/StoreBinding.ts",
     about: "lines; at most",
     reason: "To read, check, write and adopt a mark takes the same store and the same row of the database."

@@ -58,23 +58,22 @@ const onEach = (
     return { done, failed }
   })
 
+/** Of these keys, the ones that no file of the database has. */
+const unknownAmong = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
+  const sql = yield* SqlClient.SqlClient
+  const unknown = yield* sql`SELECT key FROM unnest(${keys}::text[]) AS key
+    WHERE NOT EXISTS (SELECT FROM files WHERE storage_key = key)`.pipe(rowsAs(BlobKey), orUnavailable)
+  return unknown.map(({ key }) => key)
+})
+
 /**
  * Bytes without a file go into the trash, a small share of the store at once; what has been there for long enough is removed,
  * and what the database knows again comes back.
  */
 const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
-  const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore
   const { trashSeconds } = (yield* AppConfig).files
   yield* blobs.verify
-
-  const unknownAmong = (keys: ReadonlyArray<string>) =>
-    sql`SELECT key FROM unnest(${keys}::text[]) AS key
-      WHERE NOT EXISTS (SELECT FROM files WHERE storage_key = key)`.pipe(
-      rowsAs(BlobKey),
-      Effect.map((rows) => rows.map(({ key }) => key)),
-      orUnavailable
-    )
 
   const trashed = new Map<string, number>()
   yield* blobs.trash.list.pipe(
