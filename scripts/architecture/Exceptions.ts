@@ -19,11 +19,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The methods share what the layer builds: the table, the blobs and the jobs that read texts."
   },
   {
-    path: "src/files/StoreBinding.ts",
-    about: "lines; at most",
-    reason: "To read, check, write and adopt a mark takes the same store and the same row of the database."
-  },
-  {
     path: "src/files/blobs/DirectoryBlobs.ts",
     about: "lines; at most",
     reason: "The operations share the directory and the rules for the names in it."

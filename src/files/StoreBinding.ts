@@ -52,6 +52,16 @@ const remedy =
   "DATABASE_URL, PARLEY_DATA_DIR and PARLEY_FILES_STORE with its settings. If a backup is being restored, restore the database and the " +
   "files before the start. If this store is to hold the files of this database from now on, run `parley file adopt-store` with the same settings."
 
+const notBound = (place: string, database: string, known: Binding, found: StoreMark): StoreMismatch => {
+  const other = found.database === null ? "no database" : `the database of id ${found.database}`
+  return new StoreMismatch({
+    message:
+      `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to ${other}. Uploads are refused, ` +
+      "and no stored file is removed. Check whether another installation uses the same store: each needs its own. If this store " +
+      "is to hold the files of this database, run `parley file adopt-store` with the same settings."
+  })
+}
+
 /** What fails at the start is the store's failure, whichever of the two it comes from. */
 const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
@@ -154,13 +164,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (found.database === known.databaseId && (found.store === known.storeId || isShared)) {
       return { database, databaseId: known.databaseId }
     }
-    const other = found.database === null ? "no database" : `the database of id ${found.database}`
-    return yield* new StoreMismatch({
-      message:
-        `${capitalized(place)} is not bound to ${database} (id ${known.databaseId}) any more, but to ${other}. Uploads are refused, ` +
-        "and no stored file is removed. Check whether another installation uses the same store: each needs its own. If this store " +
-        "is to hold the files of this database, run `parley file adopt-store` with the same settings."
-    })
+    return yield* notBound(place, database, known, found)
   })
 
   const bind = Effect.gen(function* () {
