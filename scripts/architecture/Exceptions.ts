@@ -29,11 +29,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "The operations are statements on the same tables and share their client."
   },
   {
-    path: "src/files/blobs/S3Blobs.ts",
-    about: "lines; at most",
-    reason: "The steps of an upload in parts share its bucket, prefix and id."
-  },
-  {
     path: "src/files/blobs/S3Bucket.ts",
     about: "lines; at most",
     reason: "The requests of a bucket share its timeouts, retries and signature."

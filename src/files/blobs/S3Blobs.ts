@@ -118,75 +118,77 @@ const failed =
 
 const failing = (operation: StorageFailed["operation"]) => Effect.mapError(failed(operation))
 
-/** Objects below a prefix, each under a new name; what is longer than one part is uploaded in parts. */
+const abortUploads = (bucket: Bucket, name: string) =>
+  bucket.uploads(name).pipe(
+    Stream.filter(({ Key }) => Key === name),
+    Stream.runForEach(bucket.abortUpload)
+  )
+
+/** Writes an object, in parts if it is longer than one. `begun` is given the id of the upload, should there be one. */
+const write = Effect.fnUntraced(function* <E, R>(
+  bucket: Bucket,
+  partBytes: number,
+  name: string,
+  bytes: Stream.Stream<Uint8Array, E, R>,
+  begun: Array<string>
+) {
+  const tally = makeTally()
+  const upload = yield* bucket.createUpload(name).pipe(
+    Effect.tap(({ id }) => Effect.sync(() => begun.push(id))),
+    failing("put"),
+    Effect.cached
+  )
+  const parts = yield* bytes.pipe(
+    inPieces(partBytes),
+    Stream.map((part) => {
+      tally.add(part)
+      return part
+    }),
+    Stream.zipWithNext,
+    Stream.zipWithIndex,
+    Stream.mapEffect(
+      ([[part, next], index]) =>
+        index === 0 && Option.isNone(next)
+          ? Effect.as(failing("put")(bucket.put(name, part)), null)
+          : Effect.flatMap(upload, ({ id }) => failing("put")(bucket.uploadPart(name, id, index + 1, part))),
+      { concurrency: partsAtOnceMax }
+    ),
+    Stream.runCollect
+  )
+  const total = tally.total()
+  const uploaded = parts.filter((part) => part !== null)
+  if (parts.length === 0) yield* failing("put")(bucket.put(name, new Uint8Array(0)))
+  if (uploaded.length > 0) {
+    const { id, strays } = yield* upload
+    yield* failing("put")(bucket.completeUpload(name, id, uploaded, total.bytes))
+    if (strays) yield* Effect.ignore(abortUploads(bucket, name))
+  }
+  return total
+})
+
+// The list also has what an attempt began whose answer was lost; not every store lets everyone see it.
+const cleanUp = (bucket: Bucket, name: string, begun: ReadonlyArray<string>) =>
+  Effect.all(
+    [
+      Effect.ignore(Effect.forEach(begun, (UploadId) => bucket.abortUpload({ Key: name, UploadId }))),
+      Effect.ignore(abortUploads(bucket, name)),
+      Effect.ignore(bucket.remove(name))
+    ],
+    { discard: true }
+  ).pipe(Effect.timeoutOption(`${cleanupSeconds} seconds`))
+
+/** Objects below a prefix, each under a new name. */
 const makeS3Objects = Effect.fnUntraced(function* (bucket: Bucket, prefix: string, partBytes: number) {
   const random = yield* SecureRandom.SecureRandom
-
-  const abortUploads = (name: string) =>
-    bucket.uploads(name).pipe(
-      Stream.filter(({ Key }) => Key === name),
-      Stream.runForEach(bucket.abortUpload)
-    )
-
-  /** `begun` is given the id of the upload, should there be one. */
-  const write = Effect.fnUntraced(function* <E, R>(
-    name: string,
-    bytes: Stream.Stream<Uint8Array, E, R>,
-    begun: Array<string>
-  ) {
-    const tally = makeTally()
-    const upload = yield* bucket.createUpload(name).pipe(
-      Effect.tap(({ id }) => Effect.sync(() => begun.push(id))),
-      failing("put"),
-      Effect.cached
-    )
-    const parts = yield* bytes.pipe(
-      inPieces(partBytes),
-      Stream.map((part) => {
-        tally.add(part)
-        return part
-      }),
-      Stream.zipWithNext,
-      Stream.zipWithIndex,
-      Stream.mapEffect(
-        ([[part, next], index]) =>
-          index === 0 && Option.isNone(next)
-            ? Effect.as(failing("put")(bucket.put(name, part)), null)
-            : Effect.flatMap(upload, ({ id }) =>
-                failing("put")(bucket.uploadPart(name, id, index + 1, part))
-              ),
-        { concurrency: partsAtOnceMax }
-      ),
-      Stream.runCollect
-    )
-    const total = tally.total()
-    const uploaded = parts.filter((part) => part !== null)
-    if (parts.length === 0) yield* failing("put")(bucket.put(name, new Uint8Array(0)))
-    if (uploaded.length > 0) {
-      const { id, strays } = yield* upload
-      yield* failing("put")(bucket.completeUpload(name, id, uploaded, total.bytes))
-      if (strays) yield* Effect.ignore(abortUploads(name))
-    }
-    return total
-  })
-
-  // The list also has what an attempt began whose answer was lost; not every store lets everyone see it.
-  const cleanUp = (name: string, begun: ReadonlyArray<string>) =>
-    Effect.all(
-      [
-        Effect.ignore(Effect.forEach(begun, (UploadId) => bucket.abortUpload({ Key: name, UploadId }))),
-        Effect.ignore(abortUploads(name)),
-        Effect.ignore(bucket.remove(name))
-      ],
-      { discard: true }
-    ).pipe(Effect.timeoutOption(`${cleanupSeconds} seconds`))
 
   const put: Blobs["put"] = (bytes) =>
     Effect.gen(function* () {
       const key = yield* random.uuidV7()
       const name = prefix + key
       const begun: Array<string> = []
-      const total = yield* Effect.onError(write(name, bytes, begun), () => cleanUp(name, begun))
+      const total = yield* write(bucket, partBytes, name, bytes, begun).pipe(
+        Effect.onError(() => cleanUp(bucket, name, begun))
+      )
       return { key, ...total }
     })
 
