@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "effect"
+import { Channel, Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import {
   alone,
@@ -55,9 +55,12 @@ export const makeServerCall = (
   const line: Line = { ...limits, upstream, server, endpoint, dialects: new Map() }
   return (model: ModelSpec) =>
     (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
-      Stream.unwrap(
-        Effect.flatMap(monotonicSeconds, (calledSeconds) =>
-          answer({ ...line, model, request, options, calledSeconds })
+      // One channel, where Stream.unwrap and Stream.fromPull would be four.
+      Stream.fromChannel(
+        Channel.fromTransform((_, scope) =>
+          Effect.flatMap(monotonicSeconds, (calledSeconds) =>
+            Scope.provide(answer({ ...line, model, request, options, calledSeconds }), scope)
+          )
         )
       )
 }
@@ -71,7 +74,7 @@ const answer = Effect.fnUntraced(
     const now = yield* monotonicSeconds
     // The wait for a permit counts as well, so that a queue makes a model slow.
     gate.recordOf(model.id).began(now - calledSeconds, now)
-    return Stream.fromPull(Effect.succeed(exchange.pull))
+    return exchange.pull
   },
   (effect, call) => Effect.catch(effect, (fault) => failWith(call, fault))
 )
