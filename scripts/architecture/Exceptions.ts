@@ -14,11 +14,6 @@ export const exceptions: ReadonlyArray<Exception> = [
     reason: "A migration is a list of statements, read from top to bottom."
   },
   {
-    path: "src/files/FileStore.ts",
-    about: "lines; at most",
-    reason: "The methods share what the layer builds: the table, the blobs and the jobs that read texts."
-  },
-  {
     path: "src/files/blobs/DirectoryBlobs.ts",
     about: "lines; at most",
     reason: "The operations share the directory and the rules for the names in it."
