@@ -27,10 +27,5 @@ export const exceptions: ReadonlyArray<Exception> = [
     path: "src/files/blobs/S3Bucket.ts",
     about: "lines; at most",
     reason: "The requests of a bucket share its timeouts, retries and signature."
-  },
-  {
-    path: "src/retrieval/search/Searching.ts",
-    about: "lines; at most",
-    reason: "The steps of a search share its analysis, its table and its semantic index."
   }
 ]

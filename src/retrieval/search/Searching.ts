@@ -86,124 +86,157 @@ interface Ranked {
 
 const nothingRanked: Ranked = { terms: [], hits: [] }
 
+/** A word that the index doesn't have, with the terms that it may have been meant for. */
+const correct = Effect.fnUntraced(function* (table: SearchTable, index: Index, word: QueryWord) {
+  const forms = [...new Set([...word.terms, word.text])]
+  const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
+  const near = nearestOf(forms, yield* table.neighbors(index.id, like, neighborsMax))
+  if (near === null) return undefined
+  // Of terms that are as near, people mean the frequent ones.
+  const counted = yield* table.frequencies(index.id, near.terms)
+  const frequent = counted.toSorted((one, other) => other.chunks - one.chunks).slice(0, correctionsMax)
+  return { ...word, edits: near.edits, terms: frequent.map(({ term }) => term) }
+})
+
+/** The words with the terms that the index has of them, those that it hasn't at all corrected, and how many hold each. */
+const lookUp = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  words: ReadonlyArray<QueryWord>
+) {
+  const frequencies = new Map<string, number>()
+  const count = Effect.fnUntraced(function* (some: ReadonlyArray<QueryWord>) {
+    const terms = [...new Set(some.flatMap((word) => word.terms))]
+    for (const { chunks, term } of yield* table.frequencies(index.id, terms)) frequencies.set(term, chunks)
+  })
+  yield* count(words)
+  const isKnown = ({ terms }: QueryWord) => terms.some((term) => frequencies.has(term))
+  const unknown = words.filter((word) => !isKnown(word) && word.text.length >= correctedCharactersMin)
+  const corrected = yield* Effect.forEach(unknown.slice(0, correctedWordsMax), (word) =>
+    correct(table, index, word)
+  )
+  const found = corrected.filter((word) => word !== undefined)
+  if (found.length > 0) yield* count(found)
+  const known = words.filter(isKnown).map((word): FoundWord => ({ ...word, edits: 0 }))
+  return {
+    words: [...known, ...found],
+    frequencies,
+    unknownWords: words.length - known.length - found.length
+  }
+})
+
+/** The best chunks, best first: exactly in small collections, and in large ones nearly always. */
+const candidatesOf = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  terms: ReadonlyArray<QueryTerm>,
+  limit: number
+) {
+  const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
+  const saturation = saturationOf(index)
+  const rare = weighted.slice(0, tellingTerms(terms))
+  const common = weighted.slice(rare.length)
+  const best = yield* table.best(index.id, rare, saturation, limit)
+  if (common.length === 0) return best
+  const scores = new Map(best.map(({ position, score }) => [position, score]))
+  const positions = best.map(({ position }) => position)
+  for (const { position, score } of yield* table.contributions(index.id, common, saturation, positions)) {
+    scores.set(position, (scores.get(position) ?? 0) + score)
+  }
+  return [...scores]
+    .map(([position, score]): Candidate => ({ position, score }))
+    .toSorted((one, other) => other.score - one.score || one.position - other.position)
+})
+
+/** The best chunks of files that still exist. */
+const scoredOf = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  terms: ReadonlyArray<QueryTerm>,
+  wanted: number
+) {
+  for (let limit = candidatesMax; ; limit *= 8) {
+    const candidates = yield* candidatesOf(table, index, terms, limit)
+    const scores = new Map(candidates.map(({ position, score }) => [position, score]))
+    for (let from = 0; from < candidates.length; from += wanted) {
+      const positions = candidates.slice(from, from + wanted).map(({ position }) => position)
+      const places = yield* table.places(index.id, positions)
+      if (places.length > 0) {
+        return places.map((place): Scored => ({ ...place, score: scores.get(place.position) ?? 0 }))
+      }
+    }
+    if (candidates.length < limit) return []
+  }
+})
+
+/** The best chunks by words, best first; of them, `telling` have enough of the words. */
+const byWords = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  asked: ReadonlyArray<QueryWord>,
+  wanted: number
+) {
+  const { frequencies, unknownWords, words } = yield* lookUp(table, index, asked)
+  const terms = queryTerms(words, frequencies, index)
+  const scored = terms.length === 0 ? [] : yield* scoredOf(table, index, terms, wanted)
+  return { terms, scored, telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)) }
+})
+
+/** The chunks in the order of words and of meaning together, and with those that only mean what is asked for. */
+const withMeaning = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  { scored, telling }: ByWords,
+  { compare }: Semantic,
+  vector: Vector
+) {
+  const lexical = telling.map(({ position }) => position)
+  const others = scored.slice(telling.length).map(({ position }) => position)
+  const cosines = yield* compare(index, lexical, others, vector)
+  if (cosines.size === 0) return telling
+  const known = new Map<number, Place>(scored.map((one) => [one.position, one]))
+  const unknown = [...cosines.keys()].filter((position) => !known.has(position))
+  for (const place of yield* table.places(index.id, unknown)) known.set(place.position, place)
+  return fuse(lexical, cosines).flatMap(({ position, score }): ReadonlyArray<Scored> => {
+    const place = known.get(position)
+    return place === undefined ? [] : [{ ...place, score }]
+  })
+})
+
+/** Why a search in the project finds nothing. */
+const reasonOf = Effect.fnUntraced(function* (table: SearchTable, projectId: ProjectId) {
+  const { files, pending } = yield* table.corpus(projectId)
+  if (!files) return "no_files" as const
+  return pending ? ("still_indexing" as const) : ("no_match" as const)
+})
+
+/** What each term adds to the score of each hit. */
+const contributionsOf = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  { hits, terms }: Ranked
+) {
+  if (hits.length === 0) return []
+  const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
+  const held = hits.flatMap(({ positions }) => positions)
+  const parts = yield* table.contributions(index.id, weighted, saturationOf(index), held)
+  return hits.map(({ positions }) =>
+    parts
+      .filter(({ position }) => positions.includes(position))
+      .map(({ score, term }) => ({ term, score }))
+      .toSorted((one, other) => other.score - one.score)
+  )
+})
+
 /** The search by words; and by meaning, unless `semantic` is null. */
 export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: Semantic | null) => {
-  /** A word that the index doesn't have, with the terms that it may have been meant for. */
-  const correct = Effect.fnUntraced(function* (index: Index, word: QueryWord) {
-    const forms = [...new Set([...word.terms, word.text])]
-    const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
-    const near = nearestOf(forms, yield* table.neighbors(index.id, like, neighborsMax))
-    if (near === null) return undefined
-    // Of terms that are as near, people mean the frequent ones.
-    const counted = yield* table.frequencies(index.id, near.terms)
-    const frequent = counted.toSorted((one, other) => other.chunks - one.chunks).slice(0, correctionsMax)
-    return { ...word, edits: near.edits, terms: frequent.map(({ term }) => term) }
-  })
-
-  /** The words with the terms that the index has of them, those that it hasn't at all corrected, and how many hold each. */
-  const lookUp = Effect.fnUntraced(function* (index: Index, words: ReadonlyArray<QueryWord>) {
-    const frequencies = new Map<string, number>()
-    const count = Effect.fnUntraced(function* (some: ReadonlyArray<QueryWord>) {
-      const terms = [...new Set(some.flatMap((word) => word.terms))]
-      for (const { chunks, term } of yield* table.frequencies(index.id, terms)) frequencies.set(term, chunks)
-    })
-    yield* count(words)
-    const isKnown = ({ terms }: QueryWord) => terms.some((term) => frequencies.has(term))
-    const unknown = words.filter((word) => !isKnown(word) && word.text.length >= correctedCharactersMin)
-    const corrected = yield* Effect.forEach(unknown.slice(0, correctedWordsMax), (word) =>
-      correct(index, word)
-    )
-    const found = corrected.filter((word) => word !== undefined)
-    if (found.length > 0) yield* count(found)
-    const known = words.filter(isKnown).map((word): FoundWord => ({ ...word, edits: 0 }))
-    return {
-      words: [...known, ...found],
-      frequencies,
-      unknownWords: words.length - known.length - found.length
-    }
-  })
-
-  /** The best chunks, best first: exactly in small collections, and in large ones nearly always. */
-  const candidatesOf = Effect.fnUntraced(function* (
-    index: Index,
-    terms: ReadonlyArray<QueryTerm>,
-    limit: number
-  ) {
-    const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
-    const saturation = saturationOf(index)
-    const rare = weighted.slice(0, tellingTerms(terms))
-    const common = weighted.slice(rare.length)
-    const best = yield* table.best(index.id, rare, saturation, limit)
-    if (common.length === 0) return best
-    const scores = new Map(best.map(({ position, score }) => [position, score]))
-    const positions = best.map(({ position }) => position)
-    for (const { position, score } of yield* table.contributions(index.id, common, saturation, positions)) {
-      scores.set(position, (scores.get(position) ?? 0) + score)
-    }
-    return [...scores]
-      .map(([position, score]): Candidate => ({ position, score }))
-      .toSorted((one, other) => other.score - one.score || one.position - other.position)
-  })
-
-  /** The best chunks of files that still exist. */
-  const scoredOf = Effect.fnUntraced(function* (
-    index: Index,
-    terms: ReadonlyArray<QueryTerm>,
-    wanted: number
-  ) {
-    for (let limit = candidatesMax; ; limit *= 8) {
-      const candidates = yield* candidatesOf(index, terms, limit)
-      const scores = new Map(candidates.map(({ position, score }) => [position, score]))
-      for (let from = 0; from < candidates.length; from += wanted) {
-        const positions = candidates.slice(from, from + wanted).map(({ position }) => position)
-        const places = yield* table.places(index.id, positions)
-        if (places.length > 0) {
-          return places.map((place): Scored => ({ ...place, score: scores.get(place.position) ?? 0 }))
-        }
-      }
-      if (candidates.length < limit) return []
-    }
-  })
-
-  /** The best chunks by words, best first; of them, `telling` have enough of the words. */
-  const byWords = Effect.fnUntraced(function* (
-    index: Index,
-    asked: ReadonlyArray<QueryWord>,
-    wanted: number
-  ) {
-    const { frequencies, unknownWords, words } = yield* lookUp(index, asked)
-    const terms = queryTerms(words, frequencies, index)
-    const scored = terms.length === 0 ? [] : yield* scoredOf(index, terms, wanted)
-    return { terms, scored, telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)) }
-  })
-
-  /** The chunks in the order of words and of meaning together, and with those that only mean what is asked for. */
-  const withMeaning = Effect.fnUntraced(function* (
-    index: Index,
-    { scored, telling }: ByWords,
-    { compare }: Semantic,
-    vector: Vector
-  ) {
-    const lexical = telling.map(({ position }) => position)
-    const others = scored.slice(telling.length).map(({ position }) => position)
-    const cosines = yield* compare(index, lexical, others, vector)
-    if (cosines.size === 0) return telling
-    const known = new Map<number, Place>(scored.map((one) => [one.position, one]))
-    const unknown = [...cosines.keys()].filter((position) => !known.has(position))
-    for (const place of yield* table.places(index.id, unknown)) known.set(place.position, place)
-    return fuse(lexical, cosines).flatMap(({ position, score }): ReadonlyArray<Scored> => {
-      const place = known.get(position)
-      return place === undefined ? [] : [{ ...place, score }]
-    })
-  })
-
   const ranked = Effect.fnUntraced(function* (index: Index, { limit, text }: Query) {
     const asked = yield* analysis.query(text, index.languages)
     if (asked.length === 0 || limit < 1 || index.chunks === 0) return nothingRanked
     const wanted = Math.ceil(limit * chunksPerHit)
     const [found, vector] = yield* Effect.all(
       [
-        byWords(index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
+        byWords(table, index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
         semantic === null ? Effect.succeed(null) : semantic.question(text)
       ],
       { concurrency: 2 }
@@ -212,7 +245,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
     const best =
       semantic === null || vector === null
         ? found.telling
-        : yield* withMeaning(index, found, semantic, vector)
+        : yield* withMeaning(table, index, found, semantic, vector)
     const joined = joinNeighbors(best.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
     const bases = new Set(joined.flatMap(({ parts }) => parts.map(({ base }) => base)))
     const passages = yield* table.passages(index.id, [...bases])
@@ -223,47 +256,26 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
     return { terms, hits: withoutRepetitions(hits).slice(0, limit) }
   })
 
-  const nothing = Effect.fnUntraced(function* (projectId: ProjectId) {
-    const { files, pending } = yield* table.corpus(projectId)
-    if (!files) return "no_files" as const
-    return pending ? ("still_indexing" as const) : ("no_match" as const)
-  })
-
   const search = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
     const index = yield* table.index(projectId)
     const { hits } = index === undefined ? nothingRanked : yield* ranked(index, query)
     const found: Found = {
       hits: hits.map(({ hit }) => hit),
-      nothing: hits.length > 0 ? null : yield* nothing(projectId)
+      nothing: hits.length > 0 ? null : yield* reasonOf(table, projectId)
     }
     return found
   })
 
   const explain = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
     const index = yield* table.index(projectId)
-    const { hits, terms } = index === undefined ? nothingRanked : yield* ranked(index, query)
-    const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
-    const parts =
-      index === undefined || hits.length === 0
-        ? []
-        : yield* table.contributions(
-            index.id,
-            weighted,
-            saturationOf(index),
-            hits.flatMap(({ positions }) => positions)
-          )
+    const found = index === undefined ? nothingRanked : yield* ranked(index, query)
     const explained: Explained = {
-      hits: hits.map(({ hit }) => hit),
-      nothing: hits.length > 0 ? null : yield* nothing(projectId),
+      hits: found.hits.map(({ hit }) => hit),
+      nothing: found.hits.length > 0 ? null : yield* reasonOf(table, projectId),
       chunks: index?.chunks ?? 0,
       languages: index?.languages ?? [],
-      terms,
-      contributions: hits.map(({ positions }) =>
-        parts
-          .filter(({ position }) => positions.includes(position))
-          .map(({ score, term }) => ({ term, score }))
-          .toSorted((one, other) => other.score - one.score)
-      )
+      terms: found.terms,
+      contributions: index === undefined ? [] : yield* contributionsOf(table, index, found)
     }
     return explained
   })
