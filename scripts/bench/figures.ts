@@ -18,7 +18,7 @@ export interface Figure {
   readonly bound: "ratio" | "value"
 }
 
-/** What one experiment measured once. The database's part is told beside the server's own, never added to it. */
+/** What one experiment measured once. The database's part is reported beside the server's own, never added to it. */
 export interface Measured {
   readonly value: number
   readonly children?: number
@@ -156,7 +156,7 @@ const perAnswer = async (
 export const holdable = (wanted: number): number => Math.min(wanted, Math.floor((openFilesMax() - 500) / 2))
 
 const memory: Experiment["measure"] = async (server, loader, scale) => {
-  // Memory that was once taken is not given back, so each measurement begins with a new process.
+  // Memory that was once taken is not released, so each measurement begins with a new process.
   await server.restart()
   await warmUp(server, loader, scale)
   await sleep(closeMs)

@@ -134,7 +134,7 @@ const signal = (mark: ProcessMark, name: NodeJS.Signals): void => {
   }
 }
 
-/** A database whose server was killed stays behind; SIGQUIT is how PostgreSQL is told to end at once. */
+/** A database whose server was killed stays behind; SIGQUIT ends PostgreSQL at once. */
 const endOrphans = async (children: ReadonlyArray<ProcessMark>): Promise<void> => {
   const left = children.filter(stillThere)
   for (const mark of left) signal(mark, "SIGQUIT")

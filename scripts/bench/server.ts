@@ -126,7 +126,7 @@ export class OwnServer implements Server {
   }
 }
 
-/** A server that somebody else runs; its meters are known when its process is. */
+/** A server that was started elsewhere; its meters are known when its process is. */
 export class OtherServer implements Server {
   readonly name = "target"
   readonly ours = false
@@ -164,7 +164,7 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-/** The status of a GET on loopback; 0 while nobody answers. */
+/** The status of a GET on loopback; 0 while nothing answers. */
 export const status = (port: number, path: string): Promise<number> =>
   new Promise((resolve) => {
     const request = http.get({ host: "127.0.0.1", port, path, agent: false, timeout: 2000 }, (response) => {

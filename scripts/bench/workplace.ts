@@ -9,7 +9,7 @@ export const setUp = (prefix: string, cores: ConstructorParameters<typeof Fleet>
   // A database that runs as another account than root must be able to reach its files.
   chmodSync(directory, 0o755)
   const fleet = new Fleet(directory, cores)
-  // Registered after the fleet's own last resort, so that nobody writes here any more.
+  // Registered after the fleet's own last resort, so that nothing writes here any more.
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
   let leaving = false
   const leave = (exitCode: number): void => {

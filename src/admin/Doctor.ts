@@ -6,7 +6,7 @@ import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { type License, Plans } from "../domain/Plan.ts"
 import { StoreHealth, type StoreReport } from "../files/StoreHealth.ts"
-import { InstalledLicense, lapsedText, stateOf } from "../plans/License.ts"
+import { InstalledLicense, notInForceText, stateOf } from "../plans/License.ts"
 import { databaseElsewhere } from "../postgres/DataDisk.ts"
 import { demoModel } from "../providers/DemoModel.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
@@ -187,7 +187,7 @@ const licenseCheck = Effect.gen(function* () {
   if (license === null) return ok("This is the free edition, which bounds nothing.")
   const now = yield* DateTime.now
   const state = stateOf(license, DateTime.toEpochMillis(now))
-  if (state !== "in_force") return failed(lapsedText(license, state))
+  if (state !== "in_force") return failed(notInForceText(license, state))
   const over = excessOf(license.bounds, yield* (yield* Accounts).counts)
   if (over.length > 0) {
     return warning(

@@ -27,7 +27,7 @@ export const layerGivenKey = Layer.effectDiscard(adoptGivenKey)
 
 /**
  * Creates the first user and its key where there is no user, and shows the key before both are committed. To be called
- * when the service listens: a start that fails earlier leaves no key behind that nobody has seen.
+ * when the service listens: a start that fails earlier leaves no unseen key behind.
  */
 export const firstAccount = Effect.fn("FirstStart.firstAccount")(function* (
   show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>

@@ -5,7 +5,7 @@ import { crc32 } from "node:zlib"
 
 /**
  * How a secret of this service is written: a prefix, 192 random bits in base62, and the CRC32 of both, also in base62.
- * The check tells a mistyped or cut key from a real one without a database look-up; it keeps nobody out.
+ * The check tells a mistyped or cut key from a real one without a database look-up; it is no security check.
  */
 
 /** What every API key begins with; the part before the underscore names the service. */

@@ -214,7 +214,7 @@ const builtIn: ReadonlyMap<number, NumberFormat> = new Map([
 
 /** The meaning of a format code such as `yyyy-mm-dd` or `0.0%`. */
 const formatOfCode = (code: string): NumberFormat => {
-  // Only the first section counts, and neither what is quoted nor what stands in brackets, except elapsed hours.
+  // Only the first section counts, and neither what is quoted nor what is in brackets, except elapsed hours.
   const bare = (code.split(";")[0] ?? "")
     .replace(/\[(h+|m+|s+)\]/gi, "$1")
     .replace(/"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/g, "")

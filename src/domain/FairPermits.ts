@@ -123,7 +123,7 @@ export class FairPermits {
     )
   }
 
-  /** Whether nobody waits and so many permits are free. */
+  /** Whether no request waits and so many permits are free. */
   private isFree(key: string, amount: number): boolean {
     const { held, waiting } = this.totals
     return waiting === 0 && held + amount <= this.totalMax && this.of(key).held + amount <= this.perKeyMax

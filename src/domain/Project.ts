@@ -60,7 +60,7 @@ interface Membership {
   readonly userId: UserId | null
 }
 
-/** The proof that somebody may read a project. A search demands it, and only `plans/Policy` creates it. */
+/** The proof that a user may read a project. A search demands it, and only `plans/Policy` creates it. */
 export type ProjectMembership = Brand.Branded<Membership, "ProjectMembership">
 
 /** For `plans/Policy` alone, after its query; the architecture check enforces that. */

@@ -57,7 +57,7 @@ const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string
 
 const outcomeOf = ({ entry, status }: Access, exit: Exit.Exit<unknown, unknown>): Outcome => {
   const reported = entry.response?.outcome
-  // With an error code, the service ended the response and told the client so.
+  // With an error code, the service ended the response with an error event.
   if (reported !== undefined) {
     return reported === "abandoned" && entry.errorCode !== null ? "failed" : reported
   }

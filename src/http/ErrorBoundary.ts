@@ -110,7 +110,7 @@ const missingRoute = ({ method, url }: HttpServerRequest.HttpServerRequest, know
     : Refusal.methodNotAllowed(method, path, [...methods].toSorted())
 }
 
-/** Somebody opens the address of the service in a browser. */
+/** A browser opened the address of the service. */
 const isVisit = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && pathOf(url) === "/" && (headers["accept"] ?? "").includes("text/html")
 
@@ -219,7 +219,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
     { global: true }
   )
 
-/** Whether a part of the body is still to come. Nobody reads it, and a slow client could keep the connection open by it. */
+/** Whether a part of the body is still to come. It is not read, and a slow client could keep the connection open by it. */
 const isUnread = (request: HttpServerRequest.HttpServerRequest): boolean =>
   (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) &&
   Predicate.hasProperty(request.source, "complete") &&

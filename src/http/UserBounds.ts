@@ -12,7 +12,7 @@ const pacesMax = 10_000
 const nanosPerSecond = 1_000_000_000
 
 /**
- * Limits for the requests of one user, so that nobody keeps the others waiting. A request beyond a limit waits for up to
+ * Limits for the requests of one user, so that no user keeps the others waiting. A request beyond a limit waits for up to
  * `http.userWaitSeconds`, before its body is read, and is then refused.
  */
 export class UserBounds extends Context.Service<

@@ -99,7 +99,7 @@ const dayOf = (millis: number): string => DateTime.formatIsoDateUtc(DateTime.mak
 const instead = "in PARLEY_LICENSE, or remove it for the free edition."
 
 /** For users and operators: a license that is not in force permits nothing. */
-export const lapsedText = (license: License, state: "early" | "over"): string =>
+export const notInForceText = (license: License, state: "early" | "over"): string =>
   state === "over"
     ? `The licence of this installation ended on ${dayOf((license.endsAtMillis ?? 0) - 1)}. ` +
       `The operator must install a new one ${instead}`
@@ -119,7 +119,7 @@ export class InstalledLicense extends Context.Service<
       if (text === null || licensePublicKey === null) return { license: null }
       const license = yield* readLicense(text, licensePublicKey)
       const state = stateOf(license, yield* Clock.currentTimeMillis)
-      if (state !== "in_force") yield* Effect.logWarning(lapsedText(license, state))
+      if (state !== "in_force") yield* Effect.logWarning(notInForceText(license, state))
       return { license }
     })
   )

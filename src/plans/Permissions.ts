@@ -1,7 +1,7 @@
 import { LicenseForbids, PlanForbids } from "../domain/Errors.ts"
 import { type ToolName, toolNames } from "../domain/ModelCall.ts"
 import type { Grants, License, LicenseState, Operation, PlanStorage, PlanTerms } from "../domain/Plan.ts"
-import { lapsedText } from "./License.ts"
+import { notInForceText } from "./License.ts"
 
 /** Each `*` of the pattern stands for any run of characters. Linear in the text for each piece, without backtracking. */
 export const matches = (pattern: string, text: string): boolean => {
@@ -71,8 +71,8 @@ const has = <A>(list: ReadonlyArray<A> | undefined, one: A): boolean =>
 /** The intersection of what plan and license permit. */
 export const permissionsOf = ({ license, plan, state, terms }: Basis): Permissions => {
   const planned = terms ?? nothing
-  const lapsed = license === null || state === "in_force" ? null : lapsedText(license, state)
-  const licensed = lapsed === null ? (license?.bounds ?? {}) : nothing
+  const notInForce = license === null || state === "in_force" ? null : notInForceText(license, state)
+  const licensed = notInForce === null ? (license?.bounds ?? {}) : nothing
 
   const byPlan = (lacks: string, param: string) =>
     new PlanForbids({
@@ -81,7 +81,7 @@ export const permissionsOf = ({ license, plan, state, terms }: Basis): Permissio
       message: terms === null ? undefinedText(plan) : planText(plan, lacks)
     })
   const byLicense = (lacks: string, param: string) =>
-    new LicenseForbids({ param, message: lapsed ?? licenseText(lacks) })
+    new LicenseForbids({ param, message: notInForce ?? licenseText(lacks) })
 
   const licensedModel = (id: string) => isListed(licensed.models, id)
   return {

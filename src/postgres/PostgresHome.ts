@@ -202,7 +202,7 @@ const socketDirectory = Effect.fnUntraced(function* (home: string, account: Post
   const isLink = yield* Effect.isSuccess(fs.readLink(directory))
   const { uid } = ownerOf(yield* fs.stat(directory))
   const self = process.getuid?.() ?? uid
-  // In a shared directory such as /tmp somebody else may have been quicker.
+  // In a shared directory such as /tmp another process may have been quicker.
   if (isLink || (uid !== self && uid !== account?.uid)) {
     return yield* fail(`${directory} exists already and belongs to the account with uid ${uid}`)
   }

@@ -209,7 +209,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
     }
     const encoding = headers["content-encoding"]
     if (encoding === undefined || encoding === "identity") return
-    this.fail(new AnswerMalformed({ detail: "an encoded body that nobody asked for" }))
+    this.fail(new AnswerMalformed({ detail: "a content encoding that was not requested" }))
     this.abort()
   }
 

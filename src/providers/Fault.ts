@@ -162,7 +162,7 @@ const contextTokensOf = (fault: Fault): number | undefined => {
 const contextTokens =
   /(?:maximum context length (?:is|of)|maximum model length of|context size \(|context (?:length|window) of|context limit: [\d +]+>|tokens >)\D{0,12}(\d{3,8})/i
 
-/** The seconds that a server asked to be left alone; undefined where it asked for nothing. */
+/** The seconds that a server asked clients to wait (Retry-After); undefined where it named none. */
 export const askedWait = (fault: Fault, nowMillis: number): number | undefined =>
   fault.retryAfter === undefined ? undefined : parseRetryAfter(fault.retryAfter, nowMillis)
 

@@ -17,7 +17,7 @@ export const failuresPerUserMax = 3
 /** A user is alone when no other user has sent a request for so long. */
 export const aloneSeconds = 60
 
-/** While a probe runs, other requests are told to come back after this. */
+/** While a probe runs, the retry delay of other requests. */
 const probeSeconds = 1
 
 export type ProviderCircuits = CircuitBreaker.CircuitBreaker

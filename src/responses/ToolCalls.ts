@@ -15,7 +15,7 @@ import { firstOfRound, nextOfRound } from "./ItemIds.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8
-/** Calls of one round that are run; the model is told to repeat any others. */
+/** Calls of one round that are run; the results of all others ask the model to repeat them. */
 const callsPerRoundMax = 16
 /** Calls that run at the same time. */
 const callsAtOnceMax = 4

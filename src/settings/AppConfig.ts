@@ -102,7 +102,7 @@ const givenOf = (found: ReadonlyArray<Found>): Given => {
 /** Finds what is wrong with settings beyond a single one. */
 export type SettingsCheck = (given: Given) => Effect.Effect<ReadonlyArray<SettingProblem>>
 
-/** Variables by which other programs are told of a database. */
+/** Variables that name a database for other programs. */
 const databaseNames = [
   ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSERVICE"],
   ["POSTGRES_URL", "PARLEY_DATABASE_URL"]

@@ -107,9 +107,7 @@ export const responses = counter(
   "Requests for a response, by what became of them",
   ["outcome"]
 )
-export const errors = counter("parley.errors", "{error}", "Errors that clients were told, by their code", [
-  "code"
-])
+export const errors = counter("parley.errors", "{error}", "Errors sent to clients, by code", ["code"])
 export const openStreams = gauge("parley.streams.open", "{stream}", "Event streams that are open")
 export const toolCalls = counter("parley.tool.calls", "{call}", "Calls of tools, by tool and outcome", [
   "tool",

@@ -10,7 +10,7 @@ const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as
 const logLayer = (level: Settings["logLevel"]) =>
   Layer.mergeAll(Logger.layer([makeLogLines()]), Layer.succeed(References.MinimumLogLevel, levels[level]))
 
-/** Creating spans that nobody exports would cost every request a part of its time. */
+/** Creating spans without exporting them would cost every request a part of its time. */
 const untracedLayer = Layer.succeed(References.TracerEnabled, false)
 
 const isTraced = ({ otlpEndpoint, otlpSignals }: Settings["observability"]) =>
