@@ -22,10 +22,5 @@ export const exceptions: ReadonlyArray<Exception> = [
     path: "src/files/blobs/PostgresBlobs.ts",
     about: "lines; at most",
     reason: "The operations are statements on the same tables and share their client."
-  },
-  {
-    path: "src/files/blobs/S3Bucket.ts",
-    about: "lines; at most",
-    reason: "The requests of a bucket share its timeouts, retries and signature."
   }
 ]
