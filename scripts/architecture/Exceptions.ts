@@ -17,10 +17,5 @@ export const exceptions: ReadonlyArray<Exception> = [
     path: "src/files/blobs/DirectoryBlobs.ts",
     about: "lines; at most",
     reason: "The operations share the directory and the rules for the names in it."
-  },
-  {
-    path: "src/files/blobs/PostgresBlobs.ts",
-    about: "lines; at most",
-    reason: "The operations are statements on the same tables and share their client."
   }
 ]

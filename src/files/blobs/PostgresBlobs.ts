@@ -34,11 +34,8 @@ const failing =
 const missing = () =>
   new StorageFailed({ operation: "get", cause: new Error("The database holds no such bytes, or not all") })
 
-/**
- * Bytes in PostgreSQL, in pieces. Every statement stands for itself: no connection is held while a client is waited for. A
- * blob exists from the moment when its row is `complete`.
- */
-export const makePostgresBlobs = Effect.gen(function* () {
+/** How a blob is written, and removed with its pieces. */
+const makeWriting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
 
@@ -103,6 +100,17 @@ export const makePostgresBlobs = Effect.gen(function* () {
 
   const put: Blobs["put"] = (bytes) =>
     Effect.flatMap(random.uuidV7(), (key) => Effect.onError(write(key, bytes), () => cleanUp(key)))
+
+  return { put, discard }
+})
+
+/**
+ * Bytes in PostgreSQL, in pieces. Every statement stands for itself: no connection is held while a client is waited for. A
+ * blob exists from the moment when its row is `complete`.
+ */
+export const makePostgresBlobs = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { discard, put } = yield* makeWriting
 
   const piece = (key: string, position: number) =>
     sql`SELECT data FROM file_blob_pieces WHERE key = ${key} AND position = ${position}`.pipe(
