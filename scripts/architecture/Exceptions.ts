@@ -12,10 +12,5 @@ export const exceptions: ReadonlyArray<Exception> = [
     path: "migrations/0001_initial.ts",
     about: "lines; at most",
     reason: "A migration is a list of statements, read from top to bottom."
-  },
-  {
-    path: "src/files/blobs/DirectoryBlobs.ts",
-    about: "lines; at most",
-    reason: "The operations share the directory and the rules for the names in it."
   }
 ]

@@ -64,37 +64,17 @@ const durableParts = Effect.gen(function* () {
   return { sync, ensure }
 })
 
-/**
- * Files below `<dataDir>/files`, found by the SHA-256 of what is in them. Each put makes a name of its own; equal bytes lie
- * on the disk once, as links to one file, so that removing one name never takes the bytes from under another.
- */
-export const makeDirectoryBlobs = Effect.gen(function* () {
+/** How bytes get to their place below `root`: a draft first, which then takes its name. */
+const makeWriting = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const random = yield* SecureRandom.SecureRandom
-  const { dataDir } = yield* AppConfig
   const { ensure, sync } = yield* durableParts
-  const root = path.join(dataDir, "files")
-  const blobs = path.join(root, "blobs")
-  const drafts = path.join(root, "drafts")
-  const trashed = path.join(root, "trash")
-  const draftOf = (name: string) => path.join(drafts, name)
 
-  yield* failing("start")(
-    Effect.gen(function* () {
-      yield* ensure(root, blobs)
-      yield* ensure(root, drafts)
-      yield* ensure(root, trashed)
-      yield* fs.chmod(root, directoryMode)
-    })
-  )
-  const mark = yield* makeDirectoryMark(root)
-
-  /** Where a key's bytes lie; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
-  const fileOf = (key: string): string | null => {
-    const [, first, second] = keyPattern.exec(key) ?? []
-    return first === undefined || second === undefined ? null : path.join(blobs, first, second, key)
-  }
+  const prepare = (directories: ReadonlyArray<string>) =>
+    Effect.forEach(directories, (directory) => ensure(root, directory), { discard: true }).pipe(
+      Effect.andThen(fs.chmod(root, directoryMode)),
+      failing("start")
+    )
 
   const writeDraft = <E, R>(draft: string, bytes: Stream.Stream<Uint8Array, E, R>) =>
     Effect.gen(function* () {
@@ -137,6 +117,33 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
       failing("put"),
       Effect.uninterruptible
     )
+
+  return { prepare, writeDraft, publish }
+})
+
+/**
+ * Files below `<dataDir>/files`, found by the SHA-256 of what is in them. Each put makes a name of its own; equal bytes lie
+ * on the disk once, as links to one file, so that removing one name never takes the bytes from under another.
+ */
+export const makeDirectoryBlobs = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const random = yield* SecureRandom.SecureRandom
+  const { dataDir } = yield* AppConfig
+  const root = path.join(dataDir, "files")
+  const { prepare, publish, writeDraft } = yield* makeWriting(root)
+  const blobs = path.join(root, "blobs")
+  const drafts = path.join(root, "drafts")
+  const trashed = path.join(root, "trash")
+  const draftOf = (name: string) => path.join(drafts, name)
+
+  yield* prepare([blobs, drafts, trashed])
+
+  /** Where a key's bytes lie; null for a key that isn't one of this store's, so that no key is a path to elsewhere. */
+  const fileOf = (key: string): string | null => {
+    const [, first, second] = keyPattern.exec(key) ?? []
+    return first === undefined || second === undefined ? null : path.join(blobs, first, second, key)
+  }
 
   const put: Blobs["put"] = (bytes) =>
     Effect.gen(function* () {
@@ -235,7 +242,7 @@ export const makeDirectoryBlobs = Effect.gen(function* () {
     sweepLeftovers,
     trash,
     check: roundTrip({ put, get, remove }),
-    mark
+    mark: yield* makeDirectoryMark(root)
   } satisfies Blobs
 })
 
