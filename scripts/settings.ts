@@ -1,7 +1,7 @@
-import { Struct } from "effect"
 import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { Struct } from "effect"
 import type { Setting } from "../src/settings/Setting.ts"
 import { settingsTable } from "../src/settings/SettingsTable.ts"
 

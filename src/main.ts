@@ -1,7 +1,7 @@
+import { constants } from "node:os"
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
-import { constants } from "node:os"
 import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
 import { firstAccount, firstKeyNotice, type StartupKey, startupNotice } from "./admin/Startup.ts"
@@ -12,8 +12,8 @@ import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { isRoot, rootText } from "./postgres/PostgresHome.ts"
 import { Router } from "./routing/Router.ts"
 import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
-import { settingsTable } from "./settings/SettingsTable.ts"
 import { variable } from "./settings/Setting.ts"
+import { settingsTable } from "./settings/SettingsTable.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
 

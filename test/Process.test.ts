@@ -1,14 +1,14 @@
+import { existsSync, readdirSync, rmSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Redacted } from "effect"
-import { existsSync, readdirSync, rmSync } from "node:fs"
-import { dirname, join } from "node:path"
 import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
 import { buildBundle, bundle, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
 import { TestDatabase } from "./support/TestDatabase.ts"
-import { call, errorOf, eventsOf, openCall, responseOf } from "./support/Wire.ts"
 import { untilValue } from "./support/until.ts"
+import { call, errorOf, eventsOf, openCall, responseOf } from "./support/Wire.ts"
 
 const firstKey = (out: string) => /parley_[A-Za-z0-9]{20,}/.exec(out)?.[0] ?? ""
 

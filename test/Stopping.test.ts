@@ -1,15 +1,15 @@
+import { existsSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Redacted, Schedule } from "effect"
-import { existsSync } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
 import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
 import { openRaw } from "./support/RawClient.ts"
 import { type ServiceProcess, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
 import { TestDatabase } from "./support/TestDatabase.ts"
-import { call, errorOf, eventsOf } from "./support/Wire.ts"
 import { until, untilValue } from "./support/until.ts"
+import { call, errorOf, eventsOf } from "./support/Wire.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the databases of these tests. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"

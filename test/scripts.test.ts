@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
 
 const scripts = new URL("../scripts/", import.meta.url)
 const imports = (names: string, file: string) => `import { ${names} } from "${new URL(file, scripts).href}"\n`

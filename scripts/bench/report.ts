@@ -1,6 +1,6 @@
+import type { Figure, Measured } from "./figures.ts"
 import { othersMax } from "./quiet.ts"
 import { median } from "./statistics.ts"
-import type { Figure, Measured } from "./figures.ts"
 
 /** From the samples of both servers to one line that says how they compare. */
 

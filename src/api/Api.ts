@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Authentication, BoundedBody, DocumentAccess, Envelope } from "./Middleware.ts"
 import { CreateResponseBody } from "./CreateResponse.ts"
 import { FilesApi } from "./FilesApi.ts"
+import { Authentication, BoundedBody, DocumentAccess, Envelope } from "./Middleware.ts"
 import { ResponseEvent } from "./ResponseEvent.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 

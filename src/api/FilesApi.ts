@@ -1,6 +1,6 @@
 import { Predicate, Schema, SchemaTransformation } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Multipart } from "effect/http"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileId } from "../domain/Ids.ts"
 import {
   defaultPurpose,
@@ -9,9 +9,9 @@ import {
   isPurpose,
   purposeCharactersMax
 } from "../domain/StoredFile.ts"
-import { Authentication } from "./Middleware.ts"
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
 import { FileDeleted, FileList, FileObject } from "./FileObject.ts"
+import { Authentication } from "./Middleware.ts"
 
 type Description = Readonly<Record<string, unknown>>
 

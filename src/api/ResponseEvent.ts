@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { ItemId } from "../domain/Ids.ts"
 import { OutputItem, OutputText } from "../domain/Conversation.ts"
+import { ItemId } from "../domain/Ids.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 

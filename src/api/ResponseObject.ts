@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { OutputItem } from "../domain/Conversation.ts"
+import { ConversationId, ResponseId } from "../domain/Ids.ts"
 
 /** As counted by the model's provider, or estimated if it doesn't count. */
 export const ResponseUsage = Schema.Struct({

@@ -13,10 +13,10 @@ import {
 } from "../domain/Errors.ts"
 import { OrganizationId, UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
+import { type Counts, makeSeats } from "../plans/License.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import { type Counts, makeSeats } from "../plans/License.ts"
 
 /** Plans in use that are listed. */
 const plansListedMax = 1_000

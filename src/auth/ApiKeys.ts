@@ -13,7 +13,6 @@ import {
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
 import type { ApiKeyRecord, Caller, Page } from "../domain/Account.ts"
 import {
   ApiKeyNotFound,
@@ -24,11 +23,12 @@ import {
   UserNotFound
 } from "../domain/Errors.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import * as KeyToken from "./KeyToken.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
+import * as KeyToken from "./KeyToken.ts"
 
 const RecordRow = Schema.Struct({
   id: ApiKeyId,

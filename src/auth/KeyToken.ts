@@ -1,7 +1,7 @@
-import { Effect, Option, Redacted } from "effect"
-import { Digest, SecureRandom } from "effect/crypto"
 // oxlint-disable-next-line no-restricted-imports -- Effect has no CRC32
 import { crc32 } from "node:zlib"
+import { Effect, Option, Redacted } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
 
 /**
  * How a secret of this service is written: a prefix, 192 random bits in base62, and the CRC32 of both, also in base62.

@@ -1,6 +1,5 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
 import type { ConversationState, OpenTurn, StoredTurn, FileSearchCall } from "../domain/Conversation.ts"
 import {
   ConversationNotFound,
@@ -12,11 +11,12 @@ import {
 import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type CommitTurn, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
-import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 
 export type { CommitTurn, FoundItem } from "./TurnTable.ts"
 

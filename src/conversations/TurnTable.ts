@@ -1,6 +1,5 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { rowAs, rowsAs } from "../sql/rows.ts"
 import {
   type ConversationState,
   type OpenTurn,
@@ -11,6 +10,7 @@ import {
   withoutPassages
 } from "../domain/Conversation.ts"
 import { ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 
 export interface CommitTurn {
   readonly responseId: ResponseId

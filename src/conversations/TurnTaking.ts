@@ -1,13 +1,13 @@
+import { Deferred, Duration, Effect, Exit, Option, Random, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { ConversationBusy, ConversationNotFound, type DatabaseUnavailable } from "../domain/Errors.ts"
-import { ConversationId, type UserId } from "../domain/Ids.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
+import { ConversationId, type UserId } from "../domain/Ids.ts"
 import { monotonicMillis } from "../domain/Monotonic.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstFence, type NewConversation, type TurnLeases } from "./TurnLeases.ts"
-import { Deferred, Duration, Effect, Exit, Option, Random, Scope } from "effect"
-import { SecureRandom } from "effect/crypto"
 
 /** Pauses between polls of another process's lease. */
 const pollMillisMin = 50

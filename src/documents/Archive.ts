@@ -1,7 +1,7 @@
-import { Unreadable } from "./Reading.ts"
 import { posix } from "node:path"
 import { SaxesParser } from "saxes"
 import { fromBufferPromise, type Entry, type ZipFile } from "yauzl"
+import { Unreadable } from "./Reading.ts"
 
 const entriesMax = 20_000
 const nameCharactersMax = 1000

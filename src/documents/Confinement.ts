@@ -1,6 +1,6 @@
-import { Effect, Stream } from "effect"
 import { existsSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
+import { Effect, Stream } from "effect"
 import { type ReaderLimits, readInProcess, type ReaderProgram } from "./ReaderProcess.ts"
 
 /** The isolation of the reader process from the rest of the machine, besides Node's own permissions. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer"
 import type { Archive } from "./Archive.ts"
 import { decodeText, declaredCharset } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
@@ -10,7 +11,6 @@ import {
   Unreadable,
   type PageOptions
 } from "./Reading.ts"
-import { isUtf8 } from "node:buffer"
 
 /** The bytes of a document, read as far as needed. */
 export interface DocumentBytes {

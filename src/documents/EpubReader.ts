@@ -1,6 +1,6 @@
+import { type Archive, partName, readXml } from "./Archive.ts"
 import { decodeText } from "./Charset.ts"
 import { readHtml } from "./HtmlReader.ts"
-import { type Archive, partName, readXml } from "./Archive.ts"
 import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const mediaType = "application/epub+zip"

@@ -1,7 +1,7 @@
 import PostalMime, { type Address, type Attachment, type Email } from "postal-mime"
 import { readHtml } from "./HtmlReader.ts"
-import { type MailAllowance, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 import { messageType } from "./Kind.ts"
+import { type MailAllowance, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 /** Of one message; a mailbox may be longer. */
 const messageBytesMax = 64 * 1024 * 1024

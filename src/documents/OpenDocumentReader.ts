@@ -1,5 +1,5 @@
-import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import { type Archive, readXml, type XmlElement, type XmlHandler } from "./Archive.ts"
+import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import { type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 
 const prefix = "application/vnd.oasis.opendocument."

@@ -1,6 +1,6 @@
+import { getDocumentProxy, getResolvedPDFJS } from "unpdf"
 import { storableForm, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 import { type Cell, isRightToLeft, cellKindOf, readingOrder, textsOf } from "./VisualOrder.ts"
-import { getDocumentProxy, getResolvedPDFJS } from "unpdf"
 
 const mediaType = "application/pdf"
 

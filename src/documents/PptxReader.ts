@@ -1,4 +1,3 @@
-import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import {
   type Archive,
   readXml,
@@ -7,6 +6,7 @@ import {
   readRelationships,
   relatedPart
 } from "./Archive.ts"
+import { MarkdownDocument, untilFull } from "./MarkdownDocument.ts"
 import type { Reading, ReadingLimits } from "./Reading.ts"
 
 const mediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"

@@ -1,13 +1,13 @@
-import { ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
-import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
-import type { PageOptions, Reading, ReadingLimits } from "./Reading.ts"
-import { Deferred, Effect, Stream } from "effect"
 import { type ChildProcess, spawn, execFile } from "node:child_process"
 import { realpathSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
+import { Deferred, Effect, Stream } from "effect"
+import { ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
+import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
+import type { PageOptions, Reading, ReadingLimits } from "./Reading.ts"
 
 /** The program of the reader process. */
 export interface ReaderProgram {

@@ -1,8 +1,8 @@
 import { Context } from "effect"
 import type { Caller } from "./Account.ts"
 import type { ConversationId, ResponseId } from "./Ids.ts"
-import type { ModelUsage } from "./ModelCall.ts"
 import type { ModelSpec } from "./Model.ts"
+import type { ModelUsage } from "./ModelCall.ts"
 
 /** Facts about one request, collected for its log line and its metrics: ids and numbers, never a text of a user or a model. */
 export interface AccessEntry {

@@ -1,5 +1,5 @@
-import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
 import { type DateTime, Schema, Context } from "effect"
+import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
 
 const nameCharactersMax = 100
 /** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */

@@ -1,5 +1,5 @@
-import { FileId, ItemId, type ConversationId, type ResponseId } from "./Ids.ts"
 import { Schema } from "effect"
+import { FileId, ItemId, type ConversationId, type ResponseId } from "./Ids.ts"
 
 /** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
 

@@ -1,6 +1,6 @@
+import { Context, Schema } from "effect"
 import { tokensMax } from "./Allowance.ts"
 import { toolNames } from "./ModelCall.ts"
-import { Context, Schema } from "effect"
 
 /**
  * What a plan or a license can permit. `responses`: to send messages; `projects`: to name a project in a request; `files`: to

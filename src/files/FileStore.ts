@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Pull, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { SqlClient } from "effect/sql"
-import type { AppConfig } from "../settings/AppConfig.ts"
+import type { TextExtraction } from "../documents/TextExtraction.ts"
 import {
   type DatabaseUnavailable,
   type FileTooLarge,
@@ -12,6 +12,7 @@ import {
 import type { FileId, UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
+import type { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
 import { sweepExpired, sweepFiles } from "./FileSweep.ts"
@@ -23,7 +24,6 @@ import {
   type WantedText
 } from "./FileTable.ts"
 import { type IncomingFile, makeFileUploads } from "./FileUploads.ts"
-import type { TextExtraction } from "../documents/TextExtraction.ts"
 import type { QuotaProblem } from "./UploadLimits.ts"
 
 export type { ListFiles, TextSummary } from "./FileTable.ts"

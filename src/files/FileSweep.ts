@@ -1,11 +1,11 @@
+import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import type { StorageFailed } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { BlobStore } from "./BlobStore.ts"
-import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
-import { SqlClient } from "effect/sql"
 import { rowsAs } from "../sql/rows.ts"
+import { BlobStore } from "./BlobStore.ts"
 
 const sweepEveryMinutes = 60
 /** Another process that swept so recently has done it for this one. */

@@ -1,10 +1,10 @@
 import { DateTime, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId, UserId } from "../domain/Ids.ts"
-import type { StoredFile } from "../domain/StoredFile.ts"
 import { storable } from "../domain/storable.ts"
-import type { StoredBlob } from "./BlobStore.ts"
+import type { StoredFile } from "../domain/StoredFile.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import type { StoredBlob } from "./BlobStore.ts"
 
 /** A file together with what only this room knows of it. */
 export interface KeptFile extends StoredFile {

@@ -1,15 +1,15 @@
 import { DateTime, Duration, Effect, Schedule, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
+import type { ExtractedText } from "../documents/TextExtraction.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
 import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
 import type { FileTable, NewFile } from "./FileTable.ts"
 import { makeTextJobs } from "./TextJobs.ts"
-import type { ExtractedText } from "../documents/TextExtraction.ts"
 import { bounded, makeUploadSlots, quotaOf, quotaProblem, type UserQuota } from "./UploadLimits.ts"
 
 /** How long the storing of a row is repeated while the database is away, before the upload counts as failed. */

@@ -1,12 +1,12 @@
+import { Effect, Option, Redacted, Schema, Stream, Schedule } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { type Blobs, type StoreMark, noMark } from "./blobs/Blobs.ts"
-import { Effect, Option, Redacted, Schema, Stream, Schedule } from "effect"
-import { SecureRandom } from "effect/crypto"
-import { SqlClient } from "effect/sql"
 import { rowsAs } from "../sql/rows.ts"
+import { type Blobs, type StoreMark, noMark } from "./blobs/Blobs.ts"
 
 /** Files that are looked for in a store to find out whether it is the database's: the oldest and the newest. */
 const samplesMax = 50

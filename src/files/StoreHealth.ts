@@ -2,9 +2,9 @@ import { Context, Effect, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { type DatabaseUnavailable, StorageFailed } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowsAs } from "../sql/rows.ts"
 import { BlobStore } from "./BlobStore.ts"
 import type { BoundDatabase, StoreMismatch } from "./StoreBinding.ts"
-import { rowsAs } from "../sql/rows.ts"
 
 /** A check that takes longer has failed. */
 const checkSeconds = 6

@@ -12,9 +12,9 @@ import {
   Tracer
 } from "effect"
 import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
 

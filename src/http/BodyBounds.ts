@@ -1,11 +1,11 @@
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { BoundedBody } from "../api/Middleware.ts"
 import * as Failure from "../api/Failure.ts"
+import { BoundedBody } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 

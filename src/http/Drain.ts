@@ -1,6 +1,6 @@
 import { Context, Deferred, Duration, Effect, Layer, type Scope } from "effect"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { ServerShuttingDown } from "../domain/Errors.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 
 /** Time for the last streams to deliver their `error` event after the grace period. */
 const cutoffSeconds = 5

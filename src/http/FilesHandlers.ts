@@ -1,19 +1,19 @@
 import { Effect, Stream } from "effect"
 import { Headers, HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { Api } from "../api/Api.ts"
-import * as Refusal from "../api/Refusal.ts"
 import { fileList, fileObject } from "../api/FileObject.ts"
 import { pageFilesDefault } from "../api/FilesApi.ts"
-import { Policy } from "../plans/Policy.ts"
+import * as Refusal from "../api/Refusal.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import type { FileId } from "../domain/Ids.ts"
 import { FileStore } from "../files/FileStore.ts"
+import { Policy } from "../plans/Policy.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped, isEncoded, respond } from "./ErrorBoundary.ts"
 import { readUpload } from "./Upload.ts"
-import type { FileId } from "../domain/Ids.ts"
 
 const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerRequest.HttpServerRequest) {
   const store = yield* FileStore

@@ -1,7 +1,3 @@
-import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate } from "effect"
-import { SecureRandom } from "effect/crypto"
-import { HttpIncomingMessage } from "effect/http"
 import {
   createServer,
   type IncomingMessage,
@@ -12,6 +8,10 @@ import {
 } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { NodeHttpServer } from "@effect/platform-node"
+import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpIncomingMessage } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"

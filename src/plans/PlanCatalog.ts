@@ -1,7 +1,7 @@
 import { Effect, Layer, Result, Schema } from "effect"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { defaultPlan, expected, PlanName } from "../domain/Account.ts"
 import { Plans, PlanTerms } from "../domain/Plan.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 
 const plansMax = 1_000

@@ -1,7 +1,7 @@
-import { Effect, Option } from "effect"
 import { existsSync } from "node:fs"
 import { realpath, rm, statfs, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { Effect, Option } from "effect"
 
 /** Less free space than this stops the embedded database soon: a segment of its log takes 16 MiB. */
 export const freeMebibytesMin = 64

@@ -1,7 +1,7 @@
-import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, FileSystem, type PlatformError, Schedule, Schema } from "effect"
 import { rmdir } from "node:fs/promises"
 import { connect, createServer, type Server } from "node:net"
+import { NodeFileSystem } from "@effect/platform-node"
+import { Effect, FileSystem, type PlatformError, Schedule, Schema } from "effect"
 import { inRealTime } from "../domain/Monotonic.ts"
 import {
   chownTree,

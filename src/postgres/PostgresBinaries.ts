@@ -1,8 +1,8 @@
-import { Effect, FileSystem, Option, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { createRequire } from "node:module"
 import { dirname, join, relative } from "node:path"
+import { Effect, FileSystem, Option, Schema } from "effect"
 
 /** The embedded server could not be started. `message` is for the operator: what failed, where, and what to do. */
 export class EmbeddedPostgresFailed extends Schema.TaggedError<EmbeddedPostgresFailed>()(

@@ -1,7 +1,7 @@
-import { Effect, FileSystem, Option } from "effect"
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { Effect, FileSystem, Option } from "effect"
 import {
   chownTree,
   EmbeddedPostgresFailed,

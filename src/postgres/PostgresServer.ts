@@ -1,6 +1,6 @@
-import { Clock, Deferred, Effect, FileSystem } from "effect"
 import { spawn } from "node:child_process"
 import { openSync, closeSync } from "node:fs"
+import { Clock, Deferred, Effect, FileSystem } from "effect"
 import { EmbeddedPostgresFailed, identity, type PostgresBinaries, runProgram } from "./PostgresBinaries.ts"
 import type { PostgresHome } from "./PostgresHome.ts"
 

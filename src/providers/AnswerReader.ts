@@ -1,9 +1,9 @@
 import type { Array as Arr } from "effect"
 import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
-import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
 import { noEvents, readEvents } from "./EventText.ts"
 import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
 import { errorEventFault } from "./FaultCause.ts"
+import type { AnswerChunk, CallFragment, Decode } from "./Protocol.ts"
 
 /** A longer event is malformed. */
 export const eventCharactersMax = 1024 * 1024

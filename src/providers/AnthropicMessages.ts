@@ -1,3 +1,4 @@
+import { Predicate, Option, Schema } from "effect"
 import type {
   FinishReason,
   ModelUsage,
@@ -27,7 +28,6 @@ import {
   type Protocol,
   messagesFor
 } from "./Protocol.ts"
-import { Predicate, Option, Schema } from "effect"
 
 type Block = Readonly<Record<string, unknown>>
 

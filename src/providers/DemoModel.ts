@@ -1,4 +1,5 @@
 import { Array as Arr, Cause, Effect, Order, Stream } from "effect"
+import type { ModelSpec } from "../domain/Model.ts"
 import type {
   FinishReason,
   ModelMessage,
@@ -8,7 +9,6 @@ import type {
   ToolCall,
   ToolName
 } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/Model.ts"
 import { countPromptTokens, countTokens } from "./Tokenizer.ts"
 
 /** The model of a service where no other is configured: it needs no network and no key. */

@@ -2,10 +2,10 @@ import type * as Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelPart } from "../domain/ModelCall.ts"
-import { decodeErrorBody } from "./Protocol.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
 import { AnswerMalformed, type Fault, FirstTokenTimeout, IdleTimeout, type RetryAfter } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
+import { decodeErrorBody } from "./Protocol.ts"
 
 /** Bytes read ahead of the consumer. Beyond them the socket isn't read, and TCP holds the server back. */
 const readAheadBytes = 64 * 1024

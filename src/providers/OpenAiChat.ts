@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import type { FinishReason, ModelUsage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import {
   type AnswerChunk,
@@ -20,7 +21,6 @@ import {
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
-import { Predicate } from "effect"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>

@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import type { FinishReason, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
 import {
   type AnswerChunk,
@@ -22,7 +23,6 @@ import {
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
-import { Predicate } from "effect"
 
 /** OpenAI rejects a smaller bound. What exceeds the true bound is cut off afterwards. */
 const outputTokensMin = 16

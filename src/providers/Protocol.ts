@@ -1,5 +1,5 @@
-import type { ModelRequest, ModelMessage, FinishReason, ModelUsage } from "../domain/ModelCall.ts"
 import { Option, Predicate, Schema } from "effect"
+import type { ModelRequest, ModelMessage, FinishReason, ModelUsage } from "../domain/ModelCall.ts"
 
 /** The two names of the bound on the answer. */
 export type TokenParameter = "max_tokens" | "max_completion_tokens"

@@ -1,11 +1,11 @@
 import { Duration, Effect, Option, type Scope } from "effect"
-import type { CallOptions } from "../domain/ModelCall.ts"
-import { type ModelHealth, unknownHealth, type ProviderHealth } from "../domain/Model.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
+import { type ModelHealth, unknownHealth, type ProviderHealth } from "../domain/Model.ts"
+import type { CallOptions } from "../domain/ModelCall.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { CircuitOpen, classify, type Fault, PermitTimeout } from "./Fault.ts"
-import { ProviderCircuit, type ProviderCircuits } from "./ProviderCircuit.ts"
 import { ModelRecord } from "./ModelRecord.ts"
+import { ProviderCircuit, type ProviderCircuits } from "./ProviderCircuit.ts"
 
 /** How long the last answer or failure of a server says something about its health. */
 const knownSeconds = 600

@@ -1,5 +1,6 @@
 import { Channel, Clock, Effect, Option, Random, Result, Scope, Stream, Tracer } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import {
   alone,
   type CallOptions,
@@ -7,7 +8,6 @@ import {
   type ModelRequest,
   nothingSpent
 } from "../domain/ModelCall.ts"
-import type { ModelSpec } from "../domain/Model.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { AnswerReader } from "./AnswerReader.ts"
 import { Exchange, type ExchangeOptions, type Parts } from "./Exchange.ts"

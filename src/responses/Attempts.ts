@@ -8,8 +8,8 @@ import {
   PromptTooLong
 } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelSpec } from "../domain/Model.ts"
+import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
@@ -22,6 +22,8 @@ import {
   type PromptFiles,
   unreadFiles
 } from "./AttachedFiles.ts"
+import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
+import { textOf } from "./IncomingInput.ts"
 import {
   filesShown,
   makeAssembly,
@@ -30,8 +32,6 @@ import {
   type PromptParts,
   promptTokensMax
 } from "./PromptAssembly.ts"
-import { textOf } from "./IncomingInput.ts"
-import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
 
 /** One way to get the answer: a model and the request for it. */

@@ -1,5 +1,5 @@
-import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { FileSearchCall, FileCitation } from "../domain/Conversation.ts"
+import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
 

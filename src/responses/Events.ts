@@ -5,8 +5,8 @@ import {
   type ResponseStart,
   type ResponseUsage
 } from "../api/ResponseObject.ts"
-import type { ItemId } from "../domain/Ids.ts"
 import type { McpCall, OutputItem, OutputMessage } from "../domain/Conversation.ts"
+import type { ItemId } from "../domain/Ids.ts"
 import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
 import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
 import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"

@@ -11,8 +11,8 @@ import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Searching.ts"
-import { textOf } from "./IncomingInput.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
+import { textOf } from "./IncomingInput.ts"
 
 /** Passages to search for. */
 const hitsMax = 20

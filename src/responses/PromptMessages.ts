@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
-import type { FileId, ItemId } from "../domain/Ids.ts"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Conversation.ts"
+import type { FileId, ItemId } from "../domain/Ids.ts"
 import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
 import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/Protocol.ts"

@@ -10,8 +10,8 @@ import {
   NamedAddresses
 } from "../tools/egress/NamedAddresses.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
-import { roundMessages } from "./PromptMessages.ts"
 import { firstOfRound, nextOfRound } from "./ItemIds.ts"
+import { roundMessages } from "./PromptMessages.ts"
 
 /** Rounds in which a model may call tools; after them it must answer without. */
 export const toolRoundsMax = 8

@@ -4,10 +4,10 @@ import { FileId, ProjectId } from "../domain/Ids.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId } from "../sql/Paging.ts"
-import { CorpusKey } from "./ProjectTable.ts"
-import { jobsTable } from "./vectors/EmbeddingJobs.ts"
-import { Retrieval } from "./Retrieval.ts"
 import { rowAs } from "../sql/rows.ts"
+import { CorpusKey } from "./ProjectTable.ts"
+import { Retrieval } from "./Retrieval.ts"
+import { jobsTable } from "./vectors/EmbeddingJobs.ts"
 
 /** Files that one process indexes at once. */
 const indexingsMax = 3

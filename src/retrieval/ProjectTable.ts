@@ -1,8 +1,8 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { OrganizationId, ProjectId, UserId, FileId } from "../domain/Ids.ts"
 import { ProjectRole, CorpusStatus } from "../domain/Project.ts"
 import { firstId, pageRowsAsked } from "../sql/Paging.ts"
-import { Effect, Schema } from "effect"
-import { SqlClient } from "effect/sql"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
 const ProjectRow = Schema.Struct({

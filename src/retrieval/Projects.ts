@@ -17,8 +17,8 @@ import { type FileId, ProjectId, type UserId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
-import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 import { makeIndexJobs } from "./IndexJobs.ts"
+import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
 /**

@@ -1,14 +1,15 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import type { FileId, ProjectId } from "../domain/Ids.ts"
-import { storable } from "../domain/storable.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
+import { storable } from "../domain/storable.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAnalysis } from "./analysis/Analysis.ts"
-import { makeIndexTable } from "./index/IndexTable.ts"
 import { makeCompaction } from "./index/Compaction.ts"
+import { makeIndexTable } from "./index/IndexTable.ts"
 import { type Explained, type Found, makeSearching, type Query } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { makeEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
@@ -19,7 +20,6 @@ import {
   probeEmbeddings
 } from "./vectors/Embeddings.ts"
 import { makeSemantic } from "./vectors/Semantic.ts"
-import { FairPermits } from "../domain/FairPermits.ts"
 import { makeVectorTable } from "./vectors/VectorTable.ts"
 
 /** A file's text on its way into a project's index. */

@@ -1,8 +1,5 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { DeclaredModel, type ModelSpec } from "../domain/Model.ts"
-import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
-import { webUrl } from "../settings/TextCodec.ts"
-import { secretVariable } from "../settings/Setting.ts"
 import {
   ExtraHeaders,
   type ModelServer,
@@ -11,6 +8,9 @@ import {
   readExtraHeaders,
   VariableName
 } from "../providers/ModelServer.ts"
+import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
+import { secretVariable } from "../settings/Setting.ts"
+import { webUrl } from "../settings/TextCodec.ts"
 
 /** The address of a model server, for most protocols up to the version. */
 const BaseUrl = Schema.String.check(

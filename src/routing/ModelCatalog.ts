@@ -1,11 +1,18 @@
 import { Array as Arr, Context, Effect, Layer, Result, type Scope, Stream } from "effect"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import { type ModelHealth, unknownHealth, type ProviderHealth, type ModelSpec } from "../domain/Model.ts"
-import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
-import { makeProviderCircuits, type ProviderCircuits } from "../providers/ProviderCircuit.ts"
+import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import { callDemoModel, demoModel } from "../providers/DemoModel.ts"
+import { adviceOn, adviceOnFault, type Fault } from "../providers/Fault.ts"
+import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
+import { openAiChat } from "../providers/OpenAiChat.ts"
+import { makeProviderCircuits, type ProviderCircuits } from "../providers/ProviderCircuit.ts"
+import { ProviderGate } from "../providers/ProviderGate.ts"
+import { makeServerCall } from "../providers/ServerCall.ts"
+import { makeUpstream, type Upstream } from "../providers/Upstream.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { type CatalogInvalid, readCatalogFile } from "./CatalogFile.ts"
+import { idsOfList } from "./ModelList.ts"
 import {
   describeServer,
   hintOf,
@@ -14,13 +21,6 @@ import {
   nameModels,
   placeOf
 } from "./ModelServerList.ts"
-import { adviceOn, adviceOnFault, type Fault } from "../providers/Fault.ts"
-import { idsOfList } from "./ModelList.ts"
-import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
-import { makeServerCall } from "../providers/ServerCall.ts"
-import { openAiChat } from "../providers/OpenAiChat.ts"
-import { ProviderGate } from "../providers/ProviderGate.ts"
-import { makeUpstream, type Upstream } from "../providers/Upstream.ts"
 
 /** A model, and the way to call it. */
 export interface CatalogEntry {

@@ -1,6 +1,6 @@
+import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 import { type ModelSpec, limitNames } from "../domain/Model.ts"
 import { AnswerMalformed, type Fault } from "../providers/Fault.ts"
-import { Array as Arr, Effect, Option, Order, Schema } from "effect"
 
 // What a model's name suggests is a default: a catalog file says it better.
 

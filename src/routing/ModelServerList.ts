@@ -1,9 +1,9 @@
+import { Deferred, Effect, Latch, type Scope, Option, Schema } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
 import { adviceOnFault, AnswerMalformed, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
 import type { Upstream, Endpoint } from "../providers/Upstream.ts"
 import { decodeModelList, type ListedSpec, specsOfList, specsOfNames } from "./ModelList.ts"
-import { Deferred, Effect, Latch, type Scope, Option, Schema } from "effect"
 
 const refreshSeconds = 600
 const firstRetrySeconds = 1

@@ -1,5 +1,5 @@
-import { Effect, Schema, SchemaIssue } from "effect"
 import { readFile } from "node:fs/promises"
+import { Effect, Schema, SchemaIssue } from "effect"
 
 /** The longest file that a setting may name, in bytes. */
 const fileBytesMax = 1024 * 1024

@@ -1,5 +1,5 @@
-import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { readFile } from "node:fs/promises"
+import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { allowedOf, isUrlCodec, type TextCodec } from "./TextCodec.ts"
 
 /** One variable of the environment: its name, what it means and how its text becomes a value. */

@@ -1,7 +1,7 @@
-import { Option, Schema, SchemaGetter } from "effect"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { isIP } from "node:net"
 import { dirname, resolve } from "node:path"
+import { Option, Schema, SchemaGetter } from "effect"
 import { Email } from "../domain/Account.ts"
 
 /** Decodes the text of a variable. Its description says what is allowed, and its format is "uri" where that is a URL. */

@@ -1,9 +1,9 @@
-import { inRealTime } from "../domain/Monotonic.ts"
+import { readFileSync } from "node:fs"
+import type { ConnectionOptions } from "node:tls"
 import { PgClient, PgPool, type PgConnection } from "@effect/sql-pg"
 import { Effect, identity, Predicate, Redacted, type Scope, Stream, String } from "effect"
 import { SqlClient, SqlError, Statement, type SqlConnection } from "effect/sql"
-import { readFileSync } from "node:fs"
-import type { ConnectionOptions } from "node:tls"
+import { inRealTime } from "../domain/Monotonic.ts"
 
 /**
  * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user wrote. Source:

@@ -12,9 +12,9 @@ import storeBinding from "../../migrations/0008_store_binding.ts"
 import retention from "../../migrations/0010_retention.ts"
 import readingTurns from "../../migrations/0012_reading_turns.ts"
 import jobQueues from "../../migrations/0013_job_queues.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
 import { isPassing, isUnavailable } from "./orUnavailable.ts"
 
 /** Every migration, imported and not read from a directory, so that a bundle carries them. */

@@ -1,13 +1,13 @@
 import { Effect, Redacted, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlConnection, SqlError } from "effect/sql"
+import { inRealTime } from "../domain/Monotonic.ts"
 import {
   type ClientLimits,
   type DatabaseAddress,
   makeDatabaseClient,
   startupParameterNames
 } from "./DatabaseClient.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
 
 /** No connection to the database could be made. `message` is for the operator and holds no secret. */
 export class DatabaseUnreachable extends Schema.TaggedError<DatabaseUnreachable>()("DatabaseUnreachable", {

@@ -1,7 +1,7 @@
+import { hostname } from "node:os"
 import { Cause, Effect, Exit, Layer, Logger, Option, Predicate, Redacted, Tracer } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
-import { hostname } from "node:os"
 import type { Settings } from "../settings/AppConfig.ts"
 import { pairsIn } from "../settings/TextCodec.ts"
 import { makeCollectorClient } from "./Collector.ts"

@@ -1,5 +1,5 @@
-import { Effect, Layer, Logger, Metric, References } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"
+import { Effect, Layer, Logger, Metric, References } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import * as Instruments from "./Instruments.ts"
 import { makeLogLines } from "./LogLines.ts"

@@ -1,8 +1,8 @@
 import { Context, Duration, Effect, Layer, Schema } from "effect"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { makeEgressRules } from "./egress/EgressRules.ts"
 import { type EgressAnswer, type EgressOptions, type Hop, type HopFault, sendHop } from "./egress/Hop.ts"
 import { Network } from "./egress/Network.ts"
-import { makeEgressRules } from "./egress/EgressRules.ts"
 import { readWebAddress, type WebAddress } from "./egress/WebAddress.ts"
 
 /** Redirects that are followed; each request is checked like the first. */

@@ -1,3 +1,4 @@
+import { Context, Duration, Effect, Metric, Schema, Layer } from "effect"
 import type { ToolCall, ToolSpec } from "../domain/ModelCall.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { toolCalls } from "../telemetry/Instruments.ts"
@@ -6,7 +7,6 @@ import { currentDatetime } from "./CurrentDatetime.ts"
 import { type Tool, ToolFailed } from "./Tool.ts"
 import { makeWebFetch } from "./WebFetch.ts"
 import { webSearch } from "./WebSearch.ts"
-import { Context, Duration, Effect, Metric, Schema, Layer } from "effect"
 
 /** Of a tool's answer; a longer one is cut, with a note. */
 const answerCharactersMax = 200_000

@@ -1,3 +1,5 @@
+import { Effect, Schema, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { decodeText, declaredCharset } from "../documents/Charset.ts"
 import { storableForm } from "../documents/Reading.ts"
 import { type ExtractedPage, TextExtraction } from "../documents/TextExtraction.ts"
@@ -9,8 +11,6 @@ import type { EgressAnswer } from "./egress/Hop.ts"
 import { NamedAddresses } from "./egress/NamedAddresses.ts"
 import { readWebAddress } from "./egress/WebAddress.ts"
 import { defineTool, type ToolAnswer, ToolFailed } from "./Tool.ts"
-import { Effect, Schema, Stream } from "effect"
-import { SecureRandom } from "effect/crypto"
 
 /** Of a page; more would displace the conversation. */
 export const pageCharactersMax = 50_000

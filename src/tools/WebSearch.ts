@@ -1,3 +1,4 @@
+import { Effect, Schema, Context, Layer, DateTime, Duration, Option } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { Egress, type EgressFailed, type EgressRefused } from "./Egress.ts"
 import type { EgressAnswer, EgressOptions } from "./egress/Hop.ts"
@@ -9,7 +10,6 @@ import {
   searchProviders
 } from "./search/SearchProviders.ts"
 import { defineTool, type Tool, ToolFailed } from "./Tool.ts"
-import { Effect, Schema, Context, Layer, DateTime, Duration, Option } from "effect"
 
 /** The providers refuse longer queries. */
 const queryCharactersMax = 400

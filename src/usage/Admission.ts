@@ -1,8 +1,8 @@
+import { Clock, Effect } from "effect"
 import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { Grant, TokenRequest } from "./TokenCounters.ts"
-import { Clock, Effect } from "effect"
 
 /** How often the first request of a queue is tried again: tokens are also released by other processes. */
 const retryMillis = 100

@@ -1,11 +1,11 @@
 import { Clock, Deferred, Effect, Exit, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { defaultPlan } from "../domain/Account.ts"
 import { type LimitChange, type LimitSource, Span, type TokenLimits } from "../domain/Allowance.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 

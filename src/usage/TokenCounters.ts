@@ -1,7 +1,7 @@
-import type { TokenLimits } from "../domain/Allowance.ts"
-import type { ResponseId, UserId } from "../domain/Ids.ts"
 import { DateTime, Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import type { TokenLimits } from "../domain/Allowance.ts"
+import type { ResponseId, UserId } from "../domain/Ids.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** A reservation expires so long after its last renewal. */

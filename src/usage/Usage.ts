@@ -1,17 +1,17 @@
 import { type Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { AppConfig } from "../settings/AppConfig.ts"
 import type { Caller } from "../domain/Account.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId, UserId } from "../domain/Ids.ts"
 import type { ModelUsage } from "../domain/ModelCall.ts"
-import { makeBatcher } from "../sql/Batcher.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAdmission } from "./Admission.ts"
-import { makeLimitTable } from "./LimitTable.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
+import { makeLimitTable } from "./LimitTable.ts"
 import {
   makeReservations,
   type TokenRequest,

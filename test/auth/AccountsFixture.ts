@@ -1,12 +1,12 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
-import { InstalledLicense } from "../../src/plans/License.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
+import { InstalledLicense } from "../../src/plans/License.ts"
 import { plansLayer } from "../../src/plans/PlanCatalog.ts"
 import { Policy } from "../../src/plans/Policy.ts"
+import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 /** The plans and the license of the settings; without them nothing is bounded. */

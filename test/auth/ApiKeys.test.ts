@@ -7,8 +7,8 @@ import * as KeyToken from "../../src/auth/KeyToken.ts"
 import type { ApiKeyId } from "../../src/domain/Ids.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
-import { authLayer, makeUser } from "./AccountsFixture.ts"
 import { until, untilValue } from "../support/until.ts"
+import { authLayer, makeUser } from "./AccountsFixture.ts"
 
 /** A second process on the same database: its own pool, its own cache. */
 const secondProcess = Effect.map(

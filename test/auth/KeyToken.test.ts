@@ -1,7 +1,7 @@
+import { createHash } from "node:crypto"
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted, Schema } from "effect"
-import { createHash } from "node:crypto"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 
 const Bytes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))).check(

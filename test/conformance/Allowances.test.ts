@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Fiber, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,7 +11,6 @@ import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../su
 import { TestApp } from "../support/TestApp.ts"
 import { until, untilValue } from "../support/until.ts"
 import { call, errorOf, eventsOf, responseOf } from "../support/Wire.ts"
-import { randomUUID } from "node:crypto"
 
 /** What an answer of the scripted models costs. */
 const cost = scriptedUsage.inputTokens + scriptedUsage.outputTokens

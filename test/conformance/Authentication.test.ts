@@ -1,6 +1,6 @@
+import { request } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Redacted } from "effect"
-import { request } from "node:http"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"

@@ -1,6 +1,6 @@
+import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { connect } from "node:net"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"

@@ -1,6 +1,6 @@
+import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { connect } from "node:net"
 import { FileDeleted, FileList, FileObject } from "../../src/api/FileObject.ts"
 import { BlobFaults, filesOver, until } from "../files/fixtures.ts"
 import { TestApp, type TestUser } from "../support/TestApp.ts"

@@ -7,9 +7,9 @@ import { Projects } from "../../src/retrieval/Projects.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { untilValue } from "../support/until.ts"
 import { upload } from "../support/Uploads.ts"
 import { call, eventsOf, responseOf } from "../support/Wire.ts"
-import { untilValue } from "../support/until.ts"
 
 const pumps = `# Pumps
 

@@ -1,13 +1,13 @@
-import { NodeCrypto } from "@effect/platform-node"
-import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, References } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { NodeCrypto } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, References } from "effect"
 import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { failuresMax } from "../../src/providers/ProviderCircuit.ts"
 import { Router } from "../../src/routing/Router.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import {
   makeMockModelServer,
   type MockBehaviour,

@@ -1,7 +1,7 @@
+import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import type { PlanTerms } from "../../src/domain/Plan.ts"

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { openRaw } from "../support/RawClient.ts"
+import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { upload } from "../support/Uploads.ts"
 import { call, errorOf, responseOf } from "../support/Wire.ts"

@@ -1,7 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import {
   countConversations,
@@ -9,10 +8,11 @@ import {
   deleteUnusedBatch
 } from "../../src/conversations/ConversationSweep.ts"
 import type { ConversationId } from "../../src/domain/Ids.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { content, conversationOf, conversationsWith, someUser } from "./fixtures.ts"
 import { untilValue } from "../support/until.ts"
+import { content, conversationOf, conversationsWith, someUser } from "./fixtures.ts"
 
 const age = Effect.fnUntraced(function* (id: ConversationId, hours: number) {
   const sql = yield* SqlClient.SqlClient

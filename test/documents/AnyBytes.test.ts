@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { createHash } from "node:crypto"
+import { extractionVersion } from "../../src/documents/TextExtraction.ts"
 import {
   makeDocx,
   makeEpub,
@@ -10,7 +11,6 @@ import {
   slideShape,
   wordParagraph
 } from "./OfficeFixture.ts"
-import { extractionVersion } from "../../src/documents/TextExtraction.ts"
 import { makePdf } from "./PdfFixture.ts"
 import { readHere, readThere } from "./Reading.ts"
 

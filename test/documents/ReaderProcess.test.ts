@@ -1,11 +1,11 @@
+import { execFile } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { randomUUID } from "node:crypto"
-import { execFile } from "node:child_process"
-import { StorageFailed } from "../../src/domain/Errors.ts"
 import { readInProcess, type ReaderLimits, commandOf } from "../../src/documents/ReaderProcess.ts"
-import { hostileProgram, limits, processesWith } from "./Reading.ts"
+import { StorageFailed } from "../../src/domain/Errors.ts"
 import { untilValue } from "../support/until.ts"
+import { hostileProgram, limits, processesWith } from "./Reading.ts"
 
 const mebibyte = 1024 * 1024
 

@@ -1,15 +1,15 @@
-import { Effect, Stream } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { Effect, Stream } from "effect"
 import { type DocumentBytes, readDocument } from "../../src/documents/DocumentReader.ts"
-import { type ReadingLimits, Unreadable } from "../../src/documents/Reading.ts"
 import {
   readInProcess,
   type ReaderLimits,
   readerProgram,
   type ReaderProgram
 } from "../../src/documents/ReaderProcess.ts"
+import { type ReadingLimits, Unreadable } from "../../src/documents/Reading.ts"
 
 const mebibyte = 1024 * 1024
 

@@ -1,6 +1,6 @@
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readFileSync } from "node:fs"
 import { joinItems, type TextItem } from "../../src/documents/PdfReader.ts"
 import { readHere } from "./Reading.ts"
 

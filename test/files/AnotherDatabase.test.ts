@@ -1,9 +1,9 @@
-import { NodeFileSystem } from "@effect/platform-node"
-import { assert, layer } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
 import { type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 

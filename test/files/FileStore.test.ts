@@ -1,6 +1,6 @@
+import { createHash } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
-import { createHash } from "node:crypto"
 import { FileId } from "../../src/domain/Ids.ts"
 import type { PlanStorage } from "../../src/domain/Plan.ts"
 import { cleanFilename, isPurpose } from "../../src/domain/StoredFile.ts"

@@ -1,5 +1,3 @@
-import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
@@ -7,6 +5,8 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
 
 const program = fileURLToPath(new URL("../../scripts/bench/rawFiles.ts", import.meta.url))
 

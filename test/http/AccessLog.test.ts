@@ -1,15 +1,15 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, References, Schema, Stream } from "effect"
-import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { FilesLayer } from "../../src/App.ts"
+import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { isSampled } from "../../src/http/AccessLog.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 import { upload } from "../support/Uploads.ts"
 import { call, openCall, responseOf } from "../support/Wire.ts"
-import { until } from "../support/until.ts"
 
 interface Line {
   readonly message: string

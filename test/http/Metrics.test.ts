@@ -1,14 +1,14 @@
+import { readFileSync } from "node:fs"
+import { createServer, type AddressInfo } from "node:net"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted, Schema } from "effect"
-import { readFileSync } from "node:fs"
-import { createServer, type AddressInfo } from "node:net"
 import { makeMockModelServer, mockDirective } from "../support/MockModelServer.ts"
 import { startService } from "../support/ServiceProcess.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { call, errorOf, openCall, responseOf } from "../support/Wire.ts"
 import { until } from "../support/until.ts"
+import { call, errorOf, openCall, responseOf } from "../support/Wire.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"

@@ -1,6 +1,6 @@
+import { createContext, Script } from "node:vm"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { createContext, Script } from "node:vm"
 import { TestApp } from "../support/TestApp.ts"
 import { call, type Reply } from "../support/Wire.ts"
 

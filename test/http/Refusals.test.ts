@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Stream } from "effect"
-import { finish, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { openRaw, replyOf } from "../support/RawClient.ts"
+import { finish, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { errorOf } from "../support/Wire.ts"
 import { untilValue } from "../support/until.ts"
+import { errorOf } from "../support/Wire.ts"
 
 const requestIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 

@@ -4,8 +4,8 @@ import { SqlClient } from "effect/sql"
 import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { call, errorOf, eventsOf, openCall, responseOf } from "../support/Wire.ts"
 import { until } from "../support/until.ts"
+import { call, errorOf, eventsOf, openCall, responseOf } from "../support/Wire.ts"
 
 const usageRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,5 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { toolNames } from "../../src/domain/ModelCall.ts"
+import {
+  type License,
+  type LicenseBounds,
+  grantFields,
+  type Operation,
+  operationNames
+} from "../../src/domain/Plan.ts"
 import { stateOf } from "../../src/plans/License.ts"
 import {
   isListed,
@@ -8,14 +16,6 @@ import {
   type Permissions,
   permissionsOf
 } from "../../src/plans/Permissions.ts"
-import {
-  type License,
-  type LicenseBounds,
-  grantFields,
-  type Operation,
-  operationNames
-} from "../../src/domain/Plan.ts"
-import { toolNames } from "../../src/domain/ModelCall.ts"
 
 const licenseWith = (bounds: LicenseBounds, more: Partial<License> = {}): License => ({
   id: "1",

@@ -2,9 +2,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Policy } from "../../src/plans/Policy.ts"
+import { termsLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { termsLayer } from "../auth/AccountsFixture.ts"
 import { licensed, plansFile } from "./terms.ts"
 
 const end = Date.UTC(2026, 1, 1)

@@ -5,10 +5,10 @@ import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
+import { authLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
-import { authLayer } from "../auth/AccountsFixture.ts"
 import { licensed, plansFile } from "./terms.ts"
 
 const usersMax = 5

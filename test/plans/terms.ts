@@ -1,7 +1,7 @@
-import { Effect, Redacted } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Effect, Redacted } from "effect"
 import { makeLicenseKeys, type NewLicense, signLicense } from "../../scripts/license.ts"
 import type { LicenseBounds, PlanTerms } from "../../src/domain/Plan.ts"
 

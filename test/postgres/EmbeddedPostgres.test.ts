@@ -1,7 +1,7 @@
-import { assert, describe, layer } from "@effect/vitest"
-import { Effect, FileSystem, Option } from "effect"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, FileSystem, Option } from "effect"
 import { chownTree, type PostgresAccount, runProgram } from "../../src/postgres/PostgresBinaries.ts"
 import {
   addressIn,

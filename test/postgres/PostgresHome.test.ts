@@ -1,8 +1,8 @@
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
-import { createRequire } from "node:module"
-import { dirname, join } from "node:path"
 import { binariesFor, runProgram } from "../../src/postgres/PostgresBinaries.ts"
 import { initAccount, ownAccount, preparePostgresHome } from "../../src/postgres/PostgresHome.ts"
 

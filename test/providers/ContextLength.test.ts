@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { decodeErrorBody } from "../../src/providers/Protocol.ts"
 import { toModelFailure } from "../../src/providers/Fault.ts"
 import { errorEventFault, statusFault } from "../../src/providers/FaultCause.ts"
+import { decodeErrorBody } from "../../src/providers/Protocol.ts"
 
 const openAi = (message: string, code: string | null = null) => ({
   error: { message, type: "invalid_request_error", param: "messages", code }

@@ -8,10 +8,10 @@ import {
   toolNames
 } from "../../src/domain/ModelCall.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
-import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { callDemoModel, demoModel } from "../../src/providers/DemoModel.ts"
-import type { Dialect } from "../../src/providers/Protocol.ts"
+import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
+import type { Dialect } from "../../src/providers/Protocol.ts"
 import { countTokens } from "../../src/providers/Tokenizer.ts"
 
 const user = (text: string): ModelMessage => ({ role: "user", text })

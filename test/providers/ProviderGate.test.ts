@@ -3,13 +3,6 @@ import { Deferred, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { alone, type CallOptions } from "../../src/domain/ModelCall.ts"
 import {
-  aloneSeconds,
-  failuresMax,
-  failuresPerUserMax,
-  openSecondsMax,
-  openSecondsMin
-} from "../../src/providers/ProviderCircuit.ts"
-import {
   classify,
   ContentRefused,
   type Fault,
@@ -19,6 +12,13 @@ import {
   RequestRejected,
   ServerFailed
 } from "../../src/providers/Fault.ts"
+import {
+  aloneSeconds,
+  failuresMax,
+  failuresPerUserMax,
+  openSecondsMax,
+  openSecondsMin
+} from "../../src/providers/ProviderCircuit.ts"
 import type { ProviderGate } from "../../src/providers/ProviderGate.ts"
 import { gate } from "./ServerSetup.ts"
 

@@ -5,6 +5,7 @@ import type { ModelFailure } from "../../src/domain/Errors.ts"
 import { protocolNames, type ProtocolName } from "../../src/providers/ModelServer.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { makeMockModelServer, type MockBehaviour, mockDirective } from "../support/MockModelServer.ts"
+import { until } from "../support/until.ts"
 import {
   callOnce,
   frames,
@@ -18,7 +19,6 @@ import {
   textOf,
   untilFailure
 } from "./ServerSetup.ts"
-import { until } from "../support/until.ts"
 
 const errorBody = (error: Readonly<Record<string, string>>) => JSON.stringify({ error })
 

@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
 import type { FinishReason, ModelPart } from "../../src/domain/ModelCall.ts"
 import { AnswerReader } from "../../src/providers/AnswerReader.ts"
 import { type ProtocolName, protocols } from "../../src/providers/ModelServer.ts"

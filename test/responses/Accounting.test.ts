@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,7 +8,6 @@ import { ApiKeyId, OrganizationId, ResponseId, UserId } from "../../src/domain/I
 import { Accounting } from "../../src/responses/Accounting.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { attempt } from "./attempts.ts"
-import { randomUUID } from "node:crypto"
 
 const caller: Caller = {
   userId: UserId.make(randomUUID()),

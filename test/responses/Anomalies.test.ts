@@ -6,8 +6,8 @@ import { failure, finish, says, ScriptedModel, scriptedUsage, text } from "../su
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
-import { call, errorOf, eventsOf, type Reply, responseOf } from "../support/Wire.ts"
 import { untilValue } from "../support/until.ts"
+import { call, errorOf, eventsOf, type Reply, responseOf } from "../support/Wire.ts"
 
 /** A request sends no more statements than this, its bookkeeping included. */
 const statementsMax = 12

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { beginningWithin, estimateTokens } from "../../src/domain/Tokens.ts"
 import { FileId } from "../../src/domain/Ids.ts"
+import { beginningWithin, estimateTokens } from "../../src/domain/Tokens.ts"
 import { fairShares, renderFile, sharesInOrder } from "../../src/responses/AttachedFiles.ts"
 import { promptFile } from "./promptFile.ts"
 

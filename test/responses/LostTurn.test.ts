@@ -4,8 +4,8 @@ import { SqlClient } from "effect/sql"
 import { ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { call, errorOf, eventsOf } from "../support/Wire.ts"
 import { until } from "../support/until.ts"
+import { call, errorOf, eventsOf } from "../support/Wire.ts"
 
 /** Short, so that a lost lease is found out soon. */
 const settings = { conversations: { leaseSeconds: 1.5 } }

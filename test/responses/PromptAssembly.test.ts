@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { randomUUID } from "node:crypto"
 import type { StoredTurn, InputMessage, McpCall, OutputMessage } from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import type { Dialect } from "../../src/providers/Protocol.ts"
+import { renderFile } from "../../src/responses/AttachedFiles.ts"
 import {
   turnTokens,
   makeAssembly,
@@ -12,11 +13,10 @@ import {
   type PromptParts,
   promptTokensMax
 } from "../../src/responses/PromptAssembly.ts"
-import { renderFile } from "../../src/responses/AttachedFiles.ts"
-import { promptFile } from "./promptFile.ts"
 import { callIdOf, messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { toolOffer } from "../../src/responses/ToolCalls.ts"
 import { templateProblem } from "../support/ChatTemplate.ts"
+import { promptFile } from "./promptFile.ts"
 
 const uuid = "019845e1-682f-4b02-a706-3b2422d13aec"
 const id = ItemId.make(uuid)

@@ -1,11 +1,11 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { FileId, ItemId } from "../../src/domain/Ids.ts"
 import type { InputItem, McpCall } from "../../src/domain/Conversation.ts"
+import { FileId, ItemId } from "../../src/domain/Ids.ts"
 import { type Given, withNamedAddresses } from "../../src/responses/ToolCalls.ts"
 import { NamedAddresses } from "../../src/tools/egress/NamedAddresses.ts"
 import { renderResults } from "../../src/tools/search/ResultList.ts"
-import { randomUUID } from "node:crypto"
 
 const id = () => ItemId.make(randomUUID())
 

@@ -1,14 +1,14 @@
-import { type Array as Arr, Effect, type Stream } from "effect"
 import { randomUUID } from "node:crypto"
+import { type Array as Arr, Effect, type Stream } from "effect"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
-import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
-import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { newMeter } from "../../src/responses/Accounting.ts"
 import { unlimited } from "../../src/responses/AnswerBound.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
 import { generate, type Generation } from "../../src/responses/Generation.ts"
+import type { GenerationPart } from "../../src/responses/Rounds.ts"
 import type { RunTool } from "../../src/responses/ToolCalls.ts"
 
 /** An attempt with a scripted stream, whose answer may have 100 tokens. */

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { policyLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"

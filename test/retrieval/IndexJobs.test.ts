@@ -2,9 +2,10 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { FileId, ProjectId } from "../../src/domain/Ids.ts"
-import { attemptsMax } from "../../src/sql/JobQueue.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
+import { attemptsMax } from "../../src/sql/JobQueue.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
 import {
   failText,
   foundIn,
@@ -18,7 +19,6 @@ import {
   statesOf
 } from "./fixtures.ts"
 import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
-import { until } from "../support/until.ts"
 
 const someProject = Effect.gen(function* () {
   const projects = yield* Projects

@@ -1,6 +1,6 @@
+import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { readFileSync } from "node:fs"
 import { addFile, search, searchLayer, someProject } from "./SearchFixture.ts"
 
 const read = (name: string): string =>

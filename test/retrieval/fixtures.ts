@@ -1,14 +1,14 @@
+import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer, References } from "effect"
 import { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { FileId, type ProjectId, UserId } from "../../src/domain/Ids.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
 import { policyLayer } from "../auth/AccountsFixture.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
 import { untilValue } from "../support/until.ts"
+import { ScriptedRetrieval } from "./ScriptedRetrieval.ts"
 
 /** Projects with a scripted search, over whatever database is below. */
 export const projectsOver = (version = "scripted") =>

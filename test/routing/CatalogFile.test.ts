@@ -1,11 +1,11 @@
-import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Redacted } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted } from "effect"
 import { endpointOf } from "../../src/providers/ModelServer.ts"
 import { protocolNames, protocols } from "../../src/providers/ModelServer.ts"
+import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),

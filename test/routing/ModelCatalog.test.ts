@@ -1,15 +1,15 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
-import { TestClock } from "effect/testing"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer, type Server } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { describe as describeFailure } from "../../src/api/Failure.ts"
-import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
-import { ModelCatalog, unusedModelSettings } from "../../src/routing/ModelCatalog.ts"
 import { protocolNames } from "../../src/providers/ModelServer.ts"
+import { ModelCatalog, unusedModelSettings } from "../../src/routing/ModelCatalog.ts"
 import { Router } from "../../src/routing/Router.ts"
+import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import {
   makeMockModelServer,
   type MockBehaviour,

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { unknownHealth, type ModelSpec } from "../../src/domain/Model.ts"
+import { rank } from "../../src/routing/Candidates.ts"
 import {
   decodeModelList,
   specsOfList,
@@ -8,8 +10,6 @@ import {
   limitsOf,
   standingOf
 } from "../../src/routing/ModelList.ts"
-import { unknownHealth, type ModelSpec } from "../../src/domain/Model.ts"
-import { rank } from "../../src/routing/Candidates.ts"
 
 const decode = (list: unknown) => decodeModelList(JSON.stringify(list))
 

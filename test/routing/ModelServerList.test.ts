@@ -1,11 +1,11 @@
+import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
-import { keepModelServerList } from "../../src/routing/ModelServerList.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
+import { keepModelServerList } from "../../src/routing/ModelServerList.ts"
+import { timeouts, serverAt } from "../providers/ServerSetup.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { until } from "../support/until.ts"
-import { timeouts, serverAt } from "../providers/ServerSetup.ts"
 
 /** What a server answers, by method and path; 404 else. */
 type Answers = Readonly<Record<string, (body: string) => unknown>>

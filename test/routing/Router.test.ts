@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { unknownHealth, type ModelSpec } from "../../src/domain/Model.ts"
 import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
-import { type CatalogEntry, ModelCatalog } from "../../src/routing/ModelCatalog.ts"
 import type { Need } from "../../src/routing/Candidates.ts"
+import { type CatalogEntry, ModelCatalog } from "../../src/routing/ModelCatalog.ts"
 import { Router } from "../../src/routing/Router.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 const spec = (id: string, more: Partial<ModelSpec> = {}): ModelSpec => ({

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { probeServer } from "../../src/routing/ModelCatalog.ts"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
-import { makeMockModelServer, type MockBehaviour, type MockModelList } from "../support/MockModelServer.ts"
+import { probeServer } from "../../src/routing/ModelCatalog.ts"
 import { callOnce, model, timeouts, secretKey, serverAt } from "../providers/ServerSetup.ts"
+import { makeMockModelServer, type MockBehaviour, type MockModelList } from "../support/MockModelServer.ts"
 
 const probe = (url: string, models = [model]) =>
   Effect.gen(function* () {

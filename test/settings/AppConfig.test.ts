@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Option, Redacted, Schema } from "effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Option, Redacted, Schema } from "effect"
 import { envExample, settingsDocument } from "../../scripts/settings.ts"
 import {
   describeSettings,

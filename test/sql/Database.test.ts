@@ -4,10 +4,10 @@ import { Effect, Exit, FileSystem, Layer, Redacted, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
-import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { layerMigrations } from "../../src/sql/Migrations.ts"
-import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 import { testConfig } from "../support/TestConfig.ts"
+import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 
 const limits = { connectionsMax: 2, connectSeconds: 1, statementSeconds: 1 }
 

@@ -1,7 +1,7 @@
+import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, References, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { attemptsMax, makeJobQueue } from "../../src/sql/JobQueue.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"

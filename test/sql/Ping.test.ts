@@ -1,6 +1,6 @@
+import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 import { Database } from "../../src/sql/Database.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"

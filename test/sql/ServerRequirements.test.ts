@@ -1,6 +1,6 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { randomUUID } from "node:crypto"
 import { inject } from "vitest"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"

@@ -1,5 +1,5 @@
-import { Deferred, Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { Deferred, Effect, type Scope } from "effect"
 import { type MockBehaviour, type MockEvent, type MockWire, wireAt } from "./MockWire.ts"
 import { serveOnLoopback } from "./serveOnLoopback.ts"
 

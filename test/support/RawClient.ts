@@ -1,5 +1,5 @@
-import { Effect, type Scope } from "effect"
 import { connect, type Socket } from "node:net"
+import { Effect, type Scope } from "effect"
 import type { Reply } from "./Wire.ts"
 
 /** A connection without an HTTP library on this side, for bytes that no library would send. */

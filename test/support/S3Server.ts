@@ -1,6 +1,6 @@
-import { Context, Effect, Layer, Redacted } from "effect"
 import { createHash, randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { Context, Effect, Layer, Redacted } from "effect"
 import type { Settings } from "../../src/settings/AppConfig.ts"
 import { type S3Credentials, signatureProblem } from "./S3Signature.ts"
 import { serveOnLoopback } from "./serveOnLoopback.ts"

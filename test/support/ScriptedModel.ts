@@ -1,7 +1,7 @@
 import { Array as Arr, Context, Effect, Layer, Stream } from "effect"
 import { ModelFailure, ModelForbidden, PromptTooLong } from "../../src/domain/Errors.ts"
-import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import type { ModelHealth, ProviderHealth, ModelSpec } from "../../src/domain/Model.ts"
+import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { type Need, rank } from "../../src/routing/Candidates.ts"
 import { type Permits, Router } from "../../src/routing/Router.ts"
 

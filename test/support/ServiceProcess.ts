@@ -1,7 +1,7 @@
-import { Effect, type Scope } from "effect"
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { Effect, type Scope } from "effect"
 
 const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 const sources = pathOf("../../src/main.ts")

@@ -1,5 +1,5 @@
-import { Effect, Redacted, type Scope } from "effect"
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
+import { Effect, Redacted, type Scope } from "effect"
 
 const authentication = 0x52
 const readyForQuery = 0x5a

@@ -1,5 +1,5 @@
-import { Effect, Schema, type Scope } from "effect"
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http"
+import { Effect, Schema, type Scope } from "effect"
 import { serveOnLoopback } from "./serveOnLoopback.ts"
 
 type Attributes = Readonly<Record<string, unknown>>

@@ -1,8 +1,8 @@
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { otlpSignals } from "../../src/settings/SettingsTable.ts"
 import { toolNames } from "../../src/domain/ModelCall.ts"
 import type { Settings } from "../../src/settings/AppConfig.ts"
+import { otlpSignals } from "../../src/settings/SettingsTable.ts"
 
 /** What a test wants to be different: any field, at any depth. */
 export type SettingsOverrides = {

@@ -1,6 +1,6 @@
-import { Effect, Exit, FileSystem, Redacted, Scope } from "effect"
-import { NodeFileSystem } from "@effect/platform-node"
 import { randomUUID } from "node:crypto"
+import { NodeFileSystem } from "@effect/platform-node"
+import { Effect, Exit, FileSystem, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
 import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 import { migrate } from "../../src/sql/Migrations.ts"

@@ -1,6 +1,6 @@
-import { Effect, type Scope } from "effect"
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
+import { Effect, type Scope } from "effect"
 
 /** Listens on a free port of this machine until the scope closes, and gives the port. */
 export const serveOnLoopback = (server: Server): Effect.Effect<number, never, Scope.Scope> =>

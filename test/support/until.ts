@@ -1,5 +1,5 @@
-import { Effect } from "effect"
 import { setTimeout } from "node:timers/promises"
+import { Effect } from "effect"
 
 const pauseMillis = 5
 

@@ -5,8 +5,8 @@ import { makeMockModelServer, mockDirective, type MockModelServer } from "../sup
 import { startService } from "../support/ServiceProcess.ts"
 import { makeTelemetryCollector, type TelemetryCollector } from "../support/TelemetryCollector.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { call, eventsOf, openCall, responseOf } from "../support/Wire.ts"
 import { until } from "../support/until.ts"
+import { call, eventsOf, openCall, responseOf } from "../support/Wire.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"

@@ -1,15 +1,15 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { TextExtraction } from "../../src/documents/TextExtraction.ts"
 import { ExtractionBusy, ExtractionFailed } from "../../src/domain/Errors.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { makeWebFetch, pageCharactersMax, pageKind } from "../../src/tools/WebFetch.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
-import { egressLayer, makeTestWeb, siteHost, startSite } from "./egress/TestWeb.ts"
 import { until } from "../support/until.ts"
+import { egressLayer, makeTestWeb, siteHost, startSite } from "./egress/TestWeb.ts"
 
 /** Reads pages as the service does. Of files, it reads what begins with a percent sign, as PDF does. */
 const extractionLayer = Layer.effect(

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -6,7 +7,6 @@ import { UserId } from "../../src/domain/Ids.ts"
 import { makeAdmission, makeUsualOutput } from "../../src/usage/Admission.ts"
 import type { TokenRequest } from "../../src/usage/TokenCounters.ts"
 import { newResponse } from "./asking.ts"
-import { randomUUID } from "node:crypto"
 
 const waitSeconds = 5
 

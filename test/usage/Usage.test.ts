@@ -1,16 +1,16 @@
+import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import type { Caller } from "../../src/domain/Account.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { makeCaller } from "./callers.ts"
-import { randomUUID } from "node:crypto"
 
 const usageOf = (inputTokens: number, outputTokens: number): ModelUsage => ({
   inputTokens,

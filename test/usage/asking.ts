@@ -1,15 +1,15 @@
+import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { AppConfig } from "../../src/settings/AppConfig.ts"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import type { TokenRequest } from "../../src/usage/TokenCounters.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { makeCaller } from "./callers.ts"
-import { randomUUID } from "node:crypto"
 
 export type Caller = Spending["caller"]
 

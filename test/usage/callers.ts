@@ -1,8 +1,8 @@
+import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Caller } from "../../src/domain/Account.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../../src/domain/Ids.ts"
-import { randomUUID } from "node:crypto"
 
 /** Somebody new, in an organization of their own. */
 export const makeCaller = Effect.gen(function* () {

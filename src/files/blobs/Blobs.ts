@@ -1,6 +1,6 @@
+import { type Duration, Effect, Stream, Schema } from "effect"
 import { StorageFailed } from "../../domain/Errors.ts"
 import type { ByteRange } from "./Pieces.ts"
-import { type Duration, Effect, Stream, Schema } from "effect"
 
 /** What was put. No two puts have the same key, also where their bytes are the same. */
 export interface StoredBlob {

@@ -1,7 +1,3 @@
-import { StorageFailed } from "../../domain/Errors.ts"
-import { AppConfig } from "../../settings/AppConfig.ts"
-import { type Blobs, roundTrip, markText, parseMark } from "./Blobs.ts"
-import { ofLength, writeInPieces, makeTally } from "./Pieces.ts"
 import {
   Clock,
   DateTime,
@@ -16,6 +12,10 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
+import { StorageFailed } from "../../domain/Errors.ts"
+import { AppConfig } from "../../settings/AppConfig.ts"
+import { type Blobs, roundTrip, markText, parseMark } from "./Blobs.ts"
+import { ofLength, writeInPieces, makeTally } from "./Pieces.ts"
 
 /** For the owner only. */
 const directoryMode = 0o700

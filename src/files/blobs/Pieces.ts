@@ -1,7 +1,7 @@
-import { StorageFailed } from "../../domain/Errors.ts"
-import { Effect, Stream } from "effect"
 // oxlint-disable-next-line no-restricted-imports -- Effect's Digest takes only bytes that are whole in memory
 import { createHash } from "node:crypto"
+import { Effect, Stream } from "effect"
+import { StorageFailed } from "../../domain/Errors.ts"
 
 /** From `start` (inclusive) to `end` (exclusive). */
 export interface ByteRange {

@@ -2,9 +2,9 @@ import { Clock, Duration, Effect, Option, Schedule, Schema, Stream } from "effec
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../../domain/Errors.ts"
+import { rowAs, rowsAs } from "../../sql/rows.ts"
 import { type Blobs, roundTrip } from "./Blobs.ts"
 import { ofLength, writeInPieces, makeTally } from "./Pieces.ts"
-import { rowAs, rowsAs } from "../../sql/rows.ts"
 
 export const pieceBytes = 256 * 1024
 const keyPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

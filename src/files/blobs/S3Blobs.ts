@@ -1,11 +1,11 @@
+import { Clock, Duration, Effect, Option, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { StorageFailed } from "../../domain/Errors.ts"
 import { AppConfig } from "../../settings/AppConfig.ts"
 import { type Blobs, markText, noMark, parseMark, roundTrip } from "./Blobs.ts"
+import { inPieces, ofLength, makeTally } from "./Pieces.ts"
 import { makeBucket, type Bucket } from "./S3Bucket.ts"
 import { type BucketFailure, bucketLimits, type BucketLimits, ifPresent } from "./S3Request.ts"
-import { inPieces, ofLength, makeTally } from "./Pieces.ts"
-import { Clock, Duration, Effect, Option, Stream } from "effect"
-import { SecureRandom } from "effect/crypto"
 
 /** For a request whose failure a caller waits for. */
 const onceSeconds = 5

@@ -1,5 +1,5 @@
-import { monotonicSeconds } from "../../domain/Monotonic.ts"
 import { Effect, Option, Stream } from "effect"
+import { monotonicSeconds } from "../../domain/Monotonic.ts"
 import {
   type BucketFailure,
   type BucketLimits,

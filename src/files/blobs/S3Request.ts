@@ -1,7 +1,7 @@
-import { failureReason } from "../../domain/failureReason.ts"
-import type { Settings } from "../../settings/AppConfig.ts"
 import { Effect, Predicate, Redacted, Schedule, Schema } from "effect"
 import { S3mini, S3ServiceError } from "s3mini"
+import { failureReason } from "../../domain/failureReason.ts"
+import type { Settings } from "../../settings/AppConfig.ts"
 
 /** A request to the bucket failed. */
 export class BucketFailure extends Schema.TaggedError<BucketFailure>()("BucketFailure", {

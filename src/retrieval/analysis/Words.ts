@@ -1,6 +1,6 @@
-import { rowsAs } from "../../sql/rows.ts"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { rowsAs } from "../../sql/rows.ts"
 
 /** A word of a text as an index knows it: without differences of case and of the forms of characters. */
 export interface Word {

@@ -1,7 +1,7 @@
 import { Cause, Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
+import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
 
 /** How often the indexes are checked. */
 const everySeconds = 60

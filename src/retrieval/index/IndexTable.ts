@@ -1,9 +1,9 @@
-import type { FileId, ProjectId } from "../../domain/Ids.ts"
-import type { ChunkTerms } from "../analysis/Analysis.ts"
-import type { Chunk } from "../Chunker.ts"
 import { Array as Arr, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { FileId, ProjectId } from "../../domain/Ids.ts"
 import { rowAs } from "../../sql/rows.ts"
+import type { ChunkTerms } from "../analysis/Analysis.ts"
+import type { Chunk } from "../Chunker.ts"
 
 /**
  * One chunk in the row of a term: the low half of its position, how often it has the term, and its length in terms, in the

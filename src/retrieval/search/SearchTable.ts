@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId, type ProjectId } from "../../domain/Ids.ts"
-import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/IndexTable.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
+import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/IndexTable.ts"
 
 /** A term that is looked for. */
 export interface Weighted {

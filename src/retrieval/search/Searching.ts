@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
 import type { FileId, ProjectId } from "../../domain/Ids.ts"
+import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
 import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
 import type { Vector } from "../vectors/VectorTable.ts"
 import {

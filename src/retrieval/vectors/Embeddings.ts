@@ -1,8 +1,8 @@
+import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
+import { CircuitBreaker } from "effect/persistence"
 import { makeCircuits } from "../../domain/Circuits.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
 import { normalized, type Vector, type VectorTable } from "./VectorTable.ts"
-import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
-import { CircuitBreaker } from "effect/persistence"
 
 /** The longest wait for the embedding of a question: a client waits for the answer. */
 const questionSeconds = 1.5

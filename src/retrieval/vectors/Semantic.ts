@@ -1,6 +1,6 @@
+import { Array as Arr, Effect } from "effect"
 import type { Embeddings } from "./Embeddings.ts"
 import { cosineOf, type Vector, type VectorTable } from "./VectorTable.ts"
-import { Array as Arr, Effect } from "effect"
 
 /** Hits by words that are compared with the question by meaning. */
 export const comparedMax = 200

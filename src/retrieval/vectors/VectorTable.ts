@@ -1,6 +1,6 @@
-import { FileId, ProjectId } from "../../domain/Ids.ts"
 import { Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
+import { FileId, ProjectId } from "../../domain/Ids.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
 
 /** A vector of length one, or of zeros only. */

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Effect, Redacted } from "effect"
-import { type Dial, loadUndici } from "./Network.ts"
 import { decompress, decompressorsOf, readUpTo } from "./Decompression.ts"
+import { type Dial, loadUndici } from "./Network.ts"
 import type { WebAddress } from "./WebAddress.ts"
 
 /** Of all headers of an answer together. */

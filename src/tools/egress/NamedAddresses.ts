@@ -1,5 +1,5 @@
-import { Context } from "effect"
 import { domainToUnicode } from "node:url"
+import { Context } from "effect"
 
 /**
  * Finds an address in the texts that others gave to the model: the address as written there, or null. Otherwise a model that

@@ -1,7 +1,7 @@
-import type { buildConnector } from "@effect/platform-node/Undici"
-import { Context, Effect, Layer } from "effect"
 import { Resolver } from "node:dns/promises"
 import { networkInterfaces } from "node:os"
+import type { buildConnector } from "@effect/platform-node/Undici"
+import { Context, Effect, Layer } from "effect"
 
 /** A bundle has its default export only. */
 export const loadUndici = Effect.promise(() => import("@effect/platform-node/Undici")).pipe(

@@ -1,6 +1,6 @@
-import type { Find } from "./SearchProviders.ts"
 import { DateTime, Option } from "effect"
 import { Parser } from "htmlparser2"
+import type { Find } from "./SearchProviders.ts"
 
 const queryCharactersMax = 200
 const titleCharactersMax = 200

@@ -1,6 +1,6 @@
+import { createHash, randomBytes } from "node:crypto"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Deferred, Effect, Exit, Fiber, type Layer, Schema, Stream } from "effect"
-import { createHash, randomBytes } from "node:crypto"
 import { pieceBytes } from "../../../src/files/blobs/PostgresBlobs.ts"
 import { BlobStore } from "../../../src/files/BlobStore.ts"
 import {

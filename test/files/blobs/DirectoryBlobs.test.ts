@@ -1,9 +1,9 @@
-import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Stream } from "effect"
 import { randomBytes } from "node:crypto"
 import { inspect } from "node:util"
-import { AppConfig } from "../../../src/settings/AppConfig.ts"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Layer, Stream } from "effect"
 import { BlobStore } from "../../../src/files/BlobStore.ts"
+import { AppConfig } from "../../../src/settings/AppConfig.ts"
 import { FileSystemFaults } from "./FileSystemFaults.ts"
 import { directoryStore, Ground, read, streamOf } from "./Stores.ts"
 

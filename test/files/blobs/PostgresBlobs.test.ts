@@ -1,9 +1,9 @@
+import { randomBytes } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { randomBytes } from "node:crypto"
-import { BlobStore } from "../../../src/files/BlobStore.ts"
 import { pieceBytes } from "../../../src/files/blobs/PostgresBlobs.ts"
+import { BlobStore } from "../../../src/files/BlobStore.ts"
 import { SqlFaults } from "../../support/TestDatabase.ts"
 import { Ground, postgresStore, read, streamOf } from "./Stores.ts"
 

@@ -1,5 +1,5 @@
-import { Effect, type Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
+import { Effect, type Scope } from "effect"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
 
 /** What a request asked for. */

@@ -1,16 +1,17 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted } from "effect"
 import type { ServerResponse } from "node:http"
 import { createServer } from "node:https"
 import type { Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { AppConfig } from "../../../src/settings/AppConfig.ts"
 import { Egress, type EgressFailed, EgressRefused, redirectsMax } from "../../../src/tools/Egress.ts"
 import type { EgressOptions } from "../../../src/tools/egress/Hop.ts"
-import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
 import { Network } from "../../../src/tools/egress/Network.ts"
 import { serveOnLoopback } from "../../support/serveOnLoopback.ts"
-import { selfSigned } from "./selfSigned.ts"
+import { type SettingsOverrides, testConfig } from "../../support/TestConfig.ts"
+import { until } from "../../support/until.ts"
 import { privateUrls, trickyUrls } from "./privateAddresses.ts"
+import { selfSigned } from "./selfSigned.ts"
 import {
   egressLayer,
   makeTestWeb,
@@ -20,7 +21,6 @@ import {
   startSite,
   type TestWeb
 } from "./TestWeb.ts"
-import { until } from "../../support/until.ts"
 
 const page = "http://www.example.com/page"
 const names = { "www.example.com": [[publicAddress]], "other.example.net": [[otherPublicAddress]] }

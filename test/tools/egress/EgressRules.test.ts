@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { canonicalAddress, isPublicAddress, readWebAddress } from "../../../src/tools/egress/WebAddress.ts"
 import { makeEgressRules } from "../../../src/tools/egress/EgressRules.ts"
+import { canonicalAddress, isPublicAddress, readWebAddress } from "../../../src/tools/egress/WebAddress.ts"
 import { privateUrls, privateV4, privateV6, trickyUrls, writtenV4 } from "./privateAddresses.ts"
 
 const nothingSet = { webAllowHosts: [], webDenyHosts: [], egressAllow: [] }

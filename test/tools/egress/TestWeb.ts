@@ -1,6 +1,6 @@
-import { Effect, Layer, References } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { connect, createServer as createSocketServer, type Server, type Socket } from "node:net"
+import { Effect, Layer, References } from "effect"
 import { AppConfig } from "../../../src/settings/AppConfig.ts"
 import { Egress } from "../../../src/tools/Egress.ts"
 import { type Dial, Network } from "../../../src/tools/egress/Network.ts"
