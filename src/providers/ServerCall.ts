@@ -55,13 +55,17 @@ export const makeServerCall = (
   const line: Line = { ...limits, upstream, server, endpoint, dialects: new Map() }
   return (model: ModelSpec) =>
     (request: ModelRequest, options: CallOptions = alone): Stream.Stream<ModelPart, ModelFailure> =>
-      // One channel, where Stream.unwrap and Stream.fromPull would be four.
+      // One channel, where Stream.unwrap and Stream.fromPull would be four. The first pull opens the call.
       Stream.fromChannel(
-        Channel.fromTransform((_, scope) =>
-          Effect.flatMap(monotonicSeconds, (calledSeconds) =>
-            Scope.provide(answer({ ...line, model, request, options, calledSeconds }), scope)
-          )
-        )
+        Channel.fromTransform((_, scope) => {
+          let pull: Exchange["pull"] = Effect.gen(function* () {
+            const calledSeconds = yield* monotonicSeconds
+            const call = { ...line, model, request, options, calledSeconds }
+            pull = yield* Scope.provide(answer(call), scope)
+            return yield* pull
+          })
+          return Effect.sync(() => Effect.suspend(() => pull))
+        })
       )
 }
 

@@ -182,7 +182,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
         stderr: () => Sink.forEach((text) => Effect.sync(() => written.push(String(text))))
       })
       const ran = yield* runReplacing(terminal, "project", "add-file", name, ...paths, "--wait")
-      assert.match(ran.stdout, /^(Added "[ab]\.txt" \([0-9a-f-]{36}\): searchable, 1 chunks\.\n?){2}$/)
+      assert.match(ran.stdout, /^(Added "[ab]\.txt" \([0-9a-f-]{36}\): searchable, 1 chunk\.\n?){2}$/)
       assert.strictEqual(written[0], "\rUploading 2 files: 0 of 10 bytes, 0%")
       assert.include(written, "\rUploading 2 files: 10 of 10 bytes, 100%")
       assert.include(written, "\rMaking searchable: 0 of 2 files, 0%")
@@ -201,7 +201,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
         ran.stdout,
         /"odd\.txt" \(.*\), but it can't be searched \(error\)\. Nobody can read this\./
       )
-      assert.match(ran.stdout, /"fine\.txt" \(.*\): searchable, 1 chunks\./)
+      assert.match(ran.stdout, /"fine\.txt" \(.*\): searchable, 1 chunk\./)
       assert.match(ran.stderr, /parley: 1 file can't be searched\.$/)
       assert.deepStrictEqual((yield* filesOf(id)).map(({ status }) => status).toSorted(), [
         "error",
