@@ -64,7 +64,7 @@ export const makeServerCall = (
             pull = yield* Scope.provide(answer(call), scope)
             return yield* pull
           })
-          return Effect.sync(() => Effect.suspend(() => pull))
+          return Effect.succeed(Effect.suspend(() => pull))
         })
       )
 }

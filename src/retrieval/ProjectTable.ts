@@ -181,5 +181,3 @@ export const makeCorpusTable = Effect.gen(function* () {
 
   return { page, find, insert, place, remove }
 })
-
-export type CorpusTable = Effect.Success<typeof makeCorpusTable>

@@ -5,7 +5,6 @@ import * as Text from "./TextCodec.ts"
 
 /** What a collector of OpenTelemetry can be sent. */
 export const otlpSignals = ["traces", "logs", "metrics"] as const
-export type OtlpSignal = (typeof otlpSignals)[number]
 
 /**
  * Every setting, once: the type Settings, the start-up check, `parley config print`, docs/settings.md and .env.example
