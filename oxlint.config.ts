@@ -32,8 +32,9 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   responses: [...belowServices, "api", ...serviceRooms],
   http: belowHttp,
   admin: [...belowHttp, "http"],
+  console: [...belowHttp, "http", "admin"],
   cli: [...belowHttp, "http", "admin"],
-  App: [...belowHttp, "http", "admin"]
+  App: [...belowHttp, "http", "admin", "console"]
 }
 
 /** Places that may import more than the rest of their room. */
@@ -58,13 +59,16 @@ interface Confined {
 
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  { module: "^effect/http-api", in: ["api", "http", "admin", "cli", "App"] },
+  { module: "^effect/http-api", in: ["api", "http", "admin", "console", "cli", "App"] },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
-    in: ["http", "admin", "App"]
+    in: ["http", "admin", "console", "App"]
   },
-  { module: "^effect/http/(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)", in: ["http", "admin", "App"] },
+  {
+    module: "^effect/http/(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
+    in: ["http", "admin", "console", "App"]
+  },
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
@@ -99,7 +103,7 @@ const confined: ReadonlyArray<Confined> = [
     ]
   },
   // Services take ids. The contract only declares who provides the user.
-  { module: "/Account\\.ts$", names: "^CurrentUser$", in: ["api", "responses", "http", "admin"] },
+  { module: "/Account\\.ts$", names: "^CurrentUser$", in: ["api", "responses", "http", "admin", "console"] },
   // A search demands the proof of a membership.
   { module: "/Project\\.ts$", names: "^proveMembership$", in: ["plans/Policy"] }
 ]

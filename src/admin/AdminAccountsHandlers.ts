@@ -1,5 +1,5 @@
 import { Clock, DateTime, Effect, Redacted, Struct } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
@@ -7,7 +7,7 @@ import { type ApiKeyRecord, defaultPlan, type Organization, type User } from "..
 import { type License, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
-import { AdminApi, type KeyBody } from "./AdminApi.ts"
+import type { AdminGroups, KeyBody } from "./AdminApi.ts"
 import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
 
 const organizationBody = (organization: Organization) =>
@@ -36,47 +36,48 @@ const keyBody = (record: ApiKeyRecord, now: DateTime.Utc) => ({
 })
 
 /** Organizations, users and their keys. */
-export const AdminAccountsHandlers = HttpApiBuilder.group(
-  AdminApi,
-  "accounts",
-  Effect.fnUntraced(function* (handlers) {
-    const accounts = yield* Accounts
-    const apiKeys = yield* ApiKeys
-    const onboarding = yield* Onboarding
+export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
+  HttpApiBuilder.group(
+    api,
+    "accounts",
+    Effect.fnUntraced(function* (handlers) {
+      const accounts = yield* Accounts
+      const apiKeys = yield* ApiKeys
+      const onboarding = yield* Onboarding
 
-    return handlers.handleAll({
-      listOrganizations: ({ query }) =>
-        accounts.listOrganizations(query.after).pipe(Effect.map(pageBody(organizationBody)), enveloped),
-      createOrganization: ({ payload: { name, plan = defaultPlan } }) =>
-        accounts.createOrganization(name, plan).pipe(Effect.map(organizationBody), enveloped),
-      listUsers: ({ query }) =>
-        accounts.listUsers(query.after).pipe(Effect.map(pageBody(userBody)), enveloped),
-      createUser: Effect.fnUntraced(function* ({ payload: { email, organization, with_key = false } }) {
-        if (!with_key) {
-          return { ...userBody(yield* accounts.createUser(email, organization)), key_id: null, key: null }
-        }
-        const { key, user } = yield* onboarding.userWithKey(email, organization)
-        return { ...userBody(user), key_id: key.id, key: Redacted.value(key.key) }
-      }, enveloped),
-      listKeys: Effect.fnUntraced(function* ({ query: { after, email } }) {
-        const { id } = yield* accounts.findUserByEmail(email)
-        const page = yield* apiKeys.list(id, after)
-        const now = yield* DateTime.now
-        return pageBody((record: ApiKeyRecord) => keyBody(record, now))(page)
-      }, enveloped),
-      createKey: Effect.fnUntraced(function* ({ payload: { email, expires_in_seconds: seconds, name } }) {
-        const { id: userId } = yield* accounts.findUserByEmail(email)
-        const now = yield* DateTime.now
-        const expiresAt = seconds === undefined || seconds === null ? null : DateTime.add(now, { seconds })
-        const created = yield* apiKeys.create({ userId, name, expiresAt })
-        return { ...keyBody(created, now), key: Redacted.value(created.key) }
-      }, enveloped),
-      revokeKey: Effect.fnUntraced(function* ({ params }) {
-        return keyBody(yield* apiKeys.revoke(params.id), yield* DateTime.now)
-      }, enveloped)
+      return handlers.handleAll({
+        listOrganizations: ({ query }) =>
+          accounts.listOrganizations(query.after).pipe(Effect.map(pageBody(organizationBody)), enveloped),
+        createOrganization: ({ payload: { name, plan = defaultPlan } }) =>
+          accounts.createOrganization(name, plan).pipe(Effect.map(organizationBody), enveloped),
+        listUsers: ({ query }) =>
+          accounts.listUsers(query.after).pipe(Effect.map(pageBody(userBody)), enveloped),
+        createUser: Effect.fnUntraced(function* ({ payload: { email, organization, with_key = false } }) {
+          if (!with_key) {
+            return { ...userBody(yield* accounts.createUser(email, organization)), key_id: null, key: null }
+          }
+          const { key, user } = yield* onboarding.userWithKey(email, organization)
+          return { ...userBody(user), key_id: key.id, key: Redacted.value(key.key) }
+        }, enveloped),
+        listKeys: Effect.fnUntraced(function* ({ query: { after, email } }) {
+          const { id } = yield* accounts.findUserByEmail(email)
+          const page = yield* apiKeys.list(id, after)
+          const now = yield* DateTime.now
+          return pageBody((record: ApiKeyRecord) => keyBody(record, now))(page)
+        }, enveloped),
+        createKey: Effect.fnUntraced(function* ({ payload: { email, expires_in_seconds: seconds, name } }) {
+          const { id: userId } = yield* accounts.findUserByEmail(email)
+          const now = yield* DateTime.now
+          const expiresAt = seconds === undefined || seconds === null ? null : DateTime.add(now, { seconds })
+          const created = yield* apiKeys.create({ userId, name, expiresAt })
+          return { ...keyBody(created, now), key: Redacted.value(created.key) }
+        }, enveloped),
+        revokeKey: Effect.fnUntraced(function* ({ params }) {
+          return keyBody(yield* apiKeys.revoke(params.id), yield* DateTime.now)
+        }, enveloped)
+      })
     })
-  })
-)
+  )
 
 const timeOf = (millis: number | null): DateTime.Utc | null =>
   millis === null ? null : DateTime.makeUnsafe(millis)
@@ -107,33 +108,34 @@ const plansBody = (
 }
 
 /** Plans, disabled users, and the license. */
-export const AdminPolicyHandlers = HttpApiBuilder.group(
-  AdminApi,
-  "policy",
-  Effect.fnUntraced(function* (handlers) {
-    const accounts = yield* Accounts
-    const plans = yield* Plans
-    const { license } = yield* InstalledLicense
+export const policyHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
+  HttpApiBuilder.group(
+    api,
+    "policy",
+    Effect.fnUntraced(function* (handlers) {
+      const accounts = yield* Accounts
+      const plans = yield* Plans
+      const { license } = yield* InstalledLicense
 
-    const setDisabled = (email: string, isDisabled: boolean) =>
-      accounts.setDisabled(email, isDisabled).pipe(Effect.map(userBody), enveloped)
+      const setDisabled = (email: string, isDisabled: boolean) =>
+        accounts.setDisabled(email, isDisabled).pipe(Effect.map(userBody), enveloped)
 
-    return handlers.handleAll({
-      listPlans: () =>
-        accounts.plansInUse.pipe(
-          Effect.map((inUse) => plansBody(plans, inUse)),
-          enveloped
-        ),
-      setPlan: ({ payload }) =>
-        accounts.setPlan(payload.organization, payload.plan).pipe(Effect.map(organizationBody), enveloped),
-      disableUser: ({ payload }) => setDisabled(payload.email, true),
-      enableUser: ({ payload }) => setDisabled(payload.email, false),
-      license: Effect.fnUntraced(function* () {
-        const counts = yield* accounts.counts
-        if (license === null) return { edition: "free" as const, license, ...counts }
-        const installed = installedBody(license, yield* Clock.currentTimeMillis)
-        return { edition: "licensed" as const, license: installed, ...counts }
-      }, enveloped)
+      return handlers.handleAll({
+        listPlans: () =>
+          accounts.plansInUse.pipe(
+            Effect.map((inUse) => plansBody(plans, inUse)),
+            enveloped
+          ),
+        setPlan: ({ payload }) =>
+          accounts.setPlan(payload.organization, payload.plan).pipe(Effect.map(organizationBody), enveloped),
+        disableUser: ({ payload }) => setDisabled(payload.email, true),
+        enableUser: ({ payload }) => setDisabled(payload.email, false),
+        license: Effect.fnUntraced(function* () {
+          const counts = yield* accounts.counts
+          if (license === null) return { edition: "free" as const, license, ...counts }
+          const installed = installedBody(license, yield* Clock.currentTimeMillis)
+          return { edition: "licensed" as const, license: installed, ...counts }
+        }, enveloped)
+      })
     })
-  })
-)
+  )

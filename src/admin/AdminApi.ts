@@ -1,13 +1,6 @@
 import { Schema } from "effect"
-import {
-  HttpApi,
-  HttpApiEndpoint,
-  HttpApiGroup,
-  HttpApiMiddleware,
-  HttpApiSchema,
-  HttpApiSecurity
-} from "effect/http-api"
-import { Conflict, Unauthorized } from "../api/ErrorEnvelope.ts"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSchema } from "effect/http-api"
+import { Conflict, Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { FileDeleted, FileObject } from "../api/FileObject.ts"
 import { Purpose } from "../api/FilesApi.ts"
 import { Envelope, BoundedBody } from "../api/Middleware.ts"
@@ -87,10 +80,13 @@ export const NewKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
 const pageOf = <Item extends Schema.Top>(item: Item) =>
   Schema.Struct({ data: Schema.Array(item), has_more: Schema.Boolean })
 
-/** Every request carries the operator's key: `Authorization: Bearer <admin key>`. */
-export class AdminAuthentication extends HttpApiMiddleware.Service<AdminAuthentication>()(
-  "parley/admin/AdminAuthentication",
-  { security: { bearer: HttpApiSecurity.bearer }, error: Unauthorized }
+/**
+ * Admits those who may administer, and sets CurrentActor. Under /admin that is the holder of the operator's key, by
+ * `Authorization: Bearer <admin key>`; under /console/admin the session of a user whose role `Access` admits.
+ */
+export class Administration extends HttpApiMiddleware.Service<Administration>()(
+  "parley/admin/Administration",
+  { error: [Unauthorized, Forbidden] }
 ) {}
 
 class AccountsGroup extends HttpApiGroup.make("accounts")
@@ -270,6 +266,7 @@ class ServerGroup extends HttpApiGroup.make("server")
   )
   .middleware(BoundedBody) {}
 
+/** Served under /admin; the web application has the same groups under /console. */
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
   .add(FilesGroup)
@@ -278,6 +275,9 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(PolicyGroup)
   .add(ServerGroup)
   // Added after BoundedBody, so that it runs before it: nothing of an unauthenticated body is read.
-  .middleware(AdminAuthentication)
+  .middleware(Administration)
   .prefix("/admin")
   .middleware(Envelope) {}
+
+type GroupsOf<Api> = Api extends HttpApi.HttpApi<string, infer Groups> ? Groups : never
+export type AdminGroups = GroupsOf<typeof AdminApi>

@@ -1,6 +1,6 @@
 import { Duration, Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
+import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { fileObject } from "../api/FileObject.ts"
 import { pageFilesMax } from "../api/FilesApi.ts"
 import * as Refusal from "../api/Refusal.ts"
@@ -13,7 +13,7 @@ import { enveloped, isEncoded, respond } from "../http/ErrorBoundary.ts"
 import { pullBody } from "../http/Upload.ts"
 import { Policy } from "../plans/Policy.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { AdminApi } from "./AdminApi.ts"
+import type { AdminGroups } from "./AdminApi.ts"
 
 /** How long the rest of a refused file is received. */
 const lingerSeconds = 10
@@ -65,35 +65,36 @@ const upload = Effect.fnUntraced(
 )
 
 /** The files of users. */
-export const AdminFilesHandlers = HttpApiBuilder.group(
-  AdminApi,
-  "files",
-  Effect.fnUntraced(function* (handlers) {
-    const accounts = yield* Accounts
-    const store = yield* FileStore
-    const { files: settings } = yield* AppConfig
-    const services = yield* Effect.context<Effect.Services<ReturnType<typeof upload>>>()
+export const filesHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
+  HttpApiBuilder.group(
+    api,
+    "files",
+    Effect.fnUntraced(function* (handlers) {
+      const accounts = yield* Accounts
+      const store = yield* FileStore
+      const { files: settings } = yield* AppConfig
+      const services = yield* Effect.context<Effect.Services<ReturnType<typeof upload>>>()
 
-    const userIdOf = (email: string) => Effect.map(accounts.findUserByEmail(email), ({ id }) => id)
+      const userIdOf = (email: string) => Effect.map(accounts.findUserByEmail(email), ({ id }) => id)
 
-    return handlers.handleAll({
-      uploadLimits: ({ query }) =>
-        accounts
-          .findUserByEmail(query.email)
-          .pipe(Effect.as({ file_bytes_max: settings.fileBytesMax }), enveloped),
-      upload: ({ query, request }) => Effect.provideContext(upload(request, query), services),
-      list: Effect.fnUntraced(function* ({ query: { email, ...options } }) {
-        const wanted = { limit: pageFilesMax, order: "desc", ...options } as const
-        const { files, hasMore } = yield* store.list(yield* userIdOf(email), wanted)
-        return { data: files.map(fileObject), has_more: hasMore }
-      }, enveloped),
-      get: Effect.fnUntraced(function* ({ params, query }) {
-        return fileObject(yield* store.get(yield* userIdOf(query.email), params.file_id))
-      }, enveloped),
-      delete: Effect.fnUntraced(function* ({ params, query }) {
-        yield* store.delete(yield* userIdOf(query.email), params.file_id)
-        return { id: params.file_id, object: "file", deleted: true } as const
-      }, enveloped)
+      return handlers.handleAll({
+        uploadLimits: ({ query }) =>
+          accounts
+            .findUserByEmail(query.email)
+            .pipe(Effect.as({ file_bytes_max: settings.fileBytesMax }), enveloped),
+        upload: ({ query, request }) => Effect.provideContext(upload(request, query), services),
+        list: Effect.fnUntraced(function* ({ query: { email, ...options } }) {
+          const wanted = { limit: pageFilesMax, order: "desc", ...options } as const
+          const { files, hasMore } = yield* store.list(yield* userIdOf(email), wanted)
+          return { data: files.map(fileObject), has_more: hasMore }
+        }, enveloped),
+        get: Effect.fnUntraced(function* ({ params, query }) {
+          return fileObject(yield* store.get(yield* userIdOf(query.email), params.file_id))
+        }, enveloped),
+        delete: Effect.fnUntraced(function* ({ params, query }) {
+          yield* store.delete(yield* userIdOf(query.email), params.file_id)
+          return { id: params.file_id, object: "file", deleted: true } as const
+        }, enveloped)
+      })
     })
-  })
-)
+  )

@@ -1,44 +1,60 @@
 import { Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
+import { HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiSecurity } from "effect/http-api"
+import { CurrentActor } from "../domain/Actor.ts"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
-import { AdminAccountsHandlers, AdminPolicyHandlers } from "./AdminAccountsHandlers.ts"
-import { AdminApi, AdminAuthentication } from "./AdminApi.ts"
-import { AdminFilesHandlers } from "./AdminFilesHandlers.ts"
+import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
+import { AdminApi, type AdminGroups, Administration } from "./AdminApi.ts"
+import { filesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
-import { AdminProjectsHandlers } from "./AdminProjectsHandlers.ts"
-import { AdminServerHandlers } from "./AdminServerHandlers.ts"
-import { AdminUsageHandlers } from "./AdminUsageHandlers.ts"
+import { projectsHandlers } from "./AdminProjectsHandlers.ts"
+import { serverHandlers } from "./AdminServerHandlers.ts"
+import { usageHandlers } from "./AdminUsageHandlers.ts"
+
+const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
 
 /** Admits only the holder of the operator's key, and keeps every response out of caches. */
-const AdminAuthenticationLayer = Layer.effect(
-  AdminAuthentication,
+const AdminKeyLayer = Layer.effect(
+  Administration,
   Effect.gen(function* () {
     const adminKey = yield* AdminKey
-    return AdminAuthentication.of({
-      bearer: (httpEffect, { credential }) =>
-        Effect.gen(function* () {
-          const request = yield* HttpServerRequest.HttpServerRequest
-          const isReadable = authorizationHeader(request) === "readable"
-          const isOperator = isReadable && (yield* adminKey.matches(credential))
-          const response = isOperator ? yield* httpEffect : respondTo(new AdminKeyRejected())
-          return HttpServerResponse.setHeader(response, "cache-control", "no-store")
-        })
-    })
+    return Administration.of((httpEffect) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const isReadable = authorizationHeader(request) === "readable"
+        const isOperator = isReadable && (yield* adminKey.matches(yield* bearerKey))
+        const response = isOperator
+          ? yield* Effect.provideService(httpEffect, CurrentActor, {
+              _tag: "Operator",
+              origin: "api",
+              address: null
+            })
+          : respondTo(new AdminKeyRejected())
+        return HttpServerResponse.setHeader(response, "cache-control", "no-store")
+      })
+    )
   })
 )
 
+/** The handlers of the operator's groups for an interface that has them; they don't see under which paths. */
+export const administrationHandlers = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>
+) => {
+  const administration = api as unknown as HttpApi.HttpApi<Id, AdminGroups>
+  return Layer.mergeAll(
+    accountsHandlers(administration),
+    filesHandlers(administration),
+    projectsHandlers(administration),
+    usageHandlers(administration),
+    policyHandlers(administration),
+    serverHandlers(administration)
+  )
+}
+
 /** The operator's interface, under /admin. */
 export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
-  Layer.provide([
-    AdminAccountsHandlers,
-    AdminFilesHandlers,
-    AdminProjectsHandlers,
-    AdminUsageHandlers,
-    AdminPolicyHandlers,
-    AdminServerHandlers
-  ]),
-  Layer.provide(AdminAuthenticationLayer)
+  Layer.provide(administrationHandlers(AdminApi)),
+  Layer.provide(AdminKeyLayer)
 )

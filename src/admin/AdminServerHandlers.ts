@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { defaultPlan } from "../domain/Account.ts"
 import { PlanNotFound } from "../domain/Errors.ts"
 import { Plans } from "../domain/Plan.ts"
@@ -12,7 +12,7 @@ import { difficultyOf } from "../routing/Difficulty.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
-import { AdminApi } from "./AdminApi.ts"
+import type { AdminGroups } from "./AdminApi.ts"
 import type { ExplainedBody, ExplainPayload } from "./AdminBodies.ts"
 import { examine } from "./Doctor.ts"
 
@@ -96,27 +96,28 @@ const explainModels = Effect.fnUntraced(function* (
   }
 })
 
-export const AdminServerHandlers = HttpApiBuilder.group(
-  AdminApi,
-  "server",
-  Effect.fnUntraced(function* (handlers) {
-    const settings = yield* AppConfig
-    const plans = yield* Plans
-    const policy = yield* Policy
-    const router = yield* Router
-    const services = yield* Effect.context<Effect.Services<typeof examine>>()
-    return handlers.handleAll({
-      models: () =>
-        Effect.all({
-          data: router.models,
-          health: router.modelHealth,
-          providers: router.health,
-          description: router.describe
-        }),
-      explainModels: ({ payload }) =>
-        enveloped(Effect.provideService(explainModels(router, policy, settings, payload), Plans, plans)),
-      config: () => Effect.succeed({ data: describeSettings(settings) }),
-      doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
+export const serverHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
+  HttpApiBuilder.group(
+    api,
+    "server",
+    Effect.fnUntraced(function* (handlers) {
+      const settings = yield* AppConfig
+      const plans = yield* Plans
+      const policy = yield* Policy
+      const router = yield* Router
+      const services = yield* Effect.context<Effect.Services<typeof examine>>()
+      return handlers.handleAll({
+        models: () =>
+          Effect.all({
+            data: router.models,
+            health: router.modelHealth,
+            providers: router.health,
+            description: router.describe
+          }),
+        explainModels: ({ payload }) =>
+          enveloped(Effect.provideService(explainModels(router, policy, settings, payload), Plans, plans)),
+        config: () => Effect.succeed({ data: describeSettings(settings) }),
+        doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
+      })
     })
-  })
-)
+  )

@@ -1,5 +1,5 @@
 import { DateTime, Effect, Struct } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import type { User } from "../domain/Account.ts"
@@ -8,7 +8,7 @@ import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { Usage } from "../usage/Usage.ts"
 import type { Report } from "../usage/UsageReport.ts"
-import { AdminApi } from "./AdminApi.ts"
+import type { AdminGroups } from "./AdminApi.ts"
 
 const windowBody = (window: WindowState) => Struct.renameKeys(window, { resetsAt: "resets_at" })
 
@@ -42,39 +42,41 @@ const span = Effect.fnUntraced(function* (query: { readonly since?: string; read
   return { since, until, days }
 })
 
-export const AdminUsageHandlers = HttpApiBuilder.group(
-  AdminApi,
-  "usage",
-  Effect.fnUntraced(function* (handlers) {
-    const accounts = yield* Accounts
-    const apiKeys = yield* ApiKeys
-    const usage = yield* Usage
+export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
+  HttpApiBuilder.group(
+    api,
+    "usage",
+    Effect.fnUntraced(function* (handlers) {
+      const accounts = yield* Accounts
+      const apiKeys = yield* ApiKeys
+      const usage = yield* Usage
 
-    const limitsOf = Effect.fnUntraced(function* ({ email, id }: User) {
-      const { daily, monthly } = yield* usage.allowanceOf(id)
-      return { email, daily: windowBody(daily), monthly: windowBody(monthly) }
-    })
+      const limitsOf = Effect.fnUntraced(function* ({ email, id }: User) {
+        const { daily, monthly } = yield* usage.allowanceOf(id)
+        return { email, daily: windowBody(daily), monthly: windowBody(monthly) }
+      })
 
-    return handlers.handleAll({
-      limits: ({ query }) => accounts.findUserByEmail(query.email).pipe(Effect.flatMap(limitsOf), enveloped),
-      setLimits: Effect.fnUntraced(function* ({ payload: { email, ...changes } }) {
-        const user = yield* accounts.findUserByEmail(email)
-        yield* usage.setLimits(user.id, changes)
-        return yield* limitsOf(user)
-      }, enveloped),
-      usage: Effect.fnUntraced(function* ({ query }) {
-        const { by = "day", email, key_id: keyId = null, organization } = query
-        const userId = email === undefined ? null : (yield* accounts.findUserByEmail(email)).id
-        const organizationId =
-          organization === undefined ? null : yield* accounts.findOrganization(organization)
-        const { days, since, until } = yield* span(query)
-        const { lines, total } = yield* usage.report({ userId, organizationId, keyId, by, since, until })
-        // Records may outlive their key, but an id that no key ever had is a mistake.
-        if (keyId !== null && total.requests === 0 && !(yield* apiKeys.exists(keyId))) {
-          return yield* new ApiKeyNotFound()
-        }
-        return { since, until, days, data: lines.map(sumsBody), total: sumsBody(total) }
-      }, enveloped)
+      return handlers.handleAll({
+        limits: ({ query }) =>
+          accounts.findUserByEmail(query.email).pipe(Effect.flatMap(limitsOf), enveloped),
+        setLimits: Effect.fnUntraced(function* ({ payload: { email, ...changes } }) {
+          const user = yield* accounts.findUserByEmail(email)
+          yield* usage.setLimits(user.id, changes)
+          return yield* limitsOf(user)
+        }, enveloped),
+        usage: Effect.fnUntraced(function* ({ query }) {
+          const { by = "day", email, key_id: keyId = null, organization } = query
+          const userId = email === undefined ? null : (yield* accounts.findUserByEmail(email)).id
+          const organizationId =
+            organization === undefined ? null : yield* accounts.findOrganization(organization)
+          const { days, since, until } = yield* span(query)
+          const { lines, total } = yield* usage.report({ userId, organizationId, keyId, by, since, until })
+          // Records may outlive their key, but an id that no key ever had is a mistake.
+          if (keyId !== null && total.requests === 0 && !(yield* apiKeys.exists(keyId))) {
+            return yield* new ApiKeyNotFound()
+          }
+          return { since, until, days, data: lines.map(sumsBody), total: sumsBody(total) }
+        }, enveloped)
+      })
     })
-  })
-)
+  )

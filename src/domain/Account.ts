@@ -31,6 +31,13 @@ export const PlanName = Schema.String.check(
 /** Only the form `a@b` is checked. Addresses that differ only in case are the same. */
 export const Email = Schema.String.check(Schema.makeFilter(isEmail, { expected: expected.email }))
 
+/**
+ * What a user may do in the web application: owners and admins run the installation, an organization's admin manages its users,
+ * a member has keys and usage of its own. Only owners manage owners and admins.
+ */
+export const Role = Schema.Literals(["owner", "admin", "organization_admin", "member"])
+export type Role = typeof Role.Type
+
 /** The plan of an organization that was created without one. */
 export const defaultPlan = "default"
 

@@ -26,3 +26,9 @@ export type ItemId = typeof ItemId.Type
 
 export const FileId = Uuid.pipe(Schema.brand("FileId"))
 export type FileId = typeof FileId.Type
+
+export const SessionId = Uuid.pipe(Schema.brand("SessionId"))
+export type SessionId = typeof SessionId.Type
+
+export const LinkId = Uuid.pipe(Schema.brand("LinkId"))
+export type LinkId = typeof LinkId.Type

@@ -1,0 +1,12 @@
+import { Context } from "effect"
+
+/**
+ * Who may call an endpoint of the operator's interface through the web application. `installation`: owners and admins;
+ * `organization`: also the admins of an organization, within it. An endpoint without the annotation is for the holder of the
+ * operator's key alone.
+ */
+export type AccessLevel = "operator" | "installation" | "organization"
+
+export const Access = Context.Reference<AccessLevel>("parley/admin/Access", {
+  defaultValue: () => "operator"
+})

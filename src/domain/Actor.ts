@@ -1,0 +1,30 @@
+import { Context } from "effect"
+import type { Role } from "./Account.ts"
+import type { OrganizationId, SessionId, UserId } from "./Ids.ts"
+
+/** The user of a session of the web application. */
+export interface Person {
+  readonly _tag: "Person"
+  readonly userId: UserId
+  readonly email: string
+  readonly role: Role
+  readonly organizationId: OrganizationId
+  /** The name of the user's organization. */
+  readonly organization: string
+  readonly sessionId: SessionId
+  /** Of the client, if it is known. */
+  readonly address: string | null
+}
+
+/** On whose behalf something is changed. */
+export type Actor =
+  /** The service itself, such as at its start. */
+  | { readonly _tag: "System" }
+  /** The holder of the operator's key, through the command line or another client of the operator's interface. */
+  | { readonly _tag: "Operator"; readonly origin: "cli" | "api"; readonly address: string | null }
+  | Person
+
+/** Set by the authentication of a request. Read by the audit log, and where an administrator sees only one organization. */
+export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor", {
+  defaultValue: () => ({ _tag: "System" })
+})
