@@ -11,6 +11,10 @@ export const pageBody =
   <Item, Body>(bodyOf: (item: Item) => Body) =>
   ({ data, hasMore }: Page<Item>) => ({ data: data.map(bodyOf), has_more: hasMore })
 
+/** The schema of a page of a list. */
+export const listBody = <Item extends Schema.Top>(item: Item) =>
+  Schema.Struct({ data: Schema.Array(item), has_more: Schema.Boolean })
+
 const Time = Schema.DateTimeUtcFromString
 
 /** Hits of one search: the maximum, and the default. */

@@ -1,4 +1,4 @@
-import { Context } from "effect"
+import { Context, Effect } from "effect"
 import type { Role } from "./Account.ts"
 import type { OrganizationId, SessionId, UserId } from "./Ids.ts"
 
@@ -28,3 +28,11 @@ export type Actor =
 export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor", {
   defaultValue: () => ({ _tag: "System" })
 })
+
+/**
+ * The one organization that the actor sees; null: all of them. What services show to an administrator and change for one, they
+ * look up within it, so that the rest answers as what doesn't exist.
+ */
+export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.map(CurrentActor, (actor) =>
+  actor._tag === "Person" && actor.role !== "owner" && actor.role !== "admin" ? actor.organizationId : null
+)

@@ -11,6 +11,7 @@ import { Plans, type PlanStorage } from "../domain/Plan.ts"
 import { type ProjectMembership, proveMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
+import { visible } from "../sql/visible.ts"
 import { InstalledLicense, stateOf } from "./License.ts"
 import { type Permissions, permissionsOf } from "./Permissions.ts"
 
@@ -29,7 +30,7 @@ export class Policy extends Context.Service<
       userId: UserId,
       projectId: ProjectId
     ) => Effect.Effect<ProjectMembership, ProjectNotFound | NotProjectMember | DatabaseUnavailable>
-    /** The proof for the operator, who may read every project. */
+    /** The proof for the operator and for administrators, who may read every project that they see. */
     readonly projectOfOperator: (
       projectId: ProjectId
     ) => Effect.Effect<ProjectMembership, ProjectNotFound | DatabaseUnavailable>
@@ -54,7 +55,11 @@ export class Policy extends Context.Service<
             SELECT EXISTS (
               SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
             ) AS is_member
-            FROM projects WHERE id = ${projectId}::uuid`.pipe(rowAs(ProjectRow), orUnavailable)
+            FROM projects WHERE id = ${projectId}::uuid
+              ${userId === null ? yield* visible(sql, "organization_id") : sql.literal("")}`.pipe(
+            rowAs(ProjectRow),
+            orUnavailable
+          )
           return found ?? (yield* new ProjectNotFound())
         })
 

@@ -4,6 +4,7 @@ import { OrganizationId, ProjectId, UserId, FileId } from "../domain/Ids.ts"
 import { ProjectRole, CorpusStatus } from "../domain/Project.ts"
 import { firstId, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { visible } from "../sql/visible.ts"
 
 const ProjectRow = Schema.Struct({
   id: ProjectId,
@@ -30,38 +31,44 @@ const Place = Schema.Struct({
 
 const Owner = Schema.Struct({ email: Schema.String })
 
-/** The tables `projects` and `project_members`. */
+/** The tables `projects` and `project_members`, as far as the actor sees them. */
 export const makeProjectTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   /** Inserts nothing where the name is taken or the organization doesn't exist. */
-  const insert = (id: ProjectId, name: string, organization: string) =>
-    sql`WITH created AS (
+  const insert = Effect.fnUntraced(function* (id: ProjectId, name: string, organization: string) {
+    return yield* sql`WITH created AS (
         INSERT INTO projects (id, organization_id, name)
-        SELECT ${id}::uuid, id, ${name} FROM organizations WHERE name = ${organization}
+        SELECT ${id}::uuid, id, ${name} FROM organizations
+        WHERE name = ${organization} ${yield* visible(sql, "id")}
         ON CONFLICT (organization_id, lower(name)) DO NOTHING
         RETURNING id, organization_id, name, created_at
       )
       SELECT created.*, o.name AS organization, 0 AS members, 0 AS files
       FROM created JOIN organizations o ON o.id = created.organization_id`.pipe(rowAs(ProjectRow))
+  })
 
-  const hasOrganization = (name: string) =>
-    Effect.map(sql`SELECT 1 FROM organizations WHERE name = ${name}`, (rows) => rows.length > 0)
+  const hasOrganization = Effect.fnUntraced(function* (name: string) {
+    const rows = yield* sql`SELECT 1 FROM organizations WHERE name = ${name} ${yield* visible(sql, "id")}`
+    return rows.length > 0
+  })
 
   const columns = sql.literal(`p.id, p.name, p.organization_id, o.name AS organization, p.created_at,
     (SELECT count(*)::int FROM project_members WHERE project_id = p.id) AS members,
     (SELECT count(*)::int FROM project_files WHERE project_id = p.id) AS files`)
 
   /** Oldest first; one row more than a page has. */
-  const page = (name: string | null, after?: ProjectId) =>
-    sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
-      WHERE p.id > ${after ?? firstId}::uuid
+  const page = Effect.fnUntraced(function* (name: string | null, after?: ProjectId) {
+    return yield* sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
+      WHERE p.id > ${after ?? firstId}::uuid ${yield* visible(sql, "p.organization_id")}
       ${name === null ? sql.literal("") : sql`AND lower(p.name) = lower(${name})`}
       ORDER BY p.id LIMIT ${pageRowsAsked}`.pipe(rowsAs(ProjectRow))
+  })
 
-  const find = (id: ProjectId) =>
-    sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
-      WHERE p.id = ${id}::uuid`.pipe(rowAs(ProjectRow))
+  const find = Effect.fnUntraced(function* (id: ProjectId) {
+    return yield* sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
+      WHERE p.id = ${id}::uuid ${yield* visible(sql, "p.organization_id")}`.pipe(rowAs(ProjectRow))
+  })
 
   const memberColumns = sql.literal("m.user_id, u.email, m.role, m.created_at AS added_at")
 
@@ -72,31 +79,38 @@ export const makeProjectTable = Effect.gen(function* () {
       ORDER BY m.user_id LIMIT ${pageRowsAsked}`.pipe(rowsAs(MemberRow))
 
   /** Makes a user of the project's organization a member, or gives a member that role. */
-  const addMember = (projectId: ProjectId, email: string, role: ProjectRole) =>
-    sql`WITH created AS (
+  const addMember = Effect.fnUntraced(function* (projectId: ProjectId, email: string, role: ProjectRole) {
+    return yield* sql`WITH created AS (
         INSERT INTO project_members (project_id, user_id, role)
         SELECT p.id, u.id, ${role} FROM projects p JOIN users u ON u.organization_id = p.organization_id
         WHERE p.id = ${projectId}::uuid AND lower(u.email) = lower(${email})
+          ${yield* visible(sql, "p.organization_id")}
         ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
         RETURNING user_id, role, created_at
       )
       SELECT ${memberColumns} FROM created m JOIN users u ON u.id = m.user_id`.pipe(rowAs(MemberRow))
+  })
 
-  const removeMember = (projectId: ProjectId, email: string) =>
-    sql`DELETE FROM project_members USING users
+  /** Members are users of the project's organization. */
+  const removeMember = Effect.fnUntraced(function* (projectId: ProjectId, email: string) {
+    const rows = yield* sql`DELETE FROM project_members USING users
       WHERE project_id = ${projectId}::uuid AND user_id = users.id AND lower(users.email) = lower(${email})
-      RETURNING user_id`.pipe(Effect.map((rows) => rows.length > 0))
+        ${yield* visible(sql, "users.organization_id")}
+      RETURNING user_id`
+    return rows.length > 0
+  })
 
   /** What there is of a project and a user. */
-  const place = (projectId: ProjectId, email: string) =>
-    sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS user,
+  const place = Effect.fnUntraced(function* (projectId: ProjectId, email: string) {
+    const [row] = yield* sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS user,
         coalesce(u.organization_id = p.organization_id, false) AS same_organization
       FROM (SELECT ${projectId}::uuid AS project_id, lower(${email}) AS email) AS named
-      LEFT JOIN projects p ON p.id = named.project_id
-      LEFT JOIN users u ON lower(u.email) = named.email`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Place]))),
-      Effect.map(([row]) => row)
+      LEFT JOIN projects p ON p.id = named.project_id ${yield* visible(sql, "p.organization_id")}
+      LEFT JOIN users u ON lower(u.email) = named.email ${yield* visible(sql, "u.organization_id")}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Place])))
     )
+    return row
+  })
 
   /** Who has owned the project for longest. */
   const owner = (projectId: ProjectId) =>
@@ -149,35 +163,42 @@ export const makeCorpusTable = Effect.gen(function* () {
       ${status === null ? sql.literal("") : sql`AND p.status = ${status}`}
       ORDER BY p.file_id LIMIT ${pageRowsAsked}`.pipe(rowsAs(CorpusRow))
 
-  const find = ({ fileId, projectId }: CorpusKey) =>
-    sql`${selectRows} WHERE p.project_id = ${projectId}::uuid AND p.file_id = ${fileId}::uuid`.pipe(
-      rowAs(CorpusRow)
-    )
+  /** A file of a project is one of the project's organization. */
+  const find = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
+    return yield* sql`${selectRows} WHERE p.project_id = ${projectId}::uuid AND p.file_id = ${fileId}::uuid
+      ${yield* visible(sql, "u.organization_id")}`.pipe(rowAs(CorpusRow))
+  })
 
   /** Adds a file of the project's organization; nothing where there is none, or where it was added before. */
-  const insert = ({ fileId, projectId }: CorpusKey) =>
-    sql`INSERT INTO project_files (project_id, file_id, added_by)
+  const insert = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
+    yield* sql`INSERT INTO project_files (project_id, file_id, added_by)
       SELECT p.id, f.id, u.id
       FROM projects p, files f JOIN users u ON u.id = f.user_id
       WHERE p.id = ${projectId}::uuid AND f.id = ${fileId}::uuid AND ${isKept} AND u.organization_id = p.organization_id
+        ${yield* visible(sql, "p.organization_id")}
       ON CONFLICT (project_id, file_id) DO NOTHING`
+  })
 
   /** What there is of what an `insert` named. */
-  const place = ({ fileId, projectId }: CorpusKey) =>
-    sql`SELECT p.id IS NOT NULL AS project, f.id IS NOT NULL AS file,
+  const place = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
+    const [row] = yield* sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS file,
         coalesce(u.organization_id = p.organization_id, false) AS same_organization
       FROM (SELECT ${projectId}::uuid AS project_id, ${fileId}::uuid AS file_id) AS named
-      LEFT JOIN projects p ON p.id = named.project_id
-      LEFT JOIN files f ON f.id = named.file_id AND ${isKept} LEFT JOIN users u ON u.id = f.user_id`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([FilePlace]))),
-      Effect.map(([row]) => row)
+      LEFT JOIN projects p ON p.id = named.project_id ${yield* visible(sql, "p.organization_id")}
+      LEFT JOIN files f ON f.id = named.file_id AND ${isKept}
+      LEFT JOIN users u ON u.id = f.user_id ${yield* visible(sql, "u.organization_id")}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([FilePlace])))
     )
+    return row
+  })
 
   /** What the index has of the file goes with its row. */
-  const remove = (key: CorpusKey) =>
-    sql`DELETE FROM project_files WHERE ${ofKey(key)} RETURNING file_id`.pipe(
-      Effect.map((rows) => rows.length > 0)
-    )
+  const remove = Effect.fnUntraced(function* (key: CorpusKey) {
+    const rows = yield* sql`DELETE FROM project_files USING projects p
+      WHERE ${ofKey(key)} AND p.id = project_id ${yield* visible(sql, "p.organization_id")}
+      RETURNING file_id`
+    return rows.length > 0
+  })
 
   return { page, find, insert, place, remove }
 })
