@@ -11,7 +11,7 @@ const serviceRooms = [
   "tools"
 ]
 
-const belowServices = ["domain", "settings", "telemetry", "sql", "documents"]
+const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit"]
 const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses"]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
@@ -24,6 +24,7 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   postgres: ["domain", "settings", "telemetry"],
   sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
   documents: ["domain", "settings", "telemetry"],
+  audit: ["domain", "settings", "telemetry", "sql"],
   ...Object.fromEntries(serviceRooms.map((room) => [room, belowServices])),
   // An account belongs to an organization, whose plan and license bound it.
   auth: [...belowServices, "plans"],
@@ -88,7 +89,7 @@ const confined: ReadonlyArray<Confined> = [
     in: ["providers", "retrieval/vectors", "tools/egress", "cli"]
   },
   { module: "^@effect/platform-node$", names: "^NodeHttpServer", in: ["http", "App"] },
-  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", ...serviceRooms] },
+  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", ...serviceRooms] },
   {
     module: "^node:",
     in: [

@@ -1,7 +1,9 @@
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { Organization, Page, User } from "../domain/Account.ts"
+import { aboutUser, type AuditEntry } from "../domain/AuditEntry.ts"
 import {
   type DatabaseUnavailable,
   type LicenseForbids,
@@ -28,6 +30,8 @@ const OrganizationRow = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate
 })
 
+const ChangedPlanRow = Schema.Struct({ ...OrganizationRow.fields, oldPlan: Schema.String })
+
 const UserRow = Schema.Struct({
   id: UserId,
   email: Schema.String,
@@ -40,12 +44,35 @@ const UserRow = Schema.Struct({
 const PlanRow = Schema.Struct({ plan: Schema.String, organizations: Schema.Int })
 const OrganizationIdRow = Schema.Struct({ id: OrganizationId })
 
+/** The target and the organization of an entry of the audit log. */
+const aboutOrganization = ({ id, name }: Organization) => ({
+  target: { id, name },
+  organization: { id, name }
+})
+
+const planEntry = (changed: typeof ChangedPlanRow.Type | undefined): AuditEntry | undefined =>
+  changed === undefined || changed.oldPlan === changed.plan
+    ? undefined
+    : {
+        action: "organization.plan",
+        ...aboutOrganization(changed),
+        details: { plan: { old: changed.oldPlan, new: changed.plan } }
+      }
+
+const createdEntry = (created: Organization | undefined): AuditEntry | undefined =>
+  created && {
+    action: "organization.create",
+    ...aboutOrganization(created),
+    details: { plan: created.plan }
+  }
+
 /** The methods on organizations. */
 const makeOrganizations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
   const { catalog } = yield* Plans
   const seats = yield* makeSeats
+  const audit = yield* makeAuditRecorder
 
   const knownPlan = (plan: string) =>
     catalog === null || catalog.has(plan)
@@ -62,16 +89,21 @@ const makeOrganizations = Effect.gen(function* () {
       INSERT INTO organizations (id, name, plan) VALUES (${id}, ${name}, ${plan})
       ON CONFLICT (name) DO NOTHING
       RETURNING ${organizationColumns}`
-    const created = yield* seats.within("organizations", rowAs(OrganizationRow)(insert))
+    const recorded = audit.recording(rowAs(OrganizationRow)(insert), createdEntry)
+    const created = yield* seats.within("organizations", recorded)
     return created ?? (yield* new OrganizationExists())
   }, orUnavailable)
 
   const setPlan = Effect.fn("Accounts.setPlan")(function* (name: string, plan: string) {
     yield* knownPlan(plan)
-    const changed = yield* sql`
-      UPDATE organizations SET plan = ${plan} WHERE name = ${name}
-      RETURNING ${organizationColumns}`.pipe(rowAs(OrganizationRow))
-    return changed ?? (yield* new OrganizationNotFound())
+    const update = sql`
+      UPDATE organizations o SET plan = ${plan}
+      FROM (SELECT id, plan FROM organizations WHERE name = ${name} FOR NO KEY UPDATE) AS old WHERE o.id = old.id
+      RETURNING o.id, o.name, o.plan, o.created_at, old.plan AS old_plan`.pipe(rowAs(ChangedPlanRow))
+    const changed = yield* audit.recording(update, planEntry)
+    if (changed === undefined) return yield* new OrganizationNotFound()
+    const { oldPlan: _, ...organization } = changed
+    return organization
   }, orUnavailable)
 
   const plansInUse = Effect.suspend(
@@ -146,7 +178,12 @@ export class Accounts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
       const seats = yield* makeSeats
+      const audit = yield* makeAuditRecorder
       const organizations = yield* makeOrganizations
+
+      /** What was done to a user, unless nothing was. */
+      const entry = (action: AuditEntry["action"]) => (user: User | undefined) =>
+        user === undefined ? undefined : { action, ...aboutUser(user) }
 
       const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
         const id = UserId.make(yield* random.uuidV7())
@@ -159,15 +196,19 @@ export class Accounts extends Context.Service<
           )
           SELECT created.*, organizations.name AS organization
           FROM created JOIN organizations ON organizations.id = created.organization_id`
-        const created = yield* seats.within("users", rowAs(UserRow)(insert))
+        const recorded = audit.recording(rowAs(UserRow)(insert), entry("user.create"))
+        const created = yield* seats.within("users", recorded)
         if (created !== undefined) return created
         // Without its organization, no user is inserted either.
         yield* organizations.findOrganization(organization)
         return yield* new UserExists()
       }, orUnavailable)
 
+      const userColumns = sql.literal(
+        "u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at, u.created_at"
+      )
       const selectUsers = sql`
-        SELECT u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at, u.created_at
+        SELECT ${userColumns}
         FROM users u JOIN organizations o ON o.id = u.organization_id`
 
       const findUserByEmail = Effect.fn("Accounts.findUserByEmail")(function* (email: string) {
@@ -177,19 +218,15 @@ export class Accounts extends Context.Service<
 
       const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
         const now = DateTime.toDateUtc(yield* DateTime.now)
-        const disable = sql`
-          UPDATE users SET disabled_at = coalesce(disabled_at, ${now}) WHERE lower(email) = lower(${email})`
         // Returns no row if nothing changed.
-        const enable = sql`
-          UPDATE users SET disabled_at = NULL
-          WHERE lower(email) = lower(${email}) AND disabled_at IS NOT NULL RETURNING id`
-        yield* isDisabled
-          ? disable
-          : seats.within(
-              "users",
-              Effect.map(enable, ([row]) => row)
-            )
-        return yield* findUserByEmail(email)
+        const change = sql`
+          UPDATE users u SET disabled_at = ${isDisabled ? now : null} FROM organizations o
+          WHERE o.id = u.organization_id AND lower(u.email) = lower(${email})
+            AND (u.disabled_at IS NULL) = ${isDisabled}::boolean
+          RETURNING ${userColumns}`.pipe(rowAs(UserRow))
+        const recorded = audit.recording(change, entry(isDisabled ? "user.disable" : "user.enable"))
+        const changed = yield* isDisabled ? recorded : seats.within("users", recorded)
+        return changed ?? (yield* findUserByEmail(email))
       }, orUnavailable)
 
       const listUsers = Effect.fn("Accounts.listUsers")(

@@ -8,12 +8,15 @@ import {
   Queue,
   type Redacted,
   Schema,
-  type Scope
+  type Scope,
+  Struct
 } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { ApiKeyRecord, Caller, Page } from "../domain/Account.ts"
+import { type AuditEntry, within } from "../domain/AuditEntry.ts"
 import {
   ApiKeyNotFound,
   ApiKeyRejected,
@@ -22,7 +25,7 @@ import {
   UserDisabled,
   UserNotFound
 } from "../domain/Errors.ts"
-import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
@@ -41,7 +44,29 @@ const RecordRow = Schema.Struct({
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-const RevokedRow = Schema.Struct({ ...RecordRow.fields, hash: Schema.Uint8Array })
+/** A key that was just changed, with its owner. */
+const ChangedRow = Schema.Struct({
+  ...RecordRow.fields,
+  email: Schema.String,
+  organizationId: OrganizationId,
+  organization: Schema.String
+})
+
+const RevokedRow = Schema.Struct({ ...ChangedRow.fields, hash: Schema.Uint8Array, changed: Schema.Boolean })
+
+const recordOf = (key: typeof ChangedRow.Type): ApiKeyRecord =>
+  Struct.pick(key, Struct.keys(RecordRow.fields))
+
+const entryOf = (action: AuditEntry["action"], key: typeof ChangedRow.Type): AuditEntry => ({
+  action,
+  target: { id: key.id, name: key.name },
+  organization: within(key),
+  details: {
+    user: key.email,
+    hint: key.hint,
+    expires_at: key.expiresAt && DateTime.formatIso(key.expiresAt)
+  }
+})
 
 /** A new key. `key` is never shown again. */
 export interface CreatedKey extends ApiKeyRecord {
@@ -95,6 +120,7 @@ export class ApiKeys extends Context.Service<
       const services = yield* Effect.context<Digest.Digest>()
       const lookup = yield* makeKeyLookup(cacheSeconds)
       const recordUse = yield* makeLastUse
+      const audit = yield* makeAuditRecorder
 
       const hashOf = (key: Redacted.Redacted) => Effect.provideContext(KeyToken.hash(key), services)
 
@@ -118,32 +144,43 @@ export class ApiKeys extends Context.Service<
         "id, user_id, name, hint, created_at, expires_at, revoked_at, last_used_at"
       )
 
+      const ownerColumns = sql.literal("u.email, u.organization_id, o.name AS organization")
+
       /** Undefined if the owner doesn't exist or the key is stored already. */
       const store = Effect.fnUntraced(function* (
+        action: "api_key.create" | "api_key.adopt",
         { expiresAt, name, userId }: KeyRequest,
         key: Redacted.Redacted
       ) {
         const hash = yield* hashOf(key)
         const id = ApiKeyId.make(yield* random.uuidV7())
-        const created = yield* sql`
-          INSERT INTO api_keys (id, user_id, name, hash, hint, expires_at)
-          SELECT ${id}, id, ${name}, ${hash}, ${KeyToken.hint(key)}, ${expiresAt && DateTime.toDateUtc(expiresAt)}
-          FROM users WHERE id = ${userId}
-          ON CONFLICT (hash) DO NOTHING
-          RETURNING ${recordColumns}`.pipe(rowAs(RecordRow))
+        const insert = sql`
+          WITH k AS (
+            INSERT INTO api_keys (id, user_id, name, hash, hint, expires_at)
+            SELECT ${id}, id, ${name}, ${hash}, ${KeyToken.hint(key)}, ${expiresAt && DateTime.toDateUtc(expiresAt)}
+            FROM users WHERE id = ${userId}
+            ON CONFLICT (hash) DO NOTHING
+            RETURNING ${recordColumns}
+          )
+          SELECT k.*, ${ownerColumns}
+          FROM k JOIN users u ON u.id = k.user_id JOIN organizations o ON o.id = u.organization_id`
+        const created = yield* audit.recording(
+          rowAs(ChangedRow)(insert),
+          (changed) => changed && entryOf(action, changed)
+        )
         // The key may be cached as unknown.
         yield* lookup.forget(Hex.encode(hash))
-        return created
+        return created && recordOf(created)
       }, orUnavailable)
 
       const create = Effect.fn("ApiKeys.create")(function* (request: KeyRequest) {
         const key = yield* Effect.provideService(KeyToken.makeKey, SecureRandom.SecureRandom, random)
-        const created = yield* store(request, key)
+        const created = yield* store("api_key.create", request, key)
         return created === undefined ? yield* new UserNotFound() : { ...created, key }
       })
 
       const adopt = Effect.fn("ApiKeys.adopt")((request: KeyRequest, key: Redacted.Redacted) =>
-        Effect.map(store(request, key), (created) => created !== undefined)
+        Effect.map(store("api_key.adopt", request, key), (created) => created !== undefined)
       )
 
       const exists = Effect.fn("ApiKeys.exists")(
@@ -165,13 +202,19 @@ export class ApiKeys extends Context.Service<
 
       const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId) {
         const now = DateTime.toDateUtc(yield* DateTime.now)
-        const revoked = yield* sql`
-          UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${now}) WHERE id = ${id}
-          RETURNING hash, ${recordColumns}`.pipe(rowAs(RevokedRow))
+        const update = sql`
+          WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = ${id} FOR NO KEY UPDATE), k AS (
+            UPDATE api_keys SET revoked_at = coalesce(old.revoked_at, ${now}) FROM old WHERE api_keys.id = old.id
+            RETURNING api_keys.*, old.revoked_at IS NULL AS changed
+          )
+          SELECT k.*, ${ownerColumns}
+          FROM k JOIN users u ON u.id = k.user_id JOIN organizations o ON o.id = u.organization_id`
+        const revoked = yield* audit.recording(rowAs(RevokedRow)(update), (key) =>
+          key?.changed === true ? entryOf("api_key.revoke", key) : undefined
+        )
         if (revoked === undefined) return yield* new ApiKeyNotFound()
-        const { hash, ...record } = revoked
-        yield* lookup.forget(Hex.encode(hash))
-        return record
+        yield* lookup.forget(Hex.encode(revoked.hash))
+        return recordOf(revoked)
       }, orUnavailable)
 
       return ApiKeys.of({ authenticate, create, adopt, exists, list, revoke })

@@ -91,12 +91,8 @@ export const makeIndexJobs = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  /** Has every file of the project indexed again; the answer is how many. */
-  const reindex = Effect.fnUntraced(function* (projectId: ProjectId) {
-    const renewed = yield* renewProject(projectId)
-    yield* sql.withTransaction(offerNext(projectId))
-    return renewed
-  })
+  /** Has every file of the project indexed again, together with the transaction that it must be called in; the answer is how many. */
+  const reindex = (projectId: ProjectId) => Effect.tap(renewProject(projectId), () => offerNext(projectId))
 
   return { offerNext, reindex }
 })

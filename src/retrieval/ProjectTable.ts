@@ -16,6 +16,13 @@ const ProjectRow = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate
 })
 
+const LockedRow = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  organizationId: OrganizationId,
+  organization: Schema.String
+})
+
 const MemberRow = Schema.Struct({
   userId: UserId,
   email: Schema.String,
@@ -70,6 +77,14 @@ export const makeProjectTable = Effect.gen(function* () {
       WHERE p.id = ${id}::uuid ${yield* visible(sql, "p.organization_id")}`.pipe(rowAs(ProjectRow))
   })
 
+  /** Until the end of the transaction, others that lock it wait, so that changes of a project come one after the other. */
+  const lock = Effect.fnUntraced(function* (id: ProjectId) {
+    return yield* sql`SELECT p.id, p.name, p.organization_id, o.name AS organization
+      FROM projects p JOIN organizations o ON o.id = p.organization_id
+      WHERE p.id = ${id}::uuid ${yield* visible(sql, "p.organization_id")}
+      FOR NO KEY UPDATE OF p`.pipe(rowAs(LockedRow))
+  })
+
   const memberColumns = sql.literal("m.user_id, u.email, m.role, m.created_at AS added_at")
 
   /** In the order in which the users were created; one row more than a page has. */
@@ -91,13 +106,16 @@ export const makeProjectTable = Effect.gen(function* () {
       SELECT ${memberColumns} FROM created m JOIN users u ON u.id = m.user_id`.pipe(rowAs(MemberRow))
   })
 
-  /** Members are users of the project's organization. */
+  const member = (projectId: ProjectId, email: string) =>
+    sql`SELECT ${memberColumns} FROM project_members m JOIN users u ON u.id = m.user_id
+      WHERE m.project_id = ${projectId}::uuid AND lower(u.email) = lower(${email})`.pipe(rowAs(MemberRow))
+
+  /** Members are users of the project's organization. Undefined where the user isn't a member. */
   const removeMember = Effect.fnUntraced(function* (projectId: ProjectId, email: string) {
-    const rows = yield* sql`DELETE FROM project_members USING users
-      WHERE project_id = ${projectId}::uuid AND user_id = users.id AND lower(users.email) = lower(${email})
-        ${yield* visible(sql, "users.organization_id")}
-      RETURNING user_id`
-    return rows.length > 0
+    return yield* sql`DELETE FROM project_members m USING users u
+      WHERE m.project_id = ${projectId}::uuid AND m.user_id = u.id AND lower(u.email) = lower(${email})
+        ${yield* visible(sql, "u.organization_id")}
+      RETURNING ${memberColumns}`.pipe(rowAs(MemberRow))
   })
 
   /** What there is of a project and a user. */
@@ -120,7 +138,19 @@ export const makeProjectTable = Effect.gen(function* () {
       Effect.map((row) => row?.email)
     )
 
-  return { insert, hasOrganization, page, find, members, addMember, removeMember, place, owner }
+  return {
+    insert,
+    hasOrganization,
+    page,
+    find,
+    lock,
+    members,
+    member,
+    addMember,
+    removeMember,
+    place,
+    owner
+  }
 })
 
 /** A file of a project. */
@@ -137,6 +167,8 @@ const CorpusRow = Schema.Struct({
   chunks: Schema.NullOr(Schema.Int),
   addedAt: Schema.DateTimeUtcFromDate
 })
+
+const RemovedRow = Schema.Struct({ filename: Schema.String })
 
 const FilePlace = Schema.Struct({
   project: Schema.Boolean,
@@ -169,14 +201,15 @@ export const makeCorpusTable = Effect.gen(function* () {
       ${yield* visible(sql, "u.organization_id")}`.pipe(rowAs(CorpusRow))
   })
 
-  /** Adds a file of the project's organization; nothing where there is none, or where it was added before. */
+  /** Adds a file of the project's organization; false where there is none, or where it was added before. */
   const insert = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
-    yield* sql`INSERT INTO project_files (project_id, file_id, added_by)
+    const rows = yield* sql`INSERT INTO project_files (project_id, file_id, added_by)
       SELECT p.id, f.id, u.id
       FROM projects p, files f JOIN users u ON u.id = f.user_id
       WHERE p.id = ${projectId}::uuid AND f.id = ${fileId}::uuid AND ${isKept} AND u.organization_id = p.organization_id
         ${yield* visible(sql, "p.organization_id")}
-      ON CONFLICT (project_id, file_id) DO NOTHING`
+      ON CONFLICT (project_id, file_id) DO NOTHING RETURNING file_id`
+    return rows.length > 0
   })
 
   /** What there is of what an `insert` named. */
@@ -192,12 +225,11 @@ export const makeCorpusTable = Effect.gen(function* () {
     return row
   })
 
-  /** What the index has of the file goes with its row. */
+  /** What the index has of the file goes with its row. Undefined where the project doesn't have the file. */
   const remove = Effect.fnUntraced(function* (key: CorpusKey) {
-    const rows = yield* sql`DELETE FROM project_files USING projects p
-      WHERE ${ofKey(key)} AND p.id = project_id ${yield* visible(sql, "p.organization_id")}
-      RETURNING file_id`
-    return rows.length > 0
+    return yield* sql`DELETE FROM project_files USING projects p, files f
+      WHERE ${ofKey(key)} AND p.id = project_id AND f.id = file_id ${yield* visible(sql, "p.organization_id")}
+      RETURNING f.filename`.pipe(rowAs(RemovedRow))
   })
 
   return { page, find, insert, place, remove }

@@ -1,23 +1,23 @@
 import { Context, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import type { Page } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
-  FileNotFound,
-  OrganizationNotFound,
-  ProjectExists,
-  ProjectMemberNotFound,
+  type FileNotFound,
+  type OrganizationNotFound,
+  type ProjectExists,
+  type ProjectMemberNotFound,
   ProjectNotFound,
   ProjectOwnerMissing,
-  UserNotFound,
-  UserOfOtherOrganization
+  type UserNotFound,
+  type UserOfOtherOrganization
 } from "../domain/Errors.ts"
-import { type FileId, ProjectId, type UserId } from "../domain/Ids.ts"
+import type { FileId, ProjectId, UserId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
-import { makeIndexJobs } from "./IndexJobs.ts"
+import { makeProjectChanges, requireUser } from "./ProjectChanges.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
@@ -89,20 +89,9 @@ export class Projects extends Context.Service<
   static readonly layer: Layer.Layer<Projects, never, Retrieval | SqlClient.SqlClient> = Layer.effect(
     Projects,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const random = yield* SecureRandom.SecureRandom
       const table = yield* makeProjectTable
       const corpus = yield* makeCorpusTable
-      const jobs = yield* makeIndexJobs
-
-      const create = Effect.fn("Projects.create")(function* (name: string, organization: string) {
-        const id = ProjectId.make(yield* random.uuidV7())
-        const created = yield* table.insert(id, name, organization)
-        if (created !== undefined) return created
-        return yield* (yield* table.hasOrganization(organization))
-          ? new ProjectExists()
-          : new OrganizationNotFound()
-      }, orUnavailable)
+      const changes = yield* makeProjectChanges
 
       const list = Effect.fn("Projects.list")(function* (query: {
         readonly name: string | null
@@ -121,35 +110,9 @@ export class Projects extends Context.Service<
         return pageOf(yield* table.members(id, after))
       }, orUnavailable)
 
-      /** Why a user can't be had for a project; nothing when the user can be. */
-      const userProblem = Effect.fnUntraced(function* (id: ProjectId, email: string) {
-        const { project, sameOrganization, user } = yield* table.place(id, email)
-        if (!project) return yield* new ProjectNotFound()
-        if (!user) return yield* new UserNotFound()
-        if (!sameOrganization) return yield* new UserOfOtherOrganization()
-      })
-
-      const addMember = Effect.fn("Projects.addMember")(function* (
-        id: ProjectId,
-        email: string,
-        role: ProjectRole
-      ) {
-        yield* userProblem(id, email)
-        const member = yield* table.addMember(id, email, role)
-        // The project can go between the two statements; a user can't.
-        return member ?? (yield* new ProjectNotFound())
-      }, orUnavailable)
-
-      const removeMember = Effect.fn("Projects.removeMember")(function* (id: ProjectId, email: string) {
-        if (yield* table.removeMember(id, email)) return
-        const { project, user } = yield* table.place(id, email)
-        if (!project) return yield* new ProjectNotFound()
-        return yield* user ? new ProjectMemberNotFound() : new UserNotFound()
-      }, orUnavailable)
-
       const fileOwner = Effect.fn("Projects.fileOwner")(function* (id: ProjectId, email: string | null) {
         if (email !== null) {
-          yield* userProblem(id, email)
+          yield* requireUser(table)(id, email)
           return email
         }
         yield* get(id)
@@ -165,47 +128,7 @@ export class Projects extends Context.Service<
         return pageOf(yield* corpus.page(id, query.status, query.after))
       }, orUnavailable)
 
-      const addFile = Effect.fn("Projects.addFile")(
-        function* (projectId: ProjectId, fileId: FileId) {
-          const key = { projectId, fileId }
-          yield* corpus.insert(key)
-          yield* jobs.offerNext(projectId)
-          const found = yield* corpus.find(key)
-          if (found !== undefined) return found
-          const { file, project, sameOrganization } = yield* corpus.place(key)
-          if (!project) return yield* new ProjectNotFound()
-          return yield* file && !sameOrganization
-            ? new UserOfOtherOrganization()
-            : new FileNotFound({ param: "file_id" })
-        },
-        sql.withTransaction,
-        orUnavailable
-      )
-
-      const removeFile = Effect.fn("Projects.removeFile")(function* (projectId: ProjectId, fileId: FileId) {
-        if (yield* corpus.remove({ projectId, fileId })) return
-        yield* get(projectId)
-        return yield* new FileNotFound({ param: "file_id" })
-      }, orUnavailable)
-
-      const reindex = Effect.fn("Projects.reindex")(function* (id: ProjectId) {
-        yield* get(id)
-        return yield* jobs.reindex(id)
-      }, orUnavailable)
-
-      return Projects.of({
-        create,
-        list,
-        get,
-        members,
-        addMember,
-        removeMember,
-        fileOwner,
-        files,
-        addFile,
-        removeFile,
-        reindex
-      })
+      return Projects.of({ ...changes, list, get, members, fileOwner, files })
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }

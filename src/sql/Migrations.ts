@@ -12,6 +12,7 @@ import storeBinding from "../../migrations/0008_store_binding.ts"
 import retention from "../../migrations/0010_retention.ts"
 import readingTurns from "../../migrations/0012_reading_turns.ts"
 import jobQueues from "../../migrations/0013_job_queues.ts"
+import audit from "../../migrations/0014_audit.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -29,7 +30,8 @@ const migrations = {
   "0008_store_binding": storeBinding,
   "0010_retention": retention,
   "0012_reading_turns": readingTurns,
-  "0013_job_queues": jobQueues
+  "0013_job_queues": jobQueues,
+  "0014_audit": audit
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
@@ -73,6 +75,8 @@ const run = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table }
 const migrateOnce = Effect.gen(function* () {
   const before = yield* newestApplied
   if (before > newestKnown) return yield* new SchemaTooNew({ found: before, known: newestKnown })
+  // So a role that may not create tables can start the service, once the owner has migrated them.
+  if (before === newestKnown) return
   yield* run
   // The migrator returns without an error while another one holds the lock.
   if ((yield* newestApplied) < newestKnown) return yield* new MigratorBusy()

@@ -1,13 +1,15 @@
-import { Clock, Deferred, Effect, Exit, Schema } from "effect"
+import { Clock, Deferred, Effect, Exit, Record, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { defaultPlan } from "../domain/Account.ts"
 import { type LimitChange, type LimitSource, Span, type TokenLimits } from "../domain/Allowance.ts"
+import { aboutUser } from "../domain/AuditEntry.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
-import type { UserId } from "../domain/Ids.ts"
+import { OrganizationId, UserId } from "../domain/Ids.ts"
 import { Plans } from "../domain/Plan.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { rowsAs } from "../sql/rows.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** The age at which a user's limits are read again before they are used. */
 const knownSeconds = 5
@@ -24,6 +26,15 @@ const Row = Schema.Struct({
   tokens: Schema.NullOr(Schema.Int)
 })
 
+const UserRow = Schema.Struct({
+  id: UserId,
+  email: Schema.String,
+  organizationId: OrganizationId,
+  organization: Schema.String
+})
+
+const OwnRow = Schema.Struct({ span: Span, tokens: Schema.NullOr(Schema.Int) })
+
 /** The limits of a user, and who set them. */
 export interface SourcedLimits extends TokenLimits {
   readonly sources: Readonly<Record<Span, LimitSource>>
@@ -39,6 +50,7 @@ export const makeLimitTable = Effect.gen(function* () {
   const { dailyTokens, monthlyTokens } = (yield* AppConfig).usage
   const plans = yield* Plans
   const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
   const scope = yield* Effect.scope
   const known = new Map<UserId, Known>()
   const refreshing = new Set<UserId>()
@@ -110,19 +122,43 @@ export const makeLimitTable = Effect.gen(function* () {
       : sql`INSERT INTO token_limits (user_id, span, tokens) VALUES (${userId}::uuid, ${span}, ${value}::bigint)
           ON CONFLICT (user_id, span) DO UPDATE SET tokens = EXCLUDED.tokens`
 
+  type Changes = Readonly<Partial<Record<Span, LimitChange>>>
+
+  /** Locks the user, so that changes of the limits come one after the other. */
+  const lock = (userId: UserId) =>
+    sql`SELECT u.id, u.email, u.organization_id, o.name AS organization
+      FROM users u JOIN organizations o ON o.id = u.organization_id
+      WHERE u.id = ${userId}::uuid FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
+
+  const ownLimits = (userId: UserId) =>
+    sql`SELECT span, tokens::float8 FROM token_limits WHERE user_id = ${userId}::uuid`.pipe(rowsAs(OwnRow))
+
+  const setWithin = Effect.fnUntraced(function* (userId: UserId, changes: Changes) {
+    const user = yield* lock(userId)
+    const rows = yield* ownLimits(userId)
+    const details: Record<string, { readonly old: LimitChange; readonly new: LimitChange }> = {}
+    for (const span of Span.literals) {
+      const value = changes[span]
+      if (value === undefined) continue
+      const own = rows.find((row) => row.span === span)
+      const old: LimitChange = own === undefined ? "default" : own.tokens
+      yield* change(userId, span, value)
+      if (old !== value) details[span] = { old, new: value }
+    }
+    if (user === undefined || Record.isEmptyReadonlyRecord(details)) return
+    yield* audit.record({ action: "user.limits", ...aboutUser(user), details })
+  })
+
   return {
     /** Starts to read, where that is needed. */
     prepare: entryOf,
     of: (userId: UserId) => Effect.flatMap(entryOf(userId), ({ limits }) => Deferred.await(limits)),
     read,
-    set: (userId: UserId, changes: Readonly<Partial<Record<Span, LimitChange>>>) =>
-      Effect.forEach(
-        Span.literals,
-        (span) => {
-          const value = changes[span]
-          return value === undefined ? Effect.void : Effect.asVoid(change(userId, span, value))
-        },
-        { discard: true }
-      ).pipe(sql.withTransaction, orUnavailable, Effect.ensuring(Effect.sync(() => known.delete(userId))))
+    set: (userId: UserId, changes: Changes) =>
+      setWithin(userId, changes).pipe(
+        sql.withTransaction,
+        orUnavailable,
+        Effect.ensuring(Effect.sync(() => known.delete(userId)))
+      )
   }
 })

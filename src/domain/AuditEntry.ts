@@ -1,0 +1,110 @@
+import { type DateTime, Schema, Struct } from "effect"
+import type { OrganizationId } from "./Ids.ts"
+
+/** What an entry of the audit log is about. */
+export const AuditTarget = Schema.Literals([
+  "organization",
+  "user",
+  "api_key",
+  "project",
+  "link",
+  "setting",
+  "plan",
+  "license"
+])
+export type AuditTarget = typeof AuditTarget.Type
+
+const action = (target: AuditTarget, description: string) => ({ target, description })
+
+/** Every action that is recorded: what it is about, and what it means. */
+export const auditActions = {
+  "organization.create": action("organization", "creates an organization"),
+  "organization.plan": action("organization", "changes the plan of an organization"),
+  "user.create": action("user", "creates a user"),
+  "user.disable": action("user", "disables a user"),
+  "user.enable": action("user", "enables a user"),
+  "user.role": action("user", "changes the role of a user"),
+  "user.password": action("user", "sets or changes a password"),
+  "user.limits": action("user", "changes the token limits of a user"),
+  "identity.link": action("user", "links an account of the identity provider to a user"),
+  "session.start": action("user", "signs in"),
+  "session.end": action("user", "signs out, or ends one session of a user"),
+  "session.end_all": action("user", "ends all sessions of a user"),
+  "session.fail": action("user", "fails to sign in; `attempts` counts the failures of the hour"),
+  "link.create": action("link", "creates a link for set-up, an invitation or a new password"),
+  "link.use": action("link", "uses such a link"),
+  "link.revoke": action("link", "revokes such a link"),
+  "api_key.create": action("api_key", "creates an API key"),
+  "api_key.adopt": action("api_key", "stores the API key of `PARLEY_INIT_API_KEY`"),
+  "api_key.revoke": action("api_key", "revokes an API key"),
+  "project.create": action("project", "creates a project"),
+  "project.member_add": action("project", "adds a member to a project"),
+  "project.member_role": action("project", "changes the role of a member"),
+  "project.member_remove": action("project", "removes a member from a project"),
+  "project.file_add": action("project", "adds a file to a project"),
+  "project.file_remove": action("project", "removes a file from a project"),
+  "project.reindex": action("project", "has the files of a project indexed again"),
+  "setting.change": action("setting", "starts the service with another value of a setting"),
+  "plan.change": action("plan", "starts the service with other terms of a plan"),
+  "license.change": action("license", "starts the service with another license")
+}
+export const AuditAction = Schema.Literals(Struct.keys(auditActions))
+export type AuditAction = typeof AuditAction.Type
+
+/** Where a change came from; `server`: from the service itself. */
+export const AuditOrigin = Schema.Literals(["browser", "cli", "api", "server"])
+
+const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
+
+/** Facts, and what changed from which value to which. Never anything secret: no key, password, token or hash. */
+export const AuditDetails = Schema.Record(
+  Schema.String,
+  Schema.Union([Value, Schema.Struct({ old: Value, new: Value })])
+)
+export type AuditDetails = typeof AuditDetails.Type
+
+/** What a service records of a change. Names are kept as they are now, so that the history survives what it names. */
+export interface AuditEntry {
+  readonly action: AuditAction
+  readonly target: { readonly id: string | null; readonly name: string }
+  /** Whose administrators see the entry besides those of the installation. */
+  readonly organization: { readonly id: OrganizationId; readonly name: string } | null
+  readonly details?: AuditDetails
+}
+
+interface OfOrganization {
+  readonly organizationId: OrganizationId
+  /** The name of the organization. */
+  readonly organization: string
+}
+
+/** The organization of an entry. */
+export const within = ({ organization, organizationId }: OfOrganization): AuditEntry["organization"] => ({
+  id: organizationId,
+  name: organization
+})
+
+/** The target and the organization of an entry about a user. */
+export const aboutUser = (user: OfOrganization & { readonly id: string; readonly email: string }) => ({
+  target: { id: user.id, name: user.email },
+  organization: within(user)
+})
+
+/** An entry as it is stored. */
+export interface AuditRecord {
+  readonly id: string
+  readonly at: DateTime.Utc
+  readonly actor: "system" | "operator" | "person"
+  readonly actorId: string | null
+  readonly actorEmail: string | null
+  readonly origin: typeof AuditOrigin.Type
+  /** Of the client, if it is known. */
+  readonly address: string | null
+  readonly action: AuditAction
+  readonly targetType: AuditTarget
+  readonly targetId: string | null
+  readonly targetName: string
+  readonly organizationId: OrganizationId | null
+  readonly organization: string | null
+  readonly details: AuditDetails
+}
