@@ -1,0 +1,92 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "effect/http-api"
+import { Forbidden } from "../api/ErrorEnvelope.ts"
+import { BoundedBody, Envelope } from "../api/Middleware.ts"
+import { Email, Role } from "../domain/Account.ts"
+import { UserId } from "../domain/Ids.ts"
+
+/** The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its first page. */
+
+/** Holds the secret of a session; no script can read it. */
+export const sessionCookie = "parley_session"
+/** Every request of a session that changes something carries `csrf_token` in this header. */
+export const csrfHeader = "x-csrf-token"
+
+const Time = Schema.DateTimeUtcFromString
+
+/** A password as it is typed; services say what a new one must be. */
+const passwordCharactersMax = 200
+export const Password = Schema.String.check(Schema.isMaxLength(passwordCharactersMax))
+const linkTokenCharactersMax = 100
+const LinkToken = Schema.String.check(Schema.isMaxLength(linkTokenCharactersMax))
+
+export const SignedInUser = Schema.Struct({
+  id: UserId,
+  email: Schema.String,
+  role: Role,
+  organization: Schema.String,
+  /** False for a user who signs in through an identity provider only. */
+  has_password: Schema.Boolean
+})
+
+/** What the application must know before it shows a page. */
+export const SessionState = Schema.Struct({
+  /** Null: nobody is signed in. */
+  user: Schema.NullOr(SignedInUser),
+  /** Null if there is no session. */
+  csrf_token: Schema.NullOr(Schema.String),
+  /** When the session ends without further requests. */
+  expires_at: Schema.NullOr(Time),
+  /** Whether no administrator has been set up yet. */
+  set_up_needed: Schema.Boolean,
+  /** The name of the identity provider to offer at sign-in; null: none. */
+  identity_provider: Schema.NullOr(Schema.String),
+  version: Schema.String
+})
+
+export const LinkBody = Schema.Struct({
+  kind: Schema.Literals(["set_up", "invitation", "password_reset"]),
+  /** Whom the link is for. At set-up another address may be given. */
+  email: Schema.String,
+  organization: Schema.String,
+  role: Role,
+  expires_at: Time
+})
+
+/** Requests that may be sent by those who are not signed in; their `Origin` must be this service. */
+export class SameOrigin extends HttpApiMiddleware.Service<SameOrigin>()("parley/console/SameOrigin", {
+  error: Forbidden
+}) {}
+
+export class SessionGroup extends HttpApiGroup.make("session")
+  .add(
+    /** Never 401. */
+    HttpApiEndpoint.get("state", "/session", { success: SessionState }),
+    HttpApiEndpoint.post("signIn", "/session", {
+      payload: Schema.Struct({ email: Email, password: Password }),
+      success: SessionState
+    }),
+    /** Ends the session, if there is one. */
+    HttpApiEndpoint.delete("signOut", "/session", { success: SessionState }),
+    HttpApiEndpoint.post("openLink", "/link", {
+      payload: Schema.Struct({ token: LinkToken }),
+      success: LinkBody
+    }),
+    /** Uses up the link, and signs its user in. */
+    HttpApiEndpoint.post("useLink", "/link/use", {
+      payload: Schema.Struct({
+        token: LinkToken,
+        /** Of the first administrator; only at set-up. */
+        email: Schema.optionalKey(Email),
+        password: Password
+      }),
+      success: SessionState
+    })
+  )
+  .middleware(BoundedBody)
+  .middleware(SameOrigin) {}
+
+export class SessionApi extends HttpApi.make("parley-session")
+  .add(SessionGroup)
+  .middleware(Envelope)
+  .prefix("/console") {}
