@@ -3,11 +3,18 @@ import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import type { User } from "../domain/Account.ts"
-import { daysBetween, reportDaysMax, type WindowState } from "../domain/Allowance.ts"
+import { actorsOrganization } from "../domain/Actor.ts"
+import {
+  type AllowanceState,
+  daysBetween,
+  reportDaysMax,
+  type UsageBy,
+  type WindowState
+} from "../domain/Allowance.ts"
 import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { Usage } from "../usage/Usage.ts"
-import type { Report } from "../usage/UsageReport.ts"
+import type { Report, ReportRequest } from "../usage/UsageReport.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 
 const windowBody = (window: WindowState) => Struct.renameKeys(window, { resetsAt: "resets_at" })
@@ -24,8 +31,13 @@ const sumsBody = <Sums extends Report["total"]>(sums: Sums) =>
 /** Days that a report covers, the last one included, unless the first one is named. */
 const reportDays = 30
 
+interface Days {
+  readonly since?: string
+  readonly until?: string
+}
+
 /** The days that are asked for. */
-const span = Effect.fnUntraced(function* (query: { readonly since?: string; readonly until?: string }) {
+const daysOf = Effect.fnUntraced(function* (query: Days) {
   const until = query.until ?? DateTime.formatIsoDateUtc(yield* DateTime.now)
   const since =
     query.since ??
@@ -42,6 +54,24 @@ const span = Effect.fnUntraced(function* (query: { readonly since?: string; read
   return { since, until, days }
 })
 
+export const limitsBody = (email: string, { daily, monthly }: AllowanceState) => ({
+  email,
+  daily: windowBody(daily),
+  monthly: windowBody(monthly)
+})
+
+/** The usage of those whom the ids name, on the days that the query names. */
+export const usageBody = Effect.fnUntraced(function* (
+  usage: Usage["Service"],
+  who: Pick<ReportRequest, "userId" | "organizationId" | "keyId">,
+  { by = "day", ...query }: Days & { readonly by?: UsageBy }
+) {
+  const { days, since, until } = yield* daysOf(query)
+  const { lines, total } = yield* usage.report({ ...who, by, since, until })
+  return { since, until, days, data: lines.map(sumsBody), total: sumsBody(total) }
+})
+
+/** Limits and usage. */
 export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
   HttpApiBuilder.group(
     api,
@@ -51,10 +81,8 @@ export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
       const apiKeys = yield* ApiKeys
       const usage = yield* Usage
 
-      const limitsOf = Effect.fnUntraced(function* ({ email, id }: User) {
-        const { daily, monthly } = yield* usage.allowanceOf(id)
-        return { email, daily: windowBody(daily), monthly: windowBody(monthly) }
-      })
+      const limitsOf = ({ email, id }: User) =>
+        Effect.map(usage.allowanceOf(id), (allowance) => limitsBody(email, allowance))
 
       return handlers.handleAll({
         limits: ({ query }) =>
@@ -65,17 +93,18 @@ export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
           return yield* limitsOf(user)
         }, enveloped),
         usage: Effect.fnUntraced(function* ({ query }) {
-          const { by = "day", email, key_id: keyId = null, organization } = query
+          const { email, key_id: keyId = null, organization } = query
           const userId = email === undefined ? null : (yield* accounts.findUserByEmail(email)).id
           const organizationId =
-            organization === undefined ? null : yield* accounts.findOrganization(organization)
-          const { days, since, until } = yield* span(query)
-          const { lines, total } = yield* usage.report({ userId, organizationId, keyId, by, since, until })
+            organization === undefined
+              ? yield* actorsOrganization
+              : yield* accounts.findOrganization(organization)
+          const body = yield* usageBody(usage, { userId, organizationId, keyId }, query)
           // Records may outlive their key, but an id that no key ever had is a mistake.
-          if (keyId !== null && total.requests === 0 && !(yield* apiKeys.exists(keyId))) {
+          if (keyId !== null && body.total.requests === 0 && !(yield* apiKeys.exists(keyId))) {
             return yield* new ApiKeyNotFound()
           }
-          return { since, until, days, data: lines.map(sumsBody), total: sumsBody(total) }
+          return body
         }, enveloped)
       })
     })

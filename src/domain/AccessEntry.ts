@@ -1,6 +1,5 @@
 import { Context } from "effect"
-import type { Caller } from "./Account.ts"
-import type { ConversationId, ResponseId } from "./Ids.ts"
+import type { ApiKeyId, ConversationId, OrganizationId, ResponseId, UserId } from "./Ids.ts"
 import type { ModelSpec } from "./Model.ts"
 import type { ModelUsage } from "./ModelCall.ts"
 
@@ -8,7 +7,7 @@ import type { ModelUsage } from "./ModelCall.ts"
 export interface AccessEntry {
   /** When the request arrived, by the monotonic clock. */
   readonly beganNanos: bigint
-  caller: Caller | null
+  caller: AccessCaller | null
   conversationId: ConversationId | null
   response: ResponseAccess | null
   /** When the first output of a model arrived, by the monotonic clock. */
@@ -17,6 +16,14 @@ export interface AccessEntry {
   endedNanos: bigint | null
   /** The error code that the client received. */
   errorCode: string | null
+}
+
+/** Whose request it is. */
+export interface AccessCaller {
+  readonly userId: UserId
+  readonly organizationId: OrganizationId
+  /** Null in the web application, where no key is used. */
+  readonly keyId: ApiKeyId | null
 }
 
 export interface ResponseAccess {

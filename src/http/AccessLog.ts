@@ -18,7 +18,8 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
 
-const responsesRoute = "/v1/responses"
+/** The public endpoint, and the one of the web application. */
+const responsesRoutes: ReadonlySet<string | null> = new Set(["/v1/responses", "/console/responses"])
 
 /** The conventional status for a client that disconnected before the response. */
 const clientClosedRequest = 499
@@ -76,7 +77,7 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
         .of(label, route ?? "", String(status ?? clientClosedRequest))
         .updateUnsafe(seconds, context)
       if (errorCode !== null) Instruments.errors.of(errorCode).updateUnsafe(1, context)
-      if (route === responsesRoute && method === "POST") {
+      if (responsesRoutes.has(route) && method === "POST") {
         Instruments.responses.of(outcome).updateUnsafe(1, context)
       }
       if (response === null) return

@@ -97,7 +97,7 @@ const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
   const text = yield* Effect.orDie(request.text)
   const syntax = syntaxProblem(text)
   if (syntax !== null) return syntax
-  return pathOf(request.url).startsWith("/v1/responses")
+  return /^\/(v1|console)\/responses/.test(pathOf(request.url))
     ? requestProblem(error, yield* Effect.orDie(decodeJson(text)))
     : fieldProblem(error)
 })

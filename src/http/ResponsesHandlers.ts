@@ -1,7 +1,8 @@
 import { Effect } from "effect"
-import { type Headers, HttpServerResponse } from "effect/http"
+import { type Headers, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import type { CreateResponseBody } from "../api/CreateResponse.ts"
 import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
@@ -24,25 +25,37 @@ export const wantsStream = (stream: boolean | null | undefined, headers: Headers
   return !types.includes("application/json") || types.includes("text/event-stream") || types.includes("*/*")
 }
 
+interface CreateRequest {
+  readonly payload: typeof CreateResponseBody.Type
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+/** Creates a response for CurrentUser, and delivers it as the request asks: the one way to do so, of every interface. */
+export const makeCreateResponse = Effect.gen(function* () {
+  const responses = yield* Responses
+  const drain = yield* Drain
+  const { stream } = yield* AppConfig
+
+  return Effect.fnUntraced(
+    function* ({ payload, request }: CreateRequest) {
+      const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
+      const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
+      if (wantsStream(payload.stream, request.headers)) {
+        const { keepaliveSeconds } = stream
+        return yield* streamResponse(begun.events, { headers, keepaliveSeconds, lost: begun.lost })
+      }
+      const response = yield* Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
+      return HttpServerResponse.jsonUnsafe(response, { headers })
+    },
+    Effect.provideService(Drain, drain),
+    enveloped
+  )
+})
+
 export const ResponsesHandlers = HttpApiBuilder.group(
   Api,
   "responses",
   Effect.fn(function* (handlers) {
-    const responses = yield* Responses
-    const drain = yield* Drain
-    const { stream } = yield* AppConfig
-
-    return handlers.handle("create", ({ payload, request }) =>
-      Effect.gen(function* () {
-        const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
-        const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
-        if (wantsStream(payload.stream, request.headers)) {
-          const { keepaliveSeconds } = stream
-          return yield* streamResponse(begun.events, { headers, keepaliveSeconds, lost: begun.lost })
-        }
-        const response = yield* Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
-        return HttpServerResponse.jsonUnsafe(response, { headers })
-      }).pipe(Effect.provideService(Drain, drain), enveloped)
-    )
+    return handlers.handle("create", yield* makeCreateResponse)
   })
 )
