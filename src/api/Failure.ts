@@ -289,6 +289,21 @@ const table: {
   AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
   MetricsTokenRejected: () =>
     unauthorized("invalid_metrics_token", "The token for the metrics is missing or not the right one."),
+  SessionEnded: () =>
+    unauthorized("session_ended", "You are not signed in, or your session has ended. Sign in.", "Cookie"),
+  ForeignRequest: ({ publicUrl }) =>
+    forbidden(
+      "origin_rejected",
+      publicUrl === null
+        ? "The request does not come from a page of this service, or the service is reached by a name that it doesn't know. " +
+            "Set PARLEY_PUBLIC_URL to the address in the browser's address bar."
+        : `The request does not come from a page of this service. Open ${publicUrl}.`
+    ),
+  CsrfTokenRejected: () =>
+    forbidden(
+      "csrf_rejected",
+      "The header `x-csrf-token` is missing, or has another session's token. Reload the page."
+    ),
   UserLimitReached: ({ limit, max, retryAfterSeconds }) =>
     tooMany(userLimits[limit][0], `You may have ${max} ${userLimits[limit][1]}`, retryAfterSeconds),
   ServerBusy: ({ retryAfterSeconds }) =>

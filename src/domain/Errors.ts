@@ -260,6 +260,20 @@ export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejecte
   {}
 ) {}
 
+// ---- the web application
+
+/** No session, or one that has ended, has expired or belongs to a disabled user: a client can't tell which. */
+export class SessionEnded extends Schema.TaggedError<SessionEnded>()("SessionEnded", {}) {}
+
+/** The request does not come from a page of this service, or its `Host` is a name that anybody could point here. */
+export class ForeignRequest extends Schema.TaggedError<ForeignRequest>()("ForeignRequest", {
+  /** Where the application is, if the settings say so. */
+  publicUrl: Schema.NullOr(Schema.String)
+}) {}
+
+/** The header with the token of the session is missing or wrong. */
+export class CsrfTokenRejected extends Schema.TaggedError<CsrfTokenRejected>()("CsrfTokenRejected", {}) {}
+
 // ---- the service itself
 
 export class UserLimitReached extends Schema.TaggedError<UserLimitReached>()("UserLimitReached", {
