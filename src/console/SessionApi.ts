@@ -5,7 +5,12 @@ import { BoundedBody, Envelope } from "../api/Middleware.ts"
 import { Email, Role } from "../domain/Account.ts"
 import { UserId } from "../domain/Ids.ts"
 
-/** The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its first page. */
+/**
+ * The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its first page.
+ *
+ * What pages may rely on everywhere: an answer other than 2xx has the envelope of api/ErrorEnvelope. 401 `session_ended` leads to the
+ * sign-in page, 403 `csrf_rejected` is over when the session has been read again, and the message of the others is for the user.
+ */
 
 /** Holds the secret of a session; no script can read it. */
 export const sessionCookie = "parley_session"
@@ -41,7 +46,8 @@ export const SessionState = Schema.Struct({
   set_up_needed: Schema.Boolean,
   /** The name of the identity provider to offer at sign-in; null: none. */
   identity_provider: Schema.NullOr(Schema.String),
-  version: Schema.String
+  /** Null unless somebody is signed in. */
+  version: Schema.NullOr(Schema.String)
 })
 
 export const LinkBody = Schema.Struct({
@@ -53,7 +59,7 @@ export const LinkBody = Schema.Struct({
   expires_at: Time
 })
 
-/** Requests that may be sent by those who are not signed in; their `Origin` must be this service. */
+/** Requests that may be sent by those who are not signed in; they must come from a page of this service. */
 export class SameOrigin extends HttpApiMiddleware.Service<SameOrigin>()("parley/console/SameOrigin", {
   error: Forbidden
 }) {}

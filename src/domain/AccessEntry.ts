@@ -8,6 +8,8 @@ export interface AccessEntry {
   /** When the request arrived, by the monotonic clock. */
   readonly beganNanos: bigint
   caller: AccessCaller | null
+  /** Whose requests and bodies are bounded together with this one: a user, or the address of a client; null: nobody's. */
+  boundedBy: string | null
   conversationId: ConversationId | null
   response: ResponseAccess | null
   /** When the first output of a model arrived, by the monotonic clock. */
@@ -37,6 +39,7 @@ export interface ResponseAccess {
 export const newAccessEntry = (beganNanos: bigint): AccessEntry => ({
   beganNanos,
   caller: null,
+  boundedBy: null,
   conversationId: null,
   response: null,
   firstOutputNanos: null,

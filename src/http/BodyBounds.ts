@@ -62,9 +62,9 @@ const reserveRoom = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   bodyBytesMax: number
 ) {
-  const caller = (yield* CurrentAccess)?.caller ?? null
-  if (caller === null) return () => Effect.void
-  const permits = yield* (yield* UserBounds).admitBody(caller.userId, announcedBytes(request, bodyBytesMax))
+  const user = (yield* CurrentAccess)?.boundedBy ?? null
+  if (user === null) return () => Effect.void
+  const permits = yield* (yield* UserBounds).admitBody(user, announcedBytes(request, bodyBytesMax))
   // Only a body without an announced length can be shorter than its room.
   return (text: string) =>
     request.headers["content-length"] === undefined ? permits.reduce(Buffer.byteLength(text)) : Effect.void

@@ -1,4 +1,5 @@
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { ServerBusy, UserLimitReached } from "../domain/Errors.ts"
 import { FairPermits, type Permits } from "../domain/FairPermits.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -18,7 +19,10 @@ const nanosPerSecond = 1_000_000_000
 export class UserBounds extends Context.Service<
   UserBounds,
   {
-    /** Admits a request until the scope closes, by the rate of requests and by those under way at once. */
+    /**
+     * Admits a request until the scope closes, by the rate of requests and by those under way at once. Its body counts for the
+     * same user.
+     */
     readonly admit: (user: string) => Effect.Effect<void, UserLimitReached, Scope.Scope>
     /** Reserves room for a body of up to `bytesMax` until the scope closes. Reduce the permits if it is shorter. */
     readonly admitBody: (
@@ -58,6 +62,8 @@ export class UserBounds extends Context.Service<
       })
 
       const admit = Effect.fnUntraced(function* (user: string) {
+        const entry = yield* CurrentAccess
+        if (entry !== null) entry.boundedBy = user
         yield* keepRate(user)
         const permits = yield* acquire(requests, user, 1)
         if (Option.isNone(permits)) return yield* limitReached("requests", userRequestsMax, userWaitSeconds)
