@@ -19,6 +19,7 @@ import { type Counts, makeSeats } from "../plans/License.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { visible } from "../sql/visible.ts"
 
 /** Plans in use that are listed. */
 const plansListedMax = 1_000
@@ -112,26 +113,32 @@ const makeOrganizations = Effect.gen(function* () {
       GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
   ).pipe(rowsAs(PlanRow), orUnavailable, Effect.withSpan("Accounts.plansInUse"))
 
-  const listOrganizations = Effect.fn("Accounts.listOrganizations")(
-    (after = OrganizationId.make(firstId)) =>
-      sql`
-        SELECT ${organizationColumns} FROM organizations
-        WHERE id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
-        rowsAs(OrganizationRow),
-        Effect.map(pageOf)
-      ),
-    orUnavailable
-  )
+  const listOrganizations = Effect.fn("Accounts.listOrganizations")(function* (
+    after = OrganizationId.make(firstId)
+  ) {
+    const found = yield* sql`
+      SELECT ${organizationColumns} FROM organizations
+      WHERE id > ${after} ${yield* visible(sql, "id")} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+      rowsAs(OrganizationRow)
+    )
+    return pageOf(found)
+  }, orUnavailable)
 
   const findOrganization = Effect.fn("Accounts.findOrganization")(function* (name: string) {
-    const found = yield* sql`SELECT id FROM organizations WHERE name = ${name}`.pipe(rowAs(OrganizationIdRow))
+    const found = yield* sql`
+      SELECT id FROM organizations WHERE name = ${name} ${yield* visible(sql, "id")}`.pipe(
+      rowAs(OrganizationIdRow)
+    )
     return found === undefined ? yield* new OrganizationNotFound() : found.id
   }, orUnavailable)
 
   return { createOrganization, setPlan, plansInUse, listOrganizations, findOrganization }
 })
 
-/** Organizations and their users. Callers have checked that names and addresses are well-formed. */
+/**
+ * Organizations and their users, as far as the actor sees them: the rest answers as what doesn't exist. Callers have checked that names
+ * and addresses are well-formed.
+ */
 export class Accounts extends Context.Service<
   Accounts,
   {
@@ -212,7 +219,10 @@ export class Accounts extends Context.Service<
         FROM users u JOIN organizations o ON o.id = u.organization_id`
 
       const findUserByEmail = Effect.fn("Accounts.findUserByEmail")(function* (email: string) {
-        const found = yield* sql`${selectUsers} WHERE lower(u.email) = lower(${email})`.pipe(rowAs(UserRow))
+        const found = yield* sql`
+          ${selectUsers} WHERE lower(u.email) = lower(${email}) ${yield* visible(sql, "u.organization_id")}`.pipe(
+          rowAs(UserRow)
+        )
         return found ?? (yield* new UserNotFound())
       }, orUnavailable)
 
@@ -222,21 +232,19 @@ export class Accounts extends Context.Service<
         const change = sql`
           UPDATE users u SET disabled_at = ${isDisabled ? now : null} FROM organizations o
           WHERE o.id = u.organization_id AND lower(u.email) = lower(${email})
-            AND (u.disabled_at IS NULL) = ${isDisabled}::boolean
+            AND (u.disabled_at IS NULL) = ${isDisabled}::boolean ${yield* visible(sql, "u.organization_id")}
           RETURNING ${userColumns}`.pipe(rowAs(UserRow))
         const recorded = audit.recording(change, entry(isDisabled ? "user.disable" : "user.enable"))
         const changed = yield* isDisabled ? recorded : seats.within("users", recorded)
         return changed ?? (yield* findUserByEmail(email))
       }, orUnavailable)
 
-      const listUsers = Effect.fn("Accounts.listUsers")(
-        (after = UserId.make(firstId)) =>
-          sql`${selectUsers} WHERE u.id > ${after} ORDER BY u.id LIMIT ${pageRowsAsked}`.pipe(
-            rowsAs(UserRow),
-            Effect.map(pageOf)
-          ),
-        orUnavailable
-      )
+      const listUsers = Effect.fn("Accounts.listUsers")(function* (after = UserId.make(firstId)) {
+        const found = yield* sql`
+          ${selectUsers} WHERE u.id > ${after} ${yield* visible(sql, "u.organization_id")}
+          ORDER BY u.id LIMIT ${pageRowsAsked}`.pipe(rowsAs(UserRow))
+        return pageOf(found)
+      }, orUnavailable)
 
       const firstUser = Effect.suspend(
         () => sql`${selectUsers} ORDER BY u.disabled_at IS NOT NULL, u.id LIMIT 1`

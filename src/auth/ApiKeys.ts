@@ -30,6 +30,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { visible } from "../sql/visible.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
 import * as KeyToken from "./KeyToken.ts"
 
@@ -80,7 +81,9 @@ export interface KeyRequest {
   readonly expiresAt: DateTime.Utc | null
 }
 
-/** The API keys of users. The database holds their SHA-256, never the keys. */
+/**
+ * The API keys of users. The database holds their SHA-256, never the keys. `exists` and `revoke` are within what the actor sees.
+ */
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
@@ -183,11 +186,12 @@ export class ApiKeys extends Context.Service<
         Effect.map(store("api_key.adopt", request, key), (created) => created !== undefined)
       )
 
-      const exists = Effect.fn("ApiKeys.exists")(
-        (id: ApiKeyId) =>
-          Effect.map(sql`SELECT id FROM api_keys WHERE id = ${id}`, ({ length }) => length > 0),
-        orUnavailable
-      )
+      const exists = Effect.fn("ApiKeys.exists")(function* (id: ApiKeyId) {
+        const found = yield* sql`
+          SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id
+          WHERE k.id = ${id} ${yield* visible(sql, "u.organization_id")}`
+        return found.length > 0
+      }, orUnavailable)
 
       const list = Effect.fn("ApiKeys.list")(
         (userId: UserId, after = ApiKeyId.make(firstId)) =>
@@ -203,7 +207,11 @@ export class ApiKeys extends Context.Service<
       const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId) {
         const now = DateTime.toDateUtc(yield* DateTime.now)
         const update = sql`
-          WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = ${id} FOR NO KEY UPDATE), k AS (
+          WITH old AS (
+            SELECT k.id, k.revoked_at FROM api_keys k JOIN users u ON u.id = k.user_id
+            WHERE k.id = ${id} ${yield* visible(sql, "u.organization_id")}
+            FOR NO KEY UPDATE OF k
+          ), k AS (
             UPDATE api_keys SET revoked_at = coalesce(old.revoked_at, ${now}) FROM old WHERE api_keys.id = old.id
             RETURNING api_keys.*, old.revoked_at IS NULL AS changed
           )

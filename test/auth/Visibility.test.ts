@@ -1,0 +1,94 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import type { Role } from "../../src/domain/Account.ts"
+import { type Actor, CurrentActor } from "../../src/domain/Actor.ts"
+import { SessionId } from "../../src/domain/Ids.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { authLayer, makeUser } from "./AccountsFixture.ts"
+
+type Made = Effect.Success<typeof makeUser>
+
+const actorOf = ({ organization, user }: Made, role: Role): Actor => ({
+  _tag: "Person",
+  userId: user.id,
+  email: user.email,
+  role,
+  organizationId: organization.id,
+  organization: organization.name,
+  sessionId: SessionId.make("019b76da-0000-7000-8000-000000000001"),
+  address: null
+})
+
+/** Two organizations, each with a user and a key. */
+const two = Effect.all([makeUser, makeUser])
+
+const tagOf = <A>(effect: Effect.Effect<A, { readonly _tag: string }>) =>
+  effect.pipe(
+    Effect.flip,
+    Effect.map(({ _tag }) => _tag)
+  )
+
+layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestServices: true })(
+  "What the admin of an organization sees",
+  (it) => {
+    it.effect("is listed without other organizations and their users", () =>
+      Effect.gen(function* () {
+        const [own, other] = yield* two
+        const accounts = yield* Accounts
+        const seen = Effect.all([accounts.listOrganizations(), accounts.listUsers()])
+        const as = (role: Role) => Effect.provideService(seen, CurrentActor, actorOf(own, role))
+        for (const role of ["organization_admin", "member"] as const) {
+          const [organizations, users] = yield* as(role)
+          assert.deepStrictEqual(organizations.data, [own.organization])
+          assert.deepStrictEqual(users.data, [own.user])
+        }
+        for (const role of ["admin", "owner"] as const) {
+          const [organizations, users] = yield* as(role)
+          assert.includeDeepMembers([...organizations.data], [own.organization, other.organization])
+          assert.includeDeepMembers([...users.data], [own.user, other.user])
+        }
+      })
+    )
+
+    it.effect("answers for others as for what doesn't exist, and changes nothing there", () =>
+      Effect.gen(function* () {
+        const [own, other] = yield* two
+        const accounts = yield* Accounts
+        const apiKeys = yield* ApiKeys
+        yield* Effect.gen(function* () {
+          assert.strictEqual(yield* tagOf(accounts.findUserByEmail(other.user.email)), "UserNotFound")
+          assert.strictEqual(yield* tagOf(accounts.setDisabled(other.user.email, true)), "UserNotFound")
+          assert.strictEqual(
+            yield* tagOf(accounts.findOrganization(other.organization.name)),
+            "OrganizationNotFound"
+          )
+          assert.isFalse(yield* apiKeys.exists(other.key.id))
+          assert.strictEqual(yield* tagOf(apiKeys.revoke(other.key.id)), "ApiKeyNotFound")
+        }).pipe(Effect.provideService(CurrentActor, actorOf(own, "organization_admin")))
+        assert.isNull((yield* accounts.findUserByEmail(other.user.email)).disabledAt)
+        const { data } = yield* apiKeys.list(other.user.id)
+        assert.deepStrictEqual(
+          data.map(({ revokedAt }) => revokedAt),
+          [null]
+        )
+      })
+    )
+
+    it.effect("can be found and changed by its admin", () =>
+      Effect.gen(function* () {
+        const [own] = yield* two
+        const accounts = yield* Accounts
+        const apiKeys = yield* ApiKeys
+        yield* Effect.gen(function* () {
+          assert.deepStrictEqual(yield* accounts.findUserByEmail(own.user.email), own.user)
+          assert.isNotNull((yield* accounts.setDisabled(own.user.email, true)).disabledAt)
+          assert.strictEqual(yield* accounts.findOrganization(own.organization.name), own.organization.id)
+          assert.isTrue(yield* apiKeys.exists(own.key.id))
+          assert.isNotNull((yield* apiKeys.revoke(own.key.id)).revokedAt)
+        }).pipe(Effect.provideService(CurrentActor, actorOf(own, "organization_admin")))
+      })
+    )
+  }
+)
