@@ -41,8 +41,8 @@ const log = Effect.gen(function* () {
 const protection = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  // Nobody changes a row, not even the owner of the table, who would have to drop the trigger first. ALWAYS: also in a
-  // session that replays changes as a replica.
+  // Not even the owner of the table can change a row without dropping the trigger first. ALWAYS: also in a session that
+  // replays changes as a replica.
   yield* sql`CREATE FUNCTION audit_log_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       RAISE EXCEPTION 'The audit log is append-only: % is refused', TG_OP USING ERRCODE = 'insufficient_privilege';
@@ -71,7 +71,7 @@ export default Effect.gen(function* () {
   yield* log
   yield* protection
 
-  // Counts what anybody could cause any number of times, such as failed attempts to sign in. One row for each subject.
+  // Counts what can be caused any number of times, such as failed attempts to sign in. One row for each subject.
   yield* sql`CREATE TABLE audit_counters (
     action text NOT NULL,
     subject text NOT NULL,

@@ -7,6 +7,7 @@ import { AdminKey } from "./admin/AdminKey.ts"
 import { AdminRoutes } from "./admin/AdminRoutes.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
+import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
@@ -68,7 +69,8 @@ export const RoomsLayer = Layer.mergeAll(
   Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
   Conversations.layer,
   Policy.layer,
-  Usage.layer
+  Usage.layer,
+  Audit.layer
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 
 /** The files of users, in the store that the settings name. */

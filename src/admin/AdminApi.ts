@@ -19,9 +19,13 @@ import {
   ModelsBody,
   SettingBody
 } from "./AdminBodies.ts"
+import { AuditGroup } from "./AuditApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
+
+/** What the `User-Agent` of the command line begins with, followed by its version. Source: RFC 9110, section 10.1.5. */
+export const cliProduct = "parley-cli"
 
 const day = 86_400
 
@@ -194,6 +198,7 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(UsageGroup)
   .add(PolicyGroup)
   .add(ServerGroup)
+  .add(AuditGroup)
   // Added after BoundedBody, so that it runs before it: nothing of an unauthenticated body is read.
   .middleware(Administration)
   .prefix("/admin")

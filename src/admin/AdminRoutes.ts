@@ -1,12 +1,13 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiSecurity } from "effect/http-api"
-import { CurrentActor } from "../domain/Actor.ts"
+import { type Actor, CurrentActor } from "../domain/Actor.ts"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
 import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
-import { AdminApi, type AdminGroups, Administration } from "./AdminApi.ts"
+import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminApi.ts"
+import { auditHandlers } from "./AdminAuditHandlers.ts"
 import { filesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { projectsHandlers } from "./AdminProjectsHandlers.ts"
@@ -14,6 +15,13 @@ import { serverHandlers } from "./AdminServerHandlers.ts"
 import { usageHandlers } from "./AdminUsageHandlers.ts"
 
 const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
+
+/** What the audit log records of the holder of the operator's key. */
+const operatorOf = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): Actor => ({
+  _tag: "Operator",
+  origin: headers["user-agent"]?.startsWith(`${cliProduct}/`) === true ? "cli" : "api",
+  address: Option.getOrNull(remoteAddress)
+})
 
 /** Admits only the holder of the operator's key, and keeps every response out of caches. */
 const AdminKeyLayer = Layer.effect(
@@ -26,11 +34,7 @@ const AdminKeyLayer = Layer.effect(
         const isReadable = authorizationHeader(request) === "readable"
         const isOperator = isReadable && (yield* adminKey.matches(yield* bearerKey))
         const response = isOperator
-          ? yield* Effect.provideService(httpEffect, CurrentActor, {
-              _tag: "Operator",
-              origin: "api",
-              address: null
-            })
+          ? yield* Effect.provideService(httpEffect, CurrentActor, operatorOf(request))
           : respondTo(new AdminKeyRejected())
         return HttpServerResponse.setHeader(response, "cache-control", "no-store")
       })
@@ -49,7 +53,8 @@ export const administrationHandlers = <Id extends string, Groups extends HttpApi
     projectsHandlers(administration),
     usageHandlers(administration),
     policyHandlers(administration),
-    serverHandlers(administration)
+    serverHandlers(administration),
+    auditHandlers(administration)
   )
 }
 

@@ -1,15 +1,16 @@
 import { Context, DateTime, Effect, Layer, Option, Schema, Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { Page } from "../domain/Account.ts"
 import {
   AuditAction,
+  AuditActor,
   AuditDetails,
   AuditOrigin,
   type AuditRecord,
   AuditTarget
 } from "../domain/AuditEntry.ts"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
-import { OrganizationId } from "../domain/Ids.ts"
+import { AuditEntryId, OrganizationId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageRowsMax } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -19,9 +20,9 @@ import { visible } from "../sql/visible.ts"
 const exportRowsMax = 1_000
 
 const Row = Schema.Struct({
-  id: Schema.String,
+  id: AuditEntryId,
   at: Schema.DateTimeUtcFromDate,
-  actor: Schema.Literals(["system", "operator", "person"]),
+  actor: AuditActor,
   actorId: Schema.NullOr(Schema.String),
   actorEmail: Schema.NullOr(Schema.String),
   origin: AuditOrigin,
@@ -35,7 +36,7 @@ const Row = Schema.Struct({
   details: AuditDetails
 })
 
-const IdRow = Schema.Struct({ id: Schema.String })
+const IdRow = Schema.Struct({ id: AuditEntryId })
 
 /** What is left out doesn't filter. */
 export interface AuditFilter {
@@ -63,10 +64,15 @@ export class Audit extends Context.Service<
     /** Newest first, beginning after the entry `after`; up to `limit` entries, of which there are at most 200. */
     readonly list: (
       filter: AuditFilter,
-      page?: { readonly after?: string; readonly limit?: number }
+      page?: { readonly after?: AuditEntryId; readonly limit?: number }
     ) => Effect.Effect<Page<AuditRecord>, DatabaseUnavailable>
-    /** What there is now, oldest first. Nothing of the database is held while the reader takes its time. */
-    readonly export: (filter: AuditFilter) => Stream.Stream<AuditRecord, DatabaseUnavailable>
+    /**
+     * What there is now, oldest first, in batches. Nothing of the database is held while the reader takes its time. What the
+     * actor sees is decided before the stream is run, which may be elsewhere.
+     */
+    readonly export: (
+      filter: AuditFilter
+    ) => Effect.Effect<Stream.Stream<ReadonlyArray<AuditRecord>, DatabaseUnavailable>, DatabaseUnavailable>
   }
 >()("parley/audit/Audit") {
   static readonly layer: Layer.Layer<Audit, never, SqlClient.SqlClient> = Layer.effect(
@@ -92,7 +98,7 @@ export class Audit extends Context.Service<
 
       const list = Effect.fn("Audit.list")(function* (
         filter: AuditFilter,
-        { after, limit = pageRowsMax }: { readonly after?: string; readonly limit?: number } = {}
+        { after, limit = pageRowsMax }: { readonly after?: AuditEntryId; readonly limit?: number } = {}
       ) {
         const max = Math.min(limit, pageRowsMax)
         const rows = yield* sql`
@@ -102,28 +108,28 @@ export class Audit extends Context.Service<
         return { data: rows.slice(0, max), hasMore: rows.length > max }
       }, orUnavailable)
 
-      const newest = sql`SELECT id FROM audit_log ORDER BY id DESC LIMIT 1`.pipe(rowAs(IdRow), orUnavailable)
+      const newest = sql`SELECT id FROM audit_log ORDER BY id DESC LIMIT 1`.pipe(rowAs(IdRow))
 
-      const batch = Effect.fn("Audit.export")(function* (filter: AuditFilter, after: string, last: string) {
-        return yield* sql`
-          SELECT * FROM audit_log WHERE ${matches(filter)} ${yield* visible(sql, "organization_id")}
-            AND id > ${after}::uuid AND id <= ${last}::uuid
-          ORDER BY id LIMIT ${exportRowsMax}`.pipe(rowsAs(Row))
-      }, orUnavailable)
-
-      const exportAll = (filter: AuditFilter) =>
-        Stream.unwrap(
-          Effect.map(newest, (end) =>
-            end === undefined
-              ? Stream.empty
-              : Stream.paginate(firstId, (after) =>
-                  Effect.map(batch(filter, after, end.id), (rows) => {
-                    const last = rows.length < exportRowsMax ? undefined : rows.at(-1)
-                    return [rows, Option.map(Option.fromUndefinedOr(last), ({ id }) => id)] as const
-                  })
-                )
-          )
+      const batch = (wanted: Statement.Fragment, after: string, last: AuditEntryId) =>
+        sql`
+          SELECT * FROM audit_log WHERE ${wanted} AND id > ${after}::uuid AND id <= ${last}::uuid
+          ORDER BY id LIMIT ${exportRowsMax}`.pipe(
+          rowsAs(Row),
+          orUnavailable,
+          Effect.withSpan("Audit.export.batch")
         )
+
+      const exportAll = Effect.fn("Audit.export")(function* (filter: AuditFilter) {
+        const wanted = sql`${matches(filter)} ${yield* visible(sql, "organization_id")}`
+        const end = yield* newest
+        if (end === undefined) return Stream.empty
+        return Stream.paginate(firstId, (after: string) =>
+          Effect.map(batch(wanted, after, end.id), (rows) => {
+            const last = rows.length < exportRowsMax ? undefined : rows.at(-1)
+            return [[rows], Option.map(Option.fromUndefinedOr(last), ({ id }) => id)] as const
+          })
+        )
+      }, orUnavailable)
 
       return Audit.of({ list, export: exportAll })
     })

@@ -1,7 +1,8 @@
 import { Duration, Effect, FileSystem, Option, Path, type PlatformError, Redacted, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { AdminApi } from "../admin/AdminApi.ts"
+import manifest from "../../package.json" with { type: "json" }
+import { AdminApi, cliProduct } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
 import { variable } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
@@ -104,7 +105,11 @@ export const askWithoutLimit = Effect.fnUntraced(function* <A, E>(
   const { from, key } = yield* findKey
   const client = yield* HttpApiClient.make(AdminApi, {
     baseUrl: url,
-    transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key))
+    transformClient: HttpClient.mapRequest((request) =>
+      HttpClientRequest.bearerToken(request, key).pipe(
+        HttpClientRequest.setHeader("user-agent", `${cliProduct}/${manifest.version}`)
+      )
+    )
   })
   return yield* question(client).pipe(
     // Whatever sits at that address, the key goes nowhere else.

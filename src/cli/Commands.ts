@@ -7,6 +7,7 @@ import {
   planCommand,
   userCommand
 } from "./AccountCommands.ts"
+import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
@@ -25,6 +26,7 @@ const parley = group("parley", "Administers a parley server", [
   licenseCommand,
   modelsCommand,
   configCommand,
+  auditCommand,
   doctorCommand
 ])
 

@@ -1,5 +1,5 @@
 import { type DateTime, Schema, Struct } from "effect"
-import type { OrganizationId } from "./Ids.ts"
+import type { AuditEntryId, OrganizationId } from "./Ids.ts"
 
 /** What an entry of the audit log is about. */
 export const AuditTarget = Schema.Literals([
@@ -90,11 +90,14 @@ export const aboutUser = (user: OfOrganization & { readonly id: string; readonly
   organization: within(user)
 })
 
+/** `operator`: the holder of the operator's key; `system`: the service itself. */
+export const AuditActor = Schema.Literals(["system", "operator", "person"])
+
 /** An entry as it is stored. */
 export interface AuditRecord {
-  readonly id: string
+  readonly id: AuditEntryId
   readonly at: DateTime.Utc
-  readonly actor: "system" | "operator" | "person"
+  readonly actor: typeof AuditActor.Type
   readonly actorId: string | null
   readonly actorEmail: string | null
   readonly origin: typeof AuditOrigin.Type

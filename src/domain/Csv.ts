@@ -10,10 +10,12 @@ const cellText = (cell: string | number | boolean | null): string => {
   return needsQuotes.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
-/**
- * A table as CSV, with a heading first. No text of a user becomes a formula of the spreadsheet that opens it. Source: RFC 4180.
- */
-export const csvOf = (
-  heading: ReadonlyArray<string>,
-  rows: ReadonlyArray<ReadonlyArray<string | number | boolean | null>>
-): string => [heading, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("")
+type Row = ReadonlyArray<string | number | boolean | null>
+
+/** Lines of a table as CSV. No text of a user becomes a formula of the spreadsheet that opens it. Source: RFC 4180. */
+export const csvLines = (rows: ReadonlyArray<Row>): string =>
+  rows.map((row) => `${row.map(cellText).join(",")}\r\n`).join("")
+
+/** A whole table as CSV, with a heading first. */
+export const csvOf = (heading: ReadonlyArray<string>, rows: ReadonlyArray<Row>): string =>
+  csvLines([heading, ...rows])

@@ -32,3 +32,6 @@ export type SessionId = typeof SessionId.Type
 
 export const LinkId = Uuid.pipe(Schema.brand("LinkId"))
 export type LinkId = typeof LinkId.Type
+
+export const AuditEntryId = Uuid.pipe(Schema.brand("AuditEntryId"))
+export type AuditEntryId = typeof AuditEntryId.Type

@@ -5,6 +5,7 @@ import { HttpApiClient } from "effect/http-api"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
+import { Audit } from "../../src/audit/Audit.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
@@ -50,7 +51,7 @@ const Server = (overrides: SettingsOverrides) =>
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
     ),
-    Layer.provideMerge(authLayer(testConfig(overrides))),
+    Layer.provideMerge(Layer.merge(authLayer(testConfig(overrides)), Audit.layer)),
     Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
     Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),
     Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),
