@@ -20,6 +20,7 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   stream: "Streams",
   database: "Database",
   auth: "Keys and the first user",
+  console: "Web application",
   policy: "Plans and license",
   models: "Models",
   usage: "Token limits",

@@ -10,7 +10,9 @@ import { Api } from "./api/Api.ts"
 import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
+import { ClientAddress } from "./auth/ClientAddress.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
+import { Sessions } from "./auth/Sessions.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
@@ -67,6 +69,8 @@ const SoleOwnerLayer = Layer.effectDiscard(
 /** The services that own tables, on a migrated database. */
 export const RoomsLayer = Layer.mergeAll(
   Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
+  Sessions.layer,
+  ClientAddress.layer,
   Conversations.layer,
   Policy.layer,
   Usage.layer,

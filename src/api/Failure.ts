@@ -291,6 +291,19 @@ const table: {
     unauthorized("invalid_metrics_token", "The token for the metrics is missing or not the right one."),
   SessionEnded: () =>
     unauthorized("session_ended", "You are not signed in, or your session has ended. Sign in.", "Cookie"),
+  SignInRefused: () =>
+    unauthorized(
+      "sign_in_refused",
+      "The e-mail address or the password is not right, or the account is disabled.",
+      "Cookie"
+    ),
+  SignInThrottled: ({ retryAfterSeconds }) =>
+    tooMany(
+      "sign_in_throttled",
+      `Too many attempts to sign in have failed. Try again in ${retryAfterSeconds} seconds.`,
+      retryAfterSeconds
+    ),
+  WeakPassword: ({ message }) => invalid("weak_password", message, "password"),
   ForeignRequest: ({ publicUrl }) =>
     forbidden(
       "origin_rejected",

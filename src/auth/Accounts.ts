@@ -2,7 +2,7 @@ import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import type { Organization, Page, User } from "../domain/Account.ts"
+import { type Organization, type Page, Role, type User } from "../domain/Account.ts"
 import { aboutUser, type AuditEntry } from "../domain/AuditEntry.ts"
 import {
   type DatabaseUnavailable,
@@ -38,6 +38,7 @@ const UserRow = Schema.Struct({
   email: Schema.String,
   organizationId: OrganizationId,
   organization: Schema.String,
+  role: Role,
   disabledAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   createdAt: Schema.DateTimeUtcFromDate
 })
@@ -160,9 +161,11 @@ export class Accounts extends Context.Service<
     readonly findOrganization: (
       name: string
     ) => Effect.Effect<OrganizationId, OrganizationNotFound | DatabaseUnavailable>
+    /** The role is `member` if it is left out. */
     readonly createUser: (
       email: string,
-      organization: string
+      organization: string,
+      role?: Role
     ) => Effect.Effect<User, UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable>
     /** Takes effect in every process within seconds. A second call changes nothing. */
     readonly setDisabled: (
@@ -192,14 +195,18 @@ export class Accounts extends Context.Service<
       const entry = (action: AuditEntry["action"]) => (user: User | undefined) =>
         user === undefined ? undefined : { action, ...aboutUser(user) }
 
-      const createUser = Effect.fn("Accounts.createUser")(function* (email: string, organization: string) {
+      const createUser = Effect.fn("Accounts.createUser")(function* (
+        email: string,
+        organization: string,
+        role: Role = "member"
+      ) {
         const id = UserId.make(yield* random.uuidV7())
         const insert = sql`
           WITH created AS (
-            INSERT INTO users (id, organization_id, email)
-            SELECT ${id}, id, ${email} FROM organizations WHERE name = ${organization}
+            INSERT INTO users (id, organization_id, email, role)
+            SELECT ${id}, id, ${email}, ${role} FROM organizations WHERE name = ${organization}
             ON CONFLICT (lower(email)) DO NOTHING
-            RETURNING id, organization_id, email, disabled_at, created_at
+            RETURNING id, organization_id, email, role, disabled_at, created_at
           )
           SELECT created.*, organizations.name AS organization
           FROM created JOIN organizations ON organizations.id = created.organization_id`
@@ -212,7 +219,7 @@ export class Accounts extends Context.Service<
       }, orUnavailable)
 
       const userColumns = sql.literal(
-        "u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at, u.created_at"
+        "u.id, u.email, u.organization_id, o.name AS organization, u.role, u.disabled_at, u.created_at"
       )
       const selectUsers = sql`
         SELECT ${userColumns}

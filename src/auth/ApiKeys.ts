@@ -33,6 +33,7 @@ import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
 import * as KeyToken from "./KeyToken.ts"
+import { makeWebKeys } from "./WebKeys.ts"
 
 const RecordRow = Schema.Struct({
   id: ApiKeyId,
@@ -112,6 +113,11 @@ export class ApiKeys extends Context.Service<
     ) => Effect.Effect<Page<ApiKeyRecord>, DatabaseUnavailable>
     /** Revokes a key for good. A second call changes nothing. */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | DatabaseUnavailable>
+    /**
+     * The key that stands for the web application in the usage of an existing user. It is created at its first use, can't be presented, and
+     * is neither listed nor revoked.
+     */
+    readonly webKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId, DatabaseUnavailable>
   }
 >()("parley/auth/ApiKeys") {
   static readonly layer = Layer.effect(
@@ -197,7 +203,7 @@ export class ApiKeys extends Context.Service<
         (userId: UserId, after = ApiKeyId.make(firstId)) =>
           sql`
             SELECT ${recordColumns} FROM api_keys
-            WHERE user_id = ${userId} AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+            WHERE user_id = ${userId} AND kind = 'issued' AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
             rowsAs(RecordRow),
             Effect.map(pageOf)
           ),
@@ -209,7 +215,7 @@ export class ApiKeys extends Context.Service<
         const update = sql`
           WITH old AS (
             SELECT k.id, k.revoked_at FROM api_keys k JOIN users u ON u.id = k.user_id
-            WHERE k.id = ${id} ${yield* visible(sql, "u.organization_id")}
+            WHERE k.id = ${id} AND k.kind = 'issued' ${yield* visible(sql, "u.organization_id")}
             FOR NO KEY UPDATE OF k
           ), k AS (
             UPDATE api_keys SET revoked_at = coalesce(old.revoked_at, ${now}) FROM old WHERE api_keys.id = old.id
@@ -225,7 +231,15 @@ export class ApiKeys extends Context.Service<
         return recordOf(revoked)
       }, orUnavailable)
 
-      return ApiKeys.of({ authenticate, create, adopt, exists, list, revoke })
+      return ApiKeys.of({
+        authenticate,
+        create,
+        adopt,
+        exists,
+        list,
+        revoke,
+        webKeyOf: yield* makeWebKeys
+      })
     })
   )
 }

@@ -70,7 +70,7 @@ export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) 
       FROM api_keys k
       JOIN users u ON u.id = k.user_id
       JOIN organizations o ON o.id = u.organization_id
-      WHERE k.hash = ${Buffer.from(hash, "hex")}`.pipe(rowAs(KeyRow), orUnavailable)
+      WHERE k.hash = ${Buffer.from(hash, "hex")} AND k.kind = 'issued'`.pipe(rowAs(KeyRow), orUnavailable)
 
   const lookUp = (hash: string): Effect.Effect<LookedUp, DatabaseUnavailable | ServerBusy> =>
     limited(

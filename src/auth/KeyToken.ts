@@ -14,6 +14,10 @@ export const keyPrefix = "parley_"
 /** What the operator's key begins with. An API key can't, because its token has no underscore. */
 export const adminKeyPrefix = "parley_admin_"
 
+/** What the secret of a session and the token of a link begin with. */
+export const sessionPrefix = "parley_session_"
+export const linkPrefix = "parley_link_"
+
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 const randomBytes = 24
@@ -52,14 +56,21 @@ export const makeKey = make(keyPrefix)
 /** A new operator's key. */
 export const makeAdminKey = make(adminKeyPrefix)
 
-/** The API key, if it could have been made here: nothing longer, shorter, or with a wrong check passes. */
-export const parseKey = (presented: Redacted.Redacted): Option.Option<Redacted.Redacted> => {
+/** A new secret of a session, or a new token of a link. */
+export const makeSessionSecret = make(sessionPrefix)
+export const makeLinkToken = make(linkPrefix)
+
+/** Whether the secret could have been made here: nothing longer, shorter, or with a wrong check passes. */
+export const isWellFormed = (prefix: string, presented: Redacted.Redacted): boolean => {
   const text = Redacted.value(presented)
-  if (text.length !== keyPrefix.length + bodyCharacters + checkCharacters) return Option.none()
-  if (!text.startsWith(keyPrefix) || !tokenPattern.test(text.slice(keyPrefix.length))) return Option.none()
-  const checked = text.slice(0, -checkCharacters)
-  return checkOf(checked) === text.slice(-checkCharacters) ? Option.some(presented) : Option.none()
+  if (text.length !== prefix.length + bodyCharacters + checkCharacters) return false
+  if (!text.startsWith(prefix) || !tokenPattern.test(text.slice(prefix.length))) return false
+  return checkOf(text.slice(0, -checkCharacters)) === text.slice(-checkCharacters)
 }
+
+/** The API key, if it could have been made here. */
+export const parseKey = (presented: Redacted.Redacted): Option.Option<Redacted.Redacted> =>
+  isWellFormed(keyPrefix, presented) ? Option.some(presented) : Option.none()
 
 /** The SHA-256 of a secret: all that is ever stored of it. */
 export const hash = (secret: Redacted.Redacted): Effect.Effect<Uint8Array, never, Digest.Digest> =>

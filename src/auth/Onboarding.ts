@@ -78,7 +78,9 @@ export class Onboarding extends Context.Service<
           // Every catalog has the default plan.
           Effect.catchTag("PlanNotFound", Effect.die)
         )
-        return yield* accounts.createUser(email, firstOrganization).pipe(
+        // The first user is to run the installation.
+        const role = (yield* accounts.firstUser) === undefined ? "owner" : "member"
+        return yield* accounts.createUser(email, firstOrganization, role).pipe(
           Effect.catchTag("UserExists", () => accounts.findUserByEmail(email)),
           Effect.catchTag(["OrganizationNotFound", "UserNotFound"], Effect.die)
         )

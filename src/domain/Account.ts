@@ -54,6 +54,7 @@ export interface User {
   readonly organizationId: OrganizationId
   /** The name of the user's organization. */
   readonly organization: string
+  readonly role: Role
   readonly disabledAt: DateTime.Utc | null
   readonly createdAt: DateTime.Utc
 }

@@ -1,3 +1,4 @@
+/* oxlint-disable max-lines -- one list, which api/Failure covers in full */
 import { Schema } from "effect"
 import { failureReason } from "./failureReason.ts"
 
@@ -264,6 +265,20 @@ export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejecte
 
 /** No session, or one that has ended, has expired or belongs to a disabled user: a client can't tell which. */
 export class SessionEnded extends Schema.TaggedError<SessionEnded>()("SessionEnded", {}) {}
+
+/** The address, the password or the account: a client can't tell which. */
+export class SignInRefused extends Schema.TaggedError<SignInRefused>()("SignInRefused", {}) {}
+
+/** Too many failed attempts to sign in, to one account or from one address. */
+export class SignInThrottled extends Schema.TaggedError<SignInThrottled>()("SignInThrottled", {
+  retryAfterSeconds: Schema.Int
+}) {}
+
+/** A new password that is too easy to guess. */
+export class WeakPassword extends Schema.TaggedError<WeakPassword>()("WeakPassword", {
+  /** What is wrong with it, and what to do. */
+  message: Schema.String
+}) {}
 
 /** The request does not come from a page of this service, or its `Host` is a name that anybody could point here. */
 export class ForeignRequest extends Schema.TaggedError<ForeignRequest>()("ForeignRequest", {

@@ -173,6 +173,10 @@ interface ReadGroup extends Struct.Lambda {
   }
 }
 
+/** The path of the web application; it begins and ends with a slash. */
+const basePathOf = (publicUrl: string | null): string =>
+  publicUrl === null ? "/" : new URL(publicUrl).pathname.replace(/\/*$/, "/")
+
 /** The values of settings that have no problem. */
 const valuesOf = ({ valueOf }: Given) => {
   const readRow = Struct.lambda<ReadRow>(valueOf)
@@ -180,7 +184,8 @@ const valuesOf = ({ valueOf }: Given) => {
   const { s3, service, ...groups } = Struct.map(settingsTable, readGroup)
   /** `s3` is null unless `store` is "s3". */
   const files = { ...groups.files, s3: groups.files.store === "s3" && isWhole(s3) ? s3 : null }
-  return { ...service, ...groups, files }
+  const console = { ...groups.console, basePath: basePathOf(groups.console.publicUrl) }
+  return { ...service, ...groups, files, console }
 }
 
 type NonNull<A> = { readonly [Field in keyof A]: Exclude<A[Field], null> }

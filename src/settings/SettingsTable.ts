@@ -70,6 +70,17 @@ export const settingsTable = {
     cacheSeconds: setting("PARLEY_KEY_CACHE_SECONDS", Text.wholeNumber(0, 5), "5",
       "How long a valid key is cached: a revoked key may work that much longer")
   },
+  console: {
+    publicUrl: optional("PARLEY_PUBLIC_URL", Text.httpUrl, "https://parley.example.com",
+      "Where browsers reach the web application; without it http://localhost and the port. With a path, the reverse proxy " +
+      "must strip it"),
+    trustedProxies: setting("PARLEY_TRUSTED_PROXIES", Text.networks, "none",
+      "Reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed", "127.0.0.1,10.0.0.0/8"),
+    sessionIdleSeconds: setting("PARLEY_SESSION_IDLE_SECONDS", Text.wholeNumber(300, 31_536_000), "604800",
+      "How long a session of the web application lasts without a request; 604800 are 7 days"),
+    sessionSeconds: setting("PARLEY_SESSION_SECONDS", Text.wholeNumber(300, 31_536_000), "2592000",
+      "How long a session of the web application lasts at most; 2592000 are 30 days")
+  },
   policy: {
     plansFile: optional("PARLEY_PLANS_FILE", Text.readableFile, "/etc/parley/plans.json",
       "Catalog of the plans of organizations; without it no plan limits anything"),

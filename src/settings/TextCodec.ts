@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { isIP } from "node:net"
 import { dirname, resolve } from "node:path"
 import { Option, Schema, SchemaGetter } from "effect"
+import ipaddr from "ipaddr.js"
 import { Email } from "../domain/Account.ts"
 
 /** Decodes the text of a variable. Its description says what is allowed, and its format is "uri" where that is a URL. */
@@ -194,6 +195,12 @@ export const hostNames = listOf(
 export const ipAddresses = listOf(
   `up to ${hostsMax} IP addresses, no names and no ranges`,
   Schema.String.check(Schema.makeFilter((name) => isIP(name) !== 0)),
+  hostsMax
+)
+
+export const networks = listOf(
+  `up to ${hostsMax} IP addresses or networks such as 10.0.0.0/8`,
+  Schema.String.check(Schema.makeFilter((name) => isIP(name) !== 0 || ipaddr.isValidCIDR(name))),
   hostsMax
 )
 

@@ -13,6 +13,7 @@ import retention from "../../migrations/0010_retention.ts"
 import readingTurns from "../../migrations/0012_reading_turns.ts"
 import jobQueues from "../../migrations/0013_job_queues.ts"
 import audit from "../../migrations/0014_audit.ts"
+import accounts from "../../migrations/0015_accounts.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -31,7 +32,8 @@ const migrations = {
   "0010_retention": retention,
   "0012_reading_turns": readingTurns,
   "0013_job_queues": jobQueues,
-  "0014_audit": audit
+  "0014_audit": audit,
+  "0015_accounts": accounts
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

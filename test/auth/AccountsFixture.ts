@@ -3,10 +3,12 @@ import { Effect, Layer } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
+import { Sessions } from "../../src/auth/Sessions.ts"
 import { InstalledLicense } from "../../src/plans/License.ts"
 import { plansLayer } from "../../src/plans/PlanCatalog.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
+import { cheapPasswords } from "../support/TestApp.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 /** The plans and the license of the settings; without them nothing is bounded. */
@@ -22,7 +24,8 @@ export const policyLayer = Policy.layer.pipe(Layer.provide(termsLayer()))
 /** The services of the auth room, as one process has them; they join the database of the test. */
 export const authLayer = (settings: Settings = testConfig()) =>
   Onboarding.layer.pipe(
-    Layer.provideMerge(Layer.merge(Accounts.layer, ApiKeys.layer)),
+    Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, Sessions.layer)),
+    Layer.provideMerge(cheapPasswords),
     Layer.provideMerge(termsLayer(settings)),
     Layer.provideMerge(NodeCrypto.layer),
     Layer.provide(Layer.succeed(AppConfig, settings))

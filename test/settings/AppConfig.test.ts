@@ -87,6 +87,10 @@ describe("settings that are given", () => {
         PARLEY_ADMIN_KEY: "0123456789abcdef0123456789abcdef",
         PARLEY_INIT_API_KEY: `parley_${"a1".repeat(20)}`,
         PARLEY_INIT_USER_EMAIL: "ann@example.com",
+        PARLEY_PUBLIC_URL: "https://parley.example.com/chat",
+        PARLEY_TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8,2001:db8::/32",
+        PARLEY_SESSION_IDLE_SECONDS: "3600",
+        PARLEY_SESSION_SECONDS: "7200",
         PARLEY_PLANS_FILE: models,
         PARLEY_LICENSE: "a.b.c",
         PARLEY_LICENSE_PUBLIC_KEY: "MCowBQYDK2VwAyEAYOUR+PUBLIC+KEY+YOUR+PUBLIC+KEY+YOUR+PUBLIA=",
@@ -138,6 +142,19 @@ describe("settings that are given", () => {
     }).pipe(Effect.scoped)
   )
 
+  for (const [publicUrl, basePath] of [
+    ["https://parley.example.com", "/"],
+    ["http://127.0.0.1:3000/", "/"],
+    ["https://example.com/tools/parley/", "/tools/parley/"]
+  ] as const) {
+    it.effect(`the web application at ${publicUrl} has the base path ${basePath}`, () =>
+      Effect.gen(function* () {
+        const { console } = yield* settingsOf({ PARLEY_PUBLIC_URL: publicUrl })
+        assert.strictEqual(console.basePath, basePath)
+      })
+    )
+  }
+
   it.effect("keep their secrets redacted, and whole", () =>
     Effect.gen(function* () {
       const { auth } = yield* settingsOf({ PARLEY_ADMIN_KEY: " thirty-two-or-more-characters-in-all " })
@@ -186,6 +203,10 @@ describe("settings that are given", () => {
     ["OPENAI_MODEL", "x".repeat(201)],
     ["OPENAI_MODEL", "two words"],
     ["PARLEY_INIT_USER_EMAIL", "nobody"],
+    ["PARLEY_PUBLIC_URL", "parley.example.com"],
+    ["PARLEY_TRUSTED_PROXIES", "10.0.0.0/33"],
+    ["PARLEY_TRUSTED_PROXIES", "proxy.example.com"],
+    ["PARLEY_SESSION_IDLE_SECONDS", "299"],
     ["PARLEY_TRACE_SAMPLE", "101%"],
     ["PARLEY_TRACE_SAMPLE", "1.1"],
     ["PARLEY_TRACE_SAMPLE", "-0.1"],

@@ -7,6 +7,7 @@ import { HttpServer } from "effect/http"
 import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { PasswordCost } from "../../src/auth/PasswordHash.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import type { FileStore } from "../../src/files/FileStore.ts"
 import type { StoreHealth } from "../../src/files/StoreHealth.ts"
@@ -14,6 +15,9 @@ import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { ScriptedModel } from "./ScriptedModel.ts"
 import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
 import { TestDatabase } from "./TestDatabase.ts"
+
+/** As cheap as Argon2id can be. */
+export const cheapPasswords = Layer.succeed(PasswordCost, { memory: 8, passes: 1, parallelism: 1 })
 
 /** The settings, with a data directory of the test's own unless it names one. */
 const layerConfig = (overrides: SettingsOverrides) =>
@@ -90,7 +94,7 @@ export class TestApp extends Context.Service<
       Layer.provideMerge(ToolsLayer),
       Layer.provideMerge(ProjectsLayer),
       Layer.provideMerge(files),
-      Layer.provideMerge(RoomsLayer),
+      Layer.provideMerge(RoomsLayer.pipe(Layer.provide(cheapPasswords))),
       Layer.provideMerge(models),
       Layer.provideMerge(database),
       Layer.provideMerge(NodeCrypto.layer),

@@ -43,6 +43,14 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     cacheSeconds: 5,
     ...overrides.auth
   },
+  console: {
+    publicUrl: null,
+    basePath: "/",
+    trustedProxies: [],
+    sessionIdleSeconds: 604_800,
+    sessionSeconds: 2_592_000,
+    ...overrides.console
+  },
   policy: { plansFile: null, license: null, licensePublicKey: null, ...overrides.policy },
   models: {
     file: null,

@@ -1,0 +1,86 @@
+import { Context, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import ipaddr from "ipaddr.js"
+import { AppConfig } from "../settings/AppConfig.ts"
+
+/** Proxies that one request may have passed; entries before them are not read. */
+const hopsMax = 20
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** Some proxies add the port, and the system adds the zone of a link-local address. */
+const withoutPort = (text: string): string =>
+  text
+    .replace(/^\[(.*)\](:\d+)?$/, "$1")
+    .replace(/^([\d.]+):\d+$/, "$1")
+    .replace(/%.*$/, "")
+
+/** An IPv4 address that is written as IPv6 is that IPv4 address. */
+const addressOf = (text: string): Address | null =>
+  ipaddr.isValid(withoutPort(text)) ? ipaddr.process(withoutPort(text)) : null
+
+/** The address and the bits of a network; of a single address, all bits. */
+const networkOf = (text: string): [Address, number] => {
+  if (text.includes("/")) return ipaddr.parseCIDR(text)
+  const address = ipaddr.process(text)
+  return [address, address.kind() === "ipv4" ? 32 : 128]
+}
+
+const isWithin = (address: Address, [network, bits]: [Address, number]): boolean =>
+  address.kind() === network.kind() && address.match(network, bits)
+
+const listed = (header: string | undefined): ReadonlyArray<string> =>
+  (header ?? "")
+    .split(",")
+    .slice(-hopsMax)
+    .map((part) => part.trim())
+
+/** Where a request comes from. */
+export interface RequestOrigin {
+  /** Null if it can't be known. */
+  readonly address: string | null
+  /** Whether the browser speaks TLS, as far as it is known. */
+  readonly isSecure: boolean
+}
+
+/** Finds the client of a request behind the proxies of PARLEY_TRUSTED_PROXIES. What other peers say of themselves is not read. */
+export class ClientAddress extends Context.Service<
+  ClientAddress,
+  {
+    readonly of: (
+      request: Pick<HttpServerRequest.HttpServerRequest, "headers" | "remoteAddress">
+    ) => RequestOrigin
+  }
+>()("parley/auth/ClientAddress") {
+  static readonly layer = Layer.effect(
+    ClientAddress,
+    Effect.gen(function* () {
+      const { publicUrl, trustedProxies } = (yield* AppConfig).console
+      const networks = trustedProxies.map(networkOf)
+      const isTrusted = (address: Address) => networks.some((network) => isWithin(address, network))
+
+      /** The last address that is no trusted proxy's. What stands before it was written by strangers. */
+      const clientOf = (peer: Address, forwarded: ReadonlyArray<string>): Address | null => {
+        if (!isTrusted(peer)) return peer
+        const last = forwarded.at(-1) ?? ""
+        if (last === "") return peer
+        const next = addressOf(last)
+        return next === null ? null : clientOf(next, forwarded.slice(0, -1))
+      }
+
+      return ClientAddress.of({
+        of: ({ headers, remoteAddress }) => {
+          const peer = addressOf(Option.getOrElse(remoteAddress, () => ""))
+          const isSecure = publicUrl?.startsWith("https:") === true
+          if (peer === null) return { address: null, isSecure }
+          const client = clientOf(peer, listed(headers["x-forwarded-for"]))
+          const scheme = isTrusted(peer) ? listed(headers["x-forwarded-proto"]).at(-1) : undefined
+          return {
+            address: client?.toString() ?? null,
+            isSecure: isSecure || scheme?.toLowerCase() === "https"
+          }
+        }
+      })
+    })
+  )
+}

@@ -1,0 +1,111 @@
+import { Context, DateTime, Effect, Layer, Option, Redacted, Schema, Semaphore } from "effect"
+import { type Kdf, type SecureRandom } from "effect/crypto"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type DatabaseUnavailable, ServerBusy, WeakPassword } from "../domain/Errors.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs } from "../sql/rows.ts"
+import { hashPassword, isOutdated, PasswordHash, verifyPassword } from "./PasswordHash.ts"
+import { problemOfPassword } from "./PasswordRule.ts"
+
+/** Hashes that a process computes at once: each takes its memory, and one of the four threads that also read files. */
+const hashesAtOnceMax = 2
+/** Those that wait for them; more are refused. */
+const hashesWaitingMax = 50
+const retryAfterSeconds = 5
+
+const Row = Schema.Struct({ hash: PasswordHash })
+
+/** The passwords of users. The database holds their hashes by Argon2id. */
+export class Passwords extends Context.Service<
+  Passwords,
+  {
+    /** The hash of a new password for the user of that address. */
+    readonly hash: (
+      password: Redacted.Redacted,
+      email: string
+    ) => Effect.Effect<PasswordHash, WeakPassword | ServerBusy>
+    /** Sets the password of a user, within the caller's transaction. */
+    readonly store: (userId: UserId, hash: PasswordHash) => Effect.Effect<void, SqlError.SqlError>
+    readonly exists: (userId: UserId) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Whether it is the user's password. Takes as long where there is no user, or the user has none. */
+    readonly matches: (
+      userId: UserId | null,
+      password: Redacted.Redacted
+    ) => Effect.Effect<boolean, ServerBusy | DatabaseUnavailable>
+  }
+>()("parley/auth/Passwords") {
+  static readonly layer = Layer.effect(
+    Passwords,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const services = yield* Effect.context<Kdf.Kdf | SecureRandom.SecureRandom>()
+      const bounded = yield* makeBound
+
+      const hash = Effect.fn("Passwords.hash")(function* (password: Redacted.Redacted, email: string) {
+        const message = problemOfPassword(Redacted.value(password), email)
+        if (message !== null) return yield* new WeakPassword({ message })
+        return yield* bounded(Effect.provideContext(hashPassword(Redacted.value(password)), services))
+      })
+
+      const store = Effect.fn("Passwords.store")(function* (userId: UserId, stored: PasswordHash) {
+        const now = DateTime.toDateUtc(yield* DateTime.now)
+        yield* sql`
+          INSERT INTO passwords (user_id, hash, changed_at) VALUES (${userId}, ${stored}, ${now})
+          ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at`
+      })
+
+      const exists = Effect.fn("Passwords.exists")(
+        (userId: UserId) =>
+          Effect.map(
+            sql`SELECT user_id FROM passwords WHERE user_id = ${userId}`,
+            ({ length }) => length > 0
+          ),
+        orUnavailable
+      )
+
+      /** Replaces a hash whose parameters are outdated, unless the password was changed meanwhile. */
+      const renew = Effect.fnUntraced(function* (userId: UserId, old: PasswordHash, password: string) {
+        const renewed = yield* hashPassword(password)
+        yield* sql`UPDATE passwords SET hash = ${renewed} WHERE user_id = ${userId} AND hash = ${old}`
+      })
+
+      const matches = Effect.fn("Passwords.matches")(function* (
+        userId: UserId | null,
+        password: Redacted.Redacted
+      ) {
+        const text = Redacted.value(password)
+        // Asked without a user too, so that the time is the same.
+        const row = yield* sql`SELECT hash FROM passwords WHERE user_id = ${userId}::uuid`.pipe(rowAs(Row))
+        const stored = row?.hash ?? null
+        return yield* bounded(
+          Effect.gen(function* () {
+            const isRight = yield* verifyPassword(text, stored)
+            if (isRight && userId !== null && stored !== null && (yield* isOutdated(stored))) {
+              yield* renew(userId, stored, text)
+            }
+            return isRight
+          }).pipe(Effect.provideContext(services))
+        )
+      }, orUnavailable)
+
+      return Passwords.of({ hash, store, exists, matches })
+    })
+  )
+}
+
+/** Runs an effect when one of the permits is free, or refuses it. */
+const makeBound = Effect.gen(function* () {
+  const atOnce = yield* Semaphore.make(hashesAtOnceMax)
+  const queue = yield* Semaphore.make(hashesAtOnceMax + hashesWaitingMax)
+  return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | ServerBusy, R> =>
+    atOnce.withPermit(effect).pipe(
+      queue.withPermitsIfAvailable(1),
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.fail(new ServerBusy({ retryAfterSeconds })),
+          onSome: Effect.succeed
+        })
+      )
+    )
+})
