@@ -34,6 +34,8 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   http: belowHttp,
   admin: [...belowHttp, "http"],
   console: [...belowHttp, "http", "admin"],
+  // The browser's part of console. scripts/check-architecture.ts keeps it to the contracts of admin and console.
+  app: ["domain", "api", "admin", "console"],
   cli: [...belowHttp, "http", "admin"],
   App: [...belowHttp, "http", "admin", "console"]
 }
@@ -60,7 +62,7 @@ interface Confined {
 
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  { module: "^effect/http-api", in: ["api", "http", "admin", "console", "cli", "App"] },
+  { module: "^effect/http-api", in: ["api", "http", "admin", "console", "app", "cli", "App"] },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
@@ -73,11 +75,11 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
-    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli"]
+    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
   },
   {
     module: "^effect/http/(HttpClient|FetchHttpClient)",
-    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli"]
+    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
   },
   {
     module: "^@effect/platform-node$",
@@ -124,6 +126,9 @@ const restrictedIn = (room: string, names: ReadonlyArray<string>) => {
     ...(["App", "admin", "cli"].includes(room)
       ? []
       : [{ regex: "package\\.json$", message: "Only App, admin and cli read package.json." }]),
+    ...(room === "app"
+      ? []
+      : [{ regex: "^\\./(console/)?app/", message: "The service imports nothing of the browser's part." }]),
     ...confined
       .filter((one) => !one.in.some((name) => names.includes(name)))
       .map((one) => ({
@@ -141,7 +146,13 @@ const restriction = (files: Array<string>, room: string, names: ReadonlyArray<st
 })
 
 const filesOf = (room: string): string =>
-  room === "App" ? "src/*.ts" : room === "migrations" ? "migrations/**" : `src/${room}/**`
+  room === "App"
+    ? "src/*.ts"
+    : room === "app"
+      ? "src/console/app/**"
+      : room === "migrations"
+        ? "migrations/**"
+        : `src/${room}/**`
 
 const property = (object: string, name: string, instead: string) => ({
   object,
@@ -207,6 +218,31 @@ export default {
     ...Object.keys(arrows).map((room) => restriction([filesOf(room)], room, [room])),
     ...places.map(({ files, name, room }) => restriction(files, room, [room, name])),
     { files: ["src/**", "migrations/**"], rules: words },
+    {
+      files: ["src/console/app/**"],
+      plugins: ["react", "jsx-a11y"],
+      rules: {
+        // A page has no runtime of Effect around it: its events end in promises, and its timers are the browser's.
+        "no-restricted-properties": "off",
+        "no-restricted-globals": "off",
+        "import/no-unassigned-import": ["error", { allow: ["**/*.css"] }],
+        "react/react-in-jsx-scope": "off",
+        "jsx-a11y/prefer-tag-over-role": "off",
+        // In a dialog, the field to type into has the focus.
+        "jsx-a11y/no-autofocus": "off",
+        // What scrolls can be scrolled by keys.
+        "jsx-a11y/no-noninteractive-tabindex": ["error", { tags: [], roles: ["region"] }]
+      }
+    },
+    {
+      // Safari takes the roles from tables whose rows are shown as cards.
+      files: ["src/console/app/ui/Table.tsx"],
+      plugins: ["jsx-a11y"],
+      rules: {
+        "jsx-a11y/no-redundant-roles": "off",
+        "jsx-a11y/no-interactive-element-to-noninteractive-role": "off"
+      }
+    },
     {
       files: ["test/**"],
       rules: {

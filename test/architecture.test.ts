@@ -90,6 +90,13 @@ describe("oxlint", () => {
     ["src/admin", "../http/ErrorBoundary.ts", true],
     ["src/admin", "../cli/AdminClient.ts", false],
     ["src/admin", "../App.ts", false],
+    ["src/console", "../admin/AdminRoutes.ts", true],
+    ["src/console", "./app/router.tsx", false],
+    ["src/Service.ts", "./console/app/router.tsx", false],
+    ["src/console/app/pages", "../../../admin/AdminApi.ts", true],
+    ["src/console/app/pages", "../../SessionApi.ts", true],
+    ["src/console/app/pages", "../../../auth/ApiKeys.ts", false],
+    ["src/console/app/pages", "../../../http/Routes.ts", false],
     ["src/cli", "../admin/AdminApi.ts", true],
     ["src/App.ts", "./http/Sse.ts", true],
     ["src/main.ts", "../test/support/A.ts", false],
@@ -197,6 +204,30 @@ describe("the architecture check", () => {
     assert.deepStrictEqual(broken("src/domain/Tokens.ts", 'import { encode } from "gpt-tokenizer"'), [
       "package:1"
     ])
+    assert.deepStrictEqual(broken("src/usage/Usage.ts", 'import { useState } from "react"'), ["package:1"])
+    assert.deepStrictEqual(broken("src/console/app/App.tsx", 'import { useState } from "react"'), [])
+    assert.deepStrictEqual(broken("src/console/app/App.tsx", 'import { join } from "node:path"'), [
+      "package:1"
+    ])
+  })
+
+  it("rejects imports of the browser's part that are no contracts", () => {
+    const path = "src/console/app/pages/HomePage.tsx"
+    for (const module of [
+      "../../SessionApi.ts",
+      "../../PagePaths.ts",
+      "../../../admin/AdminApi.ts",
+      "../ui/Page.tsx"
+    ]) {
+      assert.deepStrictEqual(broken(path, `import { A } from "${module}"`), [], module)
+    }
+    for (const module of [
+      "../../SameOriginRule.ts",
+      "../../../admin/AdminRoutes.ts",
+      "../../../auth/ApiKeys.ts"
+    ]) {
+      assert.deepStrictEqual(broken(path, `export { A } from "${module}"`), ["browser:1"], module)
+    }
   })
 
   it("rejects names of files that say nothing", () => {

@@ -44,7 +44,7 @@ export const visit = (
 }
 
 export const sourceOf = (path: string, text: string): Source => {
-  const program: unknown = parseAst(text, { lang: "ts" }, path)
+  const program: unknown = parseAst(text, { lang: path.endsWith(".tsx") ? "tsx" : "ts" }, path)
   if (!isNode(program)) throw new Error(`${path} can't be parsed.`)
   return { path, text, program }
 }

@@ -1,0 +1,20 @@
+import { QueryClient } from "@tanstack/react-query"
+import { RequestFailed } from "./RequestFailed.ts"
+
+const retriesMax = 2
+const freshMilliseconds = 30_000
+
+/** A refusal stays one; only what may pass is tried again. */
+const mayPass = (failure: Error): boolean =>
+  failure instanceof RequestFailed && (failure.code === "unreachable" || failure.code === "server_busy")
+
+/** What the service answered, for all pages. */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: freshMilliseconds,
+      retry: (count, failure) => count < retriesMax && mayPass(failure)
+    },
+    mutations: { retry: false }
+  }
+})

@@ -1,0 +1,3 @@
+import { Page } from "../ui/Page.tsx"
+
+export const HomePage = () => <Page title="Home" />

@@ -1,0 +1,72 @@
+import { useMutation, useSuspenseQuery } from "@tanstack/react-query"
+import { useNavigate, useSearch } from "@tanstack/react-router"
+import { pagePaths } from "../../PagePaths.ts"
+import { serviceUrl } from "../client/connection.ts"
+import { sessionQuery, signIn } from "../session/session.ts"
+import { Alert } from "../ui/Alert.tsx"
+import { Button, buttonClass } from "../ui/Button.tsx"
+import { Form } from "../ui/Form.tsx"
+import { TextField } from "../ui/TextField.tsx"
+import { EntryFrame } from "./EntryFrame.tsx"
+
+interface Values extends Record<string, unknown> {
+  readonly email: string
+  readonly password: string
+}
+
+const SetUpNeeded = () => (
+  <div className="mb-6">
+    <Alert title="Set up the first administrator">
+      Open the set-up link that the service printed when it started.
+    </Alert>
+  </div>
+)
+
+/** A link rather than a button: the identity provider has a page of its own. */
+const IdentityProvider = ({ name }: { readonly name: string }) => (
+  <div className="mb-6 space-y-6">
+    <a className={buttonClass("primary", "w-full")} href={`${serviceUrl()}/console/sign-in/oidc`}>
+      Sign in with {name}
+    </a>
+    <p className="flex items-center gap-3 text-sm text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
+      or with a password
+    </p>
+  </div>
+)
+
+export const SignInPage = () => {
+  const { identity_provider: provider, set_up_needed: isSetUpNeeded } = useSuspenseQuery(sessionQuery).data
+  const { next } = useSearch({ from: "/sign-in" })
+  const navigate = useNavigate()
+  const entering = useMutation({
+    mutationFn: (values: Values) => signIn(values),
+    onSuccess: () => navigate({ to: next ?? pagePaths.home })
+  })
+  return (
+    <EntryFrame title="Sign in">
+      {isSetUpNeeded ? <SetUpNeeded /> : null}
+      {provider === null ? null : <IdentityProvider name={provider} />}
+      <Form<Values> failure={entering.error} onSubmit={(values) => entering.mutate(values)}>
+        <TextField autoComplete="username" label="E-mail address" name="email" required type="email" />
+        <TextField
+          autoComplete="current-password"
+          label="Password"
+          name="password"
+          required
+          type="password"
+        />
+        <Button
+          className="w-full"
+          isPending={entering.isPending}
+          kind={provider === null ? "primary" : "secondary"}
+          type="submit"
+        >
+          Sign in
+        </Button>
+      </Form>
+      <p className="mt-6 text-sm text-muted">
+        Forgot your password? An administrator can send you a link for a new one.
+      </p>
+    </EntryFrame>
+  )
+}

@@ -1,0 +1,3 @@
+import { Page } from "../ui/Page.tsx"
+
+export const UsagePage = () => <Page title="Usage" />

@@ -1,0 +1,109 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  notFound,
+  redirect
+} from "@tanstack/react-router"
+import { type PagePath, pagePaths } from "../PagePaths.ts"
+import { queries } from "./client/queries.ts"
+import { FailedPage } from "./pages/FailedPage.tsx"
+import { NotFoundPage } from "./pages/NotFoundPage.tsx"
+import { sessionQuery } from "./session/session.ts"
+import { isFor } from "./shell/navigation.ts"
+import { Shell } from "./shell/Shell.tsx"
+import { Loading } from "./ui/Loading.tsx"
+
+const rootRoute = createRootRoute({ notFoundComponent: NotFoundPage })
+
+/** A path of this application to return to, or undefined: nothing else is followed. */
+const returnPath = (next: unknown): string | undefined =>
+  typeof next === "string" && /^\/(?![/\\])/.test(next) ? next : undefined
+
+const signInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: pagePaths.signIn,
+  validateSearch: (search): { readonly next?: string; readonly error?: string } => {
+    const next = returnPath(search["next"])
+    const { error } = search
+    return { ...(next === undefined ? {} : { next }), ...(typeof error === "string" ? { error } : {}) }
+  },
+  beforeLoad: async ({ search }) => {
+    const { user } = await queries.ensureQueryData(sessionQuery)
+    if (user !== null) throw redirect({ to: search.next ?? pagePaths.home })
+  },
+  component: lazyRouteComponent(() => import("./pages/SignInPage.tsx"), "SignInPage")
+})
+
+const linkRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: pagePaths.link,
+  component: lazyRouteComponent(() => import("./pages/LinkPage.tsx"), "LinkPage")
+})
+
+/** The pages of those who are signed in. Others sign in first, and then come to the page they asked for. */
+const sessionRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: "session",
+  beforeLoad: async ({ location }) => {
+    const { user } = await queries.ensureQueryData(sessionQuery)
+    if (user === null) {
+      const search = location.pathname === pagePaths.home ? {} : { next: location.pathname }
+      throw redirect({ to: pagePaths.signIn, search })
+    }
+    if (!isFor(user.role, location.pathname)) throw notFound()
+  },
+  component: Shell
+})
+
+type PageModule = Parameters<typeof lazyRouteComponent>[0]
+
+/** A page within the shell; its module exports it under that name. */
+const page = <Path extends PagePath>(path: Path, load: PageModule, name: string) =>
+  createRoute({ getParentRoute: () => sessionRoute, path, component: lazyRouteComponent(load, name) })
+
+const routeTree = rootRoute.addChildren([
+  signInRoute,
+  linkRoute,
+  sessionRoute.addChildren([
+    page(pagePaths.home, () => import("./pages/HomePage.tsx"), "HomePage"),
+    page(pagePaths.usage, () => import("./pages/UsagePage.tsx"), "UsagePage"),
+    page(pagePaths.apiKeys, () => import("./pages/settings/ApiKeysPage.tsx"), "ApiKeysPage"),
+    page(pagePaths.account, () => import("./pages/settings/AccountPage.tsx"), "AccountPage"),
+    page(
+      pagePaths.organizations,
+      () => import("./pages/administration/OrganizationsPage.tsx"),
+      "OrganizationsPage"
+    ),
+    page(pagePaths.users, () => import("./pages/administration/UsersPage.tsx"), "UsersPage"),
+    page(
+      pagePaths.invitations,
+      () => import("./pages/administration/InvitationsPage.tsx"),
+      "InvitationsPage"
+    ),
+    page(pagePaths.plans, () => import("./pages/administration/PlansPage.tsx"), "PlansPage"),
+    page(pagePaths.models, () => import("./pages/administration/ModelsPage.tsx"), "ModelsPage"),
+    page(pagePaths.health, () => import("./pages/administration/HealthPage.tsx"), "HealthPage"),
+    page(pagePaths.audit, () => import("./pages/administration/AuditPage.tsx"), "AuditPage")
+  ])
+])
+
+export const router = createRouter({
+  routeTree,
+  basepath: new URL(document.baseURI).pathname,
+  defaultErrorComponent: FailedPage,
+  defaultPendingComponent: Loading,
+  scrollRestoration: true
+})
+
+/** Keyboard and screen reader users continue at the title of the page they opened. */
+router.subscribe("onRendered", ({ fromLocation, pathChanged }) => {
+  if (fromLocation !== undefined && pathChanged) document.querySelector<HTMLElement>("main h1")?.focus()
+})
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    readonly router: typeof router
+  }
+}

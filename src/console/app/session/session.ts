@@ -1,0 +1,68 @@
+import { queryOptions, useSuspenseQuery } from "@tanstack/react-query"
+import { HttpApiClient } from "effect/http-api"
+import { SessionApi, SessionState, SignedInUser } from "../../SessionApi.ts"
+import { clientOptions, connected, run } from "../client/connection.ts"
+import { queries } from "../client/queries.ts"
+import { makeReauthentication } from "./reauthentication.ts"
+
+export type Session = typeof SessionState.Type
+export type User = typeof SignedInUser.Type
+
+const key = ["session"]
+
+/** What proves to the service that a request comes from this application; null without a session. */
+export const csrfToken = (): string | null => queries.getQueryData<Session>(key)?.csrf_token ?? null
+
+/** The client of those who are not signed in. The first view has no other. */
+const { session: client } = connected(HttpApiClient.make(SessionApi, clientOptions(csrfToken)))
+
+export const sessionQuery = queryOptions({
+  queryKey: key,
+  queryFn: ({ signal }) => run(client.state(), signal),
+  staleTime: Infinity
+})
+
+/** What is known of another user must not be shown to this one. */
+const begin = (session: Session): Session => {
+  const before = queries.getQueryData<Session>(key)?.user?.id
+  if (before !== session.user?.id)
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== key[0] })
+  queries.setQueryData<Session>(key, session)
+  return session
+}
+
+export const signIn = async (credentials: { readonly email: string; readonly password: string }) =>
+  begin(await run(client.signIn({ payload: credentials })))
+
+export const signOut = async () => begin(await run(client.signOut()))
+
+export const openLink = (token: string) => run(client.openLink({ payload: { token } }))
+
+export const useLink = async (payload: {
+  readonly token: string
+  readonly email?: string
+  readonly password: string
+}) => begin(await run(client.useLink({ payload })))
+
+/** A session as an endpoint of another group returned it, such as after a change of the password. */
+export const replaceSession = (session: Session): void => {
+  queries.setQueryData<Session>(key, session)
+}
+
+/** Reads the session; whether there is one. */
+export const readSessionAgain = async (): Promise<boolean> => {
+  const session = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 })
+  return session.user !== null
+}
+
+export const reauthentication = makeReauthentication()
+
+/** Waits for the user to sign in again over the page; false: another page was chosen. */
+export const signInAgain = (): Promise<boolean> => reauthentication.wait()
+
+/** The user of the page; only for pages that need a session. */
+export const useUser = (): User => {
+  const { user } = useSuspenseQuery(sessionQuery).data
+  if (user === null) throw new Error("This page needs a session.")
+  return user
+}

@@ -1,0 +1,50 @@
+import { Outlet } from "@tanstack/react-router"
+import { lazy, Suspense, useSyncExternalStore } from "react"
+import { reauthentication } from "../session/session.ts"
+import { ToastHost } from "../ui/ToastHost.tsx"
+import { Sidebar } from "./Sidebar.tsx"
+import { TopBar } from "./TopBar.tsx"
+
+const SignInAgain = lazy(async () => ({ default: (await import("../session/SignInAgain.tsx")).SignInAgain }))
+
+/** What surrounds every page of a signed-in user. */
+export const Shell = () => {
+  const isSessionNeeded = useSyncExternalStore(reauthentication.subscribe, reauthentication.isNeeded)
+  return (
+    <>
+      <a
+        className="sr-only z-30 rounded-lg bg-surface px-4 py-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          document.querySelector<HTMLElement>("#main")?.focus()
+        }}
+      >
+        Skip to content
+      </a>
+      <div className="lg:grid lg:min-h-dvh lg:grid-cols-[16rem_minmax(0,1fr)]">
+        <div className="hidden border-r border-line bg-surface lg:block">
+          <div className="sticky top-0 h-dvh overflow-y-auto">
+            <Sidebar />
+          </div>
+        </div>
+        <div>
+          <TopBar />
+          <main
+            className="mx-auto max-w-5xl px-4 py-6 focus:outline-none sm:px-8 sm:py-10"
+            id="main"
+            tabIndex={-1}
+          >
+            <Outlet />
+          </main>
+        </div>
+      </div>
+      <ToastHost />
+      {isSessionNeeded ? (
+        <Suspense fallback={null}>
+          <SignInAgain />
+        </Suspense>
+      ) : null}
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+import {
+  Activity,
+  Boxes,
+  Building2,
+  ChartColumn,
+  House,
+  KeyRound,
+  LayoutList,
+  type LucideIcon,
+  MailPlus,
+  ScrollText,
+  UserRound,
+  Users
+} from "lucide-react"
+import { type PagePath, pagePaths } from "../../PagePaths.ts"
+import type { User } from "../session/session.ts"
+
+type Role = User["role"]
+
+export interface NavigationEntry {
+  readonly label: string
+  readonly path: PagePath
+  readonly icon: LucideIcon
+  /** Undefined: everybody. */
+  readonly roles?: ReadonlyArray<Role>
+  /** Whether the page has its content; it is not shown before. */
+  readonly isReady: boolean
+}
+
+export interface NavigationArea {
+  /** Null for the first area, which needs no heading. */
+  readonly heading: string | null
+  readonly entries: ReadonlyArray<NavigationEntry>
+}
+
+const installation: ReadonlyArray<Role> = ["owner", "admin"]
+const organization: ReadonlyArray<Role> = [...installation, "organization_admin"]
+
+const areas: ReadonlyArray<NavigationArea> = [
+  {
+    heading: null,
+    entries: [
+      { label: "Home", path: pagePaths.home, icon: House, isReady: true },
+      { label: "Usage", path: pagePaths.usage, icon: ChartColumn, isReady: false }
+    ]
+  },
+  {
+    heading: "Settings",
+    entries: [
+      { label: "API keys", path: pagePaths.apiKeys, icon: KeyRound, isReady: false },
+      { label: "Account", path: pagePaths.account, icon: UserRound, isReady: false }
+    ]
+  },
+  {
+    heading: "Administration",
+    entries: [
+      {
+        label: "Organizations",
+        path: pagePaths.organizations,
+        icon: Building2,
+        roles: installation,
+        isReady: false
+      },
+      { label: "Users", path: pagePaths.users, icon: Users, roles: organization, isReady: false },
+      {
+        label: "Invitations",
+        path: pagePaths.invitations,
+        icon: MailPlus,
+        roles: organization,
+        isReady: false
+      },
+      {
+        label: "Plans & limits",
+        path: pagePaths.plans,
+        icon: LayoutList,
+        roles: installation,
+        isReady: false
+      },
+      { label: "Models", path: pagePaths.models, icon: Boxes, roles: installation, isReady: false },
+      { label: "Health", path: pagePaths.health, icon: Activity, roles: installation, isReady: false },
+      { label: "Audit log", path: pagePaths.audit, icon: ScrollText, roles: organization, isReady: false }
+    ]
+  }
+]
+
+/** Whether a user of this role may open the page. The service decides what it answers to whom; this only leads there or not. */
+export const isFor = (role: Role, path: string): boolean =>
+  areas.every(({ entries }) =>
+    entries.every((entry) => entry.path !== path || entry.roles?.includes(role) !== false)
+  )
+
+/** What the navigation shows to a user of this role. */
+export const areasFor = (role: Role): ReadonlyArray<NavigationArea> =>
+  areas
+    .map(({ entries, heading }) => ({
+      heading,
+      entries: entries.filter(({ isReady, path }) => isReady && isFor(role, path))
+    }))
+    .filter(({ entries }) => entries.length > 0)

@@ -1,0 +1,50 @@
+import { Form as BaseForm } from "@base-ui/react/form"
+import { type ReactNode, useState } from "react"
+import { RequestFailed, requestFailed } from "../client/RequestFailed.ts"
+import { Alert } from "./Alert.tsx"
+import { classes } from "./classes.ts"
+
+interface FormProps<Values extends Record<string, unknown>> {
+  /** Called with the values by the names of the fields, once all of them are valid. */
+  readonly onSubmit: (values: Values) => void
+  /** Why the last save failed; null or undefined: it didn't. */
+  readonly failure?: unknown
+  readonly className?: string
+  readonly children: ReactNode
+}
+
+const shown = (failure: unknown): RequestFailed | null =>
+  failure === null || failure === undefined ? null : requestFailed(failure)
+
+/**
+ * A form whose fields have the names that the service uses: a refusal that names a field is shown beside it, any other above the
+ * buttons. What was typed stays.
+ */
+export const Form = <Values extends Record<string, unknown>>({
+  children,
+  className,
+  failure,
+  onSubmit
+}: FormProps<Values>) => {
+  const [form, setForm] = useState<HTMLFormElement | null>(null)
+  const refusal = shown(failure)
+  const isOfField =
+    refusal !== null && refusal.field !== "" && form?.elements.namedItem(refusal.field) != null
+  return (
+    <BaseForm<Values>
+      className={classes("space-y-5", className)}
+      errors={isOfField ? { [refusal.field]: refusal.message } : {}}
+      noValidate
+      onFormSubmit={onSubmit}
+      ref={setForm}
+    >
+      {refusal === null || isOfField ? null : <Alert tone="danger">{refusal.message}</Alert>}
+      {children}
+    </BaseForm>
+  )
+}
+
+/** The buttons at the end of a form, the one that submits first. */
+export const FormActions = ({ children }: { readonly children: ReactNode }) => (
+  <div className="flex flex-wrap gap-3 pt-1">{children}</div>
+)

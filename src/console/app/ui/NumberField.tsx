@@ -1,0 +1,35 @@
+import { NumberField as BaseNumberField } from "@base-ui/react/number-field"
+import { controlClass, Field, type FieldProps } from "./Field.tsx"
+
+interface NumberFieldProps extends FieldProps {
+  readonly min?: number
+  readonly max?: number
+  readonly defaultValue?: number
+  readonly value?: number | null
+  readonly onValueChange?: (value: number | null) => void
+  readonly placeholder?: string
+  readonly required?: boolean
+}
+
+/** A whole number, or null for an empty field; shown with separators of thousands. */
+export const NumberField = ({
+  description,
+  isDisabled,
+  label,
+  name,
+  placeholder,
+  validate,
+  ...root
+}: NumberFieldProps) => (
+  <Field
+    description={description}
+    label={label}
+    name={name}
+    {...(validate === undefined ? {} : { validate })}
+    {...(isDisabled === undefined ? {} : { isDisabled })}
+  >
+    <BaseNumberField.Root format={{ maximumFractionDigits: 0 }} locale="en-US" {...root}>
+      <BaseNumberField.Input className={controlClass} placeholder={placeholder} />
+    </BaseNumberField.Root>
+  </Field>
+)

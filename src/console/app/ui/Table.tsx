@@ -1,0 +1,73 @@
+import type { ReactNode } from "react"
+import { classes } from "./classes.ts"
+
+export interface Column<Row> {
+  /** Also the label of the cell where rows are shown as cards. */
+  readonly header: string
+  readonly cell: (row: Row) => ReactNode
+  /** Right-aligned, with digits of equal width. */
+  readonly isNumber?: boolean
+  /** The buttons of a row: the header is for screen readers only. */
+  readonly isActions?: boolean
+}
+
+interface TableProps<Row> {
+  /** What the table lists, for screen readers. */
+  readonly caption: string
+  readonly columns: ReadonlyArray<Column<Row>>
+  readonly rows: ReadonlyArray<Row>
+  readonly keyOf: (row: Row) => string
+}
+
+const cellClass = ({ isActions, isNumber }: Pick<Column<never>, "isActions" | "isNumber">) =>
+  classes(
+    "max-md:flex max-md:justify-between max-md:gap-4 max-md:py-1 md:px-4 md:py-3 md:align-top",
+    isNumber === true && "tabular-nums md:text-right",
+    isActions === true && "md:text-right"
+  )
+
+/** A table on wide screens; on narrow ones each row is a card. The roles keep it a table for screen readers there. */
+export const Table = <Row,>({ caption, columns, keyOf, rows }: TableProps<Row>) => (
+  <div className="md:overflow-x-auto md:rounded-xl md:border md:border-line md:bg-surface">
+    <table className="w-full text-left text-sm max-md:block" role="table">
+      <caption className="sr-only">{caption}</caption>
+      <thead className="border-b border-line text-muted max-md:sr-only" role="rowgroup">
+        <tr role="row">
+          {columns.map((column) => (
+            <th
+              className={classes(
+                "px-4 py-3 font-medium whitespace-nowrap",
+                column.isNumber === true && "text-right"
+              )}
+              key={column.header}
+              role="columnheader"
+              scope="col"
+            >
+              <span className={classes(column.isActions === true && "sr-only")}>{column.header}</span>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody className="max-md:block max-md:space-y-3 md:divide-y md:divide-line" role="rowgroup">
+        {rows.map((row) => (
+          <tr
+            className="max-md:block max-md:rounded-xl max-md:border max-md:border-line max-md:bg-surface max-md:p-4"
+            key={keyOf(row)}
+            role="row"
+          >
+            {columns.map((column) => (
+              <td className={cellClass(column)} key={column.header} role="cell">
+                {column.isActions === true ? null : (
+                  <span aria-hidden="true" className="shrink-0 text-muted md:hidden">
+                    {column.header}
+                  </span>
+                )}
+                <div className="min-w-0 max-md:text-right">{column.cell(row)}</div>
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
