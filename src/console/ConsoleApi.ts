@@ -22,7 +22,7 @@ export class SessionAuthentication extends HttpApiMiddleware.Service<SessionAuth
   { error: [Unauthorized, Forbidden] }
 ) {}
 
-const OwnSession = Schema.Struct({
+export const OwnSession = Schema.Struct({
   id: SessionId,
   created_at: Time,
   last_seen_at: Time,

@@ -48,7 +48,7 @@ const areas: ReadonlyArray<NavigationArea> = [
     heading: "Settings",
     entries: [
       { label: "API keys", path: pagePaths.apiKeys, icon: KeyRound, isReady: false },
-      { label: "Account", path: pagePaths.account, icon: UserRound, isReady: false }
+      { label: "Account", path: pagePaths.account, icon: UserRound, isReady: true }
     ]
   },
   {

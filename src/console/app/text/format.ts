@@ -1,0 +1,45 @@
+import { DateTime } from "effect"
+
+/** The language of the application, so that numbers and dates read like the text around them. */
+const language = "en-US"
+
+const integer = new Intl.NumberFormat(language, { maximumFractionDigits: 0 })
+const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 })
+const percentage = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 })
+const dateTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" })
+const date = new Intl.DateTimeFormat(language, { dateStyle: "medium" })
+const dayOfUtc = new Intl.DateTimeFormat(language, { day: "numeric", month: "short", timeZone: "UTC" })
+const utc = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" })
+
+export const formatNumber = (value: number): string => integer.format(value)
+
+/** Such as 1.2M, where there is little room. */
+export const formatCompact = (value: number): string => compact.format(value)
+
+/** A fraction of 1. */
+export const formatShare = (share: number): string => percentage.format(share)
+
+/** In the time zone of the browser. */
+export const formatTime = (time: DateTime.Utc): string => dateTime.format(DateTime.toEpochMillis(time))
+
+export const formatDate = (time: DateTime.Utc): string => date.format(DateTime.toEpochMillis(time))
+
+export const formatUtc = (time: DateTime.Utc): string => `${utc.format(DateTime.toEpochMillis(time))} UTC`
+
+/** A calendar day of UTC, such as 2026-02-28, in a few letters. */
+export const formatDay = (day: string): string => dayOfUtc.format(Date.parse(day))
+
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000]
+] as const
+
+/** Such as "in 3 hours" or "5 minutes ago", in the largest unit that fits. */
+export const formatRelative = (time: DateTime.Utc, nowMillis: number): string => {
+  const millis = DateTime.toEpochMillis(time) - nowMillis
+  const [unit, unitMillis] = units.find(([, each]) => Math.abs(millis) >= each) ?? ["second", 1_000]
+  if (unit === "second") return millis < 0 ? "just now" : "in less than a minute"
+  return relative.format(Math.trunc(millis / unitMillis), unit)
+}

@@ -1,0 +1,19 @@
+import { DateTime } from "effect"
+import { useState } from "react"
+import { formatRelative, formatTime, formatUtc } from "../text/format.ts"
+
+interface TimeProps {
+  readonly time: DateTime.Utc
+  /** As "5 minutes ago" when the page was shown, instead of the date. */
+  readonly isRelative?: boolean
+}
+
+/** A time; the pointer shows it in UTC. */
+export const Time = ({ isRelative = false, time }: TimeProps) => {
+  const [now] = useState(Date.now)
+  return (
+    <time dateTime={DateTime.formatIso(time)} title={formatUtc(time)}>
+      {isRelative ? formatRelative(time, now) : formatTime(time)}
+    </time>
+  )
+}
