@@ -21,6 +21,7 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   database: "Database",
   auth: "Keys and the first user",
   console: "Web application",
+  oidc: "Single sign-on",
   policy: "Plans and license",
   models: "Models",
   usage: "Token limits",

@@ -5,13 +5,13 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
 import { AdminRoutes } from "./admin/AdminRoutes.ts"
-import { layerRecordedStart } from "./admin/InstallationFacts.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
 import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
 import { ClientAddress } from "./auth/ClientAddress.ts"
+import { IdentityProvider } from "./auth/IdentityProvider.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Sessions } from "./auth/Sessions.ts"
 import { Conversations } from "./conversations/Conversations.ts"
@@ -72,6 +72,7 @@ export const RoomsLayer = Layer.mergeAll(
   Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
   Sessions.layer,
   ClientAddress.layer,
+  IdentityProvider.layer,
   Conversations.layer,
   Policy.layer,
   Usage.layer,
@@ -122,7 +123,6 @@ export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disa
 /** The whole service, which needs only its settings. */
 export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(layerGivenKey),
-  Layer.provideMerge(layerRecordedStart),
   Layer.provideMerge(ToolsLayer),
   Layer.provideMerge(ProjectsLayer),
   Layer.provideMerge(FilesLayer),

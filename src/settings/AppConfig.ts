@@ -1,4 +1,5 @@
-import { ConfigProvider, Context, Effect, Option, Redacted, Schema, Struct } from "effect"
+import { ConfigProvider, Context, Effect, Option, Schema, Struct } from "effect"
+import { isLoopback } from "./OidcCodec.ts"
 import { type FoundSecret, secretVariable, type Setting, shown, variable } from "./Setting.ts"
 import { settingsTable } from "./SettingsTable.ts"
 
@@ -57,10 +58,12 @@ const find = Effect.fnUntraced(function* (setting: Row): Effect.fn.Return<Found>
 const foundProblems = ({ name, problem, setting, text }: Found): ReadonlyArray<SettingProblem> => {
   if (problem === null && Option.isSome(setting.parse(text))) return []
   const isFile = name !== setting.name
+  const details = setting.detailsOf?.(text ?? "") ?? []
   return [
     {
       name,
       seen: problem ?? (setting.secret ? "<redacted>" : shown(text ?? "", setting.isUrl)),
+      ...(details.length === 0 ? {} : { details }),
       allowed: `${isFile ? "the path of a file that holds " : ""}${setting.allowed}`,
       example: `${name}=${isFile ? `/run/secrets/${setting.name}` : setting.example}`
     }
@@ -119,12 +122,14 @@ const databaseProblems: SettingsCheck = Effect.fnUntraced(function* ({ problemOf
 })
 
 /** Settings that are missing although another one needs them: without them its service can't be reached. */
-const missingProblems: SettingsCheck = ({ problemOf, valueOf }) => {
-  const { files, retrieval, s3, tools } = settingsTable
+const missingProblems: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
+  const { files, oidc, retrieval, s3, tools } = settingsTable
   const isSet = (row: Row) => (valueOf(row) ?? null) !== null
   const missing = (by: string, rows: ReadonlyArray<Row>) =>
     rows.filter((row) => valueOf(row) === null).map((row) => problemOf(row, `nothing, but ${by}`))
   const s3Needs = [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
+  const oidcNeeds: ReadonlyArray<Row> = [oidc.issuer, oidc.clientId, oidc.clientSecret]
+  const oidcGiven = oidcNeeds.find(isSet)
   const provider = valueOf(tools.searchProvider)
   const searchNeeds = provider === "searxng" ? tools.searchUrl : tools.searchKey
   return Effect.succeed([
@@ -134,8 +139,20 @@ const missingProblems: SettingsCheck = ({ problemOf, valueOf }) => {
       : []),
     ...(isSet(retrieval.embeddingsUrl)
       ? missing(`${retrieval.embeddingsUrl.name} is set`, [retrieval.embeddingsModel])
-      : [])
+      : []),
+    ...(oidcGiven === undefined ? [] : missing(`${nameOf(oidcGiven)} is set`, oidcNeeds))
   ])
+}
+
+/** A provider sends browsers back to an address that was registered with it, and this service must know it. */
+const publicUrlProblems: SettingsCheck = ({ problemOf, valueOf }) => {
+  const { console, http, oidc } = settingsTable
+  const [host, issuer, publicUrl] = [valueOf(http.host), valueOf(oidc.issuer), valueOf(console.publicUrl)]
+  if (typeof issuer !== "string" || publicUrl !== null || host === undefined || isLoopback(host)) {
+    return Effect.succeed([])
+  }
+  const seen = `nothing, but ${oidc.issuer.name} is set and ${http.host.name} is ${shown(host)}`
+  return Effect.succeed([problemOf(console.publicUrl, seen)])
 }
 
 /** All addresses of the machine. */
@@ -205,7 +222,7 @@ export const readSettings = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Settings, SettingsInvalid> {
   const found = yield* Effect.forEach(rows, find)
   const given = givenOf(found)
-  const allChecks = [missingProblems, conflictProblems, databaseProblems, ...checks]
+  const allChecks = [missingProblems, publicUrlProblems, conflictProblems, databaseProblems, ...checks]
   const [first, ...others] = [
     ...found.flatMap(foundProblems),
     ...(yield* Effect.forEach(allChecks, (check) => check(given))).flat()
@@ -214,8 +231,8 @@ export const readSettings = Effect.fnUntraced(function* (
   return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
 })
 
-/** Every setting in the order of docs/settings.md, with the text of its value: null when it is not set, redacted when it is secret. */
-export const namedSettings = (settings: Settings) => {
+/** Every setting in the order of docs/settings.md: its value is null when it is not set, and "<redacted>" for a secret. */
+export const describeSettings = (settings: Settings) => {
   const { dataDir, logLevel, ...others } = settings
   const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ...others,
@@ -226,26 +243,14 @@ export const namedSettings = (settings: Settings) => {
     Object.entries<Row>(settingsOfGroup).map(([field, { default: byDefault, description, name }]) => ({
       name,
       value: valueText(values[group]?.[field] ?? null),
-      byDefault,
+      default: byDefault,
       description
     }))
   )
 }
 
-const valueText = (value: unknown): string | Redacted.Redacted | null => {
-  if (value === null) return null
-  if (Redacted.isRedacted(value)) return Redacted.make(String(Redacted.value(value)))
-  return Array.isArray(value) && value.length === 0 ? "none" : String(value)
-}
-
-/** The same for people: the value of a secret is "<redacted>". */
-export const describeSettings = (settings: Settings) =>
-  namedSettings(settings).map(({ byDefault, description, name, value }) => ({
-    name,
-    value: value === null ? null : String(value),
-    default: byDefault,
-    description
-  }))
+const valueText = (value: unknown): string | null =>
+  value === null ? null : Array.isArray(value) && value.length === 0 ? "none" : String(value)
 
 /** Read by the command line, which is a client and has no settings of its own. */
 const otherNames = ["PARLEY_URL"]

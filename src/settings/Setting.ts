@@ -15,7 +15,15 @@ export interface Setting<out A> {
   readonly description: string
   /** The value of a text, or of an unset variable; none when the text isn't allowed. */
   readonly parse: (text: string | undefined) => Option.Option<A>
+  /** Where in a text that isn't allowed something is wrong, if there are many places. */
+  readonly detailsOf?: (text: string) => ReadonlyArray<string>
 }
+
+/** The same setting, whose problems tell the places in its text. */
+export const withDetails = <A>(
+  row: Setting<A>,
+  detailsOf: (text: string) => ReadonlyArray<string>
+): Setting<A> => ({ ...row, detailsOf })
 
 /** A setting that may be left out. */
 export const optional = <A>(

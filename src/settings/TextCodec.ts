@@ -16,7 +16,7 @@ export const isUrlCodec = (codec: TextCodec<unknown>): boolean =>
   Schema.resolveAnnotations(codec)?.format === "uri"
 
 /** Text that is what `isAllowed` says. */
-const text = (description: string, isAllowed: (text: string) => boolean) =>
+export const text = (description: string, isAllowed: (text: string) => boolean) =>
   Schema.String.check(Schema.makeFilter(isAllowed)).annotate({ description })
 
 /** Text that is converted, and must then be what `to` allows. */

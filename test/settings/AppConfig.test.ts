@@ -91,6 +91,12 @@ describe("settings that are given", () => {
         PARLEY_TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8,2001:db8::/32",
         PARLEY_SESSION_IDLE_SECONDS: "3600",
         PARLEY_SESSION_SECONDS: "7200",
+        PARLEY_OIDC_ISSUER: "https://login.example.com/realms/main/",
+        PARLEY_OIDC_CLIENT_SECRET: "shh",
+        PARLEY_OIDC_SCOPES: "openid,groups",
+        PARLEY_OIDC_ALLOWED_DOMAINS: "example.com",
+        PARLEY_OIDC_GROUPS: "staff=Example:admin",
+        PARLEY_OIDC_SECONDS: "11",
         PARLEY_PLANS_FILE: models,
         PARLEY_LICENSE: "a.b.c",
         PARLEY_LICENSE_PUBLIC_KEY: "MCowBQYDK2VwAyEAYOUR+PUBLIC+KEY+YOUR+PUBLIC+KEY+YOUR+PUBLIA=",
@@ -345,6 +351,48 @@ describe("problems", () => {
       assert.deepStrictEqual(yield* namesOf({ ...env, PORT: "x" }), ["PORT", "PARLEY_HEADERS_SECONDS"])
       assert.deepStrictEqual(yield* namesOf({ ...env, PARLEY_REQUEST_SECONDS: "x" }), [
         "PARLEY_REQUEST_SECONDS"
+      ])
+    })
+  )
+
+  it.effect("include an OpenID provider that is only half described", () =>
+    Effect.gen(function* () {
+      const [issuer, id, secret] = [
+        "PARLEY_OIDC_ISSUER",
+        "PARLEY_OIDC_CLIENT_ID",
+        "PARLEY_OIDC_CLIENT_SECRET"
+      ]
+      assert.deepStrictEqual(yield* namesOf({ [issuer]: "https://login.example.com" }), [id, secret])
+      assert.deepStrictEqual(yield* namesOf({ [id]: "parley" }), [issuer, secret])
+      const error = yield* Effect.flip(settingsOf({ [secret]: "hunter2" }))
+      assert.deepStrictEqual(
+        error.problems.map(({ name }) => name),
+        [issuer, id]
+      )
+      assert.notInclude(error.message, "hunter2")
+    })
+  )
+
+  it.effect("include an OpenID provider that can't know where to send browsers back", () =>
+    Effect.gen(function* () {
+      const provider = {
+        PARLEY_OIDC_ISSUER: "https://login.example.com",
+        PARLEY_OIDC_CLIENT_ID: "parley",
+        PARLEY_OIDC_CLIENT_SECRET: "shh"
+      }
+      assert.deepStrictEqual(yield* namesOf({ ...provider, HOST: "0.0.0.0" }), ["PARLEY_PUBLIC_URL"])
+      yield* settingsOf({ ...provider, HOST: "0.0.0.0", PARLEY_PUBLIC_URL: "https://parley.example.com" })
+      for (const HOST of ["127.0.0.1", "::1", "localhost"]) yield* settingsOf({ ...provider, HOST })
+      yield* settingsOf({ HOST: "0.0.0.0" })
+    })
+  )
+
+  it.effect("name the entries of a long list that are wrong", () =>
+    Effect.gen(function* () {
+      const [problem] = yield* problemsOf({ PARLEY_OIDC_GROUPS: "staff=Example,chiefs=Example:owner,guests" })
+      assert.deepStrictEqual(problem?.details, [
+        "entry 2 has the role owner, which only owners give",
+        "entry 3 has no = between a group and an organization"
       ])
     })
   )

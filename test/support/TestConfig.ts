@@ -51,6 +51,19 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     sessionSeconds: 2_592_000,
     ...overrides.console
   },
+  oidc: {
+    issuer: null,
+    clientId: null,
+    clientSecret: null,
+    name: "single sign-on",
+    scopes: ["openid", "email"],
+    allowedDomains: [],
+    groups: null,
+    groupsClaim: "groups",
+    organization: null,
+    requestSeconds: 10,
+    ...overrides.oidc
+  },
   policy: { plansFile: null, license: null, licensePublicKey: null, ...overrides.policy },
   models: {
     file: null,
