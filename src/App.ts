@@ -14,6 +14,7 @@ import { ClientAddress } from "./auth/ClientAddress.ts"
 import { IdentityProvider } from "./auth/IdentityProvider.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Sessions } from "./auth/Sessions.ts"
+import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
@@ -94,7 +95,7 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
   Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
 )
 
-const knownRoutes = [...routesOf(Api), ...routesOf(AdminApi), ...systemRoutes]
+const knownRoutes = [...routesOf(Api), ...routesOf(AdminApi), ...systemRoutes, ...appRoutes]
 
 /** The public interface, the operator's side, and what surrounds them. */
 const Routes = Layer.mergeAll(
@@ -105,6 +106,7 @@ const Routes = Layer.mergeAll(
   AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   SystemRoutes,
   MetricsRoute,
+  AppRoutes.pipe(Layer.provide(NodeServices.layer)),
   ErrorBoundary.layer(knownRoutes)
 ).pipe(Layer.provide(BodySizeLayer))
 

@@ -38,6 +38,12 @@ export const rangeNotSatisfiable = (bytes: number): Failure =>
     "accept-ranges": "bytes"
   })
 
+export const codingNotAcceptable = refusal(
+  406,
+  "encoding_not_acceptable",
+  "`Accept-Encoding` rules out every coding that the file is kept in. `identity` is always one of them."
+)
+
 const unsupportedMediaType = (message: string): Failure => refusal(415, "unsupported_media_type", message)
 
 export const encodedBody = unsupportedMediaType("A body with a content encoding is not supported.")
@@ -84,7 +90,6 @@ const absent =
 
 /** The first match counts. Paths are compared without a trailing slash and in lower case. */
 const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
-  [/^$/, "The interface is below /v1, and /docs describes it."],
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
   [
     /(^|\/)(chat\/completions|completions)$/,

@@ -105,17 +105,11 @@ const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
 const missingRoute = ({ method, url }: HttpServerRequest.HttpServerRequest, known: ReadonlyArray<Route>) => {
   const path = pathOf(url)
   const methods = new Set(known.filter((one) => one.path.test(path)).map((one) => one.method))
-  return methods.size === 0
+  // A path that can't be decoded, or has too long a parameter, may look like that of a route.
+  return methods.size === 0 || methods.has(method === "HEAD" ? "GET" : method)
     ? Refusal.unknownRoute(method, path)
     : Refusal.methodNotAllowed(method, path, [...methods].toSorted())
 }
-
-/** A browser opened the address of the service. */
-const isVisit = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
-  method === "GET" && pathOf(url) === "/" && (headers["accept"] ?? "").includes("text/html")
-
-/** Relative, so that it works below any prefix of a proxy. */
-const toReference = HttpServerResponse.redirect("docs", { status: 302 })
 
 /** The response to an error of the platform, or null if the error is a defect. */
 const platformResponse = (
@@ -127,7 +121,7 @@ const platformResponse = (
   if (!HttpServerError.isHttpServerError(error)) return null
   switch (error.reason._tag) {
     case "RouteNotFound":
-      return isVisit(request) ? toReference : respond(missingRoute(request, known))
+      return respond(missingRoute(request, known))
     case "RequestParseError":
       return respond(
         error.reason.reason === "BodyTooLarge" ? Refusal.bodyTooLarge(bodyBytesMax) : Failure.unreadableBody

@@ -26,7 +26,7 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
   excludeTestServices: true
 })("Errors", (it) => {
   it.effect.each([
-    { method: "GET", path: "/" },
+    { method: "GET", path: "/nothing" },
     { method: "GET", path: "/v1" },
     { method: "POST", path: "/v1/response" },
     { method: "POST", path: "/v2/responses" },

@@ -69,14 +69,6 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     })
   )
 
-  it.effect("leads a browser from the base address to the reference page, and tells others where it is", () =>
-    Effect.gen(function* () {
-      const visit = yield* ask("GET", "/", { accept: "text/html,application/xhtml+xml" })
-      assert.deepStrictEqual([visit.status, visit.headers.get("location")], [302, "docs"])
-      assert.match(errorOf(yield* ask("GET", "/", { accept: "*/*" }), 404).message, /\/docs describes it/)
-    })
-  )
-
   it.effect("of a key that is sent in another way says how to send it, and does not repeat it", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp

@@ -1,0 +1,168 @@
+import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
+import { Digest } from "effect/crypto"
+import { Hex } from "effect/encoding"
+import { Mime } from "effect/http"
+import { type Coding } from "./AcceptEncoding.ts"
+
+/** Where the build of the application lies: `dist/app`, which is beside the bundle of the service. */
+export const AppDirectory = Context.Reference<URL>("parley/console/AppDirectory", {
+  defaultValue: () => new URL(import.meta.url.endsWith(".ts") ? "../../dist/app/" : "app/", import.meta.url)
+})
+
+export interface Representation {
+  readonly bytes: Uint8Array
+  /** Strong. */
+  readonly etag: string
+}
+
+export interface AppFile {
+  readonly contentType: string
+  readonly representations: ReadonlyMap<Coding, Representation>
+}
+
+/** Of all files together, with their compressed forms. */
+const limits = { filesMax: 2_000, bytesMax: 33_554_432 }
+
+interface FoundFile {
+  /** "assets" or "". */
+  readonly below: string
+  readonly name: string
+  readonly bytes: number
+  readonly modifiedMillis: number
+}
+
+/**
+ * As many files as may be kept in memory, the newest first: every build writes all of its files anew, and those of earlier builds
+ * may still lie beside them.
+ */
+export const newestWithin = <File extends Pick<FoundFile, "bytes" | "modifiedMillis">>(
+  files: ReadonlyArray<File>,
+  { bytesMax, filesMax }: typeof limits
+): ReadonlyArray<File> => {
+  const newest = files.toSorted((a, b) => b.modifiedMillis - a.modifiedMillis).slice(0, filesMax)
+  let bytes = 0
+  const full = newest.findIndex((file) => (bytes += file.bytes) > bytesMax)
+  return full === -1 ? newest : newest.slice(0, full)
+}
+
+class AppUnreadable extends Schema.TaggedError<AppUnreadable>()("AppUnreadable", {
+  reason: Schema.String
+}) {}
+
+/** Files that aren't read have such names, among them every name that a path would have to encode. */
+const namePattern = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/
+
+const suffixes: ReadonlyArray<readonly [suffix: string, coding: Coding]> = [
+  [".br", "br"],
+  [".gz", "gzip"]
+]
+
+const contentTypeOf = (name: string): string => {
+  const type = Option.getOrElse(Mime.getType(name), () => "application/octet-stream")
+  return type.startsWith("text/") ? `${type}; charset=utf-8` : type
+}
+
+const represented = Effect.fnUntraced(function* (bytes: Uint8Array) {
+  const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, bytes)
+  return { bytes, etag: `"${Hex.encode(digest)}"` }
+})
+
+/** The compressed forms of a file are part of it, and no files of their own. */
+const filesOf = (contents: ReadonlyMap<string, Representation>): ReadonlyMap<string, AppFile> => {
+  const isForm = (name: string) =>
+    suffixes.some(([suffix]) => name.endsWith(suffix) && contents.has(name.slice(0, -suffix.length)))
+  const fileOf = (name: string, identity: Representation): AppFile => ({
+    contentType: contentTypeOf(name),
+    representations: new Map<Coding, Representation>([
+      ["identity", identity],
+      ...suffixes.flatMap(([suffix, coding]): ReadonlyArray<[Coding, Representation]> => {
+        const compressed = contents.get(name + suffix)
+        return compressed === undefined ? [] : [[coding, compressed]]
+      })
+    ])
+  })
+  return new Map(
+    [...contents].filter(([name]) => !isForm(name)).map(([name, identity]) => [name, fileOf(name, identity)])
+  )
+}
+
+/** The files of the application's build, kept in memory from the start. A later build is served from the next start on. */
+export class AppFiles extends Context.Service<
+  AppFiles,
+  {
+    /** The page that every path of the application answers; null if there is no build that can be served. */
+    readonly page: string | null
+    /** By its name in `assets`. */
+    readonly asset: (name: string) => AppFile | null
+    /** By its name beside the page. */
+    readonly beside: (name: string) => AppFile | null
+  }
+>()("parley/console/AppFiles") {
+  static readonly layer = Layer.effect(
+    AppFiles,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const directory = yield* path.fromFileUrl(yield* AppDirectory)
+
+      /** The regular files of a directory with their sizes; links aren't followed. */
+      const list = Effect.fnUntraced(function* (below: string) {
+        const place = path.join(directory, below)
+        const entries = yield* fs.readDirectoryEntries(place)
+        const names = entries.filter(({ name, type }) => type === "File" && namePattern.test(name))
+        return yield* Effect.forEach(names, ({ name }) =>
+          Effect.map(fs.stat(path.join(place, name)), ({ mtime, size }): FoundFile => ({
+            below,
+            name,
+            bytes: Number(size),
+            modifiedMillis: Option.match(mtime, { onNone: () => 0, onSome: Number })
+          }))
+        )
+      })
+
+      const read = Effect.fnUntraced(function* () {
+        const found = [...(yield* list("")), ...(yield* list("assets"))]
+        const kept = newestWithin(found, limits)
+        const contentsOf = (below: string) =>
+          Effect.forEach(
+            kept.filter((file) => file.below === below),
+            ({ name }) =>
+              Effect.map(
+                Effect.flatMap(fs.readFile(path.join(directory, below, name)), represented),
+                (content) => [name, content] as const
+              )
+          )
+        const assets = filesOf(new Map(yield* contentsOf("assets")))
+        const beside = filesOf(new Map(yield* contentsOf("")))
+        const page = beside.get("index.html")?.representations.get("identity")
+        if (page === undefined) return yield* new AppUnreadable({ reason: "index.html is missing" })
+        yield* Effect.logDebug("The web application's files are kept in memory.").pipe(
+          Effect.annotateLogs({
+            files: kept.length,
+            bytes: kept.reduce((sum, file) => sum + file.bytes, 0),
+            leftOut: found.length - kept.length
+          })
+        )
+        return { assets, beside, page: new TextDecoder().decode(page.bytes) }
+      })
+
+      const isBuilt = yield* Effect.orElseSucceed(fs.exists(directory), () => false)
+      const app = isBuilt
+        ? yield* Effect.catch(read(), (error) =>
+            Effect.logWarning("The web application can't be served.").pipe(
+              Effect.annotateLogs({
+                directory,
+                detail: "reason" in error ? String(error.reason) : String(error)
+              }),
+              Effect.as(null)
+            )
+          )
+        : null
+      return AppFiles.of({
+        page: app?.page ?? null,
+        asset: (name) => app?.assets.get(name) ?? null,
+        beside: (name) => app?.beside.get(name) ?? null
+      })
+    })
+  )
+}
