@@ -20,7 +20,7 @@ const addressOf = (text: string): Address | null =>
   ipaddr.isValid(withoutPort(text)) ? ipaddr.process(withoutPort(text)) : null
 
 /** The address and the bits of a network; of a single address, all bits. */
-const networkOf = (text: string): [Address, number] => {
+const rangeOf = (text: string): [Address, number] => {
   if (text.includes("/")) return ipaddr.parseCIDR(text)
   const address = ipaddr.process(text)
   return [address, address.kind() === "ipv4" ? 32 : 128]
@@ -28,6 +28,17 @@ const networkOf = (text: string): [Address, number] => {
 
 const isWithin = (address: Address, [network, bits]: [Address, number]): boolean =>
   address.kind() === network.kind() && address.match(network, bits)
+
+/** The bits that a provider gives to one customer. Source: RFC 6177. */
+const networkBits = 64
+
+/** What one client can choose its address from: an address of IPv4, or the first 64 bits of IPv6. */
+export const networkOf = (address: string | null): string => {
+  const parsed = address === null ? null : addressOf(address)
+  if (parsed === null) return "unknown"
+  if (parsed.kind() === "ipv4") return parsed.toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${networkBits}`).toString()}/${networkBits}`
+}
 
 const listed = (header: string | undefined): ReadonlyArray<string> =>
   (header ?? "")
@@ -56,7 +67,7 @@ export class ClientAddress extends Context.Service<
     ClientAddress,
     Effect.gen(function* () {
       const { publicUrl, trustedProxies } = (yield* AppConfig).console
-      const networks = trustedProxies.map(networkOf)
+      const networks = trustedProxies.map(rangeOf)
       const isTrusted = (address: Address) => networks.some((network) => isWithin(address, network))
 
       /** The last address that is no trusted proxy's. What stands before it was written by strangers. */

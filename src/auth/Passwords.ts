@@ -14,7 +14,13 @@ const hashesAtOnceMax = 2
 const hashesWaitingMax = 50
 const retryAfterSeconds = 5
 
-const Row = Schema.Struct({ hash: PasswordHash })
+const Row = Schema.Struct({ hash: PasswordHash, changedAt: Schema.DateTimeUtcFromDate })
+
+/** A password of a user that was right when it was verified. */
+export interface VerifiedPassword {
+  readonly userId: UserId
+  readonly changedAt: DateTime.Utc
+}
 
 /** The passwords of users. The database holds their hashes by Argon2id. */
 export class Passwords extends Context.Service<
@@ -25,14 +31,18 @@ export class Passwords extends Context.Service<
       password: Redacted.Redacted,
       email: string
     ) => Effect.Effect<PasswordHash, WeakPassword | ServerBusy>
-    /** Sets the password of a user, within the caller's transaction. */
+    /** Sets the password of a user, within the caller's transaction, which locks the user. */
     readonly store: (userId: UserId, hash: PasswordHash) => Effect.Effect<void, SqlError.SqlError>
     readonly exists: (userId: UserId) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Whether it is the user's password. Takes as long where there is no user, or the user has none. */
-    readonly matches: (
+    /** Null if it is not the user's password. Takes as long where there is no user, or the user has none. */
+    readonly verify: (
       userId: UserId | null,
       password: Redacted.Redacted
-    ) => Effect.Effect<boolean, ServerBusy | DatabaseUnavailable>
+    ) => Effect.Effect<VerifiedPassword | null, ServerBusy | DatabaseUnavailable>
+    /** Whether the password is still the same. Exact within a transaction that has locked the user. */
+    readonly isCurrent: (
+      verified: VerifiedPassword
+    ) => Effect.Effect<boolean, SqlError.SqlError | Schema.SchemaError>
   }
 >()("parley/auth/Passwords") {
   static readonly layer = Layer.effect(
@@ -50,9 +60,12 @@ export class Passwords extends Context.Service<
 
       const store = Effect.fn("Passwords.store")(function* (userId: UserId, stored: PasswordHash) {
         const now = DateTime.toDateUtc(yield* DateTime.now)
+        // A sign-in by the old password either has started its session, or finds that the password was changed.
+        yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`
         yield* sql`
           INSERT INTO passwords (user_id, hash, changed_at) VALUES (${userId}, ${stored}, ${now})
-          ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at`
+          ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash,
+            changed_at = greatest(excluded.changed_at, passwords.changed_at + interval '1 millisecond')`
       })
 
       const exists = Effect.fn("Passwords.exists")(
@@ -70,26 +83,32 @@ export class Passwords extends Context.Service<
         yield* sql`UPDATE passwords SET hash = ${renewed} WHERE user_id = ${userId} AND hash = ${old}`
       })
 
-      const matches = Effect.fn("Passwords.matches")(function* (
+      const find = (userId: UserId | null) =>
+        sql`SELECT hash, changed_at FROM passwords WHERE user_id = ${userId}::uuid`.pipe(rowAs(Row))
+
+      const verify = Effect.fn("Passwords.verify")(function* (
         userId: UserId | null,
         password: Redacted.Redacted
       ) {
         const text = Redacted.value(password)
         // Asked without a user too, so that the time is the same.
-        const row = yield* sql`SELECT hash FROM passwords WHERE user_id = ${userId}::uuid`.pipe(rowAs(Row))
-        const stored = row?.hash ?? null
+        const stored = yield* find(userId)
         return yield* bounded(
           Effect.gen(function* () {
-            const isRight = yield* verifyPassword(text, stored)
-            if (isRight && userId !== null && stored !== null && (yield* isOutdated(stored))) {
-              yield* renew(userId, stored, text)
-            }
-            return isRight
+            const isRight = yield* verifyPassword(text, stored?.hash ?? null)
+            if (!isRight || userId === null || stored === undefined) return null
+            if (yield* isOutdated(stored.hash)) yield* renew(userId, stored.hash, text)
+            return { userId, changedAt: stored.changedAt } satisfies VerifiedPassword
           }).pipe(Effect.provideContext(services))
         )
       }, orUnavailable)
 
-      return Passwords.of({ hash, store, exists, matches })
+      const isCurrent = Effect.fn("Passwords.isCurrent")(function* ({ changedAt, userId }: VerifiedPassword) {
+        const stored = yield* find(userId)
+        return stored !== undefined && DateTime.Equivalence(stored.changedAt, changedAt)
+      })
+
+      return Passwords.of({ hash, store, exists, verify, isCurrent })
     })
   )
 }

@@ -11,7 +11,9 @@ import type { SessionClient, SessionRecord, SignInMethod } from "../domain/Sessi
 import { storable } from "../domain/storable.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { networkOf } from "./ClientAddress.ts"
 import * as KeyToken from "./KeyToken.ts"
+import { makeKnownNetworks } from "./KnownNetworks.ts"
 
 /** Sessions of one user; a new one beyond them ends the oldest. */
 export const sessionsPerUserMax = 100
@@ -76,6 +78,7 @@ export const makeSessionTable = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const services = yield* Effect.context<Digest.Digest>()
   const audit = yield* makeAuditRecorder
+  const networks = yield* makeKnownNetworks
   const { sessionIdleSeconds, sessionSeconds } = (yield* AppConfig).console
 
   const expiryOf = ({ createdAt, lastSeenAt }: SessionRow): DateTime.Utc =>
@@ -121,6 +124,7 @@ export const makeSessionTable = Effect.gen(function* () {
       DELETE FROM sessions WHERE id IN (
         SELECT id FROM sessions WHERE user_id = ${userId} ORDER BY created_at DESC, id DESC OFFSET ${sessionsPerUserMax}
       )`
+    yield* networks.remember(userId, networkOf(address))
     const row = yield* sql`${known} WHERE s.id = ${id}`.pipe(rowAs(KnownRow))
     if (row === undefined) return undefined
     const person = personOf(row)

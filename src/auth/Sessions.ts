@@ -15,14 +15,58 @@ import { OrganizationId, type SessionId, UserId } from "../domain/Ids.ts"
 import type { SessionClient, SessionRecord, SignInMethod } from "../domain/Session.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
-import { Passwords } from "./Passwords.ts"
+import type { PasswordHash } from "./PasswordHash.ts"
+import { Passwords, type VerifiedPassword } from "./Passwords.ts"
 import { type KnownSession, makeSessionTable, type StartedSession } from "./SessionTable.ts"
+import { sweepSignInsRegularly } from "./SignInSweep.ts"
+import { type Attempt, SignInThrottle } from "./SignInThrottle.ts"
 
 const UserRow = Schema.Struct({
   id: UserId,
   email: Schema.String,
   organizationId: OrganizationId,
-  organization: Schema.String
+  organization: Schema.String,
+  isDisabled: Schema.Boolean
+})
+type UserRow = typeof UserRow.Type
+
+const makeUserLookup = Effect.map(SqlClient.SqlClient, (sql) => {
+  const users = sql`
+    SELECT u.id, u.email, u.organization_id, o.name AS organization, u.disabled_at IS NOT NULL AS is_disabled
+    FROM users u JOIN organizations o ON o.id = u.organization_id`
+  return {
+    byEmail: (email: string) => sql`${users} WHERE lower(u.email) = lower(${email})`.pipe(rowAs(UserRow)),
+    byId: (id: UserId) => sql`${users} WHERE u.id = ${id}`.pipe(rowAs(UserRow))
+  }
+})
+
+/** The methods that end sessions of a user. */
+const makeEnding = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const users = yield* makeUserLookup
+  const table = yield* makeSessionTable
+
+  /** Records what was done to a user's sessions, unless nothing was. */
+  const recorded = (action: AuditEntry["action"], userId: UserId, change: ReturnType<typeof table.end>) =>
+    Effect.gen(function* () {
+      const ended = yield* change
+      const user = ended === 0 ? undefined : yield* users.byId(userId)
+      if (user !== undefined) {
+        yield* audit.record({ action, ...aboutUser(user), details: { sessions: ended } })
+      }
+      return ended
+    }).pipe(sql.withTransaction, orUnavailable)
+
+  const end = Effect.fn("Sessions.end")((userId: UserId, id: SessionId) =>
+    recorded("session.end", userId, table.end(userId, id))
+  )
+
+  const endAll = Effect.fn("Sessions.endAll")((userId: UserId, except?: SessionId) =>
+    recorded("session.end_all", userId, table.endAll(userId, except))
+  )
+
+  return { end, endAll }
 })
 
 /** The sessions of the web application. The database holds the SHA-256 of their secrets. */
@@ -65,7 +109,10 @@ export class Sessions extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const audit = yield* makeAuditRecorder
       const passwords = yield* Passwords
+      const throttle = yield* SignInThrottle
       const table = yield* makeSessionTable
+      const users = yield* makeUserLookup
+      yield* sweepSignInsRegularly
 
       const start = Effect.fn("Sessions.start")(
         function* (userId: UserId, client: SessionClient, method: SignInMethod) {
@@ -74,58 +121,55 @@ export class Sessions extends Context.Service<
         (effect) => orUnavailable(sql.withTransaction(effect))
       )
 
-      const findUser = Effect.fnUntraced(function* (email: string) {
-        return yield* sql`
-          SELECT u.id, u.email, u.organization_id, o.name AS organization
-          FROM users u JOIN organizations o ON o.id = u.organization_id
-          WHERE lower(u.email) = lower(${email})`.pipe(rowAs(UserRow))
+      /** Records a failure; `unknown` stands for all addresses that are no user's, which are not recorded themselves. */
+      const recordFailure = (user: Parameters<typeof aboutUser>[0] | undefined, address: string | null) => {
+        const about =
+          user === undefined ? { target: { id: null, name: "unknown" }, organization: null } : aboutUser(user)
+        return audit.recordCounted(
+          { action: "session.fail", ...about, details: { address } },
+          user?.id ?? "unknown"
+        )
+      }
+
+      /** Verifies a password within the limits of failed attempts. A disabled user has none that is right. */
+      const verify = Effect.fnUntraced(function* (
+        attempt: Attempt,
+        password: Redacted.Redacted,
+        isDisabled: boolean
+      ) {
+        yield* throttle.begin(attempt)
+        const verified = yield* Effect.tapError(passwords.verify(attempt.userId, password), () =>
+          throttle.cancel(attempt)
+        )
+        if (verified === null || isDisabled) return null
+        yield* throttle.succeed(attempt)
+        return verified
       })
+
+      const startByPassword = Effect.fnUntraced(function* (
+        verified: VerifiedPassword,
+        client: SessionClient
+      ) {
+        const started = yield* table.insert(verified.userId, client, "password")
+        if (started === undefined || !(yield* passwords.isCurrent(verified)))
+          return yield* new SignInRefused()
+        return started
+      }, sql.withTransaction)
 
       const signIn = Effect.fn("Sessions.signIn")(function* (
         email: string,
         password: Redacted.Redacted,
         client: SessionClient
       ) {
-        const user = yield* findUser(email)
-        const isRight = yield* passwords.matches(user?.id ?? null, password)
-        if (user === undefined || !isRight) return yield* new SignInRefused()
-        return yield* start(user.id, client, "password").pipe(
-          Effect.catchTag("UserNotFound", () => Effect.fail(new SignInRefused()))
-        )
+        const user = yield* users.byEmail(email)
+        const attempt = { email, userId: user?.id ?? null, address: client.address }
+        const verified = yield* verify(attempt, password, user?.isDisabled === true)
+        if (verified !== null) return yield* startByPassword(verified, client)
+        yield* recordFailure(user, client.address)
+        return yield* new SignInRefused()
       }, orUnavailable)
 
-      /** What was done to a user's sessions, unless nothing was. */
-      const recorded = (
-        action: AuditEntry["action"],
-        userId: UserId,
-        change: Effect.Effect<number, Effect.Error<ReturnType<typeof table.end>>>
-      ) =>
-        Effect.gen(function* () {
-          const ended = yield* change
-          if (ended === 0) return ended
-          const user = yield* sql`
-            SELECT u.id, u.email, u.organization_id, o.name AS organization
-            FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId}`.pipe(
-            rowAs(UserRow)
-          )
-          if (user !== undefined) {
-            yield* audit.record({ action, ...aboutUser(user), details: { sessions: ended } })
-          }
-          return ended
-        }).pipe(sql.withTransaction, orUnavailable)
-
-      const end = Effect.fn("Sessions.end")((userId: UserId, id: SessionId) =>
-        recorded("session.end", userId, table.end(userId, id))
-      )
-
-      const endAll = Effect.fn("Sessions.endAll")((userId: UserId, except?: SessionId) =>
-        recorded("session.end_all", userId, table.endAll(userId, except))
-      )
-
-      const setPassword = Effect.fnUntraced(function* (
-        person: Person,
-        hash: Effect.Success<ReturnType<Passwords["Service"]["hash"]>>
-      ) {
+      const setPassword = Effect.fnUntraced(function* (person: Person, hash: PasswordHash) {
         yield* passwords.store(person.userId, hash)
         yield* table.endAll(person.userId, person.sessionId)
         yield* audit.record({ action: "user.password", ...aboutUser({ ...person, id: person.userId }) })
@@ -139,8 +183,11 @@ export class Sessions extends Context.Service<
         const isRight =
           current === null
             ? !(yield* passwords.exists(person.userId))
-            : yield* passwords.matches(person.userId, current)
-        if (!isRight) return yield* new SignInRefused()
+            : (yield* verify(person, current, false)) !== null
+        if (!isRight) {
+          yield* recordFailure({ ...person, id: person.userId }, person.address)
+          return yield* new SignInRefused()
+        }
         yield* setPassword(person, yield* passwords.hash(password, person.email))
       }, orUnavailable)
 
@@ -149,10 +196,9 @@ export class Sessions extends Context.Service<
         start,
         find: (secret) => orUnavailable(table.find(secret)),
         list: (userId) => orUnavailable(table.list(userId)),
-        end,
-        endAll,
+        ...(yield* makeEnding),
         changePassword
       })
     })
-  ).pipe(Layer.provide(Passwords.layer))
+  ).pipe(Layer.provide([Passwords.layer, SignInThrottle.layer]))
 }
