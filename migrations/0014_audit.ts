@@ -80,8 +80,8 @@ export default Effect.gen(function* () {
     PRIMARY KEY (action, subject)
   ) WITH (fillfactor = 70)`
 
-  // The settings, plans and license of the latest start, to be compared with those of the next one. A secret is only a
-  // mark: see audit/Installation.
+  // The settings, plans and license of the latest start, to be compared with those of the next one. Of a secret
+  // it has only a salted hash: see src/audit/Installation.
   yield* sql`CREATE TABLE audit_installation (
     action text NOT NULL,
     name text NOT NULL,

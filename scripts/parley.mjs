@@ -6,6 +6,6 @@ import { envFile, root, runNode } from "./node24.mjs"
 
 /** The `parley` command. */
 await script(async () => {
-  await ensureBuilt({ quiet: true })
+  await ensureBuilt({ app: false, quiet: true })
   return runNode([...envFile(), join(root, "dist", "parley.js"), ...process.argv.slice(2)])
 })

@@ -61,6 +61,7 @@ const commands = {
     return success
   },
   dev: (args) => runNode([...envFile(), "--watch", join(root, "src/main.ts"), ...args]),
+  "dev:app": (args) => inProject(["node_modules/vite/bin/vite.js", ...args]),
   bench: ([first, ...rest]) =>
     first === "files" || first === "retrieval"
       ? inProject([`scripts/bench/${first}.ts`, ...rest])

@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
 import { AdminRoutes } from "./admin/AdminRoutes.ts"
+import { layerRecordedStart } from "./admin/InstallationFacts.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
 import { Audit } from "./audit/Audit.ts"
@@ -125,6 +126,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disa
 /** The whole service, which needs only its settings. */
 export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(layerGivenKey),
+  Layer.provideMerge(layerRecordedStart),
   Layer.provideMerge(ToolsLayer),
   Layer.provideMerge(ProjectsLayer),
   Layer.provideMerge(FilesLayer),

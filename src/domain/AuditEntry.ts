@@ -7,6 +7,7 @@ export const AuditTarget = Schema.Literals([
   "user",
   "api_key",
   "project",
+  "file",
   "link",
   "setting",
   "plan",
@@ -44,6 +45,8 @@ export const auditActions = {
   "project.file_add": action("project", "adds a file to a project"),
   "project.file_remove": action("project", "removes a file from a project"),
   "project.reindex": action("project", "has the files of a project indexed again"),
+  "file.upload": action("file", "uploads a file for a user"),
+  "file.delete": action("file", "deletes a file of a user"),
   "setting.change": action("setting", "starts the service with another value of a setting"),
   "plan.change": action("plan", "starts the service with other terms of a plan"),
   "license.change": action("license", "starts the service with another license")

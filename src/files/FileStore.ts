@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Pull, type Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import type { TextExtraction } from "../documents/TextExtraction.ts"
 import {
   type DatabaseUnavailable,
@@ -15,6 +15,7 @@ import type { StoredFile } from "../domain/StoredFile.ts"
 import type { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore } from "./BlobStore.ts"
+import { makeFileRecorder } from "./FileRecorder.ts"
 import { sweepExpired, sweepFiles } from "./FileSweep.ts"
 import {
   type ListFiles,
@@ -91,7 +92,9 @@ export class FileStore extends Context.Service<
   > = Layer.effect(
     FileStore,
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const blobs = yield* BlobStore
+      const record = yield* makeFileRecorder
       const table = yield* makeFileTable
       const { discard, upload } = yield* makeFileUploads(table)
       yield* sweepFiles
@@ -112,9 +115,15 @@ export class FileStore extends Context.Service<
       const get = Effect.fn("FileStore.get")((userId: UserId, id: FileId) => find(userId, id))
 
       const remove = Effect.fn("FileStore.delete")(function* (userId: UserId, id: FileId) {
-        const key = yield* orUnavailable(table.remove(userId, id))
-        if (key === undefined) return yield* new FileNotFound({ param: "file_id" })
-        yield* discard(key)
+        const removed = yield* table.remove(userId, id).pipe(
+          Effect.tap((row) =>
+            row === undefined ? Effect.void : record("file.delete", { id, userId, filename: row.filename })
+          ),
+          sql.withTransaction,
+          orUnavailable
+        )
+        if (removed === undefined) return yield* new FileNotFound({ param: "file_id" })
+        yield* discard(removed.storageKey)
       }, Effect.uninterruptible)
 
       const content = Effect.fn("FileStore.content")(function* (

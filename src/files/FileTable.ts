@@ -86,7 +86,8 @@ const TextBeginning = Schema.Struct({ id: FileId, text: Schema.String, bytes: Sc
 export type TextBeginning = typeof TextBeginning.Type
 
 const Usage = Schema.Struct({ files: Schema.Int, bytes: Schema.Int })
-const StorageKey = Schema.Struct({ storageKey: Schema.String })
+const StoredRow = Schema.Struct({ ...FileRow.fields, isNew: Schema.Boolean })
+const RemovedRow = Schema.Struct({ storageKey: Schema.String, filename: Schema.String })
 
 /** The tables `files`, `file_usage` and `file_texts`. */
 export const makeFileTable = Effect.gen(function* () {
@@ -110,7 +111,7 @@ export const makeFileTable = Effect.gen(function* () {
   /**
    * Stores the file if the quota has room for it; nothing otherwise. The count and the row change in one statement, whose
    * lock on the user's count puts concurrent uploads in order. Gives the row also when it was stored before, so that it may
-   * be repeated after an answer that got lost.
+   * be repeated after an answer that got lost; `isNew` tells the two cases apart.
    */
   const insert = ({ blob, createdAt, expiresAt, ...file }: NewFile, quota: Quota) =>
     sql`WITH room AS (
@@ -127,10 +128,9 @@ export const makeFileTable = Effect.gen(function* () {
         FROM room
         RETURNING *
       )
-      SELECT ${columns} FROM made
-      UNION ALL SELECT ${columns} FROM files WHERE id = ${file.id}::uuid AND user_id = ${file.userId}::uuid`.pipe(
-      rowAs(FileRow)
-    )
+      SELECT ${columns}, true AS is_new FROM made
+      UNION ALL SELECT ${columns}, false FROM files
+      WHERE id = ${file.id}::uuid AND user_id = ${file.userId}::uuid`.pipe(rowAs(StoredRow))
 
   const find = (userId: UserId, id: FileId) =>
     sql`SELECT ${columns} FROM files
@@ -149,19 +149,16 @@ export const makeFileTable = Effect.gen(function* () {
       ORDER BY id ${sql.literal(order)} LIMIT ${limit + 1}`.pipe(rowsAs(FileRow))
   }
 
-  /** Deletes the row, its text and its share of the count; the answer is where the bytes are. */
+  /** Deletes the row, its text and its share of the count; the answer says where the bytes are. */
   const remove = (userId: UserId, id: FileId) =>
     sql`WITH gone AS (
         DELETE FROM files WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}
-        RETURNING bytes, storage_key
+        RETURNING bytes, storage_key, filename
       ), freed AS (
         UPDATE file_usage SET files = file_usage.files - 1, bytes = file_usage.bytes - gone.bytes
         FROM gone WHERE file_usage.user_id = ${userId}::uuid
       )
-      SELECT storage_key FROM gone`.pipe(
-      rowAs(StorageKey),
-      Effect.map((row) => row?.storageKey)
-    )
+      SELECT storage_key, filename FROM gone`.pipe(rowAs(RemovedRow))
 
   /** The file, if its text is still to be read. For the jobs: it doesn't check the user. */
   const unread = (id: FileId) =>

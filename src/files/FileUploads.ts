@@ -8,6 +8,7 @@ import type { AboutFile, StoredFile } from "../domain/StoredFile.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { BlobStore, type StoredBlob } from "./BlobStore.ts"
+import { makeFileRecorder } from "./FileRecorder.ts"
 import type { FileTable, NewFile } from "./FileTable.ts"
 import { makeTextJobs } from "./TextJobs.ts"
 import { bounded, makeUploadSlots, quotaOf, quotaProblem, type UserQuota } from "./UploadLimits.ts"
@@ -29,6 +30,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
   const blobs = yield* BlobStore
   const random = yield* SecureRandom.SecureRandom
   const jobs = yield* makeTextJobs(table)
+  const record = yield* makeFileRecorder
   const takeSlot = makeUploadSlots(settings.uploadsPerUserMax, http.userWaitSeconds)
   const usualQuota = { filesMax: settings.filesPerUserMax, bytesMax: settings.bytesPerUserMax }
 
@@ -44,8 +46,12 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
 
   const insert = Effect.fnUntraced(
     function* (file: NewFile, quota: UserQuota, text: ExtractedText | null) {
-      const stored = yield* table.insert(file, quota)
-      if (stored !== undefined) return yield* jobs.accept(stored, text)
+      const found = yield* table.insert(file, quota)
+      if (found !== undefined) {
+        const { isNew, ...stored } = found
+        if (isNew) yield* record("file.upload", stored)
+        return yield* jobs.accept(stored, text)
+      }
       const usage = yield* table.usage(file.userId)
       // Room may have become free between the two statements; the upload is refused anyway.
       const usedUp = { files: usage.files, bytes: quota.bytesMax + 1 }

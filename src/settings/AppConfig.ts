@@ -1,4 +1,4 @@
-import { ConfigProvider, Context, Effect, Option, Schema, Struct } from "effect"
+import { ConfigProvider, Context, Effect, Option, Redacted, Schema, Struct } from "effect"
 import { isLoopback } from "./OidcCodec.ts"
 import { type FoundSecret, secretVariable, type Setting, shown, variable } from "./Setting.ts"
 import { settingsTable } from "./SettingsTable.ts"
@@ -231,8 +231,8 @@ export const readSettings = Effect.fnUntraced(function* (
   return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
 })
 
-/** Every setting in the order of docs/settings.md: its value is null when it is not set, and "<redacted>" for a secret. */
-export const describeSettings = (settings: Settings) => {
+/** Every setting in the order of docs/settings.md, with the text of its value: null when it is not set, redacted when it is secret. */
+export const namedSettings = (settings: Settings) => {
   const { dataDir, logLevel, ...others } = settings
   const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ...others,
@@ -243,14 +243,26 @@ export const describeSettings = (settings: Settings) => {
     Object.entries<Row>(settingsOfGroup).map(([field, { default: byDefault, description, name }]) => ({
       name,
       value: valueText(values[group]?.[field] ?? null),
-      default: byDefault,
+      byDefault,
       description
     }))
   )
 }
 
-const valueText = (value: unknown): string | null =>
-  value === null ? null : Array.isArray(value) && value.length === 0 ? "none" : String(value)
+const valueText = (value: unknown): string | Redacted.Redacted | null => {
+  if (value === null) return null
+  if (Redacted.isRedacted(value)) return Redacted.make(String(Redacted.value(value)))
+  return Array.isArray(value) && value.length === 0 ? "none" : String(value)
+}
+
+/** The same for people: the value of a secret is "<redacted>". */
+export const describeSettings = (settings: Settings) =>
+  namedSettings(settings).map(({ byDefault, description, name, value }) => ({
+    name,
+    value: value === null ? null : String(value),
+    default: byDefault,
+    description
+  }))
 
 /** Read by the command line, which is a client and has no settings of its own. */
 const otherNames = ["PARLEY_URL"]

@@ -1,0 +1,63 @@
+import { DateTime, Effect, Layer } from "effect"
+import { type InstallationFact, recordInstallation } from "../audit/Installation.ts"
+import { type License, type PlanTerms, Plans } from "../domain/Plan.ts"
+import { InstalledLicense } from "../plans/License.ts"
+import { AppConfig, namedSettings, type Settings } from "../settings/AppConfig.ts"
+
+const settingFacts = (settings: Settings): ReadonlyArray<InstallationFact> =>
+  namedSettings(settings).map(({ byDefault, name, value }) => ({
+    action: "setting.change",
+    name,
+    value,
+    usual: byDefault
+  }))
+
+/** With its fields in one order, so that the order of a file is no change. */
+const sorted = (value: unknown): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .toSorted(([one], [other]) => (one < other ? -1 : 1))
+          .map(([name, field]) => [name, sorted(field)])
+      )
+    : value
+
+const json = (value: unknown): string => JSON.stringify(sorted(value))
+
+const planFacts = (catalog: ReadonlyMap<string, PlanTerms> | null): ReadonlyArray<InstallationFact> =>
+  [...(catalog ?? [])].map(([name, terms]) => ({
+    action: "plan.change",
+    name,
+    value: json(terms),
+    usual: null
+  }))
+
+const dayOf = (millis: number | null): string | null =>
+  millis === null ? null : DateTime.formatIso(DateTime.makeUnsafe(millis))
+
+/** What a license says, without its signature. */
+const licenseText = (license: License): string =>
+  json({
+    id: license.id,
+    licensee: license.licensee,
+    begins_at: dayOf(license.beginsAtMillis),
+    ends_at: dayOf(license.endsAtMillis),
+    bounds: license.bounds
+  })
+
+const licenseFact = (license: License | null): InstallationFact => ({
+  action: "license.change",
+  name: "license",
+  value: license === null ? null : licenseText(license),
+  usual: null
+})
+
+/** Records how this start differs from the latest one: its settings, its plans and its license. */
+export const recordStart = Effect.gen(function* () {
+  const settings = yield* AppConfig
+  const { catalog } = yield* Plans
+  const { license } = yield* InstalledLicense
+  yield* recordInstallation([...settingFacts(settings), ...planFacts(catalog), licenseFact(license)])
+})
+
+export const layerRecordedStart = Layer.effectDiscard(recordStart)

@@ -1,0 +1,42 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import { CurrentActor } from "../domain/Actor.ts"
+import { type AuditAction, within } from "../domain/AuditEntry.ts"
+import { OrganizationId, type UserId } from "../domain/Ids.ts"
+import type { StoredFile } from "../domain/StoredFile.ts"
+import { rowAs } from "../sql/rows.ts"
+
+const Owner = Schema.Struct({
+  email: Schema.String,
+  organizationId: OrganizationId,
+  organization: Schema.String
+})
+
+type RecordedFile = Pick<StoredFile, "id" | "userId" | "filename">
+
+/**
+ * Records what administrators do with the files of users, in the transaction of the change. What users do with an API key and
+ * what expires has no actor, and is not recorded.
+ */
+export const makeFileRecorder = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+
+  const ownerOf = (id: UserId) =>
+    sql`SELECT u.email, o.id AS organization_id, o.name AS organization
+      FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${id}::uuid`.pipe(
+      rowAs(Owner)
+    )
+
+  return Effect.fnUntraced(function* (action: AuditAction, { filename, id, userId }: RecordedFile) {
+    if ((yield* CurrentActor)._tag === "System") return
+    const owner = yield* ownerOf(userId)
+    yield* audit.record({
+      action,
+      target: { id, name: filename },
+      organization: owner === undefined ? null : within(owner),
+      details: { owner: owner?.email ?? null }
+    })
+  })
+})
