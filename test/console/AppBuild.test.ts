@@ -45,7 +45,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 describe("the build of the web application", () => {
-  for (const page of ["SignInPage", "LinkPage", "HomePage"]) {
+  for (const page of ["entry/SignInPage", "entry/LinkPage", "home/HomePage"]) {
     it(`loads at most ${firstViewBytesMax / 1_000} kB of compressed JavaScript to show ${page}`, () => {
       const files = filesOf("index.html", `pages/${page}.tsx`)
       const bytes = [...files].map((file) => read(`${file}.br`).length).reduce((sum, one) => sum + one, 0)

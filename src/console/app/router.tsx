@@ -33,13 +33,13 @@ const signInRoute = createRoute({
     const { user } = await queries.ensureQueryData(sessionQuery)
     if (user !== null) throw redirect({ to: search.next ?? pagePaths.home })
   },
-  component: lazyRouteComponent(() => import("./pages/SignInPage.tsx"), "SignInPage")
+  component: lazyRouteComponent(() => import("./pages/entry/SignInPage.tsx"), "SignInPage")
 })
 
 const linkRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: pagePaths.link,
-  component: lazyRouteComponent(() => import("./pages/LinkPage.tsx"), "LinkPage")
+  component: lazyRouteComponent(() => import("./pages/entry/LinkPage.tsx"), "LinkPage")
 })
 
 /** The pages of those who are signed in. Others sign in first, and then come to the page they asked for. */
@@ -67,7 +67,7 @@ const routeTree = rootRoute.addChildren([
   signInRoute,
   linkRoute,
   sessionRoute.addChildren([
-    page(pagePaths.home, () => import("./pages/HomePage.tsx"), "HomePage"),
+    page(pagePaths.home, () => import("./pages/home/HomePage.tsx"), "HomePage"),
     page(pagePaths.usage, () => import("./pages/UsagePage.tsx"), "UsagePage"),
     page(pagePaths.apiKeys, () => import("./pages/settings/ApiKeysPage.tsx"), "ApiKeysPage"),
     page(pagePaths.account, () => import("./pages/settings/AccountPage.tsx"), "AccountPage"),

@@ -4,6 +4,7 @@ import { pagePaths } from "../../PagePaths.ts"
 import { Button } from "../ui/Button.tsx"
 import { Dialog } from "../ui/Dialog.tsx"
 import { Form, FormActions } from "../ui/Form.tsx"
+import { PasswordField } from "../ui/PasswordField.tsx"
 import { TextField } from "../ui/TextField.tsx"
 import { reauthentication, signIn, signOut, useUser } from "./session.ts"
 
@@ -43,14 +44,7 @@ export const SignInAgain = () => {
           readOnly
           type="email"
         />
-        <TextField
-          autoComplete="current-password"
-          autoFocus
-          label="Password"
-          name="password"
-          required
-          type="password"
-        />
+        <PasswordField autoComplete="current-password" autoFocus label="Password" name="password" />
         <FormActions>
           <Button isPending={entering.isPending} kind="primary" type="submit">
             Sign in

@@ -38,7 +38,7 @@ export const signOut = async () => begin(await run(client.signOut()))
 
 export const openLink = (token: string) => run(client.openLink({ payload: { token } }))
 
-export const useLink = async (payload: {
+export const spendLink = async (payload: {
   readonly token: string
   readonly email?: string
   readonly password: string

@@ -14,7 +14,12 @@ interface CardProps {
 export const Card = ({ actions, children, className, description, title }: CardProps) => (
   <section className={classes("rounded-xl border border-line bg-surface p-5 sm:p-6", className)}>
     {title === undefined && actions === undefined ? null : (
-      <div className="mb-4 flex flex-wrap items-start justify-between gap-3">
+      <div
+        className={classes(
+          "flex flex-wrap items-start justify-between gap-3",
+          children !== undefined && "mb-4"
+        )}
+      >
         <div className="min-w-0 flex-1 basis-60">
           <h2 className="text-lg font-semibold">{title}</h2>
           {description === undefined ? null : <p className="mt-1 text-muted">{description}</p>}

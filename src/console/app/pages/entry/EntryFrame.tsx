@@ -1,6 +1,6 @@
 import type { ReactNode } from "react"
-import { Brand } from "../shell/Brand.tsx"
-import { ThemeSwitch } from "../shell/ThemeSwitch.tsx"
+import { Brand } from "../../shell/Brand.tsx"
+import { ThemeSwitch } from "../../shell/ThemeSwitch.tsx"
 
 interface EntryFrameProps {
   readonly title: string

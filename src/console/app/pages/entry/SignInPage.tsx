@@ -1,12 +1,13 @@
 import { useMutation, useSuspenseQuery } from "@tanstack/react-query"
 import { useNavigate, useSearch } from "@tanstack/react-router"
-import { pagePaths } from "../../PagePaths.ts"
-import { serviceUrl } from "../client/connection.ts"
-import { sessionQuery, signIn } from "../session/session.ts"
-import { Alert } from "../ui/Alert.tsx"
-import { Button, buttonClass } from "../ui/Button.tsx"
-import { Form } from "../ui/Form.tsx"
-import { TextField } from "../ui/TextField.tsx"
+import { pagePaths } from "../../../PagePaths.ts"
+import { serviceUrl } from "../../client/connection.ts"
+import { sessionQuery, signIn } from "../../session/session.ts"
+import { Alert } from "../../ui/Alert.tsx"
+import { Button, buttonClass } from "../../ui/Button.tsx"
+import { Form } from "../../ui/Form.tsx"
+import { PasswordField } from "../../ui/PasswordField.tsx"
+import { TextField } from "../../ui/TextField.tsx"
 import { EntryFrame } from "./EntryFrame.tsx"
 
 interface Values extends Record<string, unknown> {
@@ -17,7 +18,7 @@ interface Values extends Record<string, unknown> {
 const SetUpNeeded = () => (
   <div className="mb-6">
     <Alert title="Set up the first administrator">
-      Open the set-up link that the service printed when it started.
+      Open the set-up link that the service printed at its start.
     </Alert>
   </div>
 )
@@ -48,13 +49,7 @@ export const SignInPage = () => {
       {provider === null ? null : <IdentityProvider name={provider} />}
       <Form<Values> failure={entering.error} onSubmit={(values) => entering.mutate(values)}>
         <TextField autoComplete="username" label="E-mail address" name="email" required type="email" />
-        <TextField
-          autoComplete="current-password"
-          label="Password"
-          name="password"
-          required
-          type="password"
-        />
+        <PasswordField autoComplete="current-password" label="Password" name="password" />
         <Button
           className="w-full"
           isPending={entering.isPending}

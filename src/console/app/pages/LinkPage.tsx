@@ -1,3 +1,0 @@
-import { Page } from "../ui/Page.tsx"
-
-export const LinkPage = () => <Page title="Link" />

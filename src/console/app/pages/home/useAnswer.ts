@@ -1,0 +1,58 @@
+import { useMutation } from "@tanstack/react-query"
+import { Effect, Stream } from "effect"
+import { useState } from "react"
+import { askForStream } from "../../client/ask.ts"
+import { RequestFailed } from "../../client/RequestFailed.ts"
+import { type Answer, answerAfter, noAnswer } from "./answer.ts"
+
+const brokenOff = () =>
+  new RequestFailed("The answer broke off before its end. Ask again.", "stream_broken_off", "")
+
+/** Streams an answer to its end. */
+const stream = async (
+  input: string,
+  signal: AbortSignal,
+  show: (answer: Answer) => void
+): Promise<Answer> => {
+  let answer = noAnswer
+  show(answer)
+  await askForStream(
+    (client) =>
+      client.conversing.create({ payload: { input, stream: true, store: false } }).pipe(
+        Effect.flatMap((events) => {
+          if (!Stream.isStream(events)) return Effect.void
+          return Stream.runForEach(events, (event) =>
+            Effect.sync(() => {
+              answer = answerAfter(answer, event)
+              show(answer)
+            })
+          )
+        })
+      ),
+    signal
+  )
+  if (!answer.isComplete && answer.failure === null) throw brokenOff()
+  return answer
+}
+
+/** Asks for an answer and follows it while it arrives. */
+export const useAnswer = () => {
+  const [answer, setAnswer] = useState<Answer>(noAnswer)
+  const [stopping, setStopping] = useState<AbortController | null>(null)
+  const asking = useMutation({
+    mutationFn: (input: string) => {
+      const controller = new AbortController()
+      setStopping(controller)
+      return stream(input, controller.signal, setAnswer)
+    }
+  })
+  const isStopped = stopping?.signal.aborted === true
+  return {
+    answer,
+    failure: isStopped ? null : asking.error,
+    isPending: asking.isPending,
+    isStopped,
+    ask: asking.mutate,
+    stop: () => stopping?.abort()
+  }
+}
