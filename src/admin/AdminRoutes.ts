@@ -1,7 +1,8 @@
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiSecurity } from "effect/http-api"
-import { type Actor, CurrentActor } from "../domain/Actor.ts"
+import { ClientAddress } from "../auth/ClientAddress.ts"
+import { CurrentActor } from "../domain/Actor.ts"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
@@ -16,25 +17,27 @@ import { usageHandlers } from "./AdminUsageHandlers.ts"
 
 const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
 
-/** What the audit log records of the holder of the operator's key. */
-const operatorOf = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): Actor => ({
-  _tag: "Operator",
-  origin: headers["user-agent"]?.startsWith(`${cliProduct}/`) === true ? "cli" : "api",
-  address: Option.getOrNull(remoteAddress)
-})
+/** Where the audit log says that the holder of the operator's key acts from. */
+const originOf = ({ headers }: HttpServerRequest.HttpServerRequest): "cli" | "api" =>
+  headers["user-agent"]?.startsWith(`${cliProduct}/`) === true ? "cli" : "api"
 
 /** Admits only the holder of the operator's key, and keeps every response out of caches. */
 const AdminKeyLayer = Layer.effect(
   Administration,
   Effect.gen(function* () {
     const adminKey = yield* AdminKey
+    const clientAddress = yield* ClientAddress
     return Administration.of((httpEffect) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const isReadable = authorizationHeader(request) === "readable"
         const isOperator = isReadable && (yield* adminKey.matches(yield* bearerKey))
         const response = isOperator
-          ? yield* Effect.provideService(httpEffect, CurrentActor, operatorOf(request))
+          ? yield* Effect.provideService(httpEffect, CurrentActor, {
+              _tag: "Operator",
+              origin: originOf(request),
+              address: clientAddress.of(request).address
+            })
           : respondTo(new AdminKeyRejected())
         return HttpServerResponse.setHeader(response, "cache-control", "no-store")
       })

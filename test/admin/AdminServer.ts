@@ -6,6 +6,7 @@ import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
 import { Audit } from "../../src/audit/Audit.ts"
+import { ClientAddress } from "../../src/auth/ClientAddress.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
@@ -46,7 +47,7 @@ const Files = Layer.suspend(() =>
 
 const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer)),
+    Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer, ClientAddress.layer)),
     Layer.provideMerge(Files),
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))

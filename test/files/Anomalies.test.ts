@@ -65,7 +65,7 @@ layer(filesWith(settings).pipe(Layer.provideMerge(TestDatabase.layerFailing)), {
               yield* allRead(user)
             }
             assert.isAbove(struck, 4)
-            for (let n = 1; n <= 2; n++) {
+            for (let n = 1; n <= 4; n++) {
               const { files } = yield* store.list(user, { limit: 1, order: "desc" })
               const before = (yield* blobs.keys).length
               yield* faults.failStatement(n, when)
