@@ -123,9 +123,9 @@ const restrictedIn = (room: string, names: ReadonlyArray<string>) => {
       message: "src imports nothing outside of src and migrations."
     },
     // It holds the version.
-    ...(["App", "admin", "cli"].includes(room)
+    ...(["App", "admin", "console", "cli"].includes(room)
       ? []
-      : [{ regex: "package\\.json$", message: "Only App, admin and cli read package.json." }]),
+      : [{ regex: "package\\.json$", message: "Only App, admin, console and cli read package.json." }]),
     ...(room === "app"
       ? []
       : [{ regex: "^\\./(console/)?app/", message: "The service imports nothing of the browser's part." }]),

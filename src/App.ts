@@ -16,6 +16,8 @@ import { IdentityProvider } from "./auth/IdentityProvider.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Sessions } from "./auth/Sessions.ts"
 import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
+import { ConsoleApi } from "./console/ConsoleApi.ts"
+import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
@@ -96,15 +98,20 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
   Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
 )
 
-const knownRoutes = [...routesOf(Api), ...routesOf(AdminApi), ...systemRoutes, ...appRoutes]
+const knownRoutes = [
+  ...[Api, AdminApi, ConsoleApi].flatMap((api) => routesOf(api)),
+  ...systemRoutes,
+  ...appRoutes
+]
 
-/** The public interface, the operator's side, and what surrounds them. */
+/** The public interface, the operator's side, the web application's, and what surrounds them. */
 const Routes = Layer.mergeAll(
   HttpApiBuilder.layer(Api).pipe(
     Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers]),
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
   ),
   AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
+  ConsoleRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   SystemRoutes,
   MetricsRoute,
   AppRoutes.pipe(Layer.provide(NodeServices.layer)),

@@ -24,7 +24,7 @@ const statusOf = (
   return expiresAt !== null && DateTime.isGreaterThanOrEqualTo(now, expiresAt) ? "expired" : "active"
 }
 
-const keyBody = (record: ApiKeyRecord, now: DateTime.Utc) => ({
+export const keyBody = (record: ApiKeyRecord, now: DateTime.Utc) => ({
   ...Struct.renameKeys(record, {
     userId: "user_id",
     createdAt: "created_at",

@@ -317,6 +317,11 @@ const table: {
       "csrf_rejected",
       "The header `x-csrf-token` is missing, or has another session's token. Reload the page."
     ),
+  RoleForbids: () =>
+    forbidden(
+      "role_forbids",
+      "Your role doesn't include this. Ask an administrator of this service to do it."
+    ),
   UserLimitReached: ({ limit, max, retryAfterSeconds }) =>
     tooMany(userLimits[limit][0], `You may have ${max} ${userLimits[limit][1]}`, retryAfterSeconds),
   ServerBusy: ({ retryAfterSeconds }) =>

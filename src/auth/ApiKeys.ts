@@ -104,15 +104,18 @@ export class ApiKeys extends Context.Service<
       request: KeyRequest,
       key: Redacted.Redacted
     ) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Also true for expired and revoked keys. */
-    readonly exists: (id: ApiKeyId) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Also true for expired and revoked keys. With an owner, only for keys of that user. */
+    readonly exists: (id: ApiKeyId, owner?: UserId) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Oldest first, beginning after `after`; expired and revoked keys too. */
     readonly list: (
       userId: UserId,
       after?: ApiKeyId
     ) => Effect.Effect<Page<ApiKeyRecord>, DatabaseUnavailable>
-    /** Revokes a key for good. A second call changes nothing. */
-    readonly revoke: (id: ApiKeyId) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | DatabaseUnavailable>
+    /** Revokes a key for good; with an owner, only one of that user. A second call changes nothing. */
+    readonly revoke: (
+      id: ApiKeyId,
+      owner?: UserId
+    ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | DatabaseUnavailable>
     /**
      * The key that stands for the web application in the usage of an existing user. It is created at its first use, can't be presented, and
      * is neither listed nor revoked.
@@ -192,10 +195,10 @@ export class ApiKeys extends Context.Service<
         Effect.map(store("api_key.adopt", request, key), (created) => created !== undefined)
       )
 
-      const exists = Effect.fn("ApiKeys.exists")(function* (id: ApiKeyId) {
+      const exists = Effect.fn("ApiKeys.exists")(function* (id: ApiKeyId, owner?: UserId) {
         const found = yield* sql`
           SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id
-          WHERE k.id = ${id} ${yield* visible(sql, "u.organization_id")}`
+          WHERE k.id = ${id} ${yield* ownedBy(sql, owner)}`
         return found.length > 0
       }, orUnavailable)
 
@@ -210,12 +213,12 @@ export class ApiKeys extends Context.Service<
         orUnavailable
       )
 
-      const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId) {
+      const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId, owner?: UserId) {
         const now = DateTime.toDateUtc(yield* DateTime.now)
         const update = sql`
           WITH old AS (
             SELECT k.id, k.revoked_at FROM api_keys k JOIN users u ON u.id = k.user_id
-            WHERE k.id = ${id} AND k.kind = 'issued' ${yield* visible(sql, "u.organization_id")}
+            WHERE k.id = ${id} AND k.kind = 'issued' ${yield* ownedBy(sql, owner)}
             FOR NO KEY UPDATE OF k
           ), k AS (
             UPDATE api_keys SET revoked_at = coalesce(old.revoked_at, ${now}) FROM old WHERE api_keys.id = old.id
@@ -243,6 +246,12 @@ export class ApiKeys extends Context.Service<
     })
   )
 }
+
+/** A condition that the user `u` is the owner, if one is given, and is visible to the actor. */
+const ownedBy = (sql: SqlClient.SqlClient, owner: UserId | undefined) =>
+  Effect.map(visible(sql, "u.organization_id"), (seen) =>
+    owner === undefined ? seen : sql`AND u.id = ${owner} ${seen}`
+  )
 
 /** Why a key is refused now, or null. */
 const refusal = (key: KnownKey | null, nowMillis: number): ApiKeyRejected["reason"] | null => {

@@ -7,7 +7,7 @@ import { Role } from "../domain/Account.ts"
 import { CurrentActor, type Person } from "../domain/Actor.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
 import { OrganizationId, SessionId, UserId } from "../domain/Ids.ts"
-import type { SessionClient, SessionRecord, SignInMethod } from "../domain/Session.ts"
+import type { KnownSession, SessionClient, SessionRecord, SignInMethod } from "../domain/Session.ts"
 import { storable } from "../domain/storable.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -47,17 +47,6 @@ export interface StartedSession {
   readonly session: SessionRecord
   readonly secret: Redacted.Redacted
   readonly person: Person
-}
-
-/** A session that was found by its secret, with what a request needs to know of its user. */
-export interface KnownSession {
-  readonly session: SessionRecord
-  readonly person: Person
-  readonly hasPassword: boolean
-  /** The name of the organization's plan. */
-  readonly plan: string
-  /** What requests that change something must carry beside the cookie. */
-  readonly csrfToken: string
 }
 
 const personOf = (row: typeof KnownRow.Type): Person => ({

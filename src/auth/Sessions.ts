@@ -12,12 +12,12 @@ import {
   type WeakPassword
 } from "../domain/Errors.ts"
 import { OrganizationId, type SessionId, UserId } from "../domain/Ids.ts"
-import type { SessionClient, SessionRecord, SignInMethod } from "../domain/Session.ts"
+import type { KnownSession, SessionClient, SessionRecord, SignInMethod } from "../domain/Session.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import type { PasswordHash } from "./PasswordHash.ts"
 import { Passwords, type VerifiedPassword } from "./Passwords.ts"
-import { type KnownSession, makeSessionTable, type StartedSession } from "./SessionTable.ts"
+import { makeSessionTable, type StartedSession } from "./SessionTable.ts"
 import { sweepSignInsRegularly } from "./SignInSweep.ts"
 import { type Attempt, SignInThrottle } from "./SignInThrottle.ts"
 

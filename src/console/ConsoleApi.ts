@@ -10,6 +10,7 @@ import { ResponseObject } from "../api/ResponseObject.ts"
 import { AccountName } from "../domain/Account.ts"
 import { CalendarDay, tokensMax, UsageBy } from "../domain/Allowance.ts"
 import { ApiKeyId, SessionId } from "../domain/Ids.ts"
+import type { CurrentSession } from "./CurrentSession.ts"
 import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
 
 /** The interface of the web application, under /console. It is not part of the public interface or its OpenAPI document. */
@@ -17,10 +18,10 @@ import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
 const Time = Schema.DateTimeUtcFromString
 
 /** Admits the user of a session, and sets CurrentActor. Includes SameOrigin, and checks the CSRF token. */
-export class SessionAuthentication extends HttpApiMiddleware.Service<SessionAuthentication>()(
-  "parley/console/SessionAuthentication",
-  { error: [Unauthorized, Forbidden] }
-) {}
+export class SessionAuthentication extends HttpApiMiddleware.Service<
+  SessionAuthentication,
+  { provides: CurrentSession }
+>()("parley/console/SessionAuthentication", { error: [Unauthorized, Forbidden] }) {}
 
 export const OwnSession = Schema.Struct({
   id: SessionId,

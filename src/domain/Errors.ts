@@ -289,6 +289,9 @@ export class ForeignRequest extends Schema.TaggedError<ForeignRequest>()("Foreig
 /** The header with the token of the session is missing or wrong. */
 export class CsrfTokenRejected extends Schema.TaggedError<CsrfTokenRejected>()("CsrfTokenRejected", {}) {}
 
+/** The role of the user doesn't include what was asked for. */
+export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {}) {}
+
 // ---- the service itself
 
 export class UserLimitReached extends Schema.TaggedError<UserLimitReached>()("UserLimitReached", {

@@ -1,4 +1,5 @@
 import type { DateTime } from "effect"
+import type { Person } from "./Actor.ts"
 import type { SessionId, UserId } from "./Ids.ts"
 
 /** How a user proved who it is. */
@@ -22,4 +23,15 @@ export interface SessionRecord {
   /** Of the client that signed in. */
   readonly address: string | null
   readonly userAgent: string | null
+}
+
+/** A session that was found by its secret, with what a request needs to know of its user. */
+export interface KnownSession {
+  readonly session: SessionRecord
+  readonly person: Person
+  readonly hasPassword: boolean
+  /** The name of the organization's plan. */
+  readonly plan: string
+  /** What requests that change something must carry beside the cookie. */
+  readonly csrfToken: string
 }

@@ -1,0 +1,77 @@
+import { DateTime, Effect, type Redacted } from "effect"
+import { HttpEffect, type HttpServerRequest } from "effect/http"
+import manifest from "../../package.json" with { type: "json" }
+import { ClientAddress } from "../auth/ClientAddress.ts"
+import { Sessions } from "../auth/Sessions.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import type { Person } from "../domain/Actor.ts"
+import type { KnownSession, SessionClient } from "../domain/Session.ts"
+import type { SessionState } from "./SessionApi.ts"
+import { makeSessionCookie } from "./SessionCookie.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Names the user in the access log. */
+const nameUser = ({ organizationId, userId }: Person) =>
+  Effect.map(CurrentAccess, (entry) => {
+    if (entry !== null) entry.caller = { userId, organizationId, keyId: null }
+  })
+
+/** What handlers need of the session of a request: finding it, changing its cookie, and saying what it is. */
+export const makeSessionAccess = Effect.gen(function* () {
+  const address = yield* ClientAddress
+  const cookie = yield* makeSessionCookie
+  const sessions = yield* Sessions
+
+  const clientOf = (request: Request): SessionClient => ({
+    address: address.of(request).address,
+    userAgent: request.headers["user-agent"] ?? null
+  })
+
+  /** Has the response to the request set the cookie. */
+  const keep = Effect.fnUntraced(function* (
+    request: Request,
+    secret: Redacted.Redacted,
+    expiresAt: DateTime.Utc
+  ) {
+    const set = cookie.keep(request, secret, expiresAt, yield* DateTime.now)
+    yield* HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(set(response)))
+  })
+
+  /** The session of the request; null without one. When its expiry slides, the cookie's does. */
+  const find = Effect.fnUntraced(function* (request: Request) {
+    const secret = cookie.secretOf(request)
+    const since = yield* DateTime.now
+    const known = secret === null ? null : yield* sessions.find(secret)
+    if (secret === null || known === null) return null
+    yield* nameUser(known.person)
+    const { expiresAt, lastSeenAt } = known.session
+    if (DateTime.isGreaterThanOrEqualTo(lastSeenAt, since)) yield* keep(request, secret, expiresAt)
+    return known
+  })
+
+  /** Has the response to the request remove the cookie. */
+  const clear = (request: Request) =>
+    HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(cookie.clear(request)(response)))
+
+  const stateOf = (known: KnownSession | null): typeof SessionState.Type => {
+    const shared = { set_up_needed: false, identity_provider: null }
+    if (known === null) return { ...shared, user: null, csrf_token: null, expires_at: null, version: null }
+    const { csrfToken, hasPassword, person, session } = known
+    return {
+      ...shared,
+      user: {
+        id: person.userId,
+        email: person.email,
+        role: person.role,
+        organization: person.organization,
+        has_password: hasPassword
+      },
+      csrf_token: csrfToken,
+      expires_at: session.expiresAt,
+      version: manifest.version
+    }
+  }
+
+  return { find, clientOf, keep, clear, nameUser, stateOf }
+})

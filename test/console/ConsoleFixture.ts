@@ -1,0 +1,150 @@
+import { randomUUID } from "node:crypto"
+import { Effect, Redacted } from "effect"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { Sessions } from "../../src/auth/Sessions.ts"
+import { ConsoleApi } from "../../src/console/ConsoleApi.ts"
+import type { Role } from "../../src/domain/Account.ts"
+import { Projects } from "../../src/retrieval/Projects.ts"
+import { someFile } from "../retrieval/fixtures.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { call, type Reply } from "../support/Wire.ts"
+
+/** An endpoint of ConsoleApi under its name, such as `me.keys`. */
+export interface Declared {
+  readonly name: string
+  readonly endpoint: HttpApiEndpoint.Top
+}
+
+/** Every endpoint that ConsoleApi declares. */
+export const declared: ReadonlyArray<Declared> = (() => {
+  const found: Array<Declared> = []
+  HttpApi.reflect(ConsoleApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group }) => {
+      found.push({ name: `${group.identifier}.${endpoint.identifier}`, endpoint })
+    }
+  })
+  return found
+})()
+
+export const isSafe = ({ endpoint }: Declared): boolean => endpoint.method === "GET"
+
+/** The ids and names by which a request can name something of an organization. */
+export interface Target {
+  readonly organization: string
+  readonly organizationId: string
+  readonly userId: string
+  readonly email: string
+  /** Of the same organization, and not a member of the project. */
+  readonly colleague: string
+  readonly keyId: string
+  readonly sessionId: string
+  readonly projectId: string
+  /** A file of the user that is in the project, and one that isn't. */
+  readonly fileId: string
+  readonly otherFileId: string
+}
+
+/** Names of nothing. */
+export const unknownTarget = (): Target => ({
+  organization: `organization ${randomUUID()}`,
+  organizationId: randomUUID(),
+  userId: randomUUID(),
+  email: `${randomUUID()}@example.com`,
+  colleague: `${randomUUID()}@example.com`,
+  keyId: randomUUID(),
+  sessionId: randomUUID(),
+  projectId: randomUUID(),
+  fileId: randomUUID(),
+  otherFileId: randomUUID()
+})
+
+export interface SignedIn {
+  readonly target: Target
+  /** What the browser sends with a request of its session. */
+  readonly headers: Record<string, string>
+  readonly secret: string
+  readonly csrfToken: string
+}
+
+const client = { address: "192.0.2.1", userAgent: "test" }
+
+export const setRole = Effect.fnUntraced(function* (userId: string, role: Role) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE users SET role = ${role} WHERE id = ${userId}`
+})
+
+/** One more session of a user. */
+export const startSession = Effect.fnUntraced(function* (target: Target) {
+  const { url } = yield* TestApp
+  const sessions = yield* Sessions
+  const { secret, session } = yield* sessions.start(target.userId as never, client, "link")
+  const known = yield* sessions.find(secret)
+  const text = Redacted.value(secret)
+  const csrfToken = known!.csrfToken
+  const headers = { cookie: `parley_session=${text}`, "x-csrf-token": csrfToken, origin: url }
+  return { target: { ...target, sessionId: session.id }, headers, secret: text, csrfToken } satisfies SignedIn
+})
+
+/** An organization with two users, of whom the first has a key, a session, and a project with a file. */
+export const someTenant = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const apiKeys = yield* ApiKeys
+  const projects = yield* Projects
+  const names = unknownTarget()
+  const organization = yield* accounts.createOrganization(names.organization, "default")
+  const user = yield* accounts.createUser(names.email, organization.name)
+  yield* accounts.createUser(names.colleague, organization.name)
+  const key = yield* apiKeys.create({ userId: user.id, name: "a key", expiresAt: null })
+  const project = yield* projects.create("a project", organization.name)
+  yield* projects.addMember(project.id, user.email, "owner")
+  const fileId = yield* someFile(user.id, "notes", "notes.md")
+  yield* projects.addFile(project.id, fileId)
+  const target: Target = {
+    ...names,
+    organizationId: organization.id,
+    userId: user.id,
+    keyId: key.id,
+    projectId: project.id,
+    fileId,
+    otherFileId: yield* someFile(user.id, "other", "other.md")
+  }
+  return (yield* startSession(target)).target
+})
+
+/** A user of that organization with that role, signed in. */
+export const someone = Effect.fnUntraced(function* (role: Role, tenant: Target) {
+  const accounts = yield* Accounts
+  const user = yield* accounts.createUser(`${randomUUID()}@example.com`, tenant.organization)
+  const key = yield* (yield* ApiKeys).create({ userId: user.id, name: "own", expiresAt: null })
+  yield* setRole(user.id, role)
+  return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id })
+})
+
+/** What a request holds besides its headers. */
+export interface Sample {
+  readonly params?: Record<string, string>
+  readonly query?: Record<string, string>
+  readonly body?: unknown
+  /** Sent as it is. */
+  readonly bytes?: string
+}
+
+/** Sends a request for an endpoint. */
+export const send = Effect.fnUntraced(function* (
+  { endpoint }: Declared,
+  { body, bytes, params = {}, query = {} }: Sample,
+  headers: Record<string, string>
+): Effect.fn.Return<Reply, never, TestApp> {
+  const { url } = yield* TestApp
+  const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) => params[name]!)
+  const search = new URLSearchParams(query).toString()
+  return yield* call(`${url}${path}${search === "" ? "" : `?${search}`}`, {
+    method: endpoint.method,
+    headers: bytes === undefined ? headers : { ...headers, "content-type": "application/octet-stream" },
+    body: bytes ?? body
+  })
+})

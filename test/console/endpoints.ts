@@ -1,0 +1,181 @@
+import { randomUUID } from "node:crypto"
+import type { Role } from "../../src/domain/Account.ts"
+import type { Sample, Target } from "./ConsoleFixture.ts"
+
+/** Who is admitted: also those without a session, every user, or only some roles. */
+export type Admitted = "anyone" | "users" | ReadonlyArray<Role>
+
+const installation: Admitted = ["admin", "owner"]
+const organization: Admitted = ["organization_admin", "admin", "owner"]
+
+export interface Expected {
+  readonly admitted: Admitted
+  /** A request that is in order, about the target. */
+  readonly sample: (target: Target) => Sample
+  /** Requests that name something of another organization; if left out, the sample does. */
+  readonly foreign?: (other: Target, own: Target) => ReadonlyArray<Sample>
+}
+
+const none = () => ({})
+const ofUser = ({ email }: Target) => ({ query: { email } })
+const aboutUser = ({ email }: Target) => ({ body: { email } })
+const ofProject = ({ projectId }: Target) => ({ params: { project_id: projectId } })
+const ofFile = ({ email, fileId }: Target) => ({ params: { file_id: fileId }, query: { email } })
+
+export const newKey = {
+  name: "laptop",
+  expires_in_seconds: null,
+  daily_tokens: null,
+  monthly_tokens: null,
+  requests_per_minute: null
+}
+
+/** What every endpoint of ConsoleApi must do, by its name. An endpoint that is missing here fails the tests. */
+export const expectations: Readonly<Record<string, Expected>> = {
+  "session.state": { admitted: "anyone", sample: none },
+  "session.signIn": {
+    admitted: "anyone",
+    sample: ({ email }) => ({ body: { email, password: "no such password" } })
+  },
+  "session.signOut": { admitted: "anyone", sample: none },
+  "session.openLink": { admitted: "anyone", sample: () => ({ body: { token: "x" } }) },
+  "session.useLink": {
+    admitted: "anyone",
+    sample: () => ({ body: { token: "x", password: "no such password" } })
+  },
+  "me.sessions": { admitted: "users", sample: none },
+  "me.endSession": { admitted: "users", sample: ({ sessionId }) => ({ params: { id: sessionId } }) },
+  "me.endSessions": { admitted: "users", sample: none },
+  "me.changePassword": {
+    admitted: "users",
+    sample: () => ({ body: { current: null, password: `tea ${randomUUID()}` } })
+  },
+  "me.keys": { admitted: "users", sample: none },
+  "me.createKey": { admitted: "users", sample: () => ({ body: newKey }) },
+  "me.revokeKey": { admitted: "users", sample: ({ keyId }) => ({ params: { id: keyId } }) },
+  "me.limits": { admitted: "users", sample: none },
+  "me.usage": { admitted: "users", sample: ({ keyId }) => ({ query: { key_id: keyId } }) },
+  "conversing.create": { admitted: "users", sample: () => ({ body: { input: "Hello" } }) },
+  "accounts.listOrganizations": { admitted: organization, sample: none },
+  "accounts.createOrganization": {
+    admitted: installation,
+    sample: () => ({ body: { name: `organization ${randomUUID()}` } })
+  },
+  "accounts.listUsers": { admitted: organization, sample: none },
+  "accounts.createUser": {
+    admitted: installation,
+    sample: ({ organization }) => ({ body: { email: `${randomUUID()}@example.com`, organization } })
+  },
+  "accounts.listKeys": { admitted: organization, sample: ofUser },
+  "accounts.createKey": {
+    admitted: [],
+    sample: ({ email }) => ({ body: { email, name: "stolen" } })
+  },
+  "accounts.revokeKey": { admitted: organization, sample: ({ keyId }) => ({ params: { id: keyId } }) },
+  "files.uploadLimits": { admitted: organization, sample: ofUser },
+  "files.upload": {
+    admitted: organization,
+    sample: ({ email }) => ({ query: { email, filename: "a.txt" }, bytes: "a" })
+  },
+  "files.list": { admitted: installation, sample: ofUser },
+  "files.get": { admitted: installation, sample: ofFile },
+  "files.delete": { admitted: installation, sample: ofFile },
+  "projects.list": { admitted: organization, sample: none },
+  "projects.create": {
+    admitted: organization,
+    sample: ({ organization }) => ({ body: { name: `project ${randomUUID()}`, organization } })
+  },
+  "projects.listMembers": { admitted: organization, sample: ofProject },
+  "projects.addMember": {
+    admitted: organization,
+    sample: (target) => ({ ...ofProject(target), body: { email: target.colleague } }),
+    foreign: (other, own) => [
+      { ...ofProject(other), body: { email: other.colleague } },
+      { ...ofProject(other), body: { email: own.colleague } },
+      { ...ofProject(own), body: { email: other.email } }
+    ]
+  },
+  "projects.removeMember": {
+    admitted: organization,
+    sample: (target) => ({ ...ofProject(target), ...ofUser(target) }),
+    foreign: (other, own) => [
+      { ...ofProject(other), ...ofUser(other) },
+      { ...ofProject(own), ...ofUser(other) }
+    ]
+  },
+  "projects.uploadLimits": {
+    admitted: organization,
+    sample: ofProject,
+    foreign: (other, own) => [
+      ofProject(other),
+      { ...ofProject(other), ...ofUser(own) },
+      { ...ofProject(own), ...ofUser(other) }
+    ]
+  },
+  "projects.listFiles": { admitted: organization, sample: ofProject },
+  "projects.addFile": {
+    admitted: organization,
+    sample: (target) => ({ ...ofProject(target), body: { file_id: target.otherFileId } }),
+    foreign: (other, own) => [
+      { ...ofProject(other), body: { file_id: other.otherFileId } },
+      { ...ofProject(other), body: { file_id: own.otherFileId } },
+      { ...ofProject(own), body: { file_id: other.otherFileId } }
+    ]
+  },
+  "projects.removeFile": {
+    admitted: organization,
+    sample: ({ fileId, projectId }) => ({ params: { project_id: projectId, file_id: fileId } }),
+    foreign: (other, own) => [
+      { params: { project_id: other.projectId, file_id: other.fileId } },
+      { params: { project_id: own.projectId, file_id: other.fileId } }
+    ]
+  },
+  "projects.reindex": { admitted: organization, sample: ofProject },
+  "projects.search": {
+    admitted: organization,
+    sample: (target) => ({ ...ofProject(target), body: { query: "notes" } })
+  },
+  "usage.limits": { admitted: organization, sample: ofUser },
+  "usage.setLimits": {
+    admitted: installation,
+    sample: ({ email }) => ({ body: { email, daily: 1_000 } })
+  },
+  "usage.usage": {
+    admitted: organization,
+    sample: ofUser,
+    foreign: (other) => [
+      ofUser(other),
+      { query: { organization: other.organization } },
+      { query: { key_id: other.keyId } }
+    ]
+  },
+  "policy.listPlans": { admitted: installation, sample: none },
+  "policy.setPlan": {
+    admitted: installation,
+    sample: ({ organization }) => ({ body: { organization, plan: "gold" } })
+  },
+  "policy.disableUser": { admitted: organization, sample: aboutUser },
+  "policy.enableUser": { admitted: organization, sample: aboutUser },
+  "policy.license": { admitted: installation, sample: none },
+  "server.models": { admitted: installation, sample: none },
+  "server.explainModels": { admitted: installation, sample: () => ({ body: { text: "Hello" } }) },
+  "server.config": { admitted: installation, sample: none },
+  "server.doctor": { admitted: installation, sample: none },
+  "audit.list": {
+    admitted: organization,
+    sample: none,
+    foreign: ({ email, keyId, organization }) => [
+      { query: { actor: email } },
+      { query: { target_id: keyId } },
+      { query: { organization } }
+    ]
+  },
+  "audit.export": {
+    admitted: organization,
+    sample: () => ({ query: { format: "jsonl" } }),
+    foreign: ({ email, organization }) => [
+      { query: { format: "csv", actor: email } },
+      { query: { format: "csv", organization } }
+    ]
+  }
+}
