@@ -14,10 +14,11 @@ import { projectsOver, someFile } from "../retrieval/fixtures.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { usageLayer } from "../usage/asking.ts"
 
-/** Every service that records what it changes, on one client whose statements can be made to fail. */
-export const recordingLayer = Layer.mergeAll(authLayer(), usageLayer, Audit.layer, projectsOver()).pipe(
-  Layer.provideMerge(TestDatabase.layerFailing)
-)
+/** Every service that records what it changes, over whatever database is below. */
+export const recordingOver = Layer.mergeAll(authLayer(), usageLayer, Audit.layer, projectsOver())
+
+/** The same on one client whose statements can be made to fail. */
+export const recordingLayer = Layer.provideMerge(recordingOver, TestDatabase.layerFailing)
 
 /** An organization, its user with a key, and a project, each with a name of its own. */
 export const someTenant = Effect.gen(function* () {
