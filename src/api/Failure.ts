@@ -317,7 +317,7 @@ const table: {
       "csrf_rejected",
       "The header `x-csrf-token` is missing, or has another session's token. Reload the page."
     ),
-  RoleForbids: () =>
+  EndpointForbidden: () =>
     forbidden(
       "role_forbids",
       "Your role doesn't include this. Ask an administrator of this service to do it."

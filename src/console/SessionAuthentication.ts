@@ -6,7 +6,7 @@ import { Administration } from "../admin/AdminApi.ts"
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import type { Role } from "../domain/Account.ts"
 import { CurrentActor } from "../domain/Actor.ts"
-import { CsrfTokenRejected, ForeignRequest, RoleForbids, SessionEnded } from "../domain/Errors.ts"
+import { CsrfTokenRejected, ForeignRequest, EndpointForbidden, SessionEnded } from "../domain/Errors.ts"
 import type { KnownSession } from "../domain/Session.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
@@ -81,7 +81,7 @@ const makeWithSession = Effect.gen(function* () {
   /** Runs the effect for the user of the session if `refusalOf` finds no reason against it. */
   return <E, R>(
     httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-    refusalOf: (session: KnownSession) => RoleForbids | null = () => null
+    refusalOf: (session: KnownSession) => EndpointForbidden | null = () => null
   ) =>
     Effect.gen(function* () {
       const session = yield* authenticate(yield* HttpServerRequest.HttpServerRequest)
@@ -120,7 +120,9 @@ const AdministrationLayer = Layer.effect(
   Effect.map(makeWithSession, (withSession) =>
     Administration.of((httpEffect, { endpoint }) => {
       const roles = rolesOf[Context.get(endpoint.annotations, Access)]
-      return withSession(httpEffect, ({ person }) => (roles.includes(person.role) ? null : new RoleForbids()))
+      return withSession(httpEffect, ({ person }) =>
+        roles.includes(person.role) ? null : new EndpointForbidden()
+      )
     })
   )
 )

@@ -289,8 +289,8 @@ export class ForeignRequest extends Schema.TaggedError<ForeignRequest>()("Foreig
 /** The header with the token of the session is missing or wrong. */
 export class CsrfTokenRejected extends Schema.TaggedError<CsrfTokenRejected>()("CsrfTokenRejected", {}) {}
 
-/** The role of the user doesn't include what was asked for. */
-export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {}) {}
+/** The role of the user doesn't admit it to the endpoint. */
+export class EndpointForbidden extends Schema.TaggedError<EndpointForbidden>()("EndpointForbidden", {}) {}
 
 // ---- the service itself
 
