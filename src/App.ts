@@ -13,6 +13,7 @@ import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
 import { ClientAddress } from "./auth/ClientAddress.ts"
 import { IdentityProvider } from "./auth/IdentityProvider.ts"
+import { Links } from "./auth/Links.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Sessions } from "./auth/Sessions.ts"
 import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
@@ -73,7 +74,10 @@ const SoleOwnerLayer = Layer.effectDiscard(
 
 /** The services that own tables, on a migrated database. */
 export const RoomsLayer = Layer.mergeAll(
-  Onboarding.layer.pipe(Layer.provideMerge(Accounts.layer), Layer.provideMerge(ApiKeys.layer)),
+  Layer.merge(Onboarding.layer, Links.layer).pipe(
+    Layer.provideMerge(Accounts.layer),
+    Layer.provideMerge(ApiKeys.layer)
+  ),
   Sessions.layer,
   ClientAddress.layer,
   IdentityProvider.layer,

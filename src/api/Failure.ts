@@ -272,6 +272,20 @@ const table: {
   OrganizationNotFound: () =>
     notFound("organization_not_found", "The organization does not exist.", "organization"),
   UserExists: () => conflict("user_exists", "A user with that e-mail address exists already.", "email"),
+  RoleForbids: ({ param }) =>
+    forbidden(
+      "role_forbids",
+      param === "role"
+        ? "Your role doesn't permit you to give this role. Ask an owner of the installation."
+        : "Your role doesn't permit you to manage this user. Ask an owner of the installation.",
+      param
+    ),
+  LastOwner: () =>
+    conflict(
+      "last_owner",
+      "This is the only owner of the installation who isn't disabled. Make another user an owner first.",
+      "email"
+    ),
   UserNotFound: () => notFound("user_not_found", "The user does not exist.", "email"),
   UserOfOtherOrganization: () =>
     conflict(
@@ -302,6 +316,20 @@ const table: {
       "sign_in_throttled",
       `Too many attempts to sign in have failed. Try again in ${retryAfterSeconds} seconds.`,
       retryAfterSeconds
+    ),
+  LinkInvalid: () =>
+    notFound(
+      "link_invalid",
+      "The link is not valid: it was used, has expired, or was revoked or replaced. Ask for a new one.",
+      "token"
+    ),
+  LinkNotFound: () =>
+    notFound("link_not_found", "The link does not exist. It may have been used, or have expired.", "id"),
+  SetUpDone: () =>
+    conflict(
+      "set_up_done",
+      "The first administrator has been set up. A link for a new password comes from `parley user reset-password`.",
+      ""
     ),
   WeakPassword: ({ message }) => invalid("weak_password", message, "password"),
   ForeignRequest: ({ publicUrl }) =>

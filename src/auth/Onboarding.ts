@@ -1,10 +1,11 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { defaultPlan, type User } from "../domain/Account.ts"
+import { defaultPlan, type Role, type User } from "../domain/Account.ts"
 import type {
   DatabaseUnavailable,
   LicenseForbids,
   OrganizationNotFound,
+  RoleForbids,
   UserExists
 } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -31,10 +32,11 @@ export class Onboarding extends Context.Service<
     /** Creates a user in the organization of that name, and a key without expiry. */
     readonly userWithKey: (
       email: string,
-      organization: string
+      organization: string,
+      role?: Role
     ) => Effect.Effect<
       { readonly user: User; readonly key: CreatedKey },
-      UserExists | OrganizationNotFound | LicenseForbids | DatabaseUnavailable
+      UserExists | OrganizationNotFound | RoleForbids | LicenseForbids | DatabaseUnavailable
     >
     /**
      * If there is no user yet, creates the first one with a key. `show` runs before the commit, so that a key that was not shown
@@ -62,8 +64,8 @@ export class Onboarding extends Context.Service<
       const apiKeys = yield* ApiKeys
 
       const userWithKey = Effect.fn("Onboarding.userWithKey")(
-        function* (email: string, organization: string) {
-          const user = yield* accounts.createUser(email, organization)
+        function* (email: string, organization: string, role?: Role) {
+          const user = yield* accounts.createUser(email, organization, role)
           const key = yield* apiKeys
             .create({ userId: user.id, name: initialKeyName, expiresAt: null })
             .pipe(Effect.catchTag("UserNotFound", Effect.die))
@@ -82,7 +84,7 @@ export class Onboarding extends Context.Service<
         const role = (yield* accounts.firstUser) === undefined ? "owner" : "member"
         return yield* accounts.createUser(email, firstOrganization, role).pipe(
           Effect.catchTag("UserExists", () => accounts.findUserByEmail(email)),
-          Effect.catchTag(["OrganizationNotFound", "UserNotFound"], Effect.die)
+          Effect.catchTag(["OrganizationNotFound", "UserNotFound", "RoleForbids"], Effect.die)
         )
       })
 

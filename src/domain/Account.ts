@@ -55,8 +55,11 @@ export interface User {
   /** The name of the user's organization. */
   readonly organization: string
   readonly role: Role
+  /** False for a user who uses keys only, or signs in through an identity provider. */
+  readonly hasPassword: boolean
   readonly disabledAt: DateTime.Utc | null
   readonly createdAt: DateTime.Utc
+  readonly lastSignInAt: DateTime.Utc | null
 }
 
 /** A key as it is stored, without the key itself. */

@@ -36,3 +36,12 @@ export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor
 export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.map(CurrentActor, (actor) =>
   actor._tag === "Person" && actor.role !== "owner" && actor.role !== "admin" ? actor.organizationId : null
 )
+
+/**
+ * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and admins; who sees a user is another
+ * question.
+ */
+export const mayManage = (actor: Actor, role: Role): boolean => {
+  if (actor._tag !== "Person" || actor.role === "owner") return true
+  return actor.role !== "member" && role !== "owner" && role !== "admin"
+}

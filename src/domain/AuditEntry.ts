@@ -24,6 +24,7 @@ export const auditActions = {
   "user.create": action("user", "creates a user"),
   "user.disable": action("user", "disables a user"),
   "user.enable": action("user", "enables a user"),
+  "user.email": action("user", "changes the e-mail address of a user"),
   "user.role": action("user", "changes the role of a user"),
   "user.password": action("user", "sets or changes a password"),
   "user.limits": action("user", "changes the token limits of a user"),

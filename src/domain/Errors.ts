@@ -231,6 +231,15 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
 
 export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {}) {}
 
+/** The actor's role doesn't permit to manage a user of that role, or to give it. */
+export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {
+  /** The field of the request: the user, the role that it is to get, or a key or link of the user. */
+  param: Schema.Literals(["email", "role", "id"])
+}) {}
+
+/** The only owner who isn't disabled can be neither disabled nor given another role. */
+export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) {}
+
 export class UserNotFound extends Schema.TaggedError<UserNotFound>()("UserNotFound", {}) {}
 
 /** A project has only members and files of its own organization. */
@@ -273,6 +282,14 @@ export class SignInRefused extends Schema.TaggedError<SignInRefused>()("SignInRe
 export class SignInThrottled extends Schema.TaggedError<SignInThrottled>()("SignInThrottled", {
   retryAfterSeconds: Schema.Int
 }) {}
+
+/** Unknown, expired, revoked or used already: a client can't tell which. */
+export class LinkInvalid extends Schema.TaggedError<LinkInvalid>()("LinkInvalid", {}) {}
+
+export class LinkNotFound extends Schema.TaggedError<LinkNotFound>()("LinkNotFound", {}) {}
+
+/** The first administrator has been set up already. */
+export class SetUpDone extends Schema.TaggedError<SetUpDone>()("SetUpDone", {}) {}
 
 /** A new password that is too easy to guess. */
 export class WeakPassword extends Schema.TaggedError<WeakPassword>()("WeakPassword", {

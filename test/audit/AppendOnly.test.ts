@@ -6,9 +6,11 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inject } from "vitest"
 import { Audit } from "../../src/audit/Audit.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { onServer, urlOfDatabase } from "../support/TestServer.ts"
 
@@ -16,7 +18,7 @@ const limits = { connectionsMax: 2, connectSeconds: 5, statementSeconds: 15 }
 
 const servicesOver = (url: string) =>
   Layer.merge(Accounts.layer, Audit.layer).pipe(
-    Layer.provide([termsLayer(), NodeCrypto.layer]),
+    Layer.provide([termsLayer(), NodeCrypto.layer, Layer.succeed(AppConfig, testConfig())]),
     Layer.provideMerge(Database.layerAddress({ url: Redacted.make(url) }, limits))
   )
 

@@ -2,6 +2,7 @@ import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { Links } from "../../src/auth/Links.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import { InstalledLicense } from "../../src/plans/License.ts"
@@ -23,7 +24,7 @@ export const policyLayer = Policy.layer.pipe(Layer.provide(termsLayer()))
 
 /** The services of the auth room, as one process has them; they join the database of the test. */
 export const authLayer = (settings: Settings = testConfig()) =>
-  Onboarding.layer.pipe(
+  Layer.merge(Onboarding.layer, Links.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, Sessions.layer)),
     Layer.provideMerge(cheapPasswords),
     Layer.provideMerge(termsLayer(settings)),

@@ -1,0 +1,215 @@
+import { Context, Effect, Layer, type Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import type { Page, Role } from "../domain/Account.ts"
+import { CurrentActor } from "../domain/Actor.ts"
+import { aboutUser } from "../domain/AuditEntry.ts"
+import {
+  type DatabaseUnavailable,
+  InvalidRequest,
+  type LicenseForbids,
+  LinkInvalid,
+  LinkNotFound,
+  type OrganizationNotFound,
+  type RoleForbids,
+  type ServerBusy,
+  SetUpDone,
+  UserExists,
+  UserNotFound,
+  type WeakPassword
+} from "../domain/Errors.ts"
+import type { LinkId, UserId } from "../domain/Ids.ts"
+import type { LinkKind, LinkRecord } from "../domain/Link.ts"
+import type { SessionClient } from "../domain/Session.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { Accounts } from "./Accounts.ts"
+import { type CreatedLink, linkRecordOf, type LinkRow, makeLinkTable } from "./LinkTable.ts"
+import type { PasswordHash } from "./PasswordHash.ts"
+import { Passwords } from "./Passwords.ts"
+import { makeSessionTable, type StartedSession } from "./SessionTable.ts"
+import { makeSetUp } from "./SetUp.ts"
+import { requireRole } from "./UserChanges.ts"
+
+/** What the user of a link gives. */
+export interface LinkUse {
+  readonly token: Redacted.Redacted
+  /** Another address for the first administrator; only at set-up. */
+  readonly email?: string
+  readonly password: Redacted.Redacted
+}
+
+/** Links that let their holder set a password, each once. The database holds the SHA-256 of their tokens. */
+export class Links extends Context.Service<
+  Links,
+  {
+    /** Whether no owner or admin has ever signed in. */
+    readonly isSetUpNeeded: Effect.Effect<boolean, DatabaseUnavailable>
+    /** The link for the first administrator; the one before it is not valid any more. */
+    readonly setUp: Effect.Effect<CreatedLink, SetUpDone | DatabaseUnavailable>
+    /** The user is created when the invitation is used. One that was sent to the same address is replaced. */
+    readonly invite: (
+      email: string,
+      organization: string,
+      role: Role
+    ) => Effect.Effect<CreatedLink, UserExists | OrganizationNotFound | RoleForbids | DatabaseUnavailable>
+    /** For a user who is not disabled. */
+    readonly resetPassword: (
+      email: string
+    ) => Effect.Effect<CreatedLink, UserNotFound | RoleForbids | DatabaseUnavailable>
+    /** Whom the link is for, without using it. */
+    readonly open: (token: Redacted.Redacted) => Effect.Effect<LinkRecord, LinkInvalid | DatabaseUnavailable>
+    /** Sets the password, ends the other sessions of the user, and signs it in. One of several uses at once succeeds. */
+    readonly use: (
+      use: LinkUse,
+      client: SessionClient
+    ) => Effect.Effect<
+      StartedSession,
+      | LinkInvalid
+      | InvalidRequest
+      | WeakPassword
+      | UserExists
+      | LicenseForbids
+      | ServerBusy
+      | DatabaseUnavailable
+    >
+    /** Those that are valid, oldest first, as far as the actor sees their organizations. */
+    readonly list: (kind: LinkKind, after?: LinkId) => Effect.Effect<Page<LinkRecord>, DatabaseUnavailable>
+    readonly revoke: (
+      id: LinkId
+    ) => Effect.Effect<LinkRecord, LinkNotFound | RoleForbids | DatabaseUnavailable>
+  }
+>()("parley/auth/Links") {
+  static readonly layer = Layer.effect(
+    Links,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const accounts = yield* Accounts
+      const passwords = yield* Passwords
+      const table = yield* makeLinkTable
+      const setUp = yield* makeSetUp
+      const redeem = yield* makeRedeem
+
+      const invite = Effect.fn("Links.invite")(
+        function* (email: string, organization: string, role: Role) {
+          yield* requireRole(role, "role")
+          const organizationId = yield* accounts.findOrganization(organization)
+          const taken = yield* sql`SELECT id FROM users WHERE lower(email) = lower(${email})`
+          if (taken.length > 0) return yield* new UserExists()
+          const created = yield* table.create({ kind: "invitation", email, organizationId, role })
+          return created ?? (yield* Effect.die("The organization of the invitation was removed"))
+        },
+        (effect) => orUnavailable(sql.withTransaction(effect))
+      )
+
+      const resetPassword = Effect.fn("Links.resetPassword")(
+        function* (email: string) {
+          const user = yield* accounts.findUserByEmail(email)
+          yield* requireRole(user.role, "email")
+          const created = yield* table.create({ kind: "password_reset", userId: user.id })
+          // A disabled user has no valid link.
+          return created ?? (yield* new UserNotFound())
+        },
+        (effect) => orUnavailable(sql.withTransaction(effect))
+      )
+
+      const find = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+        const row = yield* table.find(token)
+        if (row === undefined) return yield* new LinkInvalid()
+        if (row.kind === "set_up" && !(yield* setUp.isNeeded)) return yield* new LinkInvalid()
+        return row
+      })
+
+      const open = Effect.fn("Links.open")(
+        (token: Redacted.Redacted) => Effect.map(find(token), linkRecordOf),
+        orUnavailable
+      )
+
+      const use = Effect.fn("Links.use")(function* (
+        { email, password, token }: LinkUse,
+        client: SessionClient
+      ) {
+        const row = yield* find(token)
+        if (email !== undefined && row.kind !== "set_up") {
+          return yield* new InvalidRequest({
+            param: "email",
+            message: "The address of this link can't be changed. Leave `email` out."
+          })
+        }
+        const address = email ?? row.email
+        return yield* redeem(row, address, yield* passwords.hash(password, address), client)
+      }, orUnavailable)
+
+      const revoke = Effect.fn("Links.revoke")(
+        function* (id: LinkId) {
+          const row = yield* table.findById(id)
+          if (row === undefined) return yield* new LinkNotFound()
+          yield* requireRole(row.role, "id")
+          if (!(yield* table.remove(row))) return yield* new LinkNotFound()
+          yield* table.record("link.revoke", row)
+          return linkRecordOf(row)
+        },
+        (effect) => orUnavailable(sql.withTransaction(effect))
+      )
+
+      return Links.of({
+        isSetUpNeeded: orUnavailable(setUp.isNeeded),
+        setUp: setUp.create,
+        invite,
+        resetPassword,
+        open,
+        use,
+        list: (kind, after) => orUnavailable(table.list(kind, after)),
+        revoke
+      })
+    })
+  ).pipe(Layer.provide(Passwords.layer))
+}
+
+/** Uses up a link that was found: one transaction with the user, its password and its session. */
+const makeRedeem = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const accounts = yield* Accounts
+  const passwords = yield* Passwords
+  const table = yield* makeLinkTable
+  const sessions = yield* makeSessionTable
+  const setUp = yield* makeSetUp
+
+  /** The user of a link, who exists from now on. The link permits what it says, no matter who opens it. */
+  const userOf = Effect.fnUntraced(
+    function* (row: LinkRow, email: string) {
+      if (row.userId === null) return (yield* accounts.createUser(email, row.organization, row.role)).id
+      if (row.kind === "set_up") yield* setUp.rename(row.userId, email)
+      return row.userId
+    },
+    Effect.provideService(CurrentActor, { _tag: "System" })
+  )
+
+  const setPassword = Effect.fnUntraced(function* (
+    userId: UserId,
+    hash: PasswordHash,
+    client: SessionClient
+  ) {
+    yield* passwords.store(userId, hash)
+    yield* sessions.endAll(userId)
+    yield* table.removeAllOf(userId)
+    // Undefined if the user was disabled meanwhile.
+    return (yield* sessions.insert(userId, client, "link")) ?? (yield* new LinkInvalid())
+  })
+
+  return Effect.fnUntraced(
+    function* (row: LinkRow, email: string, hash: PasswordHash, client: SessionClient) {
+      if (!(yield* table.remove(row))) return yield* new LinkInvalid()
+      const started = yield* setPassword(yield* userOf(row, email), hash, client)
+      const { person } = started
+      yield* Effect.all([
+        table.record("link.use", row),
+        audit.record({ action: "user.password", ...aboutUser({ ...person, id: person.userId }) })
+      ]).pipe(Effect.provideService(CurrentActor, person))
+      return started
+    },
+    sql.withTransaction,
+    // The organization of an invitation exists, and the system may give any role.
+    Effect.catchTag(["OrganizationNotFound", "RoleForbids"], Effect.die)
+  )
+})

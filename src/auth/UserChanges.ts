@@ -1,0 +1,132 @@
+import { DateTime, Effect } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import type { Role, User } from "../domain/Account.ts"
+import { CurrentActor, mayManage } from "../domain/Actor.ts"
+import { aboutUser } from "../domain/AuditEntry.ts"
+import { LastOwner, OrganizationNotFound, RoleForbids, UserExists, UserNotFound } from "../domain/Errors.ts"
+import { UserId } from "../domain/Ids.ts"
+import { makeSeats } from "../plans/License.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs } from "../sql/rows.ts"
+import { visible } from "../sql/visible.ts"
+import { makeSessionTable } from "./SessionTable.ts"
+import { selectUsers, userColumns, UserRow } from "./UserTable.ts"
+
+/** The advisory lock that serializes changes which could remove the last owner. Never to be changed. */
+const ownersLock = 7_254_301_120
+
+/** Fails unless the actor may manage users of the role, which `param` names. */
+export const requireRole = Effect.fnUntraced(function* (role: Role, param: RoleForbids["param"]) {
+  if (!mayManage(yield* CurrentActor, role)) return yield* new RoleForbids({ param })
+})
+
+/** The methods of Accounts that change users. */
+export const makeUserChanges = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const random = yield* SecureRandom.SecureRandom
+  const seats = yield* makeSeats
+  const audit = yield* makeAuditRecorder
+  const sessions = yield* makeSessionTable
+
+  const create = Effect.fn("Accounts.createUser")(function* (
+    email: string,
+    organization: string,
+    role: Role = "member"
+  ) {
+    yield* requireRole(role, "role")
+    const id = UserId.make(yield* random.uuidV7())
+    // An address in use returns no row instead of an error, which would abort a transaction around it.
+    const insert = sql`
+      WITH u AS (
+        INSERT INTO users (id, organization_id, email, role)
+        SELECT ${id}, id, ${email}, ${role} FROM organizations
+        WHERE name = ${organization} ${yield* visible(sql, "id")}
+        ON CONFLICT (lower(email)) DO NOTHING
+        RETURNING *
+      )
+      SELECT ${userColumns(sql)} FROM u JOIN organizations o ON o.id = u.organization_id`
+    const recorded = audit.recording(
+      rowAs(UserRow)(insert),
+      (user) => user && { action: "user.create", ...aboutUser(user), details: { role } }
+    )
+    const created = yield* seats.within("users", recorded)
+    if (created !== undefined) return created
+    const found = yield* sql`
+      SELECT id FROM organizations WHERE name = ${organization} ${yield* visible(sql, "id")}`
+    return yield* found.length === 0 ? new OrganizationNotFound() : new UserExists()
+  }, orUnavailable)
+
+  /** Locks a user that the actor sees and may manage. */
+  const locked = Effect.fnUntraced(function* (email: string) {
+    const user = yield* sql`
+      ${selectUsers(sql)} WHERE lower(u.email) = lower(${email}) ${yield* visible(sql, "u.organization_id")}
+      FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
+    if (user === undefined) return yield* new UserNotFound()
+    yield* requireRole(user.role, "email")
+    return user
+  })
+
+  /** Fails if the user is the only owner that isn't disabled. Exact until the end of the transaction. */
+  const requireOtherOwner = Effect.fnUntraced(function* ({ disabledAt, id, role }: User) {
+    if (role !== "owner" || disabledAt !== null) return
+    const others = yield* sql`
+      SELECT id FROM users WHERE role = 'owner' AND disabled_at IS NULL AND id <> ${id} LIMIT 1`
+    if (others.length === 0) return yield* new LastOwner()
+  })
+
+  const lockOwners = sql`SELECT pg_advisory_xact_lock(${ownersLock}::bigint)`
+
+  const disable = Effect.fnUntraced(function* (email: string) {
+    yield* lockOwners
+    const user = yield* locked(email)
+    if (user.disabledAt !== null) return user
+    yield* requireOtherOwner(user)
+    const disabledAt = yield* DateTime.now
+    yield* sql`UPDATE users SET disabled_at = ${DateTime.toDateUtc(disabledAt)} WHERE id = ${user.id}`
+    yield* sessions.endAll(user.id)
+    yield* audit.record({ action: "user.disable", ...aboutUser(user) })
+    return { ...user, disabledAt }
+  }, sql.withTransaction)
+
+  const enable = (email: string) =>
+    seats.within(
+      "users",
+      Effect.gen(function* () {
+        const user = yield* locked(email)
+        if (user.disabledAt === null) return user
+        yield* sql`UPDATE users SET disabled_at = NULL WHERE id = ${user.id}`
+        yield* audit.record({ action: "user.enable", ...aboutUser(user) })
+        return { ...user, disabledAt: null }
+      }).pipe(sql.withTransaction)
+    )
+
+  const setDisabled = Effect.fn("Accounts.setDisabled")(function* (email: string, isDisabled: boolean) {
+    // What `seats` runs is undefined only where nothing was created.
+    return (yield* isDisabled ? disable(email) : enable(email)) ?? (yield* new UserNotFound())
+  }, orUnavailable)
+
+  const setRole = Effect.fn("Accounts.setRole")(
+    function* (email: string, role: Role) {
+      yield* lockOwners
+      const user = yield* locked(email)
+      yield* requireRole(role, "role")
+      if (user.role === role) return user
+      yield* requireOtherOwner(user)
+      const actor = yield* CurrentActor
+      const isOwn = actor._tag === "Person" && actor.userId === user.id
+      yield* sql`UPDATE users SET role = ${role} WHERE id = ${user.id}`
+      yield* sessions.endAll(user.id, isOwn ? actor.sessionId : undefined)
+      yield* audit.record({
+        action: "user.role",
+        ...aboutUser(user),
+        details: { role: { old: user.role, new: role } }
+      })
+      return { ...user, role }
+    },
+    (effect) => orUnavailable(sql.withTransaction(effect))
+  )
+
+  return { createUser: create, setDisabled, setRole }
+})
