@@ -53,7 +53,8 @@ import { Egress } from "./tools/Egress.ts"
 import { Network } from "./tools/egress/Network.ts"
 import { BuiltinToolsLayer } from "./tools/Toolkit.ts"
 import { SearchProbe } from "./tools/WebSearch.ts"
-import { endAllReservations } from "./usage/TokenCounters.ts"
+import { KeyRates } from "./usage/KeyRates.ts"
+import { endAllReservations } from "./usage/Reservations.ts"
 import { Usage } from "./usage/Usage.ts"
 
 /**
@@ -84,7 +85,8 @@ export const RoomsLayer = Layer.mergeAll(
   Conversations.layer,
   Policy.layer,
   Usage.layer,
-  Audit.layer
+  Audit.layer,
+  KeyRates.layer
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 
 /** The files of users, in the store that the settings name. */

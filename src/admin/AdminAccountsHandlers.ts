@@ -3,37 +3,19 @@ import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
-import { type ApiKeyRecord, defaultPlan, type Organization, type User } from "../domain/Account.ts"
+import { defaultPlan, type Organization, type User } from "../domain/Account.ts"
 import { type License, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
-import type { AdminGroups, KeyBody } from "./AdminApi.ts"
+import type { AdminGroups } from "./AdminApi.ts"
 import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
+import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
 
 const organizationBody = (organization: Organization) =>
   Struct.renameKeys(organization, { createdAt: "created_at" })
 
 const userBody = (user: User) =>
   Struct.renameKeys(user, { createdAt: "created_at", disabledAt: "disabled_at" })
-
-const statusOf = (
-  { expiresAt, revokedAt }: ApiKeyRecord,
-  now: DateTime.Utc
-): (typeof KeyBody.Type)["status"] => {
-  if (revokedAt !== null) return "revoked"
-  return expiresAt !== null && DateTime.isGreaterThanOrEqualTo(now, expiresAt) ? "expired" : "active"
-}
-
-export const keyBody = (record: ApiKeyRecord, now: DateTime.Utc) => ({
-  ...Struct.renameKeys(record, {
-    userId: "user_id",
-    createdAt: "created_at",
-    expiresAt: "expires_at",
-    revokedAt: "revoked_at",
-    lastUsedAt: "last_used_at"
-  }),
-  status: statusOf(record, now)
-})
 
 /** Organizations, users and their keys. */
 export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
@@ -44,6 +26,7 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
       const accounts = yield* Accounts
       const apiKeys = yield* ApiKeys
       const onboarding = yield* Onboarding
+      const { keyBody, keysBody } = yield* makeKeyBodies
 
       return handlers.handleAll({
         listOrganizations: ({ query }) =>
@@ -61,19 +44,22 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
         }, enveloped),
         listKeys: Effect.fnUntraced(function* ({ query: { after, email } }) {
           const { id } = yield* accounts.findUserByEmail(email)
-          const page = yield* apiKeys.list(id, after)
-          const now = yield* DateTime.now
-          return pageBody((record: ApiKeyRecord) => keyBody(record, now))(page)
+          return yield* keysBody(yield* apiKeys.list(id, after))
         }, enveloped),
-        createKey: Effect.fnUntraced(function* ({ payload: { email, expires_in_seconds: seconds, name } }) {
+        createKey: Effect.fnUntraced(function* ({
+          payload: { email, expires_in_seconds: seconds, name, ...limits }
+        }) {
           const { id: userId } = yield* accounts.findUserByEmail(email)
           const now = yield* DateTime.now
           const expiresAt = seconds === undefined || seconds === null ? null : DateTime.add(now, { seconds })
-          const created = yield* apiKeys.create({ userId, name, expiresAt })
-          return { ...keyBody(created, now), key: Redacted.value(created.key) }
+          const created = yield* apiKeys.create({ userId, name, expiresAt, limits: limitChanges(limits) })
+          return { ...(yield* keyBody(created)), key: Redacted.value(created.key) }
         }, enveloped),
         revokeKey: Effect.fnUntraced(function* ({ params }) {
-          return keyBody(yield* apiKeys.revoke(params.id), yield* DateTime.now)
+          return yield* keyBody(yield* apiKeys.revoke(params.id))
+        }, enveloped),
+        setKeyLimits: Effect.fnUntraced(function* ({ params, payload }) {
+          return yield* keyBody(yield* apiKeys.setLimits(params.id, limitChanges(payload)))
         }, enveloped)
       })
     })

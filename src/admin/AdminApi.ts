@@ -8,6 +8,9 @@ import { Access } from "./Access.ts"
 import {
   ExplainedBody,
   ExplainPayload,
+  KeyLimitsBody,
+  keyLimitsFields,
+  KeyLimitsPayload,
   listBody,
   LimitsBody,
   SetLimitsPayload,
@@ -68,7 +71,8 @@ const keyFields = {
   created_at: Time,
   expires_at: TimeOrNull,
   revoked_at: TimeOrNull,
-  last_used_at: TimeOrNull
+  last_used_at: TimeOrNull,
+  limits: KeyLimitsBody
 }
 export const KeyBody = Schema.Struct(keyFields)
 
@@ -122,10 +126,16 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
         /** Left out or null: the key is valid until it is revoked. */
         expires_in_seconds: Schema.optionalKey(
           Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax })))
-        )
+        ),
+        ...keyLimitsFields
       }),
       success: NewKeyBody
     }),
+    HttpApiEndpoint.post("setKeyLimits", "/keys/:id/limits", {
+      params: { id: ApiKeyId },
+      payload: KeyLimitsPayload,
+      success: KeyBody
+    }).annotate(Access, "organization"),
     HttpApiEndpoint.post("revokeKey", "/keys/:id/revoke", {
       params: { id: ApiKeyId },
       success: KeyBody

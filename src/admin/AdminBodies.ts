@@ -1,7 +1,8 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { AccountName, Email, type Page, PlanName } from "../domain/Account.ts"
 import { CalendarDay, LimitChange, LimitSource, UsageBy } from "../domain/Allowance.ts"
 import { ApiKeyId, FileId, ProjectId, UserId } from "../domain/Ids.ts"
+import { KeyLimits } from "../domain/KeyLimits.ts"
 import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
 import { CorpusStatus, ProjectRole } from "../domain/Project.ts"
@@ -112,6 +113,26 @@ const Window = Schema.Struct({
 })
 
 export const LimitsBody = Schema.Struct({ email: Schema.String, daily: Window, monthly: Window })
+
+const KeyWindow = Schema.Struct({
+  limit: Schema.Int,
+  ...Struct.pick(Window.fields, ["used", "reserved", "resets_at"])
+})
+
+/** The limits of a key within those of its user; null without the limit. */
+export const KeyLimitsBody = Schema.Struct({
+  daily: Schema.NullOr(KeyWindow),
+  monthly: Schema.NullOr(KeyWindow),
+  requests_per_minute: Schema.NullOr(Schema.Int)
+})
+
+/** Limits of a key; null: no limit besides those of its user. One that is left out stays as it is. */
+export const keyLimitsFields = {
+  daily_tokens: Schema.optionalKey(KeyLimits.fields.dailyTokens),
+  monthly_tokens: Schema.optionalKey(KeyLimits.fields.monthlyTokens),
+  requests_per_minute: Schema.optionalKey(KeyLimits.fields.requestsPerMinute)
+}
+export const KeyLimitsPayload = Schema.Struct(keyLimitsFields)
 
 /** A limit that is left out stays as it is. */
 export const SetLimitsPayload = Schema.Struct({

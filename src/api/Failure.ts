@@ -122,20 +122,26 @@ const someOf = (names: ReadonlyArray<string>): string =>
   names.slice(0, namesMax).join(", ") +
   (names.length > namesMax ? ` and ${names.length - namesMax} more` : "")
 
-/** Such as `2026-11-23T00:00:00Z`. */
-const utcTime = (time: DateTime.Utc): string => DateTime.formatIso(time).replace(".000Z", "Z")
+/** Such as `2026-11-23T00:00:00Z`, without the milliseconds. */
+const utcTime = (time: DateTime.Utc): string => DateTime.formatIso(time).replace(/\.\d+Z$/, "Z")
+
+const usageCodes = {
+  user: { daily: "daily_token_limit_exceeded", monthly: "monthly_token_limit_exceeded" },
+  key: { daily: "daily_quota_exceeded", monthly: "monthly_quota_exceeded" }
+} as const
 
 const usageLimitExceeded = (error: Errors.UsageLimitExceeded): Failure => {
-  const { held, limit, resetsAt, retryAfterSeconds, used, window } = error
+  const { held, limit, owner, resetsAt, retryAfterSeconds, used, window } = error
   const isHeld = used < limit
+  const name = `${window} token limit${owner === "key" ? " of this API key" : ""}`
   return failure(
     429,
     "rate_limit_error",
-    isHeld ? "token_limit_held" : `${window}_token_limit_exceeded`,
+    isHeld ? "token_limit_held" : usageCodes[owner][window],
     isHeld
-      ? `What is left of the ${window} token limit is held by requests that are still running: ${used} of ${limit} tokens ` +
+      ? `What is left of the ${name} is held by requests that are still running: ${used} of ${limit} tokens ` +
           `are used, and ${held} are held. Try again when one of them has ended, or in ${retryAfterSeconds} seconds.`
-      : `The ${window} token limit is used up: ${used} of ${limit} tokens. It resets at ${utcTime(resetsAt)}, in ` +
+      : `The ${name} is used up: ${used} of ${limit} tokens. It resets at ${utcTime(resetsAt)}, in ` +
           `${retryAfterSeconds} seconds.`,
     {
       headers: {
@@ -170,7 +176,7 @@ const userLimits = {
  * The one table from error to status, type, code and message. It is total by its type. Codes are stable: a client may
  * rely on them, so a retired one stays here as a comment and is never used again.
  *
- * Retired: none so far. Reserved: `rate_limit_exceeded` and `monthly_quota_exceeded`, for limits per key.
+ * Retired: none so far.
  */
 const table: {
   readonly [Tag in Expected["_tag"]]: (error: Extract<Expected, { readonly _tag: Tag }>) => Failure
@@ -251,6 +257,13 @@ const table: {
     invalid("file_unreadable", `The text of the file can't be read. ${reason}`.trim(), param),
   StorageFailed: () => unavailable("storage_unavailable", "The service can't reach its files. Try again."),
   UsageLimitExceeded: usageLimitExceeded,
+  KeyRateExceeded: ({ limit, resetsAt, retryAfterSeconds }) =>
+    tooMany(
+      "rate_limit_exceeded",
+      `This API key has sent as many requests as it may send in a minute: ${limit}. The minute ends at ${utcTime(resetsAt)}, in ` +
+        `${retryAfterSeconds} seconds.`,
+      retryAfterSeconds
+    ),
   ConversationBusy: ({ waitedSeconds }) =>
     unavailable(
       "conversation_busy",

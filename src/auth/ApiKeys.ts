@@ -1,22 +1,9 @@
-import {
-  Clock,
-  Context,
-  DateTime,
-  Effect,
-  Layer,
-  Option,
-  Queue,
-  type Redacted,
-  Schema,
-  type Scope,
-  Struct
-} from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, type Redacted } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { ApiKeyRecord, Caller, Page } from "../domain/Account.ts"
-import { type AuditEntry, within } from "../domain/AuditEntry.ts"
 import {
   ApiKeyNotFound,
   ApiKeyRejected,
@@ -25,50 +12,18 @@ import {
   UserDisabled,
   UserNotFound
 } from "../domain/Errors.ts"
-import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { ApiKeyId, type UserId } from "../domain/Ids.ts"
+import { type KeyLimitChanges, noKeyLimits } from "../domain/KeyLimits.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import { visible } from "../sql/visible.ts"
+import { makeKeyChanges } from "./KeyChanges.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
+import { ChangedRow, entryOf, limitsOf, ownedBy, ownerColumns, recordOf, RecordRow } from "./KeyRows.ts"
 import * as KeyToken from "./KeyToken.ts"
+import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
 import { makeWebKeys } from "./WebKeys.ts"
-
-const RecordRow = Schema.Struct({
-  id: ApiKeyId,
-  userId: UserId,
-  name: Schema.String,
-  hint: Schema.String,
-  createdAt: Schema.DateTimeUtcFromDate,
-  expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
-  revokedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
-  lastUsedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
-})
-
-/** A key that was just changed, with its owner. */
-const ChangedRow = Schema.Struct({
-  ...RecordRow.fields,
-  email: Schema.String,
-  organizationId: OrganizationId,
-  organization: Schema.String
-})
-
-const RevokedRow = Schema.Struct({ ...ChangedRow.fields, hash: Schema.Uint8Array, changed: Schema.Boolean })
-
-const recordOf = (key: typeof ChangedRow.Type): ApiKeyRecord =>
-  Struct.pick(key, Struct.keys(RecordRow.fields))
-
-const entryOf = (action: AuditEntry["action"], key: typeof ChangedRow.Type): AuditEntry => ({
-  action,
-  target: { id: key.id, name: key.name },
-  organization: within(key),
-  details: {
-    user: key.email,
-    hint: key.hint,
-    expires_at: key.expiresAt && DateTime.formatIso(key.expiresAt)
-  }
-})
 
 /** A new key. `key` is never shown again. */
 export interface CreatedKey extends ApiKeyRecord {
@@ -80,10 +35,13 @@ export interface KeyRequest {
   readonly name: string
   /** Null: valid until it is revoked. */
   readonly expiresAt: DateTime.Utc | null
+  /** Those left out are null. */
+  readonly limits?: KeyLimitChanges
 }
 
 /**
- * The API keys of users. The database holds their SHA-256, never the keys. `exists` and `revoke` are within what the actor sees.
+ * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke` and `setLimits` are within what
+ * the actor sees.
  */
 export class ApiKeys extends Context.Service<
   ApiKeys,
@@ -121,6 +79,15 @@ export class ApiKeys extends Context.Service<
      * is neither listed nor revoked.
      */
     readonly webKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId, DatabaseUnavailable>
+    /**
+     * Changes limits of a key; with an owner, only of one of that user. Takes effect at once here, and within
+     * `auth.cacheSeconds` in other processes.
+     */
+    readonly setLimits: (
+      id: ApiKeyId,
+      changes: KeyLimitChanges,
+      owner?: UserId
+    ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | DatabaseUnavailable>
   }
 >()("parley/auth/ApiKeys") {
   static readonly layer = Layer.effect(
@@ -133,6 +100,7 @@ export class ApiKeys extends Context.Service<
       const lookup = yield* makeKeyLookup(cacheSeconds)
       const recordUse = yield* makeLastUse
       const audit = yield* makeAuditRecorder
+      const changes = yield* makeKeyChanges((hash) => lookup.forget(Hex.encode(hash)))
 
       const hashOf = (key: Redacted.Redacted) => Effect.provideContext(KeyToken.hash(key), services)
 
@@ -153,32 +121,34 @@ export class ApiKeys extends Context.Service<
       })
 
       const recordColumns = sql.literal(
-        "id, user_id, name, hint, created_at, expires_at, revoked_at, last_used_at"
+        "id, user_id, name, hint, created_at, expires_at, revoked_at, last_used_at, daily_tokens::float8, " +
+          "monthly_tokens::float8, requests_per_minute"
       )
-
-      const ownerColumns = sql.literal("u.email, u.organization_id, o.name AS organization")
 
       /** Undefined if the owner doesn't exist or the key is stored already. */
       const store = Effect.fnUntraced(function* (
         action: "api_key.create" | "api_key.adopt",
-        { expiresAt, name, userId }: KeyRequest,
+        { expiresAt, limits, name, userId }: KeyRequest,
         key: Redacted.Redacted
       ) {
+        const { dailyTokens, monthlyTokens, requestsPerMinute } = { ...noKeyLimits, ...limits }
         const hash = yield* hashOf(key)
         const id = ApiKeyId.make(yield* random.uuidV7())
         const insert = sql`
           WITH k AS (
-            INSERT INTO api_keys (id, user_id, name, hash, hint, expires_at)
-            SELECT ${id}, id, ${name}, ${hash}, ${KeyToken.hint(key)}, ${expiresAt && DateTime.toDateUtc(expiresAt)}
+            INSERT INTO api_keys (id, user_id, name, hash, hint, expires_at, daily_tokens, monthly_tokens,
+              requests_per_minute)
+            SELECT ${id}, id, ${name}, ${hash}, ${KeyToken.hint(key)}, ${expiresAt && DateTime.toDateUtc(expiresAt)},
+              ${dailyTokens}::bigint, ${monthlyTokens}::bigint, ${requestsPerMinute}::integer
             FROM users WHERE id = ${userId}
             ON CONFLICT (hash) DO NOTHING
             RETURNING ${recordColumns}
           )
-          SELECT k.*, ${ownerColumns}
+          SELECT k.*, ${sql.literal(ownerColumns)}
           FROM k JOIN users u ON u.id = k.user_id JOIN organizations o ON o.id = u.organization_id`
         const created = yield* audit.recording(
           rowAs(ChangedRow)(insert),
-          (changed) => changed && entryOf(action, changed)
+          (changed) => changed && entryOf(action, changed, limitsOf(changed))
         )
         // The key may be cached as unknown.
         yield* lookup.forget(Hex.encode(hash))
@@ -208,31 +178,10 @@ export class ApiKeys extends Context.Service<
             SELECT ${recordColumns} FROM api_keys
             WHERE user_id = ${userId} AND kind = 'issued' AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
             rowsAs(RecordRow),
-            Effect.map(pageOf)
+            Effect.map((rows) => pageOf(rows.map(recordOf)))
           ),
         orUnavailable
       )
-
-      const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId, owner?: UserId) {
-        const now = DateTime.toDateUtc(yield* DateTime.now)
-        const update = sql`
-          WITH old AS (
-            SELECT k.id, k.revoked_at FROM api_keys k JOIN users u ON u.id = k.user_id
-            WHERE k.id = ${id} AND k.kind = 'issued' ${yield* ownedBy(sql, owner)}
-            FOR NO KEY UPDATE OF k
-          ), k AS (
-            UPDATE api_keys SET revoked_at = coalesce(old.revoked_at, ${now}) FROM old WHERE api_keys.id = old.id
-            RETURNING api_keys.*, old.revoked_at IS NULL AS changed
-          )
-          SELECT k.*, ${ownerColumns}
-          FROM k JOIN users u ON u.id = k.user_id JOIN organizations o ON o.id = u.organization_id`
-        const revoked = yield* audit.recording(rowAs(RevokedRow)(update), (key) =>
-          key?.changed === true ? entryOf("api_key.revoke", key) : undefined
-        )
-        if (revoked === undefined) return yield* new ApiKeyNotFound()
-        yield* lookup.forget(Hex.encode(revoked.hash))
-        return recordOf(revoked)
-      }, orUnavailable)
 
       return ApiKeys.of({
         authenticate,
@@ -240,18 +189,12 @@ export class ApiKeys extends Context.Service<
         adopt,
         exists,
         list,
-        revoke,
+        ...changes,
         webKeyOf: yield* makeWebKeys
       })
     })
   )
 }
-
-/** A condition that the user `u` is the owner, if one is given, and is visible to the actor. */
-const ownedBy = (sql: SqlClient.SqlClient, owner: UserId | undefined) =>
-  Effect.map(visible(sql, "u.organization_id"), (seen) =>
-    owner === undefined ? seen : sql`AND u.id = ${owner} ${seen}`
-  )
 
 /** Why a key is refused now, or null. */
 const refusal = (key: KnownKey | null, nowMillis: number): ApiKeyRejected["reason"] | null => {
@@ -259,40 +202,3 @@ const refusal = (key: KnownKey | null, nowMillis: number): ApiKeyRejected["reaso
   if (key.revoked) return "revoked"
   return nowMillis >= key.expiresAtMillis ? "expired" : null
 }
-
-/** How old the recorded last use of a key is before a new one is written. */
-const lastUseSeconds = 60
-
-/** Keys queued to have their last use written; beyond that they are dropped until their next look-up. */
-const waitingKeysMax = 10_000
-
-/** Keys whose last use is written by one statement. */
-const batchKeysMax = 200
-
-/**
- * Returns a function that queues a key and returns at once; a fiber writes the queued keys, one statement at a time. A write
- * that fails is dropped.
- */
-const makeLastUse: Effect.Effect<(id: ApiKeyId) => void, never, SqlClient.SqlClient | Scope.Scope> =
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const waiting = yield* Queue.dropping<ApiKeyId>(waitingKeysMax)
-
-    const write = Effect.gen(function* () {
-      const ids = yield* Queue.takeBetween(waiting, 1, batchKeysMax)
-      const now = yield* DateTime.now
-      const before = DateTime.subtract(now, { seconds: lastUseSeconds })
-      // Other processes write the same column, so check the age again.
-      yield* sql`
-        UPDATE api_keys SET last_used_at = ${DateTime.toDateUtc(now)}
-        WHERE ${sql.in("id", ids)}
-          AND (last_used_at IS NULL OR last_used_at <= ${DateTime.toDateUtc(before)})`
-    }).pipe(
-      Effect.catchCause((cause) => Effect.logDebug("The last use of some keys could not be written", cause))
-    )
-
-    yield* Effect.forkScoped(Effect.forever(write))
-    return (id) => {
-      Queue.offerUnsafe(waiting, id)
-    }
-  })

@@ -1,8 +1,9 @@
-import { Cache, Clock, DateTime, Duration, Effect, Exit, Option, Schema, Semaphore } from "effect"
+import { Cache, Clock, DateTime, Duration, Effect, Exit, Option, Schema, Semaphore, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Caller } from "../domain/Account.ts"
 import { type DatabaseUnavailable, ServerBusy } from "../domain/Errors.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { keyLimitNames, KeyLimits } from "../domain/KeyLimits.ts"
 import { monotonicSeconds } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
@@ -27,7 +28,8 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   revoked: Schema.Boolean,
-  disabled: Schema.Boolean
+  disabled: Schema.Boolean,
+  ...KeyLimits.fields
 })
 
 /** What authentication needs to know about a key, its owner and the owner's organization. */
@@ -40,8 +42,8 @@ export interface KnownKey {
   lastUsedAtMillis: number
 }
 
-const knownKey = ({ disabled, expiresAt, lastUsedAt, revoked, ...caller }: typeof KeyRow.Type): KnownKey => ({
-  caller,
+const knownKey = ({ disabled, expiresAt, lastUsedAt, revoked, ...row }: typeof KeyRow.Type): KnownKey => ({
+  caller: { ...Struct.omit(row, keyLimitNames), keyLimits: Struct.pick(row, keyLimitNames) },
   expiresAtMillis: expiresAt === null ? Infinity : DateTime.toEpochMillis(expiresAt),
   revoked,
   disabled,
@@ -66,7 +68,8 @@ export const makeKeyLookup = Effect.fnUntraced(function* (cacheSeconds: number) 
   const read = (hash: string) =>
     sql`
       SELECT k.id AS key_id, k.user_id, u.organization_id, o.plan, k.expires_at, k.last_used_at,
-        k.revoked_at IS NOT NULL AS revoked, u.disabled_at IS NOT NULL AS disabled
+        k.revoked_at IS NOT NULL AS revoked, u.disabled_at IS NOT NULL AS disabled,
+        k.daily_tokens::float8, k.monthly_tokens::float8, k.requests_per_minute
       FROM api_keys k
       JOIN users u ON u.id = k.user_id
       JOIN organizations o ON o.id = u.organization_id

@@ -1,17 +1,12 @@
-import { NodeCrypto } from "@effect/platform-node"
-import { Effect, Option, Redacted } from "effect"
-import { Command, Flag } from "effect/cli"
-import { expirySecondsMax } from "../admin/AdminApi.ts"
+import { Effect } from "effect"
+import { Flag } from "effect/cli"
 import type { LicenseBody, PlanBody } from "../admin/AdminBodies.ts"
-import * as KeyToken from "../auth/KeyToken.ts"
-import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
+import type { OrganizationId, UserId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
+import { secretNotice } from "./KeyCommands.ts"
 import { listed, listText, shortTime, table } from "./Output.ts"
-
-const secretNotice = (key: string): string =>
-  `\n  ${key}\n\nOnly a hash of it is stored: copy it now, it isn't shown again.`
 
 const createOrganization = command(
   "create",
@@ -123,79 +118,6 @@ const enableUser = setAccess(
 )
 
 export const userCommand = group("user", "Users", [createUser, disableUser, enableUser, listUsers])
-
-const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
-
-/** The seconds of a duration such as "30d". */
-export const parseDuration = (text: string): Option.Option<number> => {
-  const [, digits, unit] = /^(\d{1,9})([smhdw])$/.exec(text) ?? []
-  const seconds = Number(digits) * (secondsOf[unit ?? ""] ?? Number.NaN)
-  return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
-}
-
-const expiresIn = Flag.String("expires-in").pipe(
-  Flag.filterMap(
-    parseDuration,
-    Parameter.must("a duration such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")
-  ),
-  Flag.withDescription("Time until the key expires, such as 30d; never, if left out"),
-  Flag.optional
-)
-
-const createKey = command(
-  "create",
-  "Create a key, and print it once",
-  { user: Parameter.user, name: Parameter.nameFlag("name", "Name of the key"), expiresIn },
-  Effect.fnUntraced(function* ({ expiresIn, name, user }) {
-    const payload = { email: user, name, expires_in_seconds: Option.getOrNull(expiresIn) }
-    const value = yield* askServer((client) => client.accounts.createKey({ payload }))
-    const until =
-      value.expires_at === null ? "which doesn't expire" : `valid until ${shortTime(value.expires_at)}`
-    return { value, text: `Created key "${value.name}" of ${user}, ${until}:\n${secretNotice(value.key)}` }
-  })
-)
-
-const listKeys = command(
-  "list",
-  "List a user's keys",
-  { user: Parameter.user },
-  Effect.fnUntraced(function* ({ user }) {
-    const keys = yield* askForAll((client, page: After<ApiKeyId>) =>
-      client.accounts.listKeys({ query: { email: user, ...page } })
-    )
-    return listed(keys, {
-      NAME: ({ name }) => name,
-      KEY: ({ hint }) => `…${hint}`,
-      STATUS: ({ status }) => status,
-      EXPIRES: ({ expires_at }) => shortTime(expires_at),
-      "LAST USED": ({ last_used_at }) => shortTime(last_used_at),
-      ID: ({ id }) => id
-    })
-  })
-)
-
-const revokeKey = command(
-  "revoke",
-  "Revoke a key permanently",
-  { id: Parameter.keyId },
-  Effect.fnUntraced(function* ({ id }) {
-    const value = yield* askServer((client) => client.accounts.revokeKey({ params: { id } }))
-    const text = `Revoked key "${value.name}" (…${value.hint}). Every server rejects it within 5 seconds.`
-    return { value, text }
-  })
-)
-
-const generateKey = command(
-  "generate",
-  "Print a key for PARLEY_INIT_API_KEY, without a server",
-  {},
-  Effect.fnUntraced(function* () {
-    const key = Redacted.value(yield* KeyToken.makeKey)
-    return { value: { key }, text: key }
-  })
-).pipe(Command.provide(NodeCrypto.layer))
-
-export const keyCommand = group("key", "API keys", [createKey, listKeys, revokeKey, generateKey])
 
 const boundText = (bound: number | null | undefined): string => {
   if (bound === undefined) return "-"

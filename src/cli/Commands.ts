@@ -1,15 +1,10 @@
 import { Command } from "effect/cli"
 import manifest from "../../package.json" with { type: "json" }
-import {
-  keyCommand,
-  licenseCommand,
-  organizationCommand,
-  planCommand,
-  userCommand
-} from "./AccountCommands.ts"
+import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { fileCommand } from "./FileCommands.ts"
+import { keyCommand } from "./KeyCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"

@@ -1,15 +1,16 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSchema } from "effect/http-api"
 import { AdminApi, expirySecondsMax, KeyBody, NewKeyBody } from "../admin/AdminApi.ts"
-import { LimitsBody, UsageBody } from "../admin/AdminBodies.ts"
+import { KeyLimitsPayload, LimitsBody, UsageBody } from "../admin/AdminBodies.ts"
 import { CreateResponseBody } from "../api/CreateResponse.ts"
 import { Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { BoundedBody, Envelope } from "../api/Middleware.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ResponseObject } from "../api/ResponseObject.ts"
 import { AccountName } from "../domain/Account.ts"
-import { CalendarDay, tokensMax, UsageBy } from "../domain/Allowance.ts"
+import { CalendarDay, UsageBy } from "../domain/Allowance.ts"
 import { ApiKeyId, SessionId } from "../domain/Ids.ts"
+import { KeyLimits } from "../domain/KeyLimits.ts"
 import type { CurrentSession } from "./CurrentSession.ts"
 import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
 
@@ -34,17 +35,16 @@ export const OwnSession = Schema.Struct({
   current: Schema.Boolean
 })
 
-const limit = (max: number) => Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
-export const requestsPerMinuteMax = 100_000
-
 const NewOwnKey = Schema.Struct({
   name: AccountName,
   /** Null: valid until it is revoked. */
-  expires_in_seconds: limit(expirySecondsMax),
+  expires_in_seconds: Schema.NullOr(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax }))
+  ),
   /** Null: no limit besides the user's. */
-  daily_tokens: limit(tokensMax),
-  monthly_tokens: limit(tokensMax),
-  requests_per_minute: limit(requestsPerMinuteMax)
+  daily_tokens: KeyLimits.fields.dailyTokens,
+  monthly_tokens: KeyLimits.fields.monthlyTokens,
+  requests_per_minute: KeyLimits.fields.requestsPerMinute
 })
 
 export const ownUsageQuery = {
@@ -77,6 +77,12 @@ class MeGroup extends HttpApiGroup.make("me")
       success: Schema.Struct({ data: Schema.Array(KeyBody), has_more: Schema.Boolean })
     }),
     HttpApiEndpoint.post("createKey", "/me/keys", { payload: NewOwnKey, success: NewKeyBody }),
+    /** A limit that is left out stays as it is. */
+    HttpApiEndpoint.post("setKeyLimits", "/me/keys/:id/limits", {
+      params: { id: ApiKeyId },
+      payload: KeyLimitsPayload,
+      success: KeyBody
+    }),
     HttpApiEndpoint.post("revokeKey", "/me/keys/:id/revoke", { params: { id: ApiKeyId }, success: KeyBody }),
     HttpApiEndpoint.get("limits", "/me/limits", { success: LimitsBody }),
     HttpApiEndpoint.get("usage", "/me/usage", { query: ownUsageQuery, success: UsageBody })

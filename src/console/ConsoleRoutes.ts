@@ -3,6 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { administrationHandlers } from "../admin/AdminRoutes.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { noKeyLimits } from "../domain/KeyLimits.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { makeCreateResponse } from "../http/ResponsesHandlers.ts"
 import { ConsoleApi } from "./ConsoleApi.ts"
@@ -29,6 +30,7 @@ const ConversingHandlers = HttpApiBuilder.group(
           userId,
           organizationId,
           keyId,
+          keyLimits: noKeyLimits,
           plan
         })
       }, enveloped)

@@ -1,11 +1,9 @@
 import { DateTime, Effect, Redacted } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { keyBody } from "../admin/AdminAccountsHandlers.ts"
-import { pageBody } from "../admin/AdminBodies.ts"
 import { limitsBody, usageBody } from "../admin/AdminUsageHandlers.ts"
+import { limitChanges, makeKeyBodies } from "../admin/KeyBodies.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Sessions } from "../auth/Sessions.ts"
-import type { ApiKeyRecord } from "../domain/Account.ts"
 import { ApiKeyNotFound } from "../domain/Errors.ts"
 import type { SessionId } from "../domain/Ids.ts"
 import type { SessionRecord } from "../domain/Session.ts"
@@ -34,6 +32,7 @@ export const MeHandlers = HttpApiBuilder.group(
     const apiKeys = yield* ApiKeys
     const sessions = yield* Sessions
     const usage = yield* Usage
+    const { keyBody, keysBody } = yield* makeKeyBodies
 
     const own = Effect.map(CurrentSession, ({ person }) => person)
 
@@ -60,19 +59,21 @@ export const MeHandlers = HttpApiBuilder.group(
         return access.stateOf({ ...session, hasPassword: true })
       }, enveloped),
       keys: Effect.fnUntraced(function* ({ query }) {
-        const page = yield* apiKeys.list((yield* own).userId, query.after)
-        const now = yield* DateTime.now
-        return pageBody((record: ApiKeyRecord) => keyBody(record, now))(page)
+        return yield* keysBody(yield* apiKeys.list((yield* own).userId, query.after))
       }, enveloped),
-      createKey: Effect.fnUntraced(function* ({ payload: { expires_in_seconds: seconds, name } }) {
+      createKey: Effect.fnUntraced(function* ({ payload: { expires_in_seconds: seconds, name, ...limits } }) {
         const now = yield* DateTime.now
         const expiresAt = seconds === null ? null : DateTime.add(now, { seconds })
-        const created = yield* apiKeys.create({ userId: (yield* own).userId, name, expiresAt })
-        return { ...keyBody(created, now), key: Redacted.value(created.key) }
+        const { userId } = yield* own
+        const created = yield* apiKeys.create({ userId, name, expiresAt, limits: limitChanges(limits) })
+        return { ...(yield* keyBody(created)), key: Redacted.value(created.key) }
       }, enveloped),
       revokeKey: Effect.fnUntraced(function* ({ params }) {
-        const revoked = yield* apiKeys.revoke(params.id, (yield* own).userId)
-        return keyBody(revoked, yield* DateTime.now)
+        return yield* keyBody(yield* apiKeys.revoke(params.id, (yield* own).userId))
+      }, enveloped),
+      setKeyLimits: Effect.fnUntraced(function* ({ params, payload }) {
+        const { userId } = yield* own
+        return yield* keyBody(yield* apiKeys.setLimits(params.id, limitChanges(payload), userId))
       }, enveloped),
       limits: Effect.fnUntraced(function* () {
         const { email, userId } = yield* own

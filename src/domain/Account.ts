@@ -1,5 +1,6 @@
 import { type DateTime, Schema, Context } from "effect"
 import type { ApiKeyId, OrganizationId, UserId } from "./Ids.ts"
+import type { KeyLimits } from "./KeyLimits.ts"
 
 const nameCharactersMax = 100
 /** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
@@ -74,6 +75,7 @@ export interface ApiKeyRecord {
   readonly revokedAt: DateTime.Utc | null
   /** Correct to about a minute. */
   readonly lastUsedAt: DateTime.Utc | null
+  readonly limits: KeyLimits
 }
 
 /** Oldest first. */
@@ -87,6 +89,8 @@ export interface Caller {
   readonly userId: UserId
   readonly organizationId: OrganizationId
   readonly keyId: ApiKeyId
+  /** Of the key itself; those of the user hold besides. */
+  readonly keyLimits: KeyLimits
   /** The name of the organization's plan. */
   readonly plan: string
 }

@@ -25,20 +25,36 @@ export type LimitChange = typeof LimitChange.Type
 export const LimitSource = Schema.Literals(["user", "plan", "settings"])
 export type LimitSource = typeof LimitSource.Type
 
-/** The limit of a user in the current window. */
-export interface WindowState {
-  /** Null: no limit. */
-  readonly limit: number | null
-  readonly source: LimitSource
+/** What is counted in the current window. */
+export interface WindowUse {
   readonly used: number
   /** By requests under way. */
   readonly reserved: number
   readonly resetsAt: DateTime.Utc
 }
 
+/** The limit of a user in the current window. */
+export interface WindowState extends WindowUse {
+  /** Null: no limit. */
+  readonly limit: number | null
+  readonly source: LimitSource
+}
+
+/** The limit of a key in the current window. */
+export interface KeyWindow extends WindowUse {
+  readonly limit: number
+}
+
 export interface AllowanceState {
   readonly daily: WindowState
   readonly monthly: WindowState
+}
+
+/** The limits of a key, and what is used of them; null without the limit. */
+export interface KeyAllowance {
+  readonly daily: KeyWindow | null
+  readonly monthly: KeyWindow | null
+  readonly requestsPerMinute: number | null
 }
 
 /** How a usage report is grouped. */

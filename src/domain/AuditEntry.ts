@@ -38,6 +38,7 @@ export const auditActions = {
   "link.revoke": action("link", "revokes such a link"),
   "api_key.create": action("api_key", "creates an API key"),
   "api_key.adopt": action("api_key", "stores the API key of `PARLEY_INIT_API_KEY`"),
+  "api_key.limits": action("api_key", "changes the limits of an API key"),
   "api_key.revoke": action("api_key", "revokes an API key"),
   "project.create": action("project", "creates a project"),
   "project.member_add": action("project", "adds a member to a project"),

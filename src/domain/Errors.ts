@@ -149,6 +149,8 @@ export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageF
 
 /** A token limit is used up, or the rest of it is reserved by running requests. */
 export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()("UsageLimitExceeded", {
+  /** Whose limit it is. */
+  owner: Schema.Literals(["user", "key"]),
   window: Schema.Literals(["daily", "monthly"]),
   /** Below the limit if the rest is reserved. */
   used: Schema.Int,
@@ -156,6 +158,15 @@ export class UsageLimitExceeded extends Schema.TaggedError<UsageLimitExceeded>()
   held: Schema.Int,
   limit: Schema.Int,
   /** When the window ends. */
+  resetsAt: Schema.DateTimeUtc,
+  retryAfterSeconds: Schema.Int
+}) {}
+
+/** A key has sent as many requests as it may send in a minute. */
+export class KeyRateExceeded extends Schema.TaggedError<KeyRateExceeded>()("KeyRateExceeded", {
+  /** Requests per minute. */
+  limit: Schema.Int,
+  /** When the minute ends. */
   resetsAt: Schema.DateTimeUtc,
   retryAfterSeconds: Schema.Int
 }) {}

@@ -6,6 +6,7 @@ import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { ApiKeyMissing, ApiKeyRejected, AuthorizationMalformed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { KeyRates } from "../usage/KeyRates.ts"
 import { respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
@@ -49,10 +50,11 @@ const bearerProblem = ({
   return rest.length === 0 ? "no_scheme" : "other_scheme"
 }
 
-/** The caller by the one header that may name a key, admitted within the bounds of one user. */
+/** The caller by the one header that may name a key, admitted within the bounds of the key and of its user. */
 const makeAuthenticate = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bounds = yield* UserBounds
+  const rates = yield* KeyRates
   return Effect.fnUntraced(function* (credential: Redacted.Redacted) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const header = authorizationHeader(request)
@@ -67,6 +69,9 @@ const makeAuthenticate = Effect.gen(function* () {
     const caller = yield* keys.authenticate(credential)
     const entry = yield* CurrentAccess
     if (entry !== null) entry.caller = caller
+    const { requestsPerMinute } = caller.keyLimits
+    // Before the bounds of the user, so that what the key may not send takes nothing from the user's other keys.
+    if (requestsPerMinute !== null) yield* rates.admit(caller.keyId, requestsPerMinute)
     yield* bounds.admit(caller.userId)
     return caller
   })

@@ -8,7 +8,7 @@ import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
 import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 import { allowanceRefusals } from "../telemetry/Instruments.ts"
 import { makeUsualOutput } from "../usage/Admission.ts"
-import type { Grant, TokenRequest } from "../usage/TokenCounters.ts"
+import { type Grant, ownersOf, type TokenRequest } from "../usage/TokenCounters.ts"
 import { type Outcome, type Spending, Usage } from "../usage/Usage.ts"
 import { type Budget, unlimited } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
@@ -157,13 +157,14 @@ export class Accounting extends Context.Service<
             outputTokens: request.maxOutputTokens
           }))
           const needs = needsOf(calls, usualTokens())
+          const owners = ownersOf(caller)
           const grant = yield* Effect.acquireRelease(
-            usage.admit({ responseId, part: 0, userId: caller.userId, ...needs }),
+            usage.admit({ responseId, part: 0, ...owners, ...needs }),
             () => settle(responseId, caller, meter, beganNanos, access)
           )
           let part = 0
           const reserve = (more: Needs) =>
-            Effect.suspend(() => usage.reserve({ responseId, part: ++part, userId: caller.userId, ...more }))
+            Effect.suspend(() => usage.reserve({ responseId, part: ++part, ...owners, ...more }))
           return {
             meter,
             budget:

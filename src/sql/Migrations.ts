@@ -14,6 +14,7 @@ import readingTurns from "../../migrations/0012_reading_turns.ts"
 import jobQueues from "../../migrations/0013_job_queues.ts"
 import audit from "../../migrations/0014_audit.ts"
 import accounts from "../../migrations/0015_accounts.ts"
+import keyLimits from "../../migrations/0016_key_limits.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -33,7 +34,8 @@ const migrations = {
   "0012_reading_turns": readingTurns,
   "0013_job_queues": jobQueues,
   "0014_audit": audit,
-  "0015_accounts": accounts
+  "0015_accounts": accounts,
+  "0016_key_limits": keyLimits
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

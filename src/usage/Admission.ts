@@ -6,7 +6,7 @@ import type { Grant, TokenRequest } from "./TokenCounters.ts"
 
 /** How often the first request of a queue is tried again: tokens are also released by other processes. */
 const retryMillis = 100
-/** Waiting requests of one user. */
+/** Waiting requests of one queue. */
 const waitingMax = 100
 
 type Reserve = (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
@@ -15,12 +15,15 @@ type Reserve = (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | 
 const isHeld = (error: UsageLimitExceeded | DatabaseUnavailable): boolean =>
   error._tag === "UsageLimitExceeded" && error.used < error.limit
 
+/** Requests of a key with limits of its own wait beside those of the user's other keys, which may go on meanwhile. */
+const queueOf = ({ limitedKey, userId }: TokenRequest): string => limitedKey ?? userId
+
 /**
- * Reserves, and waits up to `waitSeconds` where running requests have reserved the rest of a limit. The requests of a user wait
+ * Reserves, and waits up to `waitSeconds` where running requests have reserved the rest of a limit. The requests of a queue wait
  * in order, and only the first of them tries again. Interruption ends the wait, and never loses a reservation.
  */
 export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve => {
-  const queue = new FairPermits({ perKeyMax: 1 })
+  const queues = new FairPermits({ perKeyMax: 1 })
 
   const untilGranted = (ask: TokenRequest, endMillis: number): ReturnType<Reserve> =>
     Effect.catchIf(reserve(ask), isHeld, (error) =>
@@ -36,13 +39,13 @@ export const makeAdmission = (reserve: Reserve, waitSeconds: number): Reserve =>
 
   const enqueue = Effect.fnUntraced(function* (ask: TokenRequest) {
     const endMillis = (yield* Clock.currentTimeMillis) + waitSeconds * 1000
-    yield* Effect.interruptible(queue.acquire(ask.userId))
+    yield* Effect.interruptible(queues.acquire(queueOf(ask)))
     return yield* untilGranted(ask, endMillis)
   }, Effect.scoped)
 
   return (ask) =>
     Effect.suspend(() => {
-      const requests = () => queue.of(ask.userId).held + queue.of(ask.userId).waiting
+      const requests = () => queues.of(queueOf(ask)).held + queues.of(queueOf(ask)).waiting
       if (requests() > 0 && requests() < waitingMax) return enqueue(ask)
       return Effect.catchIf(reserve(ask), isHeld, (error) =>
         requests() < waitingMax ? enqueue(ask) : Effect.fail(error)

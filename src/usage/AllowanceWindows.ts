@@ -1,8 +1,9 @@
-import { DateTime } from "effect"
-import type { AllowanceState, Span, TokenLimits } from "../domain/Allowance.ts"
+import { DateTime, Order } from "effect"
+import type { AllowanceState, KeyAllowance, Span, WindowUse } from "../domain/Allowance.ts"
 import { UsageLimitExceeded } from "../domain/Errors.ts"
+import type { KeyLimits } from "../domain/KeyLimits.ts"
 import type { SourcedLimits } from "./LimitTable.ts"
-import { type Counted, windowsOf } from "./TokenCounters.ts"
+import { type Asked, type Counted, windowsOf } from "./TokenCounters.ts"
 
 const step = { daily: { days: 1 }, monthly: { months: 1 } } as const
 
@@ -13,74 +14,99 @@ const endOf = (span: Span, first: string): DateTime.Utc =>
 /** When to retry where only running requests are in the way: they may end at any moment. */
 const heldRetrySeconds = 2
 
-/** A window that is spent, or else one that is reserved: of two, the one that resets last. */
-const windowInTheWay = (
-  used: Readonly<Record<Span, number>>,
-  held: Readonly<Record<Span, number>>,
-  limits: TokenLimits
-): Span => {
-  const isReached = (span: Span, tokens: number) => tokens >= (limits[span] ?? Number.POSITIVE_INFINITY)
-  if (isReached("monthly", used.monthly)) return "monthly"
-  if (isReached("daily", used.daily)) return "daily"
-  return isReached("monthly", used.monthly + held.monthly) ? "monthly" : "daily"
+/** A limit in a window, and what is counted there. */
+interface Bound {
+  readonly owner: Asked["owner"]
+  readonly window: Span
+  readonly limit: number
+  readonly used: number
+  readonly held: number
+  /** The day on which the window began. */
+  readonly first: string
 }
 
-/** Tokens that are neither spent nor reserved. */
-export const leftOf = (counted: Counted, { daily, monthly }: TokenLimits): number =>
-  Math.max(
-    0,
-    Math.min(
-      (daily ?? Number.POSITIVE_INFINITY) - counted.dayUsed - counted.dayReserved,
-      (monthly ?? Number.POSITIVE_INFINITY) - counted.monthUsed - counted.monthReserved
-    )
-  )
+const boundsOf = (asked: Asked): ReadonlyArray<Bound> => {
+  const { owner } = asked
+  const bound = (window: Span, limit: number | null, first: string, used: number, held: number) =>
+    limit === null ? [] : [{ owner, window, limit, used, held, first }]
+  return [
+    ...bound("monthly", asked.monthly, asked.month, asked.monthUsed, asked.monthReserved),
+    ...bound("daily", asked.daily, asked.day, asked.dayUsed, asked.dayReserved)
+  ]
+}
 
-/** Why nothing was granted. */
-export const exceeded = (counted: Counted, limits: TokenLimits, now: DateTime.Utc): UsageLimitExceeded => {
-  const used = { daily: counted.dayUsed, monthly: counted.monthUsed }
-  const held = { daily: counted.dayReserved, monthly: counted.monthReserved }
-  const window = windowInTheWay(used, held, limits)
-  const limit = limits[window] ?? 0
-  const end = endOf(window, window === "daily" ? counted.day : counted.month)
-  const seconds = Math.ceil((DateTime.toEpochMillis(end) - DateTime.toEpochMillis(now)) / 1000)
-  const wait = used[window] >= limit ? seconds : Math.min(heldRetrySeconds, seconds)
-  return new UsageLimitExceeded({
-    window,
-    used: used[window],
-    held: held[window],
-    limit,
-    resetsAt: end,
-    retryAfterSeconds: Math.max(1, wait)
-  })
+const isSpent = ({ limit, used }: Bound): boolean => used >= limit
+
+const leftWithin = ({ held, limit, used }: Bound): number => limit - used - held
+
+/** Tokens that are neither spent nor reserved, of the limits of one owner. */
+export const leftOf = (asked: Asked): number =>
+  Math.max(0, Math.min(Number.POSITIVE_INFINITY, ...boundsOf(asked).map(leftWithin)))
+
+/** What is spent before what is only reserved, then what resets last, then the tighter limit, and that of the user. */
+const byHindrance = Order.combineAll([
+  Order.mapInput(Order.Boolean, (bound: Bound) => !isSpent(bound)),
+  Order.mapInput(Order.Boolean, (bound: Bound) => bound.window === "daily"),
+  Order.mapInput(Order.Number, leftWithin),
+  Order.mapInput(Order.Boolean, (bound: Bound) => bound.owner === "key")
+])
+
+/** Why nothing was granted: the bound that is in the way for longest. */
+export const exceeded = (asked: ReadonlyArray<Asked>, now: DateTime.Utc): UsageLimitExceeded | null => {
+  const [bound] = asked
+    .flatMap(boundsOf)
+    .filter((one) => leftWithin(one) <= 0)
+    .toSorted(byHindrance)
+  if (bound === undefined) return null
+  const { first, ...numbers } = bound
+  const resetsAt = endOf(bound.window, first)
+  const seconds = Math.ceil((DateTime.toEpochMillis(resetsAt) - DateTime.toEpochMillis(now)) / 1000)
+  const wait = isSpent(bound) ? seconds : Math.min(heldRetrySeconds, seconds)
+  return new UsageLimitExceeded({ ...numbers, resetsAt, retryAfterSeconds: Math.max(1, wait) })
 }
 
 /** The windows at a time: those that were counted, or newer ones that are still empty. */
-export const allowanceState = (
-  { sources, ...limits }: SourcedLimits,
-  counted: Counted,
-  now: DateTime.Utc
-): AllowanceState => {
+const windowUses = (counted: Counted, now: DateTime.Utc): Readonly<Record<Span, WindowUse>> => {
   const { day, month } = windowsOf(now)
-  const state = (span: Span, first: string, used: number, reserved: number, current: string) => {
+  const useOf = (span: Span, first: string, used: number, reserved: number, current: string) => {
     const isOver = first < current
     return {
-      limit: limits[span],
-      source: sources[span],
       used: isOver ? 0 : used,
       reserved: isOver ? 0 : reserved,
       resetsAt: endOf(span, isOver ? current : first)
     }
   }
   return {
-    daily: state("daily", counted.day, counted.dayUsed, counted.dayReserved, day),
-    monthly: state("monthly", counted.month, counted.monthUsed, counted.monthReserved, month)
+    daily: useOf("daily", counted.day, counted.dayUsed, counted.dayReserved, day),
+    monthly: useOf("monthly", counted.month, counted.monthUsed, counted.monthReserved, month)
   }
 }
 
-/** For a user who has no counters yet. */
+export const allowanceState = (
+  { daily, monthly, sources }: SourcedLimits,
+  counted: Counted,
+  now: DateTime.Utc
+): AllowanceState => {
+  const uses = windowUses(counted, now)
+  return {
+    daily: { limit: daily, source: sources.daily, ...uses.daily },
+    monthly: { limit: monthly, source: sources.monthly, ...uses.monthly }
+  }
+}
+
+export const keyAllowance = (limits: KeyLimits, counted: Counted, now: DateTime.Utc): KeyAllowance => {
+  const { dailyTokens, monthlyTokens, requestsPerMinute } = limits
+  const { daily, monthly } = windowUses(counted, now)
+  return {
+    daily: dailyTokens === null ? null : { limit: dailyTokens, ...daily },
+    monthly: monthlyTokens === null ? null : { limit: monthlyTokens, ...monthly },
+    requestsPerMinute
+  }
+}
+
+/** For a user or a key without counters yet. */
 export const notCounted = (now: DateTime.Utc, dayUsed: number, monthUsed: number): Counted => ({
   ...windowsOf(now),
-  granted: 0,
   dayUsed,
   dayReserved: 0,
   monthUsed,

@@ -11,14 +11,10 @@ import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAdmission } from "./Admission.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
+import { type KeyAllowances, type LimitedKey, makeKeyAllowances } from "./KeyAllowances.ts"
 import { makeLimitTable } from "./LimitTable.ts"
-import {
-  makeReservations,
-  type TokenRequest,
-  renewSeconds,
-  type Grant,
-  makeTokenCounters
-} from "./TokenCounters.ts"
+import { makeReservations, renewSeconds } from "./Reservations.ts"
+import { type Asked, type Grant, makeTokenCounters, type TokenRequest } from "./TokenCounters.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
 export type Outcome = "completed" | "failed" | "abandoned"
@@ -62,6 +58,8 @@ const unlimited: Grant = { tokens: Number.POSITIVE_INFINITY, left: Number.POSITI
 
 const total = ({ inputTokens, outputTokens }: TokensSpent): number => inputTokens + outputTokens
 
+const hasReserved = ({ dayReserved, monthReserved }: Asked): boolean => dayReserved + monthReserved > 0
+
 const Sums = Schema.Tuple([
   Schema.Struct({
     todayInput: Schema.Int,
@@ -95,19 +93,19 @@ const writeRecords =
         ) AS spent (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source,
           tool_calls, latency_millis, outcome, created_at)
         ON CONFLICT (response_id) DO NOTHING
-        RETURNING response_id, user_id, created_at, input_tokens::bigint + output_tokens AS tokens
+        RETURNING response_id, user_id, key_id, created_at, input_tokens::bigint + output_tokens AS tokens
       ), released AS (
         DELETE FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
-        RETURNING response_id, user_id, day, month, tokens
-      ), events AS (
+        RETURNING response_id, user_id, key_id, day, month, tokens
+      ), changed AS (
         -- A request counts for the windows in which it began.
-        SELECT user_id, coalesce(began.day, created_at::date) AS day,
+        SELECT user_id, key_id, coalesce(began.day, created_at::date) AS day,
           coalesce(began.month, date_trunc('month', created_at)::date) AS month, tokens AS used, 0 AS reserved
         FROM recorded LEFT JOIN (
           SELECT response_id, min(day) AS day, min(month) AS month FROM released GROUP BY response_id
         ) AS began USING (response_id)
         UNION ALL
-        SELECT user_id, day, month, 0, tokens FROM released
+        SELECT user_id, key_id, day, month, 0, tokens FROM released
       ), ${countEvents}`.pipe(Effect.asVoid, orUnavailable)
   }
 
@@ -118,17 +116,21 @@ export class Usage extends Context.Service<
     /** Starts to read a user's limits, so that `reserve` need not wait for them. */
     readonly prepare: (userId: UserId) => Effect.Effect<void>
     /**
-     * Reserves tokens until `record`: no more than are left in both windows, but at least `least` while any are left, also
-     * when requests run at once. Infinite where the user has no limit. After a crash, reservations expire within a minute.
+     * Reserves tokens until `record`: no more than are left in both windows, of the user and of a key with limits of its own, but at least `least` while any are left, also
+     * when requests run at once. Infinite without a limit. After a crash, reservations expire within a minute.
      */
     readonly reserve: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /**
      * The same before a request begins: where running requests have reserved all that is left, it waits in the queue of its
-     * user for `PARLEY_TOKEN_WAIT_SECONDS` before it fails.
+     * user, or of its key if that has limits, for `PARLEY_TOKEN_WAIT_SECONDS` before it fails.
      */
     readonly admit: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /** The user's limits, and what is spent of them. */
     readonly allowanceOf: (userId: UserId) => Effect.Effect<AllowanceState, DatabaseUnavailable>
+    /** The limits of these keys, and what is used of them. Keys without token limits cost no statement. */
+    readonly keyAllowances: (
+      keys: ReadonlyArray<LimitedKey>
+    ) => Effect.Effect<KeyAllowances, DatabaseUnavailable>
     /** Takes effect at once here, and within seconds in other processes. */
     readonly setLimits: (
       userId: UserId,
@@ -167,17 +169,18 @@ export class Usage extends Context.Service<
       const reserveWithin = Effect.fn("Usage.reserve")(
         function* (ask: TokenRequest, limits: TokenLimits) {
           const now = yield* DateTime.now
-          let counted = yield* counters.reserve(ask, limits, now)
+          let asked = yield* counters.reserve(ask, limits, now)
           // Some reservations may be those of a process that crashed.
-          if (counted.granted === 0 && counted.dayReserved + counted.monthReserved > 0) {
+          if (asked[0].granted === 0 && asked.some(hasReserved)) {
             yield* reservations.expire(ask.userId)
-            counted = yield* counters.reserve(ask, limits, now)
+            asked = yield* counters.reserve(ask, limits, now)
           }
-          if (counted.granted === 0) return yield* exceeded(counted, limits, now)
-          const { day, granted, month } = counted
-          const { part, responseId, userId } = ask
-          reservations.add({ responseId, part, userId, day, month, tokens: granted })
-          return { tokens: granted, left: leftOf(counted, limits) } satisfies Grant
+          const { day, granted, month } = asked[0]
+          const refusal = granted === 0 ? exceeded(asked, now) : null
+          if (refusal !== null) return yield* refusal
+          const { limitedKey, part, responseId, userId } = ask
+          reservations.add({ responseId, part, userId, limitedKey, day, month, tokens: granted })
+          return { tokens: granted, left: Math.min(...asked.map(leftOf)) } satisfies Grant
         },
         orUnavailable,
         (effect, { part, responseId }) =>
@@ -189,7 +192,7 @@ export class Usage extends Context.Service<
 
       const reserve = (ask: TokenRequest) =>
         Effect.flatMap(limitTable.of(ask.userId), (limits) =>
-          limits.daily === null && limits.monthly === null
+          limits.daily === null && limits.monthly === null && ask.limitedKey === null
             ? Effect.succeed(unlimited)
             : reserveWithin(ask, limits)
         )
@@ -241,6 +244,7 @@ export class Usage extends Context.Service<
         record,
         ofUser,
         allowanceOf,
+        keyAllowances: yield* makeKeyAllowances,
         setLimits: limitTable.set,
         report: yield* makeUsageReport
       })

@@ -7,7 +7,10 @@ import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { ApiKeyId } from "../../src/domain/Ids.ts"
+import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
+import { Usage } from "../../src/usage/Usage.ts"
 import { SqlFaults } from "../support/TestDatabase.ts"
+import { asking, spending } from "../usage/asking.ts"
 import { AdminServer, clientWith, modelServerKey } from "./AdminServer.ts"
 
 /** The status and the envelope of a raw request. */
@@ -106,6 +109,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
           userId: user.id,
           organizationId: organization.id,
           keyId: user.key_id as ApiKeyId,
+          keyLimits: noKeyLimits,
           plan: "gold"
         })
         const organizations = yield* accounts.listOrganizations({ query: {} })
@@ -151,6 +155,72 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
           after.data.map(({ status }) => status),
           ["expired"]
         )
+      })
+    )
+
+    it.effect("have keys with limits of their own, which show what is used of them", () =>
+      Effect.gen(function* () {
+        const { accounts } = yield* clientWith()
+        const email = "limited@example.com"
+        yield* accounts.createOrganization({ payload: { name: "Limited" } })
+        yield* accounts.createUser({ payload: { email, organization: "Limited" } })
+        const plain = yield* accounts.createKey({ payload: { email, name: "plain" } })
+        assert.deepStrictEqual(plain.limits, { daily: null, monthly: null, requests_per_minute: null })
+        const made = yield* accounts.createKey({
+          payload: {
+            email,
+            name: "limited",
+            daily_tokens: 100,
+            requests_per_minute: 60,
+            monthly_tokens: null
+          }
+        })
+        assert.deepInclude(made.limits.daily, { limit: 100, used: 0, reserved: 0 })
+        assert.deepInclude(made.limits, { monthly: null, requests_per_minute: 60 })
+
+        const usage = yield* Usage
+        const caller = yield* (yield* ApiKeys).authenticate(Redacted.make(made.key))
+        const running = asking(caller, 30)
+        yield* usage.reserve(running)
+        yield* usage.record(spending(caller, running.responseId, 20))
+        yield* usage.reserve(asking(caller, 10))
+        const params = { id: made.id }
+        const { limits } = yield* accounts.setKeyLimits({
+          params,
+          payload: { monthly_tokens: 1_000, requests_per_minute: null }
+        })
+        assert.deepInclude(limits.daily, { limit: 100, used: 20, reserved: 10 })
+        assert.deepInclude(limits.monthly, { limit: 1_000, used: 20, reserved: 10 })
+        assert.isNull(limits.requests_per_minute)
+        const now = yield* DateTime.now
+        assert.isTrue(DateTime.isGreaterThan(limits.daily!.resets_at, now))
+        const { data } = yield* accounts.listKeys({ query: { email } })
+        assert.deepStrictEqual(
+          data.map((key) => key.limits),
+          [plain.limits, limits]
+        )
+        const none = yield* accounts.setKeyLimits({
+          params,
+          payload: { daily_tokens: null, monthly_tokens: null }
+        })
+        assert.deepStrictEqual(none.limits, plain.limits)
+
+        const post = (id: string, body: object) =>
+          Effect.flatMap(operator, (headers) =>
+            raw("POST", `/admin/keys/${id}/limits`, headers, JSON.stringify(body))
+          )
+        for (const [field, value] of [
+          ["daily_tokens", 0],
+          ["monthly_tokens", 1.5],
+          ["requests_per_minute", 100_001]
+        ] as const) {
+          const { json, status } = yield* post(made.id, { [field]: value })
+          assert.strictEqual(status, 400)
+          assert.strictEqual(json.error["param"], field)
+        }
+        const { json, status } = yield* post(randomUUID(), {})
+        assert.strictEqual(status, 404)
+        assert.strictEqual(json.error["code"], "api_key_not_found")
       })
     )
 

@@ -104,6 +104,14 @@ const walks: ReadonlyArray<Walk> = [
     refused: ({ accounts }) => accounts.revokeKey({ params: { id: ApiKeyId.make(nowhere) } })
   },
   {
+    endpoint: "accounts.setKeyLimits",
+    actions: ["api_key.limits"],
+    change: ({ accounts }, { keyId }) =>
+      accounts.setKeyLimits({ params: { id: keyId }, payload: { daily_tokens: 5 } }),
+    refused: ({ accounts }) =>
+      accounts.setKeyLimits({ params: { id: ApiKeyId.make(nowhere) }, payload: { daily_tokens: 5 } })
+  },
+  {
     endpoint: "files.upload",
     actions: ["file.upload"],
     change: (client, { user }) => send(client, user.email),

@@ -139,6 +139,18 @@ export const changes: ReadonlyArray<Change> = [
     run: ({ user }) => Effect.flatMap(Usage, (usage) => usage.setLimits(user.id, { daily: "default" }))
   },
   {
+    title: "setting limits of a key",
+    actions: ["api_key.limits"],
+    run: ({ key }) =>
+      Effect.flatMap(ApiKeys, (keys) => keys.setLimits(key.id, { dailyTokens: 5, requestsPerMinute: 60 }))
+  },
+  {
+    title: "withdrawing a limit of a key",
+    actions: ["api_key.limits"],
+    first: ({ key }) => Effect.flatMap(ApiKeys, (keys) => keys.setLimits(key.id, { monthlyTokens: 5 })),
+    run: ({ key }) => Effect.flatMap(ApiKeys, (keys) => keys.setLimits(key.id, { monthlyTokens: null }))
+  },
+  {
     title: "creating a project",
     actions: ["project.create"],
     run: ({ organization }) =>

@@ -4,7 +4,9 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
+import { tokensMax } from "../../src/domain/Allowance.ts"
 import type { ApiKeyId } from "../../src/domain/Ids.ts"
+import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { until, untilValue } from "../support/until.ts"
@@ -41,6 +43,7 @@ layer(everything)("ApiKeys", (it) => {
           userId: user.id,
           organizationId: organization.id,
           keyId: key.id,
+          keyLimits: noKeyLimits,
           plan: "gold"
         })
       })
@@ -194,6 +197,68 @@ layer(everything)("ApiKeys", (it) => {
         assert.deepStrictEqual((yield* apiKeys.revoke(key.id)).revokedAt, first.revokedAt)
         const unknownId = user.id as string as ApiKeyId
         assert.strictEqual((yield* Effect.flip(apiKeys.revoke(unknownId)))._tag, "ApiKeyNotFound")
+      })
+    )
+  })
+
+  describe("setLimits", () => {
+    const limitsOf = Effect.fnUntraced(function* (apiKeys: ApiKeys["Service"], key: Redacted.Redacted) {
+      return (yield* apiKeys.authenticate(key)).keyLimits
+    })
+
+    it.effect("holds here at once and in other processes within the staleness", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const other = yield* secondProcess
+        const { key } = yield* makeUser
+        assert.deepStrictEqual(key.limits, noKeyLimits)
+        assert.deepStrictEqual(yield* limitsOf(apiKeys, key.key), noKeyLimits)
+        assert.deepStrictEqual(yield* limitsOf(other, key.key), noKeyLimits)
+        const limited = yield* apiKeys.setLimits(key.id, { dailyTokens: 5, requestsPerMinute: 60 })
+        const limits = { dailyTokens: 5, monthlyTokens: null, requestsPerMinute: 60 }
+        assert.deepStrictEqual(limited.limits, limits)
+        assert.deepStrictEqual(yield* limitsOf(apiKeys, key.key), limits)
+        assert.deepStrictEqual(yield* limitsOf(other, key.key), noKeyLimits)
+        yield* TestClock.adjust("5001 millis")
+        assert.deepStrictEqual(yield* limitsOf(other, key.key), limits)
+      })
+    )
+
+    it.effect("leaves limits as they are that it doesn't name", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { user } = yield* makeUser
+        const limits = { dailyTokens: tokensMax, monthlyTokens: tokensMax, requestsPerMinute: 1 }
+        const { id } = yield* apiKeys.create({ userId: user.id, name: "limited", expiresAt: null, limits })
+        const last = Effect.map(apiKeys.list(user.id), ({ data }) => data.at(-1)?.limits)
+        assert.deepStrictEqual(yield* last, limits)
+        yield* apiKeys.setLimits(id, { monthlyTokens: null })
+        assert.deepStrictEqual(yield* last, { ...limits, monthlyTokens: null })
+        yield* apiKeys.setLimits(id, {})
+        assert.deepStrictEqual(yield* last, { ...limits, monthlyTokens: null })
+      })
+    )
+
+    it.effect("finds only keys that were issued, and with an owner only those of that user", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const [one, other] = [yield* makeUser, yield* makeUser]
+        const web = yield* apiKeys.webKeyOf(one.user.id)
+        const changes = { dailyTokens: 5 }
+        for (const attempt of [
+          apiKeys.setLimits(web, changes),
+          apiKeys.setLimits(one.key.id, changes, other.user.id),
+          apiKeys.setLimits(other.user.id as string as ApiKeyId, changes)
+        ]) {
+          assert.strictEqual((yield* Effect.flip(attempt))._tag, "ApiKeyNotFound")
+        }
+        assert.strictEqual((yield* apiKeys.setLimits(one.key.id, changes, one.user.id)).limits.dailyTokens, 5)
+        assert.strictEqual(
+          (yield* Effect.flip(apiKeys.revoke(one.key.id, other.user.id)))._tag,
+          "ApiKeyNotFound"
+        )
+        assert.isFalse(yield* apiKeys.exists(one.key.id, other.user.id))
+        assert.isTrue(yield* apiKeys.exists(one.key.id, one.user.id))
       })
     )
   })

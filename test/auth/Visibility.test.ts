@@ -5,6 +5,7 @@ import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { Role } from "../../src/domain/Account.ts"
 import { type Actor, CurrentActor } from "../../src/domain/Actor.ts"
 import { SessionId } from "../../src/domain/Ids.ts"
+import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { authLayer, makeUser } from "./AccountsFixture.ts"
 
@@ -66,12 +67,16 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
           )
           assert.isFalse(yield* apiKeys.exists(other.key.id))
           assert.strictEqual(yield* tagOf(apiKeys.revoke(other.key.id)), "ApiKeyNotFound")
+          assert.strictEqual(
+            yield* tagOf(apiKeys.setLimits(other.key.id, { dailyTokens: 1 })),
+            "ApiKeyNotFound"
+          )
         }).pipe(Effect.provideService(CurrentActor, actorOf(own, "organization_admin")))
         assert.isNull((yield* accounts.findUserByEmail(other.user.email)).disabledAt)
         const { data } = yield* apiKeys.list(other.user.id)
         assert.deepStrictEqual(
-          data.map(({ revokedAt }) => revokedAt),
-          [null]
+          data.map(({ limits, revokedAt }) => ({ limits, revokedAt })),
+          [{ limits: noKeyLimits, revokedAt: null }]
         )
       })
     )
@@ -86,6 +91,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
           assert.isNotNull((yield* accounts.setDisabled(own.user.email, true)).disabledAt)
           assert.strictEqual(yield* accounts.findOrganization(own.organization.name), own.organization.id)
           assert.isTrue(yield* apiKeys.exists(own.key.id))
+          assert.strictEqual((yield* apiKeys.setLimits(own.key.id, { dailyTokens: 1 })).limits.dailyTokens, 1)
           assert.isNotNull((yield* apiKeys.revoke(own.key.id)).revokedAt)
         }).pipe(Effect.provideService(CurrentActor, actorOf(own, "organization_admin")))
       })

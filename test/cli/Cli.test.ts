@@ -9,7 +9,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { expirySecondsMax } from "../../src/admin/AdminApi.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
-import { parseDuration } from "../../src/cli/AccountCommands.ts"
+import { parseDuration } from "../../src/cli/KeyCommands.ts"
 import { table } from "../../src/cli/Output.ts"
 import { AdminServer, modelServerKey, run, runWith } from "../admin/AdminServer.ts"
 import type { Ran } from "../support/captured.ts"
@@ -111,6 +111,33 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       assert.deepInclude(users, { id: user.id, email: "ada@example.com" })
       const organizations = document(Schema.Array(MadeOrganization))(yield* run("org", "list", "--json"))
       assert.deepInclude(organizations, organization)
+    })
+  )
+
+  it.effect("sets the limits of a key, and lists them with what is used", () =>
+    Effect.gen(function* () {
+      const user = ["--user", "limits@example.com"]
+      yield* run("org", "create", "Limits")
+      yield* run("user", "create", "limits@example.com", "--org", "Limits")
+      const flags = ["--daily-tokens", "1000", "--requests-per-minute", "60"]
+      const key = document(MadeKey)(yield* run("key", "create", ...user, "--name", "ci", ...flags, "--json"))
+      const cells = Effect.map(run("key", "list", ...user), ({ stdout }) => stdout.split("\n").at(1))
+      assert.match((yield* cells) ?? "", / - +0 of 1000 +- +60 +/)
+      const set = yield* run("key", "limits", key.id, "--daily-tokens", "none", "--monthly-tokens", "5000")
+      assert.strictEqual(set.code, 0)
+      assert.match(
+        set.stdout,
+        /^NAME +KEY +TOKENS TODAY +THIS MONTH +REQUESTS A MINUTE\nci +….{4} +- +0 of 5000 +60$/
+      )
+      assert.match((yield* cells) ?? "", / - +- +0 of 5000 +60 +/)
+
+      refused(yield* run("key", "limits", key.id), /Say what to set: --daily-tokens, /)
+      refused(yield* run("key", "limits", randomUUID(), "--daily-tokens", "5"), /The key does not exist/)
+      for (const wrong of ["0", "-1", "1.5", "100001", "many"]) {
+        const ran = yield* run("key", "limits", key.id, `--requests-per-minute=${wrong}`)
+        assert.strictEqual(ran.code, 2, wrong)
+        assert.include(ran.stderr, "a whole number from 1 to 100000, or none")
+      }
     })
   )
 

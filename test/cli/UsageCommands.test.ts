@@ -6,6 +6,7 @@ import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { Caller } from "../../src/domain/Account.ts"
 import { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
+import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { AdminServer, run } from "../admin/AdminServer.ts"
 import type { Ran } from "../support/captured.ts"
@@ -54,6 +55,7 @@ const someone = Effect.fnUntraced(function* (name: string) {
     userId: UserId.make(id),
     organizationId,
     keyId: ApiKeyId.make(randomUUID()),
+    keyLimits: noKeyLimits,
     plan: "default"
   }
   return { caller, email, organization }

@@ -52,6 +52,10 @@ export const expectations: Readonly<Record<string, Expected>> = {
   },
   "me.keys": { admitted: "users", sample: none },
   "me.createKey": { admitted: "users", sample: () => ({ body: newKey }) },
+  "me.setKeyLimits": {
+    admitted: "users",
+    sample: ({ keyId }) => ({ params: { id: keyId }, body: { daily_tokens: 5 } })
+  },
   "me.revokeKey": { admitted: "users", sample: ({ keyId }) => ({ params: { id: keyId } }) },
   "me.limits": { admitted: "users", sample: none },
   "me.usage": { admitted: "users", sample: ({ keyId }) => ({ query: { key_id: keyId } }) },
@@ -70,6 +74,10 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "accounts.createKey": {
     admitted: [],
     sample: ({ email }) => ({ body: { email, name: "stolen" } })
+  },
+  "accounts.setKeyLimits": {
+    admitted: organization,
+    sample: ({ keyId }) => ({ params: { id: keyId }, body: { daily_tokens: 5 } })
   },
   "accounts.revokeKey": { admitted: organization, sample: ({ keyId }) => ({ params: { id: keyId } }) },
   "files.uploadLimits": { admitted: organization, sample: ofUser },

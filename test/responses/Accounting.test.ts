@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import type { Caller } from "../../src/domain/Account.ts"
 import { DatabaseUnavailable } from "../../src/domain/Errors.ts"
 import { ApiKeyId, OrganizationId, ResponseId, UserId } from "../../src/domain/Ids.ts"
+import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { Accounting } from "../../src/responses/Accounting.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { attempt } from "./attempts.ts"
@@ -13,6 +14,7 @@ const caller: Caller = {
   userId: UserId.make(randomUUID()),
   organizationId: OrganizationId.make(randomUUID()),
   keyId: ApiKeyId.make(randomUUID()),
+  keyLimits: noKeyLimits,
   plan: "default"
 }
 
@@ -34,6 +36,7 @@ const setUp = Effect.gen(function* () {
         return Effect.void
       }),
     allowanceOf: () => unused,
+    keyAllowances: () => unused,
     setLimits: () => unused,
     report: () => unused,
     ofUser: () => unused

@@ -14,6 +14,7 @@ const askOf = (userId: UserId): TokenRequest => ({
   responseId: newResponse(),
   part: 0,
   userId,
+  limitedKey: null,
   most: 1,
   usual: 1,
   least: 1
@@ -29,7 +30,7 @@ const setUp = (used = 0) => {
         if (state.places === 0) {
           const resetsAt = DateTime.makeUnsafe(0)
           const numbers = { used, held: 10 - used, limit: 10, resetsAt, retryAfterSeconds: 2 }
-          return Effect.fail(new UsageLimitExceeded({ window: "daily", ...numbers }))
+          return Effect.fail(new UsageLimitExceeded({ owner: "user", window: "daily", ...numbers }))
         }
         state.places--
         state.granted.push(ask.responseId)

@@ -4,7 +4,8 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { inRealTime } from "../../src/domain/Monotonic.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import { makeReservations, makeReservationTable, makeTokenCounters } from "../../src/usage/TokenCounters.ts"
+import { makeReservations, makeReservationTable } from "../../src/usage/Reservations.ts"
+import { makeTokenCounters } from "../../src/usage/TokenCounters.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
 import { plansFile } from "../plans/terms.ts"
@@ -96,8 +97,8 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       const ask = asking(caller, 30)
       assert.strictEqual((yield* usage.reserve(ask)).tokens, 30)
       const { day, month } = (yield* counters.read(caller.userId))!
-      const { part, responseId, userId } = ask
-      add({ responseId, part, userId, day, month, tokens: 30 })
+      const { limitedKey, part, responseId, userId } = ask
+      add({ responseId, part, userId, limitedKey, day, month, tokens: 30 })
       yield* expire(responseId)
       // Renewed in time, because no one expired it.
       yield* renewAll
@@ -113,7 +114,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
       yield* usage.record(spending(caller, responseId, 20))
       yield* renewAll
       // It ended at the moment when it was found to have expired.
-      yield* table.restore([{ responseId, part, userId, day, month, tokens: 30 }])
+      yield* table.restore([{ responseId, part, userId, limitedKey, day, month, tokens: 30 }])
       assert.deepInclude((yield* usage.allowanceOf(caller.userId)).daily, { used: 20, reserved: 45 })
     })
   )
@@ -174,7 +175,7 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
         SELECT (day <= clock_timestamp()::date + 1) AS day, (month <= clock_timestamp()::date + 1) AS month,
           (SELECT bool_and(created_at <= clock_timestamp() + interval '1 day') FROM usage_records
             WHERE user_id = ${caller.userId}::uuid) AS records
-        FROM token_counters WHERE user_id = ${caller.userId}::uuid`
+        FROM token_counters WHERE owner_id = ${caller.userId}::uuid`
       assert.deepStrictEqual({ ...row }, { day: true, month: true, records: true })
       yield* at("2024-01-01T00:00:00Z")
     })

@@ -2,11 +2,12 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import type { ResponseId } from "../../src/domain/Ids.ts"
-import { makeReservationTable, makeTokenCounters, type Reservation } from "../../src/usage/TokenCounters.ts"
+import type { ApiKeyId, ResponseId, UserId } from "../../src/domain/Ids.ts"
+import { makeReservationTable, type Reservation } from "../../src/usage/Reservations.ts"
+import { makeTokenCounters, ownersOf } from "../../src/usage/TokenCounters.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { anotherUsage, asking, type Caller, expire, newResponse, spending } from "./asking.ts"
-import { makeCaller } from "./callers.ts"
+import { makeCaller, withKeyLimits } from "./callers.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 /** Which of the responses that are open, or which of the two processes. */
@@ -38,7 +39,11 @@ const Step = Schema.Union([
   Schema.Struct({
     do: Schema.Literal("limits"),
     daily: Schema.NullOr(between(0, 150)),
-    monthly: Schema.NullOr(between(0, 300))
+    monthly: Schema.NullOr(between(0, 300)),
+    ofKey: Schema.Struct({
+      dailyTokens: Schema.NullOr(between(1, 150)),
+      monthlyTokens: Schema.NullOr(between(1, 300))
+    })
   })
 ])
 type Step = typeof Step.Type
@@ -78,19 +83,40 @@ interface Open {
   readonly parts: Array<Part>
 }
 
-/** The ledger as it should be, and what is asked of it. */
-class Ledger {
+/** The windows of a user or of a key. */
+class Account {
   readonly day = new Window()
   readonly month = new Window()
   daily: number | null = 100
   monthly: number | null = 250
+
+  get left() {
+    return Math.min(
+      (this.daily ?? Number.POSITIVE_INFINITY) - this.day.used - this.day.reserved,
+      (this.monthly ?? Number.POSITIVE_INFINITY) - this.month.used - this.month.reserved
+    )
+  }
+}
+
+/** The ledger as it should be, and what is asked of it. */
+class Ledger {
+  readonly user = new Account()
+  /** The key, if it has limits of its own. */
+  readonly key: Account | null
+  readonly accounts: ReadonlyArray<Account>
   now = Date.parse("2024-02-29T00:00:00Z")
   /** The clock of the second process goes wrong by this. */
   readonly skewHours: number
   open: Array<Open> = []
 
-  constructor(skewHours: number) {
+  constructor(skewHours: number, isKeyLimited: boolean) {
     this.skewHours = skewHours
+    this.key = isKeyLimited ? new Account() : null
+    this.accounts = this.key === null ? [this.user] : [this.user, this.key]
+  }
+
+  get isUnlimited() {
+    return this.key === null && this.user.daily === null && this.user.monthly === null
   }
 
   timeOf(which: number) {
@@ -103,8 +129,10 @@ class Ledger {
   }
 
   add(windows: { readonly day: string; readonly month: string }, used: number, reserved: number) {
-    this.day.add(windows.day, used, reserved)
-    this.month.add(windows.month, used, reserved)
+    for (const { day, month } of this.accounts) {
+      day.add(windows.day, used, reserved)
+      month.add(windows.month, used, reserved)
+    }
   }
 
   /** What is left, and what is granted of it. */
@@ -113,12 +141,11 @@ class Ledger {
     { least, most, usual }: { readonly most: number; readonly usual: number; readonly least: number }
   ) {
     const { day, month } = this.windowsOf(which)
-    this.day.roll(day)
-    this.month.roll(month)
-    const left = Math.min(
-      (this.daily ?? Number.POSITIVE_INFINITY) - this.day.used - this.day.reserved,
-      (this.monthly ?? Number.POSITIVE_INFINITY) - this.month.used - this.month.reserved
-    )
+    for (const account of this.accounts) {
+      account.day.roll(day)
+      account.month.roll(month)
+    }
+    const left = Math.min(...this.accounts.map((account) => account.left))
     return left <= 0 ? 0 : Math.min(most, Math.max(least, Math.min(left, usual)))
   }
 
@@ -131,6 +158,8 @@ class Ledger {
   }
 }
 
+const limitsOf = ({ daily, monthly }: Account) => ({ dailyTokens: daily, monthlyTokens: monthly })
+
 const Sums = Schema.Struct({ day: Schema.Int, month: Schema.Int, expired: Schema.Int, parts: Schema.Int })
 
 /** Runs the steps in the service and in the plain ledger side by side, and compares after each. */
@@ -138,15 +167,18 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
   const sql = yield* SqlClient.SqlClient
   const counters = yield* makeTokenCounters
   const reservations = yield* makeReservationTable
-  const caller: Caller = yield* makeCaller
+  const someone = yield* makeCaller
+  const caller: Caller = ledger.key === null ? someone : yield* withKeyLimits(someone, limitsOf(ledger.key))
   const processes = yield* Effect.forEach([0, 1], () => anotherUsage)
   const usageOf = (which: number) => processes[which]!
-  const setLimits = Effect.suspend(() =>
+  const setLimits = Effect.suspend(() => {
+    const { daily, monthly } = ledger.user
     // To both, so that none goes on by what it knew.
-    Effect.forEach(processes, (usage) =>
-      usage.setLimits(caller.userId, { daily: ledger.daily, monthly: ledger.monthly })
-    )
-  )
+    const ofUser = Effect.forEach(processes, (usage) => usage.setLimits(caller.userId, { daily, monthly }))
+    const ofKey =
+      ledger.key === null ? Effect.void : Effect.asVoid(withKeyLimits(caller, limitsOf(ledger.key)))
+    return Effect.andThen(ofUser, ofKey)
+  })
   const settle = (which: number, id: ResponseId, tokens: number) =>
     usageOf(which).record(spending(caller, id, tokens))
 
@@ -163,21 +195,28 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
         Effect.map(({ tokens }) => tokens),
         Effect.catchTag("UsageLimitExceeded", () => Effect.succeed(0))
       )
-    if (ledger.daily === null && ledger.monthly === null) {
+    if (ledger.isUnlimited) {
       return assert.strictEqual(granted, Number.POSITIVE_INFINITY)
     }
     let expected = ledger.grant(which, ask)
-    if (expected === 0 && ledger.day.reserved + ledger.month.reserved > 0) {
+    if (expected === 0 && ledger.accounts.some(({ day, month }) => day.reserved + month.reserved > 0)) {
       ledger.lapse()
       expected = ledger.grant(which, ask)
     }
     assert.strictEqual(granted, expected)
     if (granted === 0) return
-    const { first: day } = ledger.day
-    const { first: month } = ledger.month
+    const { first: day } = ledger.user.day
+    const { first: month } = ledger.user.month
     ledger.add({ day, month }, 0, granted)
-    const { userId } = caller
-    response.parts.push({ responseId: response.id, part, userId, day, month, tokens: granted, state: "held" })
+    response.parts.push({
+      responseId: response.id,
+      part,
+      ...ownersOf(caller),
+      day,
+      month,
+      tokens: granted,
+      state: "held"
+    })
     if (!ledger.open.includes(response)) ledger.open.push(response)
   })
 
@@ -249,17 +288,19 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
         ledger.now += step.hours * 3_600_000
         return
       case "limits":
-        ledger.daily = step.daily
-        ledger.monthly = step.monthly
+        Object.assign(ledger.user, { daily: step.daily, monthly: step.monthly })
+        if (ledger.key !== null) {
+          Object.assign(ledger.key, { daily: step.ofKey.dailyTokens, monthly: step.ofKey.monthlyTokens })
+        }
         return yield* setLimits
     }
   })
 
-  const compare = Effect.gen(function* () {
-    const counted = yield* counters.read(caller.userId)
+  const compare = Effect.fnUntraced(function* (owner: UserId | ApiKeyId, account: Account) {
+    const counted = yield* counters.read(owner)
     if (counted === undefined) return
     const { day, dayReserved, dayUsed, month, monthReserved, monthUsed } = counted
-    const { day: ofDay, month: ofMonth } = ledger
+    const { day: ofDay, month: ofMonth } = account
     assert.deepStrictEqual({ first: day, used: dayUsed, reserved: dayReserved }, { ...ofDay })
     assert.deepStrictEqual({ first: month, used: monthUsed, reserved: monthReserved }, { ...ofMonth })
     // What the counters call reserved is the sum of what there is, each part once.
@@ -267,7 +308,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
       SELECT coalesce(sum(tokens) FILTER (WHERE day = ${day}::date), 0)::int AS day,
         coalesce(sum(tokens) FILTER (WHERE month = ${month}::date), 0)::int AS month,
         count(*) FILTER (WHERE expires_at <= clock_timestamp())::int AS expired, count(*)::int AS parts
-      FROM token_reservations WHERE user_id = ${caller.userId}::uuid`
+      FROM token_reservations WHERE ${owner}::uuid IN (user_id, key_id)`
     const parts = ledger.open.flatMap((one) => one.parts.filter(({ state }) => state !== "lapsed"))
     assert.deepStrictEqual(Schema.decodeUnknownSync(Sums)(row), {
       day: dayReserved,
@@ -280,15 +321,17 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<S
   yield* setLimits
   for (const step of steps) {
     yield* take(step)
-    yield* compare
+    yield* compare(caller.userId, ledger.user)
+    if (ledger.key !== null) yield* compare(caller.keyId, ledger.key)
   }
 })
 
 layer(TestDatabase.layer)("the ledger", (it) => {
   it.effect.prop(
     "is what the plain one is, whatever two processes with two clocks do to it",
-    [Steps, between(-30, 30)],
-    ([steps, skewHours]) => Effect.scoped(play(new Ledger(skewHours), steps.flat())),
+    [Steps, between(-30, 30), Schema.Boolean],
+    ([steps, skewHours, isKeyLimited]) =>
+      Effect.scoped(play(new Ledger(skewHours, isKeyLimited), steps.flat())),
     { arbitrary: { runs: 60 } }
   )
 })

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import type { LimitChange } from "../../src/domain/Allowance.ts"
 import { ResponseId } from "../../src/domain/Ids.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import type { TokenRequest } from "../../src/usage/TokenCounters.ts"
+import { ownersOf, type TokenRequest } from "../../src/usage/TokenCounters.ts"
 import { type Spending, Usage } from "../../src/usage/Usage.ts"
 import { termsLayer } from "../auth/AccountsFixture.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -28,7 +28,7 @@ export const newResponse = () => ResponseId.make(randomUUID())
 export const asking = (caller: Caller, most: number, more: Partial<TokenRequest> = {}): TokenRequest => ({
   responseId: newResponse(),
   part: 0,
-  userId: caller.userId,
+  ...ownersOf(caller),
   most,
   usual: most,
   least: 1,

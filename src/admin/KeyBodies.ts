@@ -1,0 +1,59 @@
+import { DateTime, Effect, Struct } from "effect"
+import type { ApiKeyRecord, Page } from "../domain/Account.ts"
+import type { KeyAllowance, KeyWindow } from "../domain/Allowance.ts"
+import type { KeyLimitChanges } from "../domain/KeyLimits.ts"
+import { Usage } from "../usage/Usage.ts"
+import type { KeyBody } from "./AdminApi.ts"
+import { type KeyLimitsPayload, pageBody } from "./AdminBodies.ts"
+
+const statusOf = (
+  { expiresAt, revokedAt }: ApiKeyRecord,
+  now: DateTime.Utc
+): (typeof KeyBody.Type)["status"] => {
+  if (revokedAt !== null) return "revoked"
+  return expiresAt !== null && DateTime.isGreaterThanOrEqualTo(now, expiresAt) ? "expired" : "active"
+}
+
+const windowBody = (window: KeyWindow | null) =>
+  window === null ? null : Struct.renameKeys(window, { resetsAt: "resets_at" })
+
+const bodyOf = (record: ApiKeyRecord, allowance: KeyAllowance, now: DateTime.Utc): typeof KeyBody.Type => ({
+  ...Struct.renameKeys(Struct.omit(record, ["limits"]), {
+    userId: "user_id",
+    createdAt: "created_at",
+    expiresAt: "expires_at",
+    revokedAt: "revoked_at",
+    lastUsedAt: "last_used_at"
+  }),
+  status: statusOf(record, now),
+  limits: {
+    daily: windowBody(allowance.daily),
+    monthly: windowBody(allowance.monthly),
+    requests_per_minute: allowance.requestsPerMinute
+  }
+})
+
+/** Makes the body of a key, and of a page of keys, with what is used of their limits. */
+export const makeKeyBodies = Effect.gen(function* () {
+  const usage = yield* Usage
+
+  const keyBodies = Effect.fnUntraced(function* (records: ReadonlyArray<ApiKeyRecord>) {
+    const allowanceOf = yield* usage.keyAllowances(records)
+    const now = yield* DateTime.now
+    return (record: ApiKeyRecord) => bodyOf(record, allowanceOf(record), now)
+  })
+
+  return {
+    keyBody: (record: ApiKeyRecord) => Effect.map(keyBodies([record]), (bodyOf) => bodyOf(record)),
+    keysBody: (page: Page<ApiKeyRecord>) =>
+      Effect.map(keyBodies(page.data), (bodyOf) => pageBody(bodyOf)(page))
+  }
+})
+
+/** The limits that a payload names. */
+export const limitChanges = (payload: typeof KeyLimitsPayload.Type): KeyLimitChanges =>
+  Struct.renameKeys(payload, {
+    daily_tokens: "dailyTokens",
+    monthly_tokens: "monthlyTokens",
+    requests_per_minute: "requestsPerMinute"
+  })

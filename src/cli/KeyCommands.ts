@@ -1,0 +1,162 @@
+import { NodeCrypto } from "@effect/platform-node"
+import { Effect, Option, Redacted } from "effect"
+import { Command, Flag } from "effect/cli"
+import { expirySecondsMax, type KeyBody } from "../admin/AdminApi.ts"
+import * as KeyToken from "../auth/KeyToken.ts"
+import { tokensMax } from "../domain/Allowance.ts"
+import type { ApiKeyId } from "../domain/Ids.ts"
+import { requestsPerMinuteMax } from "../domain/KeyLimits.ts"
+import { type After, askForAll, askServer } from "./AdminClient.ts"
+import * as Parameter from "./CliParameters.ts"
+import { CliFailure, command, given, group } from "./CommandLine.ts"
+import { listed, shortTime } from "./Output.ts"
+
+export const secretNotice = (key: string): string =>
+  `\n  ${key}\n\nOnly a hash of it is stored: copy it now, it isn't shown again.`
+
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
+
+/** The seconds of a duration such as "30d". */
+export const parseDuration = (text: string): Option.Option<number> => {
+  const [, digits, unit] = /^(\d{1,9})([smhdw])$/.exec(text) ?? []
+  const seconds = Number(digits) * (secondsOf[unit ?? ""] ?? Number.NaN)
+  return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
+}
+
+const expiresIn = Flag.String("expires-in").pipe(
+  Flag.filterMap(
+    parseDuration,
+    Parameter.must("a duration such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")
+  ),
+  Flag.withDescription("Time until the key expires, such as 30d; never, if left out"),
+  Flag.optional
+)
+
+const parseLimit =
+  (max: number) =>
+  (text: string): Option.Option<number | null> => {
+    if (text === "none") return Option.some(null)
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : 0
+    return value >= 1 && value <= max ? Option.some(value) : Option.none()
+  }
+
+const limitFlag = (name: string, max: number, description: string) =>
+  Flag.String(name).pipe(
+    Flag.filterMap(parseLimit(max), Parameter.must(`a whole number from 1 to ${max}, or none`)),
+    Flag.withDescription(`${description}; none: no limit besides those of the user`),
+    Flag.optional
+  )
+
+/** Those of the key itself. */
+const limits = {
+  daily: limitFlag("daily-tokens", tokensMax, "Tokens that the key may use per day (UTC)"),
+  monthly: limitFlag("monthly-tokens", tokensMax, "Tokens that the key may use per month (UTC)"),
+  perMinute: limitFlag(
+    "requests-per-minute",
+    requestsPerMinuteMax,
+    "Requests that the key may send per minute"
+  )
+}
+
+type Limit = Option.Option<number | null>
+
+const limitsPayload = (flags: {
+  readonly daily: Limit
+  readonly monthly: Limit
+  readonly perMinute: Limit
+}) =>
+  given({
+    daily_tokens: flags.daily,
+    monthly_tokens: flags.monthly,
+    requests_per_minute: flags.perMinute
+  })
+
+type Key = typeof KeyBody.Type
+
+const windowText = (window: Key["limits"]["daily"]): string =>
+  window === null ? "-" : `${window.used + window.reserved} of ${window.limit}`
+
+const limitColumns = {
+  "TOKENS TODAY": ({ limits }: Key) => windowText(limits.daily),
+  "THIS MONTH": ({ limits }: Key) => windowText(limits.monthly),
+  "REQUESTS A MINUTE": ({ limits }: Key) => String(limits.requests_per_minute ?? "-")
+}
+
+const createKey = command(
+  "create",
+  "Create a key, and print it once",
+  { user: Parameter.user, name: Parameter.nameFlag("name", "Name of the key"), expiresIn, ...limits },
+  Effect.fnUntraced(function* ({ expiresIn, name, user, ...flags }) {
+    const expiry = { expires_in_seconds: Option.getOrNull(expiresIn) }
+    const payload = { email: user, name, ...expiry, ...limitsPayload(flags) }
+    const value = yield* askServer((client) => client.accounts.createKey({ payload }))
+    const until =
+      value.expires_at === null ? "which doesn't expire" : `valid until ${shortTime(value.expires_at)}`
+    return { value, text: `Created key "${value.name}" of ${user}, ${until}:\n${secretNotice(value.key)}` }
+  })
+)
+
+const listKeys = command(
+  "list",
+  "List a user's keys",
+  { user: Parameter.user },
+  Effect.fnUntraced(function* ({ user }) {
+    const keys = yield* askForAll((client, page: After<ApiKeyId>) =>
+      client.accounts.listKeys({ query: { email: user, ...page } })
+    )
+    return listed(keys, {
+      NAME: ({ name }) => name,
+      KEY: ({ hint }) => `…${hint}`,
+      STATUS: ({ status }) => status,
+      EXPIRES: ({ expires_at }) => shortTime(expires_at),
+      "LAST USED": ({ last_used_at }) => shortTime(last_used_at),
+      ...limitColumns,
+      ID: ({ id }) => id
+    })
+  })
+)
+
+const setLimits = command(
+  "limits",
+  "Set a key's own limits, which every server applies within 5 seconds",
+  { id: Parameter.keyId, ...limits },
+  Effect.fnUntraced(function* ({ id, ...flags }) {
+    if (Object.values(flags).every(Option.isNone)) {
+      const message =
+        "Say what to set: --daily-tokens, --monthly-tokens, --requests-per-minute, or several of them."
+      return yield* new CliFailure({ message })
+    }
+    const value = yield* askServer((client) =>
+      client.accounts.setKeyLimits({ params: { id }, payload: limitsPayload(flags) })
+    )
+    const { text } = listed([value], {
+      NAME: ({ name }) => name,
+      KEY: ({ hint }) => `…${hint}`,
+      ...limitColumns
+    })
+    return { value, text }
+  })
+)
+
+const revokeKey = command(
+  "revoke",
+  "Revoke a key permanently",
+  { id: Parameter.keyId },
+  Effect.fnUntraced(function* ({ id }) {
+    const value = yield* askServer((client) => client.accounts.revokeKey({ params: { id } }))
+    const text = `Revoked key "${value.name}" (…${value.hint}). Every server rejects it within 5 seconds.`
+    return { value, text }
+  })
+)
+
+const generateKey = command(
+  "generate",
+  "Print a key for PARLEY_INIT_API_KEY, without a server",
+  {},
+  Effect.fnUntraced(function* () {
+    const key = Redacted.value(yield* KeyToken.makeKey)
+    return { value: { key }, text: key }
+  })
+).pipe(Command.provide(NodeCrypto.layer))
+
+export const keyCommand = group("key", "API keys", [createKey, listKeys, setLimits, revokeKey, generateKey])
