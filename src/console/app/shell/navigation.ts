@@ -41,7 +41,7 @@ const areas: ReadonlyArray<NavigationArea> = [
     heading: null,
     entries: [
       { label: "Home", path: pagePaths.home, icon: House, isReady: true },
-      { label: "Usage", path: pagePaths.usage, icon: ChartColumn, isReady: false }
+      { label: "Usage", path: pagePaths.usage, icon: ChartColumn, isReady: true }
     ]
   },
   {

@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean
   /** The buttons of a row: the header is for screen readers only. */
   readonly isActions?: boolean
+  /** Left out where rows are shown as cards. */
+  readonly isSecondary?: boolean
 }
 
 interface TableProps<Row> {
@@ -19,9 +21,16 @@ interface TableProps<Row> {
   readonly keyOf: (row: Row) => string
 }
 
-const cellClass = ({ isActions, isNumber }: Pick<Column<never>, "isActions" | "isNumber">) =>
+const cellClass = ({
+  isActions,
+  isNumber,
+  isSecondary
+}: Pick<Column<never>, "isActions" | "isNumber" | "isSecondary">) =>
   classes(
-    "max-md:flex max-md:justify-between max-md:gap-4 max-md:py-1 md:px-4 md:py-3 md:align-top",
+    // A word is broken only where it alone is wider than its column may be.
+    "md:wrap-break-word",
+    "max-md:justify-between max-md:gap-4 max-md:py-1 md:px-4 md:py-3 md:align-top",
+    isSecondary === true ? "max-md:hidden" : "max-md:flex",
     isNumber === true && "tabular-nums md:text-right",
     isActions === true && "md:text-right"
   )

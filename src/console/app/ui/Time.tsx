@@ -12,7 +12,7 @@ interface TimeProps {
 export const Time = ({ isRelative = false, time }: TimeProps) => {
   const [now] = useState(Date.now)
   return (
-    <time dateTime={DateTime.formatIso(time)} title={formatUtc(time)}>
+    <time className="md:whitespace-nowrap" dateTime={DateTime.formatIso(time)} title={formatUtc(time)}>
       {isRelative ? formatRelative(time, now) : formatTime(time)}
     </time>
   )

@@ -39,7 +39,7 @@ export const PasswordCard = () => {
       description={
         hasPassword
           ? "All your other sessions end when it is changed."
-          : "You sign in through the identity provider. A password lets you sign in without it, too."
+          : "You have no password yet. With one, you can sign in by your e-mail address, too."
       }
       title={hasPassword ? "Change password" : "Set a password"}
     >

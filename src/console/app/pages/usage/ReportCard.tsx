@@ -1,0 +1,116 @@
+import { useQuery } from "@tanstack/react-query"
+import { Download } from "lucide-react"
+import { lazy, Suspense, useMemo, useState } from "react"
+import { UsageBy } from "../../../../domain/Allowance.ts"
+import { download } from "../../text/download.ts"
+import { formatNumber } from "../../text/format.ts"
+import { Button } from "../../ui/Button.tsx"
+import { Card } from "../../ui/Card.tsx"
+import { EmptyState } from "../../ui/EmptyState.tsx"
+import { ErrorState } from "../../ui/ErrorState.tsx"
+import { Loading } from "../../ui/Loading.tsx"
+import { Tabs } from "../../ui/Tabs.tsx"
+import { PeriodSelect } from "./PeriodSelect.tsx"
+import { everyDay, lastDays, type Period, type Report, reportCsv, tokensOf } from "./report.ts"
+import { ReportTable } from "./ReportTable.tsx"
+import { reportQuery } from "./usage.ts"
+
+const UsageChart = lazy(async () => ({ default: (await import("./UsageChart.tsx")).UsageChart }))
+
+const labels = { day: "By day", model: "By model", key: "By key" }
+
+interface ContentProps {
+  readonly by: UsageBy
+  readonly report: Report
+  readonly dailyLimit: number | null
+}
+
+const Content = ({ by, dailyLimit, report }: ContentProps) => {
+  const days = useMemo(() => (by === "day" ? everyDay(report) : []), [by, report])
+  if (report.total.requests === 0) {
+    return (
+      <EmptyState title="No requests in this period">
+        Ask something on the home page or with an API key, or choose a longer period.
+      </EmptyState>
+    )
+  }
+  return (
+    <div className="space-y-6">
+      {by === "day" ? (
+        <Suspense fallback={<Loading label="Drawing the chart…" />}>
+          <UsageChart dailyLimit={dailyLimit} days={days} />
+        </Suspense>
+      ) : null}
+      <p className="text-muted">
+        {formatNumber(report.total.requests)} requests and {formatNumber(tokensOf(report.total))} tokens from{" "}
+        {report.since} to {report.until}, days of UTC.
+      </p>
+      <ReportTable by={by} report={report} />
+    </div>
+  )
+}
+
+interface GroupProps {
+  readonly by: UsageBy
+  readonly period: Period
+  readonly dailyLimit: number | null
+}
+
+const Group = ({ by, dailyLimit, period }: GroupProps) => {
+  const report = useQuery(reportQuery(by, period))
+  if (report.isPending) return <Loading />
+  if (report.isError) return <ErrorState failure={report.error} onRetry={() => void report.refetch()} />
+  return <Content by={by} dailyLimit={dailyLimit} report={report.data} />
+}
+
+interface CsvButtonProps {
+  readonly by: UsageBy
+  readonly period: Period
+}
+
+const CsvButton = ({ by, period }: CsvButtonProps) => {
+  const { data: report } = useQuery(reportQuery(by, period))
+  return (
+    <Button
+      disabled={report === undefined}
+      onClick={() => {
+        if (report === undefined) return
+        const name = `usage-by-${by}-${report.since}-${report.until}.csv`
+        download(name, "text/csv;charset=utf-8", reportCsv(by, report))
+      }}
+    >
+      <Download aria-hidden="true" className="size-4" />
+      CSV
+    </Button>
+  )
+}
+
+const defaultDays = 30
+
+/** What the user's requests used, by day, model and key. */
+export const ReportCard = ({ dailyLimit }: { readonly dailyLimit: number | null }) => {
+  const [by, setBy] = useState<UsageBy>("day")
+  const [period, setPeriod] = useState(() => lastDays(defaultDays, Date.now()))
+  return (
+    <Card
+      actions={
+        <div className="flex flex-wrap items-end gap-3">
+          <PeriodSelect onChange={setPeriod} period={period} />
+          <CsvButton by={by} period={period} />
+        </div>
+      }
+      title="Requests and tokens"
+    >
+      <Tabs
+        label="Group by"
+        onValueChange={(value) => setBy(UsageBy.literals.find((one) => one === value) ?? "day")}
+        tabs={UsageBy.literals.map((one) => ({
+          value: one,
+          label: labels[one],
+          content: <Group by={one} dailyLimit={dailyLimit} period={period} />
+        }))}
+        value={by}
+      />
+    </Card>
+  )
+}
