@@ -2,18 +2,42 @@ import { defineConfig } from "vitest/config"
 
 const testSecondsMax = 60
 
+const common = {
+  environment: "node",
+  pool: "forks",
+  testTimeout: testSecondsMax * 1_000,
+  hookTimeout: testSecondsMax * 1_000
+} as const
+
 export default defineConfig({
   test: {
-    environment: "node",
-    include: ["test/**/*.test.ts"],
+    // Both projects use its PostgreSQL.
     globalSetup: ["test/support/globalSetup.ts"],
-    pool: "forks",
-    // Each test file has a database of its own; more workers than this only wait for each other.
-    maxWorkers: 2,
-    testTimeout: testSecondsMax * 1_000,
-    hookTimeout: testSecondsMax * 1_000,
     teardownTimeout: 20_000,
     allowOnly: false,
-    reporters: ["default", "./scripts/closing-line.mjs"]
+    reporters: ["default", "./scripts/closing-line.mjs"],
+    projects: [
+      {
+        test: {
+          ...common,
+          name: "node",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/browser/**"],
+          // Each test file has a database of its own; more workers than this only wait for each other.
+          maxWorkers: 2
+        }
+      },
+      {
+        test: {
+          ...common,
+          name: "browser",
+          include: ["test/browser/**/*.test.ts"],
+          globalSetup: ["test/browser/globalSetup.ts"],
+          // One Chromium at a time, after the other tests: it keeps two cores busy.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 }
+        }
+      }
+    ]
   }
 })

@@ -20,7 +20,6 @@ const policy =
 const refusedFeatures = [
   "accelerometer",
   "autoplay",
-  "bluetooth",
   "camera",
   "clipboard-read",
   "display-capture",
