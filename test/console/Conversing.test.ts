@@ -87,6 +87,7 @@ layer(TestApp.layer({ http: { userRequestsMax: 1, userWaitSeconds: 0.1 } }), {
       const { data } = JSON.parse(usage.text) as { readonly data: ReadonlyArray<Record<string, unknown>> }
       assert.strictEqual(data.length, 1)
       assert.strictEqual(data[0]!["requests"], 2)
+      assert.deepInclude(data[0]!["key"], { name: "Web application", owner: target.email })
       const keys = yield* call(`${url}/console/me/keys`, { headers })
       assert.notInclude(keys.text, String(data[0]!["label"]))
     })
