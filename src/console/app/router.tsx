@@ -10,6 +10,7 @@ import { type PagePath, pagePaths } from "../PagePaths.ts"
 import { queries } from "./client/queries.ts"
 import { FailedPage } from "./pages/FailedPage.tsx"
 import { NotFoundPage } from "./pages/NotFoundPage.tsx"
+import { placeOf, returnPath } from "./session/returnPath.ts"
 import { sessionQuery } from "./session/session.ts"
 import { isFor } from "./shell/navigation.ts"
 import { Shell } from "./shell/Shell.tsx"
@@ -17,21 +18,24 @@ import { Loading } from "./ui/Loading.tsx"
 
 const rootRoute = createRootRoute({ notFoundComponent: NotFoundPage })
 
-/** A path of this application to return to, or undefined: nothing else is followed. */
-const returnPath = (next: unknown): string | undefined =>
-  typeof next === "string" && /^\/(?![/\\])/.test(next) ? next : undefined
+interface SignInSearch {
+  /** The page that was asked for. */
+  readonly next?: string
+  /** Why the identity provider led back here. */
+  readonly problem?: string
+}
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: pagePaths.signIn,
-  validateSearch: (search): { readonly next?: string; readonly error?: string } => {
+  validateSearch: (search): SignInSearch => {
     const next = returnPath(search["next"])
-    const { error } = search
-    return { ...(next === undefined ? {} : { next }), ...(typeof error === "string" ? { error } : {}) }
+    const problem = search["problem"]
+    return { ...(next === undefined ? {} : { next }), ...(typeof problem === "string" ? { problem } : {}) }
   },
   beforeLoad: async ({ search }) => {
     const { user } = await queries.ensureQueryData(sessionQuery)
-    if (user !== null) throw redirect({ to: search.next ?? pagePaths.home })
+    if (user !== null) throw redirect(placeOf(search.next ?? pagePaths.home))
   },
   component: lazyRouteComponent(() => import("./pages/entry/SignInPage.tsx"), "SignInPage")
 })
@@ -49,7 +53,7 @@ const sessionRoute = createRoute({
   beforeLoad: async ({ location }) => {
     const { user } = await queries.ensureQueryData(sessionQuery)
     if (user === null) {
-      const search = location.pathname === pagePaths.home ? {} : { next: location.pathname }
+      const search = location.href === pagePaths.home ? {} : { next: location.href }
       throw redirect({ to: pagePaths.signIn, search })
     }
     if (!isFor(user.role, location.pathname)) throw notFound()

@@ -1,7 +1,8 @@
 import { queryOptions, useSuspenseQuery } from "@tanstack/react-query"
 import { HttpApiClient } from "effect/http-api"
+import { type PagePath, pagePaths } from "../../PagePaths.ts"
 import { SessionApi, SessionState, SignedInUser } from "../../SessionApi.ts"
-import { clientOptions, connected, run } from "../client/connection.ts"
+import { clientOptions, connected, run, serviceUrl } from "../client/connection.ts"
 import { queries } from "../client/queries.ts"
 import { makeReauthentication } from "./reauthentication.ts"
 
@@ -34,7 +35,7 @@ const begin = (session: Session): Session => {
 export const signIn = async (credentials: { readonly email: string; readonly password: string }) =>
   begin(await run(client.signIn({ payload: credentials })))
 
-export const signOut = async () => begin(await run(client.signOut()))
+export const signOut = () => run(client.signOut())
 
 export const openLink = (token: string) => run(client.openLink({ payload: { token } }))
 
@@ -49,16 +50,29 @@ export const replaceSession = (session: Session): void => {
   queries.setQueryData<Session>(key, session)
 }
 
-/** Reads the session; whether there is one. */
-export const readSessionAgain = async (): Promise<boolean> => {
-  const session = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 })
-  return session.user !== null
-}
+/** Starts the application anew, so that nothing of the user stays in memory. */
+const startAnew = (path: PagePath): void => location.assign(serviceUrl() + path)
+
+/** To the sign-in page, once the user's session has ended. */
+export const leave = (): void => startAnew(pagePaths.signIn)
 
 export const reauthentication = makeReauthentication()
 
 /** Waits for the user to sign in again over the page; false: another page was chosen. */
 export const signInAgain = (): Promise<boolean> => reauthentication.wait()
+
+/** Whether the user has a session again, as after signing in in another tab. Where another user has, the application starts anew. */
+export const findSession = async (): Promise<boolean> => {
+  const before = queries.getQueryData<Session>(key)?.user?.id
+  const session = await run(client.state())
+  if (session.user === null) return false
+  if (session.user.id === before) begin(session)
+  else startAnew(pagePaths.home)
+  return session.user.id === before
+}
+
+/** Reads the session, with its CSRF token, again; asks the user to sign in where there is none. */
+export const readSessionAgain = async (): Promise<boolean> => (await findSession()) || signInAgain()
 
 /** The user of the page; only for pages that need a session. */
 export const useUser = (): User => {

@@ -22,12 +22,12 @@ export const Shell = () => {
       >
         Skip to content
       </a>
-      <div className="lg:grid lg:min-h-dvh lg:grid-cols-[16rem_minmax(0,1fr)]">
-        <div className="hidden border-r border-line bg-surface lg:block">
+      <div className="lg:grid lg:min-h-dvh lg:grid-cols-[17rem_minmax(0,1fr)]">
+        <header className="hidden border-r border-line bg-surface lg:block">
           <div className="sticky top-0 h-dvh overflow-y-auto">
             <Sidebar />
           </div>
-        </div>
+        </header>
         <div>
           <TopBar />
           <main

@@ -11,7 +11,7 @@ const NavigationDrawer = lazy(async () => ({
 export const TopBar = () => {
   const [isOpen, setIsOpen] = useState(false)
   return (
-    <div className="flex items-center justify-between border-b border-line bg-surface px-4 py-2 lg:hidden">
+    <header className="flex items-center justify-between border-b border-line bg-surface px-4 py-2 lg:hidden">
       <Brand />
       <Button aria-expanded={isOpen} aria-haspopup="dialog" kind="quiet" onClick={() => setIsOpen(true)}>
         <Menu aria-hidden="true" className="size-5" />
@@ -22,6 +22,6 @@ export const TopBar = () => {
           <NavigationDrawer onClose={() => setIsOpen(false)} />
         </Suspense>
       ) : null}
-    </div>
+    </header>
   )
 }

@@ -40,7 +40,7 @@ export const CopyButton = ({ sourceId, text, what }: CopyButtonProps) => {
     )
   const Icon = outcome === "copied" ? Check : Copy
   return (
-    <Button className="shrink-0" onClick={() => void onClick()}>
+    <Button className="shrink-0 whitespace-nowrap" onClick={() => void onClick()}>
       <Icon aria-hidden="true" className="size-4" />
       <span aria-live="polite">{outcome === null ? "Copy" : labels[outcome]}</span>
       <span className="sr-only"> {what}</span>

@@ -24,7 +24,11 @@ export const PasswordField = ({ autoComplete, autoFocus = false, ...field }: Pas
           spellCheck={false}
           type={isShown ? "text" : "password"}
         />
-        <Button aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+        <Button
+          className="shrink-0 whitespace-nowrap"
+          aria-pressed={isShown}
+          onClick={() => setIsShown(!isShown)}
+        >
           {isShown ? "Hide" : "Show"}
           <span className="sr-only"> {field.label}</span>
         </Button>

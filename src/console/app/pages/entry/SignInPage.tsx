@@ -1,10 +1,12 @@
 import { useMutation, useSuspenseQuery } from "@tanstack/react-query"
 import { useNavigate, useSearch } from "@tanstack/react-router"
+import { signInRefusalText } from "../../../../domain/SignInRefusal.ts"
 import { pagePaths } from "../../../PagePaths.ts"
-import { serviceUrl } from "../../client/connection.ts"
+import { ProviderLink } from "../../session/ProviderLink.tsx"
+import { placeOf } from "../../session/returnPath.ts"
 import { sessionQuery, signIn } from "../../session/session.ts"
 import { Alert } from "../../ui/Alert.tsx"
-import { Button, buttonClass } from "../../ui/Button.tsx"
+import { Button } from "../../ui/Button.tsx"
 import { Form } from "../../ui/Form.tsx"
 import { PasswordField } from "../../ui/PasswordField.tsx"
 import { TextField } from "../../ui/TextField.tsx"
@@ -23,12 +25,9 @@ const SetUpNeeded = () => (
   </div>
 )
 
-/** A link rather than a button: the identity provider has a page of its own. */
 const IdentityProvider = ({ name }: { readonly name: string }) => (
   <div className="mb-6 space-y-6">
-    <a className={buttonClass("primary", "w-full")} href={`${serviceUrl()}/console/sign-in/oidc`}>
-      Sign in with {name}
-    </a>
+    <ProviderLink className="w-full" name={name} />
     <p className="flex items-center gap-3 text-sm text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
       or with a password
     </p>
@@ -37,14 +36,20 @@ const IdentityProvider = ({ name }: { readonly name: string }) => (
 
 export const SignInPage = () => {
   const { identity_provider: provider, set_up_needed: isSetUpNeeded } = useSuspenseQuery(sessionQuery).data
-  const { next } = useSearch({ from: "/sign-in" })
+  const { next, problem } = useSearch({ from: "/sign-in" })
+  const refusal = problem === undefined ? null : signInRefusalText(problem)
   const navigate = useNavigate()
   const entering = useMutation({
     mutationFn: (values: Values) => signIn(values),
-    onSuccess: () => navigate({ to: next ?? pagePaths.home })
+    onSuccess: () => navigate(placeOf(next ?? pagePaths.home))
   })
   return (
     <EntryFrame title="Sign in">
+      {refusal === null ? null : (
+        <div className="mb-6">
+          <Alert tone="danger">{refusal}</Alert>
+        </div>
+      )}
       {isSetUpNeeded ? <SetUpNeeded /> : null}
       {provider === null ? null : <IdentityProvider name={provider} />}
       <Form<Values> failure={entering.error} onSubmit={(values) => entering.mutate(values)}>

@@ -23,7 +23,7 @@ interface AnswerTextProps {
 export const AnswerText = ({ answer, isPending, isStopped }: AnswerTextProps) => {
   const state = stateOf(answer, isPending, isStopped)
   return (
-    <>
+    <div className="space-y-4 not-has-[>:only-child:empty]:mt-5">
       {answer.text === "" ? null : (
         <div
           aria-busy={isPending}
@@ -35,11 +35,11 @@ export const AnswerText = ({ answer, isPending, isStopped }: AnswerTextProps) =>
         </div>
       )}
       {/* Screen readers hear the state, and read the text when it is complete. */}
-      <p className="text-sm text-muted empty:hidden" role="status">
+      <p className="text-sm text-muted" role="status">
         {state}
       </p>
       {answer.cut === null ? null : <Alert tone="warning">{cuts[answer.cut]}</Alert>}
       {answer.failure === null ? null : <Alert tone="danger">{answer.failure}</Alert>}
-    </>
+    </div>
   )
 }

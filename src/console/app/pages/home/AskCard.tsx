@@ -36,10 +36,12 @@ export const AskCard = () => {
           {isPending ? <Button onClick={stop}>Stop</Button> : null}
         </FormActions>
       </Form>
-      <div className="mt-5 space-y-4 empty:hidden">
-        <AnswerText answer={answer} isPending={isPending} isStopped={isStopped} />
-        {failure === null ? null : <ErrorState failure={failure} />}
-      </div>
+      <AnswerText answer={answer} isPending={isPending} isStopped={isStopped} />
+      {failure === null ? null : (
+        <div className="mt-4">
+          <ErrorState failure={failure} />
+        </div>
+      )}
     </Card>
   )
 }

@@ -21,7 +21,7 @@ export const ConnectModelCard = () => (
           Put the line for your model server into the file <code className="font-mono text-sm">.env</code> in
           the directory of the service, or into its environment:
         </p>
-        <div className="grid gap-3 md:grid-cols-2">
+        <div className="grid grid-cols-1 gap-3 md:grid-cols-2">
           {servers.map(({ name, settings }) => (
             <CodeBlock code={settings} key={name} label={name} />
           ))}

@@ -1,22 +1,16 @@
 import { useMutation } from "@tanstack/react-query"
-import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
-import { pagePaths } from "../../../../PagePaths.ts"
 import { ask } from "../../../client/ask.ts"
-import { readSessionAgain } from "../../../session/session.ts"
+import { leave } from "../../../session/session.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { ConfirmDialog } from "../../../ui/ConfirmDialog.tsx"
 
 /** Ends every session of the user, this one too. */
 export const SignOutEverywhere = () => {
   const [isAsking, setAsking] = useState(false)
-  const navigate = useNavigate()
   const ending = useMutation({
     mutationFn: () => ask((client) => client.me.endSessions()),
-    onSuccess: async () => {
-      await readSessionAgain()
-      await navigate({ to: pagePaths.signIn, search: {} })
-    }
+    onSuccess: leave
   })
   return (
     <>
