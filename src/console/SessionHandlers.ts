@@ -46,7 +46,8 @@ export const SessionHandlers = HttpApiBuilder.group(
         if (known !== null) {
           if (!hasCsrfToken(request, known)) return yield* new CsrfTokenRejected()
           const { person, session } = known
-          yield* Effect.provideService(sessions.end(person.userId, session.id), CurrentActor, person)
+          const actor = { ...person, address: access.clientOf(request).address }
+          yield* Effect.provideService(sessions.end(person.userId, session.id), CurrentActor, actor)
         }
         yield* access.clear(request)
         return access.stateOf(null)

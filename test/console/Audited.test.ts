@@ -1,0 +1,93 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { AuditAction } from "../../src/domain/AuditEntry.ts"
+import { added } from "../audit/fixtures.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { declared, isSafe, send, someone, someTenant } from "./ConsoleFixture.ts"
+import { expectations } from "./endpoints.ts"
+
+/** What is recorded of the sample request of each endpoint that isn't GET, when an owner of the installation sends it. */
+const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
+  "session.signOut": ["session.end"],
+  "me.endSession": ["session.end"],
+  "me.endSessions": ["session.end_all"],
+  "me.changePassword": ["user.password"],
+  "me.createKey": ["api_key.create"],
+  "me.setKeyLimits": ["api_key.limits"],
+  "me.revokeKey": ["api_key.revoke"],
+  "accounts.createOrganization": ["organization.create"],
+  "accounts.createUser": ["user.create"],
+  "accounts.setKeyLimits": ["api_key.limits"],
+  "accounts.revokeKey": ["api_key.revoke"],
+  "files.upload": ["file.upload"],
+  "files.delete": ["file.delete"],
+  "projects.create": ["project.create"],
+  "projects.addMember": ["project.member_add"],
+  "projects.removeMember": ["project.member_remove"],
+  "projects.addFile": ["project.file_add"],
+  "projects.removeFile": ["project.file_remove"],
+  "usage.setLimits": ["user.limits"],
+  "policy.setPlan": ["organization.plan"],
+  "policy.disableUser": ["user.disable"]
+}
+
+/** Endpoints whose sample request changes nothing, or is refused. */
+const unrecorded = new Set([
+  "session.openLink",
+  "session.useLink",
+  "conversing.create",
+  "accounts.createKey",
+  "projects.search",
+  "policy.enableUser",
+  "server.explainModels"
+])
+
+/** The one without a session, and the one whose entry depends on what was indexed meanwhile: other tests have them. */
+const elsewhere = new Set(["session.signIn", "projects.reindex"])
+
+/** What a user does with the own session and the own keys. */
+const isOwn = (name: string): boolean => /^(session|me)\./.test(name)
+
+layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
+  "What is changed in the browser",
+  (it) => {
+    it.effect("is tested with every endpoint that isn't GET", () =>
+      Effect.sync(() => {
+        const tested = [...Object.keys(recorded), ...unrecorded, ...elsewhere]
+        const names = declared.filter((one) => !isSafe(one)).map(({ name }) => name)
+        assert.deepStrictEqual(tested.toSorted(), names.toSorted())
+      })
+    )
+
+    for (const endpoint of declared.filter((one) => !isSafe(one) && !elsewhere.has(one.name))) {
+      const actions = recorded[endpoint.name] ?? []
+      it.effect(
+        `has ${actions.join() || "nothing"} in the audit log for ${endpoint.name}, by the person`,
+        () =>
+          Effect.gen(function* () {
+            const tenant = yield* someTenant
+            const owner = yield* someone("owner", tenant)
+            const target = isOwn(endpoint.name) ? owner.target : tenant
+            const sample = expectations[endpoint.name]!.sample(target)
+            const { entries, value } = yield* added(send(endpoint, sample, owner.headers))
+            assert.deepStrictEqual(
+              entries.map(({ action }) => action),
+              actions,
+              value.text
+            )
+            for (const entry of entries) {
+              assert.deepInclude(entry, {
+                actor: "person",
+                actorId: owner.target.userId,
+                actorEmail: owner.target.email,
+                origin: "browser",
+                address: "127.0.0.1"
+              })
+              assert.notInclude(JSON.stringify(entry), owner.secret)
+              assert.notInclude(JSON.stringify(entry), owner.csrfToken)
+            }
+          })
+      )
+    }
+  }
+)
