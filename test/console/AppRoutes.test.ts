@@ -6,8 +6,9 @@ import { pathToFileURL } from "node:url"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { AppDirectory } from "../../src/console/AppFiles.ts"
-import { pageBelow } from "../../src/console/AppRoutes.ts"
+import { appRoutes, pageBelow } from "../../src/console/AppRoutes.ts"
 import { pagePaths } from "../../src/console/PagePaths.ts"
+import { makeTemplateOf } from "../../src/http/Routes.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { errorOf } from "../support/Wire.ts"
 
@@ -266,6 +267,18 @@ layer(withBuild(build), { excludeTestServices: true })("The web application", (i
       assert.include((yield* ask("/docs")).text, "API reference")
     })
   )
+})
+
+describe("The label of a path in metrics and the access log", () => {
+  it("is one for all files of `assets`, and for a page its path", () => {
+    const templateOf = makeTemplateOf(appRoutes)
+    assert.deepStrictEqual(
+      [script, "/assets/other.css", "/assets/a/b", "/usage/", "/", "/icon.svg", "/secret.txt"].map(
+        templateOf
+      ),
+      ["/assets/:name", "/assets/:name", null, "/usage", "/", "/icon.svg", null]
+    )
+  })
 })
 
 describe("The base path of the page", () => {
