@@ -214,7 +214,7 @@ layer(processLayer(), { excludeTestServices: true })("three processes, of which 
         )
         // Nothing is left beside what the dead process holds, until that lapses. A new limit holds within seconds.
         const takeAll = sql`INSERT INTO token_limits (user_id, span, tokens)
-          SELECT user_id, 'daily', day_used + day_reserved FROM token_counters
+          SELECT owner_id, 'daily', day_used + day_reserved FROM token_counters
           ON CONFLICT (user_id, span) DO UPDATE SET tokens = EXCLUDED.tokens`
         const refused = yield* untilValue(
           Effect.andThen(takeAll, post(staying.address, {})),
