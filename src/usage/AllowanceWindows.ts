@@ -44,7 +44,7 @@ export const leftOf = (asked: Asked): number =>
   Math.max(0, Math.min(Number.POSITIVE_INFINITY, ...boundsOf(asked).map(leftWithin)))
 
 /** What is spent before what is only reserved, then what resets last, then the tighter limit, and that of the user. */
-const byHindrance = Order.combineAll([
+const mostRestrictiveFirst = Order.combineAll([
   Order.mapInput(Order.Boolean, (bound: Bound) => !isSpent(bound)),
   Order.mapInput(Order.Boolean, (bound: Bound) => bound.window === "daily"),
   Order.mapInput(Order.Number, leftWithin),
@@ -56,7 +56,7 @@ export const exceeded = (asked: ReadonlyArray<Asked>, now: DateTime.Utc): UsageL
   const [bound] = asked
     .flatMap(boundsOf)
     .filter((one) => leftWithin(one) <= 0)
-    .toSorted(byHindrance)
+    .toSorted(mostRestrictiveFirst)
   if (bound === undefined) return null
   const { first, ...numbers } = bound
   const resetsAt = endOf(bound.window, first)
