@@ -28,13 +28,23 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
       const onboarding = yield* Onboarding
       const { keyBody, keysBody } = yield* makeKeyBodies
 
+      /** The user of that address as a list. */
+      const usersOf = (email: string) =>
+        accounts.findUserByEmail(email).pipe(
+          Effect.map((user) => ({ data: [user], hasMore: false })),
+          Effect.catchTag("UserNotFound", () => Effect.succeed({ data: [], hasMore: false }))
+        )
+
       return handlers.handleAll({
         listOrganizations: ({ query }) =>
           accounts.listOrganizations(query.after).pipe(Effect.map(pageBody(organizationBody)), enveloped),
         createOrganization: ({ payload: { name, plan = defaultPlan } }) =>
           accounts.createOrganization(name, plan).pipe(Effect.map(organizationBody), enveloped),
-        listUsers: ({ query }) =>
-          accounts.listUsers(query.after).pipe(Effect.map(pageBody(userBody)), enveloped),
+        listUsers: ({ query: { after, email } }) =>
+          (email === undefined ? accounts.listUsers(after) : usersOf(email)).pipe(
+            Effect.map(pageBody(userBody)),
+            enveloped
+          ),
         createUser: Effect.fnUntraced(function* ({ payload: { email, organization, with_key = false } }) {
           if (!with_key) {
             return { ...userBody(yield* accounts.createUser(email, organization)), key_id: null, key: null }

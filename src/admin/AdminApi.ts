@@ -103,7 +103,11 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }).annotate(Access, "installation"),
     HttpApiEndpoint.get("listUsers", "/users", {
-      query: { after: Schema.optionalKey(UserId) },
+      query: {
+        /** Only the user of that address, if there is one. */
+        email: Schema.optionalKey(Email),
+        after: Schema.optionalKey(UserId)
+      },
       success: listBody(UserBody)
     }).annotate(Access, "organization"),
     HttpApiEndpoint.post("createUser", "/users", {

@@ -121,6 +121,13 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
           ["ada@example.com", "bob@example.com"]
         )
         assert.notInclude(JSON.stringify(users), "parley_")
+        const found = yield* accounts.listUsers({ query: { email: "ADA@example.com" } })
+        assert.deepStrictEqual(
+          found.data.map(({ email }) => email),
+          ["ada@example.com"]
+        )
+        const missing = yield* accounts.listUsers({ query: { email: "missing@example.com" } })
+        assert.deepStrictEqual(missing.data, [])
       })
     )
 
