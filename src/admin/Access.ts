@@ -1,4 +1,5 @@
 import { Context } from "effect"
+import type { Role } from "../domain/Account.ts"
 
 /**
  * Who may call an endpoint of the operator's interface through the web application. `installation`: owners and admins;
@@ -10,3 +11,10 @@ export type AccessLevel = "operator" | "installation" | "organization"
 export const Access = Context.Reference<AccessLevel>("parley/admin/Access", {
   defaultValue: () => "operator"
 })
+
+/** The roles that an endpoint admits to the web application. */
+export const rolesOf: Readonly<Record<AccessLevel, ReadonlyArray<Role>>> = {
+  operator: [],
+  installation: ["owner", "admin"],
+  organization: ["owner", "admin", "organization_admin"]
+}

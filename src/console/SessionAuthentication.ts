@@ -1,10 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 import { Mac } from "effect/crypto"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Access, type AccessLevel } from "../admin/Access.ts"
+import { Access, rolesOf } from "../admin/Access.ts"
 import { Administration } from "../admin/AdminApi.ts"
 import { ClientAddress } from "../auth/ClientAddress.ts"
-import type { Role } from "../domain/Account.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { CsrfTokenRejected, ForeignRequest, EndpointForbidden, SessionEnded } from "../domain/Errors.ts"
 import type { KnownSession } from "../domain/Session.ts"
@@ -106,13 +105,6 @@ const SessionAuthenticationLayer = Layer.effect(
     SessionAuthentication.of((httpEffect) => withSession(httpEffect))
   )
 )
-
-/** The roles that an endpoint of the operator's interface admits to the web application. */
-const rolesOf: Readonly<Record<AccessLevel, ReadonlyArray<Role>>> = {
-  operator: [],
-  installation: ["owner", "admin"],
-  organization: ["owner", "admin", "organization_admin"]
-}
 
 /** Admits those whose role the endpoint's `Access` names. Which organizations they see, services decide by CurrentActor. */
 const AdministrationLayer = Layer.effect(

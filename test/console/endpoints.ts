@@ -65,7 +65,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
     admitted: installation,
     sample: () => ({ body: { name: `organization ${randomUUID()}` } })
   },
-  "accounts.listUsers": { admitted: organization, sample: none },
+  "accounts.listUsers": { admitted: organization, sample: none, foreign: (other) => [ofUser(other)] },
   "accounts.createUser": {
     admitted: installation,
     sample: ({ organization }) => ({ body: { email: `${randomUUID()}@example.com`, organization } })

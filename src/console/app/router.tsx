@@ -8,6 +8,7 @@ import {
 } from "@tanstack/react-router"
 import { type PagePath, pagePaths } from "../PagePaths.ts"
 import { queries } from "./client/queries.ts"
+import { auditSearch } from "./pages/administration/audit/filterNames.ts"
 import { FailedPage } from "./pages/FailedPage.tsx"
 import { NotFoundPage } from "./pages/NotFoundPage.tsx"
 import { placeOf, returnPath } from "./session/returnPath.ts"
@@ -67,6 +68,13 @@ type PageModule = Parameters<typeof lazyRouteComponent>[0]
 const page = <Path extends PagePath>(path: Path, load: PageModule, name: string) =>
   createRoute({ getParentRoute: () => sessionRoute, path, component: lazyRouteComponent(load, name) })
 
+const auditRoute = createRoute({
+  getParentRoute: () => sessionRoute,
+  path: pagePaths.audit,
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import("./pages/administration/AuditPage.tsx"), "AuditPage")
+})
+
 const routeTree = rootRoute.addChildren([
   signInRoute,
   linkRoute,
@@ -89,7 +97,7 @@ const routeTree = rootRoute.addChildren([
     page(pagePaths.plans, () => import("./pages/administration/PlansPage.tsx"), "PlansPage"),
     page(pagePaths.models, () => import("./pages/administration/ModelsPage.tsx"), "ModelsPage"),
     page(pagePaths.health, () => import("./pages/administration/HealthPage.tsx"), "HealthPage"),
-    page(pagePaths.audit, () => import("./pages/administration/AuditPage.tsx"), "AuditPage")
+    auditRoute
   ])
 ])
 

@@ -12,10 +12,8 @@ import {
   UserRound,
   Users
 } from "lucide-react"
+import type { Role } from "../../../domain/Account.ts"
 import { type PagePath, pagePaths } from "../../PagePaths.ts"
-import type { User } from "../session/session.ts"
-
-type Role = User["role"]
 
 export interface NavigationEntry {
   readonly label: string
@@ -58,8 +56,8 @@ const areas: ReadonlyArray<NavigationArea> = [
         label: "Organizations",
         path: pagePaths.organizations,
         icon: Building2,
-        roles: installation,
-        isReady: false
+        roles: organization,
+        isReady: true
       },
       { label: "Users", path: pagePaths.users, icon: Users, roles: organization, isReady: false },
       {
@@ -74,11 +72,11 @@ const areas: ReadonlyArray<NavigationArea> = [
         path: pagePaths.plans,
         icon: LayoutList,
         roles: installation,
-        isReady: false
+        isReady: true
       },
-      { label: "Models", path: pagePaths.models, icon: Boxes, roles: installation, isReady: false },
-      { label: "Health", path: pagePaths.health, icon: Activity, roles: installation, isReady: false },
-      { label: "Audit log", path: pagePaths.audit, icon: ScrollText, roles: organization, isReady: false }
+      { label: "Models", path: pagePaths.models, icon: Boxes, roles: installation, isReady: true },
+      { label: "Health", path: pagePaths.health, icon: Activity, roles: installation, isReady: true },
+      { label: "Audit log", path: pagePaths.audit, icon: ScrollText, roles: organization, isReady: true }
     ]
   }
 ]

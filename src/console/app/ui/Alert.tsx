@@ -1,8 +1,7 @@
 import { CircleAlert, CircleCheck, Info, TriangleAlert } from "lucide-react"
 import type { ReactNode } from "react"
 import { classes } from "./classes.ts"
-
-export type Tone = "neutral" | "success" | "warning" | "danger"
+import type { Tone } from "./Tone.ts"
 
 const tones: Readonly<Record<Tone, string>> = {
   neutral: "bg-accent-soft text-ink",

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react"
-import type { Tone } from "./Alert.tsx"
 import { classes } from "./classes.ts"
+import type { Tone } from "./Tone.ts"
 
 const tones: Readonly<Record<Tone, string>> = {
   neutral: "bg-sunken text-ink",

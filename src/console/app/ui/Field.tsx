@@ -13,7 +13,7 @@ export interface FieldProps {
 
 /** The look of a text box and of what resembles one. */
 export const controlClass =
-  "block min-h-10 w-full rounded-lg border border-edge bg-surface px-3 py-2 text-ink placeholder:text-muted data-invalid:border-danger disabled:opacity-60 read-only:bg-sunken focus-visible:outline-offset-0"
+  "block min-h-10 w-full rounded-lg border border-edge bg-surface px-3 py-2 text-ink placeholder:text-muted data-invalid:border-danger disabled:opacity-60 [&[readonly]]:bg-sunken focus-visible:outline-offset-0"
 
 /** The label, the description and the error of a field, around its control. */
 export const Field = ({

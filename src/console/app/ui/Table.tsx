@@ -7,6 +7,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode
   /** Right-aligned, with digits of equal width. */
   readonly isNumber?: boolean
+  /** Not broken into lines where there is room for a table. */
+  readonly isWhole?: boolean
   /** The buttons of a row: the header is for screen readers only. */
   readonly isActions?: boolean
   /** Left out where rows are shown as cards. */
@@ -24,15 +26,17 @@ interface TableProps<Row> {
 const cellClass = ({
   isActions,
   isNumber,
-  isSecondary
-}: Pick<Column<never>, "isActions" | "isNumber" | "isSecondary">) =>
+  isSecondary,
+  isWhole
+}: Pick<Column<never>, "isActions" | "isNumber" | "isSecondary" | "isWhole">) =>
   classes(
     // A word is broken only where it alone is wider than its column may be.
     "md:wrap-break-word",
     "max-md:justify-between max-md:gap-4 max-md:py-1 md:px-4 md:py-3 md:align-top",
     isSecondary === true ? "max-md:hidden" : "max-md:flex",
     isNumber === true && "tabular-nums md:text-right",
-    isActions === true && "md:text-right"
+    isActions === true && "md:text-right",
+    (isActions === true || isNumber === true || isWhole === true) && "md:whitespace-nowrap"
   )
 
 /** A table on wide screens; on narrow ones each row is a card. The roles keep it a table for screen readers there. */

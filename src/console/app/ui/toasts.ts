@@ -1,4 +1,4 @@
-import type { Tone } from "./Alert.tsx"
+import type { Tone } from "./Tone.ts"
 
 export interface ToastMessage {
   readonly text: string

@@ -1,0 +1,39 @@
+import type { AuditEntryBody } from "../../../../../admin/AuditApi.ts"
+import type { AuditTarget } from "../../../../../domain/AuditEntry.ts"
+
+export const targetNames: Readonly<Record<AuditTarget, string>> = {
+  organization: "Organization",
+  user: "User",
+  api_key: "API key",
+  project: "Project",
+  file: "File",
+  link: "Link",
+  setting: "Setting",
+  plan: "Plan",
+  license: "License"
+}
+
+export const originNames: Readonly<Record<AuditEntryBody["origin"], string>> = {
+  browser: "Browser",
+  cli: "Command line",
+  api: "API",
+  server: "The service itself"
+}
+
+export const actorText = ({
+  actor,
+  actor_email: email
+}: Pick<AuditEntryBody, "actor" | "actor_email">): string =>
+  actor === "person" ? (email ?? "Unknown") : actor === "operator" ? "Operator" : "System"
+
+type Detail = AuditEntryBody["details"][string]
+type Value = string | number | boolean | null
+
+const valueText = (value: Value): string => (value === null ? "none" : String(value))
+
+const isChange = (detail: Detail): detail is { readonly old: Value; readonly new: Value } =>
+  detail !== null && typeof detail === "object"
+
+/** A fact, or what changed from which value to which. */
+export const detailText = (detail: Detail): string =>
+  isChange(detail) ? `${valueText(detail.old)} → ${valueText(detail.new)}` : valueText(detail)

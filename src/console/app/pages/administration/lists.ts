@@ -1,0 +1,68 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query"
+import type { AuditQuery } from "../../../../admin/AuditApi.ts"
+import type { AuditEntryId, OrganizationId, UserId } from "../../../../domain/Ids.ts"
+import { asking } from "../../client/ask.ts"
+import { administration } from "./change.ts"
+
+/** The query of the place after an item; undefined: the first page. */
+const afterOf = <Id>(after: Id | undefined) => (after === undefined ? {} : { after })
+
+export const organizationsQuery = (after?: OrganizationId) =>
+  queryOptions({
+    queryKey: [administration, "organizations", after],
+    queryFn: asking(({ accounts }) => accounts.listOrganizations({ query: afterOf(after) })),
+    placeholderData: keepPreviousData
+  })
+
+export const usersQuery = (after?: UserId) =>
+  queryOptions({
+    queryKey: [administration, "users", after],
+    queryFn: asking(({ accounts }) => accounts.listUsers({ query: afterOf(after) })),
+    placeholderData: keepPreviousData
+  })
+
+export const plansQuery = queryOptions({
+  queryKey: [administration, "plans"],
+  queryFn: asking(({ policy }) => policy.listPlans())
+})
+
+export const licenseQuery = queryOptions({
+  queryKey: [administration, "license"],
+  queryFn: asking(({ policy }) => policy.license())
+})
+
+/** The checks ask the model servers and store a file: they are made when the page is opened or the user asks for them. */
+export const checksQuery = queryOptions({
+  queryKey: [administration, "checks"],
+  queryFn: asking(({ server }) => server.doctor()),
+  refetchOnMount: "always",
+  refetchOnReconnect: false,
+  refetchOnWindowFocus: false,
+  staleTime: Infinity
+})
+
+export const settingsQuery = queryOptions({
+  queryKey: [administration, "settings"],
+  queryFn: asking(({ server }) => server.config())
+})
+
+/** The state of the providers changes with every request. */
+const healthSeconds = 15
+
+export const modelsQuery = queryOptions({
+  queryKey: [administration, "models"],
+  queryFn: asking(({ server }) => server.models()),
+  refetchInterval: healthSeconds * 1_000
+})
+
+/** Entries of one page of the audit log. */
+const auditEntries = 25
+
+export const auditQuery = (filter: AuditQuery, after?: AuditEntryId) =>
+  queryOptions({
+    queryKey: [administration, "audit", filter, after],
+    queryFn: asking(({ audit }) =>
+      audit.list({ query: { ...filter, ...afterOf(after), limit: auditEntries } })
+    ),
+    placeholderData: keepPreviousData
+  })

@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { actorText, detailText } from "../../../../src/console/app/pages/administration/audit/entryText.ts"
+import {
+  actionText,
+  auditQueryOf,
+  exportPath
+} from "../../../../src/console/app/pages/administration/audit/filter.ts"
+import { auditSearch } from "../../../../src/console/app/pages/administration/audit/filterNames.ts"
+import { AuditAction } from "../../../../src/domain/AuditEntry.ts"
+
+describe("the filter of the audit log", () => {
+  it("takes what is text and not blank from the page's address", () => {
+    const search = auditSearch({ actor: "  user@example.com ", action: "", since: 20_260_101, other: "x" })
+    assert.deepStrictEqual(search, { actor: "user@example.com" })
+  })
+
+  it("is the service's, or none where the address can't be one", () => {
+    const search = { actor: "operator", action: "user.role", since: "2026-02-28" } as const
+    assert.deepStrictEqual(auditQueryOf(search), search)
+    assert.deepStrictEqual(auditQueryOf({ action: "user.vanish" }), {})
+    assert.deepStrictEqual(auditQueryOf({ since: "2026-02-30" }), {})
+  })
+
+  it("holds for the export, whatever its texts contain", () => {
+    const actor = "a&b=c#d@example.com"
+    const url = new URL(exportPath({ actor, since: "2026-02-28" }, "csv"), "http://localhost")
+    assert.strictEqual(url.pathname, "/console/admin/audit/export")
+    assert.deepStrictEqual(Object.fromEntries(url.searchParams), {
+      actor,
+      since: "2026-02-28",
+      format: "csv"
+    })
+    assert.strictEqual(url.hash, "")
+  })
+})
+
+describe("an entry of the audit log", () => {
+  it("says what every action means, without markup", () => {
+    for (const action of AuditAction.literals) assert.match(actionText(action), /^[A-Z][^;`]+$/)
+    assert.strictEqual(actionText("session.fail"), "Fails to sign in")
+  })
+
+  it("names who did it", () => {
+    assert.strictEqual(actorText({ actor: "person", actor_email: "user@example.com" }), "user@example.com")
+    assert.strictEqual(actorText({ actor: "operator", actor_email: null }), "Operator")
+    assert.strictEqual(actorText({ actor: "system", actor_email: null }), "System")
+  })
+
+  it("shows facts, and changes from the old value to the new one", () => {
+    assert.strictEqual(detailText(3), "3")
+    assert.strictEqual(detailText(null), "none")
+    assert.strictEqual(detailText({ old: null, new: 1_000 }), "none → 1000")
+  })
+})
