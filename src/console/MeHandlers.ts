@@ -56,7 +56,7 @@ export const MeHandlers = HttpApiBuilder.group(
         const session = yield* CurrentSession
         const given = current === null ? null : Redacted.make(current)
         yield* sessions.changePassword(session.person, given, Redacted.make(password))
-        return access.stateOf({ ...session, hasPassword: true })
+        return yield* access.stateOf({ ...session, hasPassword: true })
       }, enveloped),
       keys: Effect.fnUntraced(function* ({ query }) {
         return yield* keysBody(yield* apiKeys.list((yield* own).userId, query.after))

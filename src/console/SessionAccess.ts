@@ -2,14 +2,16 @@ import { DateTime, Effect, type Redacted } from "effect"
 import { HttpEffect, type HttpServerRequest } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
 import { ClientAddress } from "../auth/ClientAddress.ts"
+import { Links } from "../auth/Links.ts"
 import { Sessions } from "../auth/Sessions.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import type { Person } from "../domain/Actor.ts"
 import type { KnownSession, SessionClient } from "../domain/Session.ts"
-import type { SessionState } from "./SessionApi.ts"
 import { makeSessionCookie } from "./SessionCookie.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
+
+const signedOut = { user: null, csrf_token: null, expires_at: null, version: null }
 
 /** Names the user in the access log. */
 const nameUser = ({ organizationId, userId }: Person) =>
@@ -21,6 +23,7 @@ const nameUser = ({ organizationId, userId }: Person) =>
 export const makeSessionAccess = Effect.gen(function* () {
   const address = yield* ClientAddress
   const cookie = yield* makeSessionCookie
+  const links = yield* Links
   const sessions = yield* Sessions
 
   const clientOf = (request: Request): SessionClient => ({
@@ -54,9 +57,9 @@ export const makeSessionAccess = Effect.gen(function* () {
   const clear = (request: Request) =>
     HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(cookie.clear(request)(response)))
 
-  const stateOf = (known: KnownSession | null): typeof SessionState.Type => {
+  const stateOf = Effect.fnUntraced(function* (known: KnownSession | null) {
     const shared = { set_up_needed: false, identity_provider: null }
-    if (known === null) return { ...shared, user: null, csrf_token: null, expires_at: null, version: null }
+    if (known === null) return { ...signedOut, ...shared, set_up_needed: yield* links.isSetUpNeeded }
     const { csrfToken, hasPassword, person, session } = known
     return {
       ...shared,
@@ -71,7 +74,7 @@ export const makeSessionAccess = Effect.gen(function* () {
       expires_at: session.expiresAt,
       version: manifest.version
     }
-  }
+  })
 
   return { find, clientOf, keep, clear, nameUser, stateOf }
 })

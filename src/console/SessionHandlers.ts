@@ -1,16 +1,25 @@
 import { Effect, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Links } from "../auth/Links.ts"
 import { Sessions } from "../auth/Sessions.ts"
 import type { StartedSession } from "../auth/SessionTable.ts"
 import { CurrentActor } from "../domain/Actor.ts"
-import { CsrfTokenRejected, InvalidRequest } from "../domain/Errors.ts"
+import { CsrfTokenRejected } from "../domain/Errors.ts"
+import type { LinkRecord } from "../domain/Link.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { ConsoleApi } from "./ConsoleApi.ts"
 import { makeSessionAccess } from "./SessionAccess.ts"
 import { hasCsrfToken } from "./SessionAuthentication.ts"
 
-const unknownLink = new InvalidRequest({ param: "token", message: "The link is not valid." })
+/** What the one who opens a link may know of it. */
+const linkBody = ({ email, expiresAt, kind, organization, role }: LinkRecord) => ({
+  kind,
+  email,
+  organization,
+  role,
+  expires_at: expiresAt
+})
 
 /** Signing in and out, by password or by link. */
 export const SessionHandlers = HttpApiBuilder.group(
@@ -18,6 +27,7 @@ export const SessionHandlers = HttpApiBuilder.group(
   "session",
   Effect.fnUntraced(function* (handlers) {
     const access = yield* makeSessionAccess
+    const links = yield* Links
     const sessions = yield* Sessions
 
     /** Ends the session that the request already had, so that a browser has one at most, and never one that was given to it. */
@@ -32,11 +42,11 @@ export const SessionHandlers = HttpApiBuilder.group(
       }
       yield* access.keep(request, started.secret, started.session.expiresAt)
       yield* access.nameUser(started.person)
-      return access.stateOf(yield* sessions.find(started.secret))
+      return yield* access.stateOf(yield* sessions.find(started.secret))
     })
 
     return handlers.handleAll({
-      state: ({ request }) => access.find(request).pipe(Effect.map(access.stateOf), enveloped),
+      state: ({ request }) => access.find(request).pipe(Effect.flatMap(access.stateOf), enveloped),
       signIn: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
         const started = yield* sessions.signIn(email, Redacted.make(password), access.clientOf(request))
         return yield* begin(request, started)
@@ -50,10 +60,14 @@ export const SessionHandlers = HttpApiBuilder.group(
           yield* Effect.provideService(sessions.end(person.userId, session.id), CurrentActor, actor)
         }
         yield* access.clear(request)
-        return access.stateOf(null)
+        return yield* access.stateOf(null)
       }, enveloped),
-      openLink: () => enveloped(Effect.fail(unknownLink)),
-      useLink: () => enveloped(Effect.fail(unknownLink))
+      openLink: ({ payload }) =>
+        links.open(Redacted.make(payload.token)).pipe(Effect.map(linkBody), enveloped),
+      useLink: Effect.fnUntraced(function* ({ payload: { password, token, ...given }, request }) {
+        const use = { ...given, token: Redacted.make(token), password: Redacted.make(password) }
+        return yield* begin(request, yield* links.use(use, access.clientOf(request)))
+      }, enveloped)
     })
   })
 )
