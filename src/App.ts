@@ -12,6 +12,7 @@ import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
 import { ClientAddress } from "./auth/ClientAddress.ts"
+import { Identities } from "./auth/Identities.ts"
 import { IdentityProvider } from "./auth/IdentityProvider.ts"
 import { Links } from "./auth/Links.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
@@ -19,6 +20,7 @@ import { Sessions } from "./auth/Sessions.ts"
 import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
+import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
@@ -79,7 +81,7 @@ export const RoomsLayer = Layer.mergeAll(
     Layer.provideMerge(Accounts.layer),
     Layer.provideMerge(ApiKeys.layer)
   ),
-  Sessions.layer,
+  Identities.layer.pipe(Layer.provide(Accounts.layer), Layer.provideMerge(Sessions.layer)),
   ClientAddress.layer,
   IdentityProvider.layer,
   Conversations.layer,
@@ -107,6 +109,7 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
 const knownRoutes = [
   ...[Api, AdminApi, ConsoleApi].flatMap((api) => routesOf(api)),
   ...systemRoutes,
+  ...identityRoutes,
   ...appRoutes
 ]
 
@@ -118,6 +121,7 @@ const Routes = Layer.mergeAll(
   ),
   AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   ConsoleRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
+  IdentityRoutes,
   SystemRoutes,
   MetricsRoute,
   AppRoutes.pipe(Layer.provide(NodeServices.layer)),

@@ -17,6 +17,7 @@ import { readOnlyText } from "../sql/ServerRequirements.ts"
 import { SearchProbe } from "../tools/WebSearch.ts"
 import type { Check } from "./AdminBodies.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { identityCheck } from "./IdentityCheck.ts"
 import { diskCheck, failed, ok, type Outcome, searchCheck, settingsChecks, warning } from "./LocalChecks.ts"
 
 /** A larger difference of clocks is worth a warning: keys expire and days begin by them. */
@@ -233,6 +234,7 @@ export const examine = Effect.gen(function* () {
       isolated("web search", webSearchCheck),
       isolated("files", storeCheck),
       isolated("admin key", adminKeyCheck),
+      isolated("single sign-on", identityCheck),
       isolated("plans", plansCheck),
       isolated("license", licenseCheck),
       isolated("settings", settingsChecks)

@@ -11,6 +11,7 @@ import { makeSeats } from "../plans/License.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
+import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 import { selectUsers, userColumns, UserRow } from "./UserTable.ts"
 
@@ -29,6 +30,7 @@ export const makeUserChanges = Effect.gen(function* () {
   const seats = yield* makeSeats
   const audit = yield* makeAuditRecorder
   const sessions = yield* makeSessionTable
+  const changeRole = yield* makeRoleChange
 
   const create = Effect.fn("Accounts.createUser")(function* (
     email: string,
@@ -116,14 +118,7 @@ export const makeUserChanges = Effect.gen(function* () {
       yield* requireOtherOwner(user)
       const actor = yield* CurrentActor
       const isOwn = actor._tag === "Person" && actor.userId === user.id
-      yield* sql`UPDATE users SET role = ${role} WHERE id = ${user.id}`
-      yield* sessions.endAll(user.id, isOwn ? actor.sessionId : undefined)
-      yield* audit.record({
-        action: "user.role",
-        ...aboutUser(user),
-        details: { role: { old: user.role, new: role } }
-      })
-      return { ...user, role }
+      return yield* changeRole(user, role, isOwn ? actor.sessionId : undefined)
     },
     (effect) => orUnavailable(sql.withTransaction(effect))
   )

@@ -2,10 +2,12 @@ import { DateTime, Effect, type Redacted } from "effect"
 import { HttpEffect, type HttpServerRequest } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
 import { ClientAddress } from "../auth/ClientAddress.ts"
+import { IdentityProvider } from "../auth/IdentityProvider.ts"
 import { Links } from "../auth/Links.ts"
 import { Sessions } from "../auth/Sessions.ts"
+import type { StartedSession } from "../auth/SessionTable.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import type { Person } from "../domain/Actor.ts"
+import { CurrentActor, type Person } from "../domain/Actor.ts"
 import type { KnownSession, SessionClient } from "../domain/Session.ts"
 import { makeSessionCookie } from "./SessionCookie.ts"
 
@@ -24,6 +26,7 @@ export const makeSessionAccess = Effect.gen(function* () {
   const address = yield* ClientAddress
   const cookie = yield* makeSessionCookie
   const links = yield* Links
+  const provider = yield* IdentityProvider
   const sessions = yield* Sessions
 
   const clientOf = (request: Request): SessionClient => ({
@@ -53,12 +56,24 @@ export const makeSessionAccess = Effect.gen(function* () {
     return known
   })
 
+  /** Ends the session that the request already had, so that a browser has one at most, and never one that was given to it. */
+  const begin = Effect.fnUntraced(function* (request: Request, { person, secret, session }: StartedSession) {
+    const earlier = yield* find(request)
+    if (earlier !== null) {
+      const end = sessions.end(earlier.person.userId, earlier.session.id)
+      const actor = { ...earlier.person, address: clientOf(request).address }
+      yield* Effect.provideService(end, CurrentActor, actor)
+    }
+    yield* keep(request, secret, session.expiresAt)
+    yield* nameUser(person)
+  })
+
   /** Has the response to the request remove the cookie. */
   const clear = (request: Request) =>
     HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(cookie.clear(request)(response)))
 
   const stateOf = Effect.fnUntraced(function* (known: KnownSession | null) {
-    const shared = { set_up_needed: false, identity_provider: null }
+    const shared = { set_up_needed: false, identity_provider: provider.name }
     if (known === null) return { ...signedOut, ...shared, set_up_needed: yield* links.isSetUpNeeded }
     const { csrfToken, hasPassword, person, session } = known
     return {
@@ -76,5 +91,5 @@ export const makeSessionAccess = Effect.gen(function* () {
     }
   })
 
-  return { find, clientOf, keep, clear, nameUser, stateOf }
+  return { find, clientOf, begin, clear, stateOf }
 })

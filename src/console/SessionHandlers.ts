@@ -30,18 +30,11 @@ export const SessionHandlers = HttpApiBuilder.group(
     const links = yield* Links
     const sessions = yield* Sessions
 
-    /** Ends the session that the request already had, so that a browser has one at most, and never one that was given to it. */
     const begin = Effect.fnUntraced(function* (
       request: HttpServerRequest.HttpServerRequest,
       started: StartedSession
     ) {
-      const earlier = yield* access.find(request)
-      if (earlier !== null) {
-        const { person, session } = earlier
-        yield* Effect.provideService(sessions.end(person.userId, session.id), CurrentActor, person)
-      }
-      yield* access.keep(request, started.secret, started.session.expiresAt)
-      yield* access.nameUser(started.person)
+      yield* access.begin(request, started)
       return yield* access.stateOf(yield* sessions.find(started.secret))
     })
 

@@ -1,6 +1,9 @@
 /** What machines request again and again. */
 export const probes: ReadonlySet<string | null> = new Set(["/healthz", "/readyz", "/metrics"])
 
+/** Where an identity provider sends browsers back to, below the address of the service; to be registered with the provider. */
+export const identityCallbackPath = "/console/sign-in/oidc/callback"
+
 export interface Route {
   readonly method: string
   /** With its parameters by name, such as `/v1/files/:file_id`. */

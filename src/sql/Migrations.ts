@@ -15,6 +15,7 @@ import jobQueues from "../../migrations/0013_job_queues.ts"
 import audit from "../../migrations/0014_audit.ts"
 import accounts from "../../migrations/0015_accounts.ts"
 import keyLimits from "../../migrations/0016_key_limits.ts"
+import identities from "../../migrations/0017_identities.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -35,7 +36,8 @@ const migrations = {
   "0013_job_queues": jobQueues,
   "0014_audit": audit,
   "0015_accounts": accounts,
-  "0016_key_limits": keyLimits
+  "0016_key_limits": keyLimits,
+  "0017_identities": identities
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

@@ -384,6 +384,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
           "models",
           "web search",
           "admin key",
+          "single sign-on",
           "settings"
         ]) {
           assert.strictEqual(statusOf.get(name), "ok", `${name}: ${JSON.stringify(checks)}`)

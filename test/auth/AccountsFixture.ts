@@ -2,6 +2,7 @@ import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { IdentityProvider } from "../../src/auth/IdentityProvider.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
@@ -26,7 +27,7 @@ export const policyLayer = Policy.layer.pipe(Layer.provide(termsLayer()))
 export const authLayer = (settings: Settings = testConfig()) =>
   Layer.merge(Onboarding.layer, Links.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, Sessions.layer)),
-    Layer.provideMerge(cheapPasswords),
+    Layer.provideMerge(Layer.merge(cheapPasswords, IdentityProvider.layer)),
     Layer.provideMerge(termsLayer(settings)),
     Layer.provideMerge(NodeCrypto.layer),
     Layer.provide(Layer.succeed(AppConfig, settings))

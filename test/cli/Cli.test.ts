@@ -222,6 +222,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
           "document readers",
           "web search",
           "admin key",
+          "single sign-on",
           "settings"
         ]
       )

@@ -1,6 +1,6 @@
 /** A browser without pages: keeps cookies, and follows redirects one at a time. */
 export interface CookieJar {
-  /** Sends a GET with the cookies of that origin and path, and keeps those of the answer. */
+  /** Sends a GET with the cookies of that origin and path behind those of the headers, and keeps those of the answer. */
   readonly get: (url: string, headers?: Readonly<Record<string, string>>) => Promise<Response>
   /** Follows redirects until one leads to an address that begins so, which isn't requested. */
   readonly followTo: (url: string, end: string) => Promise<string>
@@ -42,12 +42,13 @@ export const makeCookieJar = (): CookieJar => {
   const get: CookieJar["get"] = async (url, headers = {}) => {
     const { origin, pathname } = new URL(url)
     const jar = jarOf(origin)
-    const cookie = [...jar]
+    const kept = [...jar]
       .filter(([, { path }]) => isWithin(pathname, path))
       .map(([name, { value }]) => `${name}=${value}`)
-      .join("; ")
+    const { cookie: given, ...others } = headers
+    const cookie = [...(given === undefined ? [] : [given]), ...kept].join("; ")
     const answer = await fetch(url, {
-      headers: { ...headers, ...(cookie === "" ? {} : { cookie }) },
+      headers: { ...others, ...(cookie === "" ? {} : { cookie }) },
       redirect: "manual"
     })
     for (const line of answer.headers.getSetCookie()) {

@@ -25,9 +25,14 @@ const SetUpNeeded = () => (
   </div>
 )
 
-const IdentityProvider = ({ name }: { readonly name: string }) => (
+interface IdentityProviderProps {
+  readonly name: string
+  readonly next: string | undefined
+}
+
+const IdentityProvider = ({ name, next }: IdentityProviderProps) => (
   <div className="mb-6 space-y-6">
-    <ProviderLink className="w-full" name={name} />
+    <ProviderLink className="w-full" name={name} next={next} />
     <p className="flex items-center gap-3 text-sm text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
       or with a password
     </p>
@@ -51,7 +56,7 @@ export const SignInPage = () => {
         </div>
       )}
       {isSetUpNeeded ? <SetUpNeeded /> : null}
-      {provider === null ? null : <IdentityProvider name={provider} />}
+      {provider === null ? null : <IdentityProvider name={provider} next={next} />}
       <Form<Values> failure={entering.error} onSubmit={(values) => entering.mutate(values)}>
         <TextField autoComplete="username" label="E-mail address" name="email" required type="email" />
         <PasswordField autoComplete="current-password" label="Password" name="password" />

@@ -1,0 +1,98 @@
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import { aboutUser, type AuditEntry } from "../domain/AuditEntry.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import type { IdentityRefused } from "../domain/IdentityRefused.ts"
+import type { SessionClient } from "../domain/Session.ts"
+import type { SignInRefusal } from "../domain/SignInRefusal.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { type Identity, refused } from "./IdentityClaims.ts"
+import { makeLinkedUsers } from "./LinkedUsers.ts"
+import { Sessions } from "./Sessions.ts"
+import type { StartedSession } from "./SessionTable.ts"
+
+/** Attempts to find a user while other sign-ins of the same person create or link it. */
+const attemptsMax = 3
+
+/** The users whom an identity provider authenticates. */
+export class Identities extends Context.Service<
+  Identities,
+  {
+    /**
+     * Signs in the user of the identity. One that is new is linked to the user with its address, or to a new user in the
+     * organization that its groups name. Everything is recorded, a refusal too.
+     */
+    readonly signIn: (
+      identity: Identity,
+      client: SessionClient
+    ) => Effect.Effect<StartedSession, IdentityRefused | DatabaseUnavailable>
+    /** Records a sign-in that was refused before the person was known. */
+    readonly recordRefusal: (
+      problem: SignInRefusal,
+      client: SessionClient
+    ) => Effect.Effect<void, DatabaseUnavailable>
+  }
+>()("parley/auth/Identities") {
+  static readonly layer = Layer.effect(
+    Identities,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const audit = yield* makeAuditRecorder
+      const sessions = yield* Sessions
+      const users = yield* makeLinkedUsers
+
+      const fail = (
+        about: Pick<AuditEntry, "target" | "organization">,
+        problem: SignInRefusal,
+        { address }: SessionClient
+      ) =>
+        audit.recordCounted(
+          {
+            action: "session.fail",
+            ...about,
+            details: { method: "identity_provider", reason: problem, address }
+          },
+          about.target.id ?? `unknown ${problem}`
+        )
+
+      const recordRefusal = Effect.fn("Identities.recordRefusal")(
+        (problem: SignInRefusal, client: SessionClient) =>
+          fail({ target: { id: null, name: "unknown" }, organization: null }, problem, client),
+        orUnavailable
+      )
+
+      /** Where no user has the address, nothing but the address is known. */
+      const recordOf = Effect.fnUntraced(function* (
+        { email }: Identity,
+        problem: SignInRefusal,
+        client: SessionClient
+      ) {
+        const user = yield* users.withAddress(email)
+        const about =
+          user === undefined ? { target: { id: null, name: email }, organization: null } : aboutUser(user)
+        yield* fail(about, problem, client)
+      }, orUnavailable)
+
+      const signIn = Effect.fn("Identities.signIn")(function* (identity: Identity, client: SessionClient) {
+        const started = Effect.gen(function* () {
+          const user = yield* users.of(identity)
+          return yield* sessions.start(user.id, client, "identity_provider")
+        }).pipe(sql.withTransaction)
+        return yield* started.pipe(
+          Effect.retry({ times: attemptsMax - 1, while: ({ _tag }) => _tag === "Overtaken" }),
+          Effect.catchTag("Overtaken", () =>
+            Effect.fail(refused("service_unavailable", "other sign-ins of the same person were first"))
+          ),
+          // It was disabled in the meantime.
+          Effect.catchTag("UserNotFound", () =>
+            Effect.fail(refused("user_disabled", "the user is disabled"))
+          ),
+          Effect.tapErrorTag("IdentityRefused", ({ problem }) => recordOf(identity, problem, client))
+        )
+      }, orUnavailable)
+
+      return Identities.of({ signIn, recordRefusal })
+    })
+  )
+}

@@ -1,0 +1,82 @@
+import { DateTime, Effect, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import type { User } from "../domain/Account.ts"
+import { aboutUser } from "../domain/AuditEntry.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { groupRulesIn } from "../settings/OidcCodec.ts"
+import { rowAs } from "../sql/rows.ts"
+import { Accounts } from "./Accounts.ts"
+import { type Identity, placeOf, refused, roleByGroups } from "./IdentityClaims.ts"
+import { makeRoleChange } from "./RoleChange.ts"
+import { selectUsers, UserRow } from "./UserTable.ts"
+
+/** Another sign-in of the same person was first. */
+export class Overtaken extends Schema.TaggedError<Overtaken>()("Overtaken", {}) {}
+
+/** Finds, links and creates users. Its methods join the transaction of the service that uses it. */
+export const makeLinkedUsers = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const accounts = yield* Accounts
+  const changeRole = yield* makeRoleChange
+  const { oidc } = yield* AppConfig
+  const rules = oidc.groups === null ? [] : groupRulesIn(oidc.groups)
+
+  const select = selectUsers(sql)
+
+  const linkedTo = ({ issuer, subject }: Identity) =>
+    sql`${select} JOIN identities i ON i.user_id = u.id
+      WHERE i.issuer = ${issuer} AND i.subject = ${subject} FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
+
+  const withAddress = (email: string) =>
+    sql`${select} WHERE lower(u.email) = lower(${email}) FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
+
+  const link = Effect.fnUntraced(function* (user: User, { issuer, subject }: Identity) {
+    const now = DateTime.toDateUtc(yield* DateTime.now)
+    const linked = yield* sql`
+      INSERT INTO identities (issuer, subject, user_id, linked_at) VALUES (${issuer}, ${subject}, ${user.id}, ${now})
+      ON CONFLICT DO NOTHING RETURNING user_id`
+    if (linked.length > 0) {
+      yield* audit.record({ action: "identity.link", ...aboutUser(user), details: { issuer, subject } })
+      return user
+    }
+    const others = yield* sql`
+      SELECT 1 FROM identities WHERE user_id = ${user.id} AND issuer = ${issuer} AND subject <> ${subject}`
+    if (others.length === 0) return yield* new Overtaken()
+    return yield* refused("identity_conflict", "the user has another identity of this issuer")
+  })
+
+  const create = Effect.fnUntraced(function* (identity: Identity) {
+    const place = placeOf(identity.groups, rules, oidc.organization)
+    if (Option.isNone(place)) {
+      return yield* refused("no_organization", "no group is in PARLEY_OIDC_GROUPS")
+    }
+    const { organization, role } = place.value
+    const user = yield* accounts.createUser(identity.email, organization, role).pipe(
+      Effect.catchTags({
+        UserExists: () => Effect.fail(new Overtaken()),
+        OrganizationNotFound: () =>
+          Effect.fail(refused("organization_missing", `the organization ${organization} does not exist`)),
+        LicenseForbids: ({ message }) => Effect.fail(refused("user_limit", message)),
+        // The service itself may create users of every role.
+        RoleForbids: Effect.die
+      })
+    )
+    return yield* link(user, identity)
+  })
+
+  /** The user of the identity, with the role that its groups give it. */
+  const of = Effect.fnUntraced(function* (identity: Identity) {
+    const linked = yield* linkedTo(identity)
+    const known = linked ?? (yield* withAddress(identity.email))
+    if (known === undefined) return yield* create(identity)
+    if (known.disabledAt !== null) return yield* refused("user_disabled", "the user is disabled")
+    if (linked === undefined) yield* link(known, identity)
+    const role = roleByGroups(known, identity.groups, rules)
+    if (role !== null) yield* changeRole(known, role)
+    return known
+  })
+
+  return { of, withAddress }
+})

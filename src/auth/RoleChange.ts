@@ -1,0 +1,28 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import type { Role, User } from "../domain/Account.ts"
+import { aboutUser } from "../domain/AuditEntry.ts"
+import type { SessionId } from "../domain/Ids.ts"
+import { makeSessionTable } from "./SessionTable.ts"
+
+/**
+ * Changes the role of a user whose row the transaction has locked, records it, and ends the user's sessions but one, which began with
+ * other rights. Who may do it, the caller has checked.
+ */
+export const makeRoleChange = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const sessions = yield* makeSessionTable
+
+  return Effect.fnUntraced(function* (user: User, role: Role, except?: SessionId) {
+    yield* sql`UPDATE users SET role = ${role} WHERE id = ${user.id}`
+    yield* sessions.endAll(user.id, except)
+    yield* audit.record({
+      action: "user.role",
+      ...aboutUser(user),
+      details: { role: { old: user.role, new: role } }
+    })
+    return { ...user, role }
+  })
+})

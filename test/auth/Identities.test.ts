@@ -1,0 +1,356 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Array as Arr, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Audit } from "../../src/audit/Audit.ts"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { Identities } from "../../src/auth/Identities.ts"
+import type { Identity } from "../../src/auth/IdentityClaims.ts"
+import { Sessions } from "../../src/auth/Sessions.ts"
+import type { Role } from "../../src/domain/Account.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { added } from "../audit/fixtures.ts"
+import { licensed } from "../plans/terms.ts"
+import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
+import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
+import { authLayer } from "./AccountsFixture.ts"
+
+const client = { address: "192.0.2.1", userAgent: "a browser" }
+
+const rules = "chiefs=Acme:admin,leads=Acme:organization_admin,staff=Acme,ghosts=Nowhere"
+
+const identitiesLayer = (overrides: SettingsOverrides = {}) => {
+  const settings = testConfig({ oidc: { groups: rules }, ...overrides })
+  return Identities.layer.pipe(
+    Layer.provideMerge(authLayer(settings)),
+    Layer.provideMerge(Audit.layer),
+    Layer.provide(Layer.succeed(AppConfig, settings))
+  )
+}
+
+/** The service as one more process on the same database has it, with other settings. */
+const anotherProcess = (overrides: SettingsOverrides = {}) =>
+  Effect.map(
+    Layer.build(
+      Layer.fresh(identitiesLayer(overrides)).pipe(
+        Layer.provide(Layer.fresh(TestDatabase.client({ connectionsMax: 3 })))
+      )
+    ),
+    (context) => Context.get(context, Identities)
+  )
+
+let made = 0
+
+/** Somebody whom no test has seen before. */
+const somebody = (groups: ReadonlyArray<string> = ["staff"]): Identity => {
+  const subject = `subject ${++made}`
+  return { issuer: "https://login.example.com", subject, email: `person${made}@example.com`, groups }
+}
+
+const ensureAcme = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  yield* accounts.createOrganization("Acme", "default").pipe(Effect.ignore)
+  yield* accounts.createOrganization("Other", "default").pipe(Effect.ignore)
+})
+
+const userAt = (email: string) => Effect.flatMap(Accounts, (accounts) => accounts.findUserByEmail(email))
+
+const makeUser = Effect.fnUntraced(function* (email: string, role: Role, organization = "Acme") {
+  return yield* (yield* Accounts).createUser(email, organization, role)
+})
+
+const signIn = (identity: Identity) =>
+  Effect.flatMap(Identities, (identities) => identities.signIn(identity, client))
+
+const problemOf = (identity: Identity) =>
+  Effect.map(Effect.flip(signIn(identity)), (error) =>
+    error._tag === "IdentityRefused" ? error.problem : error._tag
+  )
+
+const countOf = Effect.fnUntraced(function* (table: "users" | "identities" | "sessions") {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`SELECT count(*)::int AS count FROM ${sql(table)}`
+  return rows[0]?.["count"]
+})
+
+layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { excludeTestServices: true })(
+  "Identities",
+  (it) => {
+    describe("a new identity", () => {
+      it.effect("gets a new user in the organization of its groups, and everything is recorded", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody(["leads"])
+          const { entries, value } = yield* added(signIn(identity))
+          assert.strictEqual(value.person.email, identity.email)
+          assert.strictEqual(value.person.organization, "Acme")
+          assert.strictEqual(value.person.role, "organization_admin")
+          assert.deepStrictEqual(
+            entries.map(({ action }) => action),
+            ["user.create", "identity.link", "session.start"]
+          )
+          assert.deepStrictEqual(entries[1]?.details, {
+            issuer: identity.issuer,
+            subject: identity.subject
+          })
+          assert.isNotNull(yield* (yield* Sessions).find(value.secret))
+        })
+      )
+
+      it.effect("is linked to the user with its address, in whatever case, who keeps the organization", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody(["staff"])
+          const user = yield* makeUser(identity.email, "member", "Other")
+          const { entries, value } = yield* added(
+            signIn({ ...identity, email: identity.email.toUpperCase() })
+          )
+          assert.strictEqual(value.person.userId, user.id)
+          assert.strictEqual(value.person.organization, "Other")
+          assert.deepStrictEqual(
+            entries.map(({ action }) => action),
+            ["identity.link", "session.start"]
+          )
+        })
+      )
+
+      it.effect("is refused if the user with its address has another one of the same issuer", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody()
+          const { person } = yield* signIn(identity)
+          const { entries, value } = yield* added(problemOf({ ...identity, subject: "another" }))
+          assert.strictEqual(value, "identity_conflict")
+          assert.deepStrictEqual(
+            entries.map(({ action, targetId }) => [action, targetId]),
+            [["session.fail", person.userId]]
+          )
+          const elsewhere = yield* signIn({ ...identity, issuer: "https://other.example.com" })
+          assert.strictEqual(elsewhere.person.userId, person.userId)
+        })
+      )
+
+      it.effect("is refused without a group, and for an organization that doesn't exist", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const before = yield* countOf("users")
+          assert.strictEqual(yield* problemOf(somebody([])), "no_organization")
+          assert.strictEqual(yield* problemOf(somebody(["strangers"])), "no_organization")
+          assert.strictEqual(yield* problemOf(somebody(["ghosts"])), "organization_missing")
+          assert.strictEqual(yield* countOf("users"), before)
+        })
+      )
+
+      it.effect("gets the organization for all others, where the settings name one", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identities = yield* anotherProcess({ oidc: { groups: rules, organization: "Other" } })
+          const { person } = yield* identities.signIn(somebody(["strangers"]), client)
+          assert.strictEqual(`${person.organization} ${person.role}`, "Other member")
+        })
+      )
+
+      it.effect("is refused when the license has no room for another user, and known ones are not", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const known = somebody()
+          yield* signIn(known)
+          const policy = yield* licensed({ users: 1 })
+          const identities = yield* anotherProcess({ policy })
+          const error = yield* Effect.flip(identities.signIn(somebody(), client))
+          assert.strictEqual(error._tag === "IdentityRefused" && error.problem, "user_limit")
+          yield* identities.signIn(known, client)
+        })
+      )
+    })
+
+    describe("a known identity", () => {
+      it.effect("signs in its user although the address at the provider has changed", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody()
+          const { person } = yield* signIn(identity)
+          const taken = somebody()
+          const other = yield* signIn(taken)
+          for (const email of ["changed@example.com", taken.email]) {
+            const again = yield* signIn({ ...identity, email })
+            assert.strictEqual(again.person.userId, person.userId)
+            assert.strictEqual(again.person.email, identity.email)
+          }
+          assert.notStrictEqual(other.person.userId, person.userId)
+        })
+      )
+
+      it.effect("signs in without any group", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody()
+          const { person } = yield* signIn(identity)
+          assert.strictEqual((yield* signIn({ ...identity, groups: [] })).person.userId, person.userId)
+        })
+      )
+
+      it.effect("is refused when its user is disabled, linked or not", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const accounts = yield* Accounts
+          const linked = somebody()
+          const started = yield* signIn(linked)
+          const unlinked = somebody()
+          yield* makeUser(unlinked.email, "member")
+          for (const identity of [linked, unlinked]) {
+            yield* accounts.setDisabled(identity.email, true)
+            const { entries, value } = yield* added(problemOf(identity))
+            assert.strictEqual(value, "user_disabled")
+            assert.deepStrictEqual(
+              entries.map(({ action, details, targetName }) => [action, targetName, details["reason"]]),
+              [["session.fail", identity.email, "user_disabled"]]
+            )
+          }
+          assert.isNull(yield* (yield* Sessions).find(started.secret))
+        })
+      )
+    })
+
+    describe("the role of a user", () => {
+      it.effect("follows the groups at each sign-in, and its earlier sessions end when it changes", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const sessions = yield* Sessions
+          const identity = somebody(["staff"])
+          const first = yield* signIn(identity)
+          const same = yield* signIn(identity)
+          assert.isNotNull(yield* sessions.find(first.secret))
+          const { entries, value: raised } = yield* added(signIn({ ...identity, groups: ["chiefs"] }))
+          assert.strictEqual(raised.person.role, "admin")
+          assert.deepStrictEqual(
+            entries.map(({ action, details }) => [action, details["role"] ?? null]),
+            [
+              ["user.role", { old: "member", new: "admin" }],
+              ["session.start", null]
+            ]
+          )
+          for (const { secret } of [first, same]) assert.isNull(yield* sessions.find(secret))
+          const lowered = yield* signIn({ ...identity, groups: [] })
+          assert.strictEqual(lowered.person.role, "member")
+          assert.isNull(yield* sessions.find(raised.secret))
+        })
+      )
+
+      it.effect("is never taken from an owner", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody(["staff"])
+          yield* makeUser(identity.email, "owner")
+          for (const groups of [["staff"], [], ["leads"]]) {
+            assert.strictEqual((yield* signIn({ ...identity, groups })).person.role, "owner")
+          }
+        })
+      )
+
+      it.effect("stays where no rule names one", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identities = yield* anotherProcess({ oidc: { groups: "staff=Acme" } })
+          const identity = somebody()
+          yield* makeUser(identity.email, "admin")
+          assert.strictEqual((yield* identities.signIn(identity, client)).person.role, "admin")
+        })
+      )
+    })
+
+    describe("concurrent sign-ins in several processes", () => {
+      const concurrently = Effect.fnUntraced(function* (identities: ReadonlyArray<Identity>) {
+        const processes = [yield* Identities, yield* anotherProcess(), yield* anotherProcess()]
+        return yield* Effect.all(
+          identities.map((identity, index) =>
+            Effect.result(processes[index % processes.length]!.signIn(identity, client))
+          ),
+          { concurrency: "unbounded" }
+        )
+      })
+
+      it.effect("of one new person create one user", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identity = somebody()
+          const [users, linked] = [yield* countOf("users"), yield* countOf("identities")]
+          const results = yield* concurrently(Arr.replicate(identity, 9))
+          const ids = new Set(
+            results.map((result) => (result._tag === "Success" ? result.success.person.userId : result._tag))
+          )
+          assert.deepStrictEqual([...ids], [(yield* userAt(identity.email)).id])
+          assert.strictEqual(yield* countOf("users"), Number(users) + 1)
+          assert.strictEqual(yield* countOf("identities"), Number(linked) + 1)
+        })
+      )
+
+      it.effect("of two people with one address let in only one of them", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const [identity, other] = [somebody(), somebody()]
+          const both = [identity, { ...other, email: identity.email }]
+          const results = yield* concurrently([...both, ...both, ...both])
+          const outcomes = results.map((result, index) =>
+            result._tag === "Success"
+              ? `${index % 2} in`
+              : `${index % 2} ${result.failure._tag === "IdentityRefused" ? result.failure.problem : result.failure._tag}`
+          )
+          const refused = new Set(outcomes.filter((outcome) => !outcome.endsWith(" in")))
+          assert.strictEqual(refused.size, 1)
+          assert.match([...refused][0] ?? "", /^[01] identity_conflict$/)
+          assert.lengthOf(
+            outcomes.filter((outcome) => outcome.endsWith(" in")),
+            3
+          )
+        })
+      )
+    })
+
+    it.effect("a sign-in whose connection breaks at any statement leaves all of it or nothing", () =>
+      Effect.gen(function* () {
+        yield* ensureAcme
+        const faults = yield* SqlFaults
+        for (const when of ["before", "after"] as const) {
+          let n = 0
+          let isDone = false
+          while (!isDone) {
+            n++
+            const identity = somebody(["leads"])
+            yield* faults.failStatement(n, when)
+            const result = yield* Effect.result(signIn(identity))
+            isDone = !(yield* faults.seen).failed
+            yield* faults.off
+            const sql = yield* SqlClient.SqlClient
+            const rows = yield* sql`
+              SELECT (SELECT count(*) FROM identities i WHERE i.user_id = u.id)::int AS linked,
+                (SELECT count(*) FROM sessions s WHERE s.user_id = u.id)::int AS sessions,
+                (SELECT count(*) FROM audit_log a WHERE a.target_id = u.id::text)::int AS recorded
+              FROM users u WHERE u.email = ${identity.email}`
+            const isWhole = rows.length === 1
+            if (isWhole) assert.deepStrictEqual({ ...rows[0] }, { linked: 1, sessions: 1, recorded: 3 })
+            if (result._tag === "Success") assert.isTrue(isWhole, `statement ${n}`)
+            else assert.strictEqual(result.failure._tag, "DatabaseUnavailable", `statement ${n}`)
+          }
+          assert.isAbove(n, 8)
+        }
+      })
+    )
+
+    it.effect("sign-ins that are refused before the person is known are counted, not listed one by one", () =>
+      Effect.gen(function* () {
+        const identities = yield* Identities
+        yield* identities.recordRefusal("provider_denied", client)
+        const { entries } = yield* added(
+          Effect.repeat(identities.recordRefusal("sign_in_expired", client), { times: 24 })
+        )
+        assert.deepStrictEqual(
+          entries.map(({ action, details }) => [action, details["reason"], details["attempts"]]),
+          [
+            ["session.fail", "sign_in_expired", 1],
+            ["session.fail", "sign_in_expired", 10]
+          ]
+        )
+      })
+    )
+  }
+)
