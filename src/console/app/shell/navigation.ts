@@ -45,7 +45,7 @@ const areas: ReadonlyArray<NavigationArea> = [
   {
     heading: "Settings",
     entries: [
-      { label: "API keys", path: pagePaths.apiKeys, icon: KeyRound, isReady: false },
+      { label: "API keys", path: pagePaths.apiKeys, icon: KeyRound, isReady: true },
       { label: "Account", path: pagePaths.account, icon: UserRound, isReady: true }
     ]
   },

@@ -1,4 +1,6 @@
-import { DateTime } from "effect"
+import type { DateTime } from "effect"
+
+// DateTime is only a type here: its functions, which few pages need, would otherwise come into the first view.
 
 /** The language of the application, so that numbers and dates read like the text around them. */
 const language = "en-US"
@@ -21,11 +23,11 @@ export const formatCompact = (value: number): string => compact.format(value)
 export const formatShare = (share: number): string => percentage.format(share)
 
 /** In the time zone of the browser. */
-export const formatTime = (time: DateTime.Utc): string => dateTime.format(DateTime.toEpochMillis(time))
+export const formatTime = (time: DateTime.Utc): string => dateTime.format(time.epochMilliseconds)
 
-export const formatDate = (time: DateTime.Utc): string => date.format(DateTime.toEpochMillis(time))
+export const formatDate = (time: DateTime.Utc): string => date.format(time.epochMilliseconds)
 
-export const formatUtc = (time: DateTime.Utc): string => `${utc.format(DateTime.toEpochMillis(time))} UTC`
+export const formatUtc = (time: DateTime.Utc): string => `${utc.format(time.epochMilliseconds)} UTC`
 
 /** A calendar day of UTC, such as 2026-02-28, in a few letters. */
 export const formatDay = (day: string): string => dayOfUtc.format(Date.parse(day))
@@ -38,7 +40,7 @@ const units = [
 
 /** Such as "in 3 hours" or "5 minutes ago", in the largest unit that fits. */
 export const formatRelative = (time: DateTime.Utc, nowMillis: number): string => {
-  const millis = DateTime.toEpochMillis(time) - nowMillis
+  const millis = time.epochMilliseconds - nowMillis
   const [unit, unitMillis] = units.find(([, each]) => Math.abs(millis) >= each) ?? ["second", 1_000]
   if (unit === "second") return millis < 0 ? "just now" : "in less than a minute"
   return relative.format(Math.trunc(millis / unitMillis), unit)

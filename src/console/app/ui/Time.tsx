@@ -1,4 +1,4 @@
-import { DateTime } from "effect"
+import type { DateTime } from "effect"
 import { useState } from "react"
 import { formatRelative, formatTime, formatUtc } from "../text/format.ts"
 
@@ -12,7 +12,11 @@ interface TimeProps {
 export const Time = ({ isRelative = false, time }: TimeProps) => {
   const [now] = useState(Date.now)
   return (
-    <time className="md:whitespace-nowrap" dateTime={DateTime.formatIso(time)} title={formatUtc(time)}>
+    <time
+      className="md:whitespace-nowrap"
+      dateTime={new Date(time.epochMilliseconds).toISOString()}
+      title={formatUtc(time)}
+    >
       {isRelative ? formatRelative(time, now) : formatTime(time)}
     </time>
   )

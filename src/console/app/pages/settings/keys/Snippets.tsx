@@ -1,0 +1,16 @@
+import { serviceUrl } from "../../../client/connection.ts"
+import { CodeBlock } from "../../../ui/CodeBlock.tsx"
+import { Tabs } from "../../../ui/Tabs.tsx"
+import { snippets } from "./snippets.ts"
+
+/** How programs use a key, to be copied. */
+export const Snippets = () => (
+  <Tabs
+    label="Client"
+    tabs={snippets(serviceUrl()).map(({ code, name }) => ({
+      value: name,
+      label: name,
+      content: <CodeBlock code={code} label={`${name} example`} />
+    }))}
+  />
+)
