@@ -2,6 +2,7 @@ import { DateTime, Effect, Struct } from "effect"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
+import { requireRole } from "../auth/UserChanges.ts"
 import type { User } from "../domain/Account.ts"
 import { actorsOrganization } from "../domain/Actor.ts"
 import {
@@ -89,6 +90,7 @@ export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
           accounts.findUserByEmail(query.email).pipe(Effect.flatMap(limitsOf), enveloped),
         setLimits: Effect.fnUntraced(function* ({ payload: { email, ...changes } }) {
           const user = yield* accounts.findUserByEmail(email)
+          yield* requireRole(user.role, "email")
           yield* usage.setLimits(user.id, changes)
           return yield* limitsOf(user)
         }, enveloped),

@@ -163,6 +163,15 @@ const authorizationProblems = {
   no_key: "The `Authorization` header has no key"
 } as const
 
+const unmanaged = "Your role doesn't permit you to manage this user. Ask an owner of the installation."
+
+const roleProblems = {
+  email: unmanaged,
+  id: unmanaged,
+  role: "Your role doesn't permit you to give this role. Ask an owner of the installation.",
+  with_key: "Users create their own keys in the web application: leave `with_key` out."
+} as const
+
 const userLimits = {
   requests: ["too_many_requests_at_once", "requests under way at once. Try again when one has ended."],
   rate: ["request_rate_exceeded", "requests a minute. Try again later."],
@@ -285,14 +294,7 @@ const table: {
   OrganizationNotFound: () =>
     notFound("organization_not_found", "The organization does not exist.", "organization"),
   UserExists: () => conflict("user_exists", "A user with that e-mail address exists already.", "email"),
-  RoleForbids: ({ param }) =>
-    forbidden(
-      "role_forbids",
-      param === "role"
-        ? "Your role doesn't permit you to give this role. Ask an owner of the installation."
-        : "Your role doesn't permit you to manage this user. Ask an owner of the installation.",
-      param
-    ),
+  RoleForbids: ({ param }) => forbidden("role_forbids", roleProblems[param], param),
   LastOwner: () =>
     conflict(
       "last_owner",

@@ -8,6 +8,7 @@ import {
   ApiKeyNotFound,
   ApiKeyRejected,
   type DatabaseUnavailable,
+  type RoleForbids,
   type ServerBusy,
   UserDisabled,
   UserNotFound
@@ -41,7 +42,7 @@ export interface KeyRequest {
 
 /**
  * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke` and `setLimits` are within what
- * the actor sees.
+ * the actor sees, and the latter two within what the actor manages, unless an owner is given.
  */
 export class ApiKeys extends Context.Service<
   ApiKeys,
@@ -73,7 +74,7 @@ export class ApiKeys extends Context.Service<
     readonly revoke: (
       id: ApiKeyId,
       owner?: UserId
-    ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | DatabaseUnavailable>
+    ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | RoleForbids | DatabaseUnavailable>
     /**
      * The key that stands for the web application in the usage of an existing user. It is created at its first use, can't be presented, and
      * is neither listed nor revoked.
@@ -87,7 +88,7 @@ export class ApiKeys extends Context.Service<
       id: ApiKeyId,
       changes: KeyLimitChanges,
       owner?: UserId
-    ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | DatabaseUnavailable>
+    ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | RoleForbids | DatabaseUnavailable>
   }
 >()("parley/auth/ApiKeys") {
   static readonly layer = Layer.effect(

@@ -1,7 +1,9 @@
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import { ApiKeyNotFound } from "../domain/Errors.ts"
+import { Role } from "../domain/Account.ts"
+import { CurrentActor, mayManage } from "../domain/Actor.ts"
+import { ApiKeyNotFound, RoleForbids } from "../domain/Errors.ts"
 import type { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { KeyLimitChanges } from "../domain/KeyLimits.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -19,12 +21,31 @@ export const makeKeyChanges = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
 
+  /** A condition that the actor may change keys of the user `u`; users change their own ones, whatever their role. */
+  const changeable = Effect.fnUntraced(function* (owner?: UserId) {
+    const owned = yield* ownedBy(sql, owner)
+    if (owner !== undefined) return owned
+    const actor = yield* CurrentActor
+    return sql`${owned} AND ${sql.in(
+      "u.role",
+      Role.literals.filter((role) => mayManage(actor, role))
+    )}`
+  })
+
+  /** Why a key was not changed. */
+  const refusal = Effect.fnUntraced(function* (id: ApiKeyId, owner?: UserId) {
+    const seen = yield* sql`
+      SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id
+      WHERE k.id = ${id} AND k.kind = 'issued' ${yield* ownedBy(sql, owner)}`
+    return seen.length > 0 ? new RoleForbids({ param: "id" }) : new ApiKeyNotFound()
+  })
+
   const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId, owner?: UserId) {
     const now = DateTime.toDateUtc(yield* DateTime.now)
     const update = sql`
       WITH old AS (
         SELECT k.id, k.revoked_at FROM api_keys k JOIN users u ON u.id = k.user_id
-        WHERE k.id = ${id} AND k.kind = 'issued' ${yield* ownedBy(sql, owner)}
+        WHERE k.id = ${id} AND k.kind = 'issued' ${yield* changeable(owner)}
         FOR NO KEY UPDATE OF k
       ), k AS (
         UPDATE api_keys SET revoked_at = coalesce(old.revoked_at, ${now}) FROM old WHERE api_keys.id = old.id
@@ -35,7 +56,7 @@ export const makeKeyChanges = Effect.fnUntraced(function* (
     const revoked = yield* audit.recording(rowAs(RevokedRow)(update), (key) =>
       key?.changed === true ? entryOf("api_key.revoke", key) : undefined
     )
-    if (revoked === undefined) return yield* new ApiKeyNotFound()
+    if (revoked === undefined) return yield* yield* refusal(id, owner)
     yield* forget(revoked.hash)
     return recordOf(revoked)
   }, orUnavailable)
@@ -51,7 +72,7 @@ export const makeKeyChanges = Effect.fnUntraced(function* (
       WITH old AS (
         SELECT k.id, k.daily_tokens, k.monthly_tokens, k.requests_per_minute
         FROM api_keys k JOIN users u ON u.id = k.user_id
-        WHERE k.id = ${id} AND k.kind = 'issued' ${yield* ownedBy(sql, owner)}
+        WHERE k.id = ${id} AND k.kind = 'issued' ${yield* changeable(owner)}
         FOR NO KEY UPDATE OF k
       ), k AS (
         UPDATE api_keys SET
@@ -65,7 +86,7 @@ export const makeKeyChanges = Effect.fnUntraced(function* (
       SELECT k.*, ${sql.literal(ownerColumns)}
       FROM k JOIN users u ON u.id = k.user_id JOIN organizations o ON o.id = u.organization_id`
     const limited = yield* audit.recording(rowAs(LimitedRow)(update), (key) => key && limitsEntry(key))
-    if (limited === undefined) return yield* new ApiKeyNotFound()
+    if (limited === undefined) return yield* yield* refusal(id, owner)
     yield* forget(limited.hash)
     return recordOf(limited)
   }, orUnavailable)

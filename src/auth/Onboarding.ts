@@ -1,12 +1,13 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { defaultPlan, type Role, type User } from "../domain/Account.ts"
-import type {
-  DatabaseUnavailable,
-  LicenseForbids,
-  OrganizationNotFound,
+import { CurrentActor } from "../domain/Actor.ts"
+import {
+  type DatabaseUnavailable,
+  type LicenseForbids,
+  type OrganizationNotFound,
   RoleForbids,
-  UserExists
+  type UserExists
 } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
@@ -65,6 +66,8 @@ export class Onboarding extends Context.Service<
 
       const userWithKey = Effect.fn("Onboarding.userWithKey")(
         function* (email: string, organization: string, role?: Role) {
+          // An administrator revokes the keys of others, but never has one.
+          if ((yield* CurrentActor)._tag === "Person") return yield* new RoleForbids({ param: "with_key" })
           const user = yield* accounts.createUser(email, organization, role)
           const key = yield* apiKeys
             .create({ userId: user.id, name: initialKeyName, expiresAt: null })

@@ -244,8 +244,8 @@ export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {
 
 /** The actor's role doesn't permit to manage a user of that role, or to give it. */
 export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {
-  /** The field of the request: the user, the role that it is to get, or a key or link of the user. */
-  param: Schema.Literals(["email", "role", "id"])
+  /** The field of the request: the user, the role that it is to get, a key or link of the user, or a key for another user. */
+  param: Schema.Literals(["email", "role", "id", "with_key"])
 }) {}
 
 /** The only owner who isn't disabled can be neither disabled nor given another role. */
