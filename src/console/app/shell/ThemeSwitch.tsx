@@ -19,13 +19,13 @@ export const ThemeSwitch = () => {
         const Icon = icons[one]
         return (
           <label
-            className="flex size-8 cursor-pointer items-center justify-center rounded-md text-muted has-checked:bg-surface has-checked:text-ink has-checked:shadow-xs has-focus-visible:outline-2 has-focus-visible:outline-accent"
+            className="relative flex size-8 cursor-pointer items-center justify-center rounded-md text-muted has-checked:bg-surface has-checked:text-ink has-checked:shadow-xs has-focus-visible:outline-2 has-focus-visible:outline-accent"
             key={one}
             title={labels[one]}
           >
             <input
               checked={theme === one}
-              className="sr-only"
+              className="absolute inset-0 cursor-pointer opacity-0"
               name="theme"
               onChange={() => choose(one)}
               type="radio"
