@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime, Clock } 
 import { HttpServer } from "effect/http"
 import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
-import { firstAccount, firstKeyNotice, type StartupKey, startupNotice } from "./admin/Startup.ts"
+import { firstAccount, firstKeyNotice, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
 import { Drain } from "./http/Drain.ts"
@@ -73,7 +73,8 @@ const announce = Effect.gen(function* () {
     models: yield* router.describe,
     dataDir,
     databaseDir: database.url === null ? yield* databaseElsewhere(dataDir) : null,
-    key: first === null ? yield* givenKey : newKey(first)
+    key: first === null ? yield* givenKey : newKey(first),
+    setUpUrl: yield* setUpUrl
   })
   yield* print(notice)
 })

@@ -34,6 +34,8 @@ const takenPort = serveOnLoopback(createServer())
 
 const slow = 120_000
 
+const shownLinks = (out: string) => out.match(/http:\/\/\S+\/link#\S+/g) ?? []
+
 layer(Layer.mergeAll(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServices: true })(
   "the first key",
   (it) => {
@@ -68,9 +70,15 @@ layer(Layer.mergeAll(TestDatabase.layer, NodeFileSystem.layer), { excludeTestSer
           yield* first.url
           assert.match(first.output().out, /first API key, of owner@example\.com in the organization default/)
           const later = yield* startService(env)
-          yield* later.url
+          const url = yield* later.url
           assert.deepStrictEqual(shownKeys(later.output().out), [])
           assert.include(later.output().out, "key create --user owner@example.com --name NAME")
+          // Each start shows a new link, as long as nobody has set up the web application.
+          const [link, ...others] = shownLinks(later.output().out)
+          assert.isEmpty(others)
+          assert.strictEqual(shownLinks(first.output().out).length, 1)
+          assert.notInclude(first.output().out, link!)
+          assert.strictEqual(new URL(link!).port, new URL(url).port)
         }),
       slow
     )

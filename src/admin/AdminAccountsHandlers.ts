@@ -3,19 +3,17 @@ import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
-import { defaultPlan, type Organization, type User } from "../domain/Account.ts"
+import { defaultPlan, type Organization } from "../domain/Account.ts"
 import { type License, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
+import { userBody } from "./AdminPeopleHandlers.ts"
 import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
 
 const organizationBody = (organization: Organization) =>
   Struct.renameKeys(organization, { createdAt: "created_at" })
-
-const userBody = (user: User) =>
-  Struct.renameKeys(user, { createdAt: "created_at", disabledAt: "disabled_at" })
 
 /** Organizations, users and their keys. */
 export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
@@ -45,11 +43,16 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
             Effect.map(pageBody(userBody)),
             enveloped
           ),
-        createUser: Effect.fnUntraced(function* ({ payload: { email, organization, with_key = false } }) {
+        createUser: Effect.fnUntraced(function* ({ payload }) {
+          const { email, organization, role, with_key = false } = payload
           if (!with_key) {
-            return { ...userBody(yield* accounts.createUser(email, organization)), key_id: null, key: null }
+            return {
+              ...userBody(yield* accounts.createUser(email, organization, role)),
+              key_id: null,
+              key: null
+            }
           }
-          const { key, user } = yield* onboarding.userWithKey(email, organization)
+          const { key, user } = yield* onboarding.userWithKey(email, organization, role)
           return { ...userBody(user), key_id: key.id, key: Redacted.value(key.key) }
         }, enveloped),
         listKeys: Effect.fnUntraced(function* ({ query: { after, email } }) {

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "effect/http-api"
 import { Conflict, Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { Envelope, BoundedBody } from "../api/Middleware.ts"
-import { AccountName, Email, PlanName } from "../domain/Account.ts"
+import { AccountName, Email, PlanName, Role } from "../domain/Account.ts"
 import { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { Access } from "./Access.ts"
 import {
@@ -23,6 +23,7 @@ import {
   SettingBody
 } from "./AdminBodies.ts"
 import { AuditGroup } from "./AuditApi.ts"
+import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
@@ -44,15 +45,6 @@ export const OrganizationBody = Schema.Struct({
   plan: Schema.String,
   created_at: Time
 })
-
-const userFields = {
-  id: UserId,
-  email: Schema.String,
-  organization: Schema.String,
-  disabled_at: TimeOrNull,
-  created_at: Time
-}
-export const UserBody = Schema.Struct(userFields)
 
 /** A new user; the key, if one was asked for, is shown here and never again. */
 export const NewUserBody = Schema.Struct({
@@ -114,6 +106,8 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       payload: Schema.Struct({
         email: Email,
         organization: AccountName,
+        /** Left out: `member`. */
+        role: Schema.optionalKey(Role),
         with_key: Schema.optionalKey(Schema.Boolean)
       }),
       success: NewUserBody,
@@ -176,10 +170,11 @@ class PolicyGroup extends HttpApiGroup.make("policy")
       payload: Schema.Struct({ organization: AccountName, plan: PlanName }),
       success: OrganizationBody
     }).annotate(Access, "installation"),
-    HttpApiEndpoint.post("disableUser", "/users/disable", { payload: someUser, success: UserBody }).annotate(
-      Access,
-      "organization"
-    ),
+    HttpApiEndpoint.post("disableUser", "/users/disable", {
+      payload: someUser,
+      success: UserBody,
+      error: Conflict
+    }).annotate(Access, "organization"),
     HttpApiEndpoint.post("enableUser", "/users/enable", { payload: someUser, success: UserBody }).annotate(
       Access,
       "organization"
@@ -207,6 +202,7 @@ class ServerGroup extends HttpApiGroup.make("server")
 /** Served under /admin; the web application has the same groups under /console. */
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
+  .add(PeopleGroup)
   .add(FilesGroup)
   .add(ProjectsGroup)
   .add(UsageGroup)

@@ -11,6 +11,7 @@ import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminA
 import { auditHandlers } from "./AdminAuditHandlers.ts"
 import { filesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { peopleHandlers } from "./AdminPeopleHandlers.ts"
 import { projectsHandlers } from "./AdminProjectsHandlers.ts"
 import { serverHandlers } from "./AdminServerHandlers.ts"
 import { usageHandlers } from "./AdminUsageHandlers.ts"
@@ -52,6 +53,7 @@ export const administrationHandlers = <Id extends string, Groups extends HttpApi
   const administration = api as unknown as HttpApi.HttpApi<Id, AdminGroups>
   return Layer.mergeAll(
     accountsHandlers(administration),
+    peopleHandlers(administration),
     filesHandlers(administration),
     projectsHandlers(administration),
     usageHandlers(administration),

@@ -1,8 +1,10 @@
 import { Effect, Layer, type Redacted } from "effect"
+import { Links } from "../auth/Links.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import type { User } from "../domain/Account.ts"
 import { LicenseForbids } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { applicationUrl, linkUrl } from "./LinkUrl.ts"
 
 /** Stores the key of PARLEY_INIT_API_KEY and its user, at any start and before the service listens. */
 export const adoptGivenKey = Effect.gen(function* () {
@@ -36,6 +38,16 @@ export const firstAccount = Effect.fn("FirstStart.firstAccount")(function* (
   return yield* (yield* Onboarding).firstAccount(initUserEmail, show)
 })
 
+/** A new link for the first administrator; null once an administrator has signed in. */
+export const setUpUrl = Effect.gen(function* () {
+  const links = yield* Links
+  const application = yield* applicationUrl
+  return yield* links.setUp.pipe(
+    Effect.map(({ token }) => linkUrl(application, token)),
+    Effect.catchTag("SetUpDone", () => Effect.succeed(null))
+  )
+}).pipe(Effect.withSpan("FirstStart.setUpUrl"))
+
 /** What the operator sees when the service is up. */
 export interface Startup {
   readonly url: string
@@ -46,6 +58,8 @@ export interface Startup {
   /** Where the embedded database is, if not below `dataDir`. */
   readonly databaseDir: string | null
   readonly key: StartupKey
+  /** The link for the first administrator, as long as none has signed in. */
+  readonly setUpUrl: string | null
 }
 
 /** The key of the request to try. */
@@ -98,6 +112,18 @@ const invitation = ({ key, url }: Startup): ReadonlyArray<string> => {
     : ["  Ask something, as a user who may read the key:", "", ...curl(url, `$(cat ${quoted(key.file)})`)]
 }
 
+/** How the web application is set up. */
+const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
+  setUpUrl === null
+    ? []
+    : [
+        "  Set up the web application in a browser. The link works once, within 30 minutes and until the next start;",
+        "  `npm run parley -- setup-link` prints another one:",
+        "",
+        `    ${setUpUrl}`,
+        ""
+      ]
+
 /** The start-up output, as text that ends with a new line. */
 export const startupNotice = (startup: Startup): string =>
   [
@@ -109,6 +135,7 @@ export const startupNotice = (startup: Startup): string =>
     `  data       ${startup.dataDir}`,
     ...(startup.databaseDir === null ? [] : [`  database   ${startup.databaseDir}`]),
     "",
+    ...setUp(startup),
     ...invitation(startup),
     "",
     ""

@@ -66,6 +66,10 @@ export class Accounts extends Context.Service<
       email: string,
       role: Role
     ) => Effect.Effect<User, UserNotFound | RoleForbids | LastOwner | DatabaseUnavailable>
+    /** Returns how many ended. */
+    readonly endSessions: (
+      email: string
+    ) => Effect.Effect<number, UserNotFound | RoleForbids | DatabaseUnavailable>
     /** The users and organizations that a license counts. */
     readonly counts: Effect.Effect<Counts, DatabaseUnavailable>
     /** The case of the address doesn't matter. */

@@ -123,5 +123,17 @@ export const makeUserChanges = Effect.gen(function* () {
     (effect) => orUnavailable(sql.withTransaction(effect))
   )
 
-  return { createUser: create, setDisabled, setRole }
+  const endSessions = Effect.fn("Accounts.endSessions")(
+    function* (email: string) {
+      const user = yield* locked(email)
+      const ended = yield* sessions.endAll(user.id)
+      if (ended > 0) {
+        yield* audit.record({ action: "session.end_all", ...aboutUser(user), details: { sessions: ended } })
+      }
+      return ended
+    },
+    (effect) => orUnavailable(sql.withTransaction(effect))
+  )
+
+  return { createUser: create, setDisabled, setRole, endSessions }
 })

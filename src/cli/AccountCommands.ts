@@ -7,6 +7,7 @@ import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
 import { secretNotice } from "./KeyCommands.ts"
 import { listed, listText, shortTime, table } from "./Output.ts"
+import { endSessions, invite, newRole, resetPassword, setRole } from "./PeopleCommands.ts"
 
 const createOrganization = command(
   "create",
@@ -64,9 +65,9 @@ const withKey = Flag.Boolean("with-key").pipe(
 const createUser = command(
   "create",
   "Create a user",
-  { email: Parameter.email, organization: Parameter.organization, withKey },
-  Effect.fnUntraced(function* ({ email, organization, withKey }) {
-    const payload = { email, organization, with_key: withKey }
+  { email: Parameter.email, organization: Parameter.organization, role: newRole, withKey },
+  Effect.fnUntraced(function* ({ email, organization, role, withKey }) {
+    const payload = { email, organization, ...given({ role }), with_key: withKey }
     const value = yield* askServer((client) => client.accounts.createUser({ payload }))
     const text = `Created user ${value.email} in ${value.organization}.`
     return { value, text: value.key === null ? text : `${text} The key:\n${secretNotice(value.key)}` }
@@ -84,7 +85,9 @@ const listUsers = command(
     return listed(users, {
       EMAIL: ({ email }) => email,
       ORGANIZATION: ({ organization }) => organization,
+      ROLE: ({ role }) => role,
       STATUS: ({ disabled_at }) => (disabled_at === null ? "active" : "disabled"),
+      "LAST SIGN-IN": ({ last_sign_in_at }) => shortTime(last_sign_in_at),
       SINCE: ({ created_at }) => shortTime(created_at),
       ID: ({ id }) => id
     })
@@ -117,7 +120,16 @@ const enableUser = setAccess(
   (email) => `Enabled user ${email}. Every server accepts the user's keys within 5 seconds.`
 )
 
-export const userCommand = group("user", "Users", [createUser, disableUser, enableUser, listUsers])
+export const userCommand = group("user", "Users", [
+  createUser,
+  invite,
+  setRole,
+  resetPassword,
+  endSessions,
+  disableUser,
+  enableUser,
+  listUsers
+])
 
 const boundText = (bound: number | null | undefined): string => {
   if (bound === undefined) return "-"

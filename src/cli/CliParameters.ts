@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { Purpose } from "../api/FilesApi.ts"
 import { AccountName, Email, expected, PlanName } from "../domain/Account.ts"
-import { ApiKeyId, FileId, ProjectId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, LinkId, ProjectId } from "../domain/Ids.ts"
 import { ProjectName } from "../domain/Project.ts"
 import { purposeCharactersMax } from "../domain/StoredFile.ts"
 import { askServer } from "./AdminClient.ts"
@@ -32,6 +32,7 @@ const idArgument = <Id>(decode: (text: string) => Option.Option<Id>, what: strin
   )
 
 export const keyId = idArgument(Schema.decodeOption(ApiKeyId), "key")
+export const invitationId = idArgument(Schema.decodeOption(LinkId), "invitation")
 export const fileId = idArgument(Schema.decodeOption(FileId), "file")
 
 export const organizationName = Argument.String("name").pipe(

@@ -5,6 +5,7 @@ import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
+import { invitationCommand, setUpLinkCommand } from "./PeopleCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
@@ -12,6 +13,8 @@ import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 const parley = group("parley", "Administers a parley server", [
   organizationCommand,
   userCommand,
+  invitationCommand,
+  setUpLinkCommand,
   keyCommand,
   fileCommand,
   projectCommand,

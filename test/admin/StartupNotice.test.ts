@@ -11,7 +11,8 @@ const startup: Startup = {
   models: "One model.",
   dataDir: "/data",
   databaseDir: null,
-  key: { _tag: "Existing", email: "admin@localhost" }
+  key: { _tag: "Existing", email: "admin@localhost" },
+  setUpUrl: null
 }
 
 /** What a shell makes of the command that is shown, with curl only saying what it was given. */
@@ -26,6 +27,14 @@ describe("the start-up output", () => {
     const notice = startupNotice({ ...startup, databaseDir: "/var/lib/parley/abc" })
     assert.include(notice, "  data       /data\n  database   /var/lib/parley/abc\n")
     assert.notInclude(startupNotice(startup), "  database ")
+  })
+})
+
+describe("the link of the start-up output", () => {
+  it("stands on a line of its own, and only as long as there is one", () => {
+    const url = "http://localhost:3000/link#parley_link_abc"
+    assert.include(startupNotice({ ...startup, setUpUrl: url }), `\n    ${url}\n`)
+    assert.notInclude(startupNotice(startup), "link")
   })
 })
 

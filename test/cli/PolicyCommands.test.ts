@@ -95,12 +95,12 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
         succeeded(yield* run("user", "disable", "--email", "eve@example.com")),
         /^Disabled user eve@example\.com/
       )
-      assert.match(succeeded(yield* run("user", "list")), /^eve@example\.com +Acme +disabled /m)
+      assert.match(succeeded(yield* run("user", "list")), /^eve@example\.com +Acme +member +disabled /m)
       assert.match(
         succeeded(yield* run("user", "enable", "EVE@example.com")),
         /^Enabled user eve@example\.com/
       )
-      assert.match(succeeded(yield* run("user", "list")), /^eve@example\.com +Acme +active /m)
+      assert.match(succeeded(yield* run("user", "list")), /^eve@example\.com +Acme +member +active /m)
       refused(yield* run("user", "disable", "nobody@example.com"), /user does not exist/)
       refused(yield* run("user", "enable"), /Name one user\./)
     })

@@ -4,6 +4,7 @@ import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { Links } from "../../src/auth/Links.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import { ConsoleApi } from "../../src/console/ConsoleApi.ts"
 import type { Role } from "../../src/domain/Account.ts"
@@ -42,6 +43,7 @@ export interface Target {
   readonly colleague: string
   readonly keyId: string
   readonly sessionId: string
+  readonly invitationId: string
   readonly projectId: string
   /** A file of the user that is in the project, and one that isn't. */
   readonly fileId: string
@@ -57,6 +59,7 @@ export const unknownTarget = (): Target => ({
   colleague: `${randomUUID()}@example.com`,
   keyId: randomUUID(),
   sessionId: randomUUID(),
+  invitationId: randomUUID(),
   projectId: randomUUID(),
   fileId: randomUUID(),
   otherFileId: randomUUID()
@@ -99,6 +102,8 @@ export const someTenant = Effect.gen(function* () {
   const user = yield* accounts.createUser(names.email, organization.name)
   yield* accounts.createUser(names.colleague, organization.name)
   const key = yield* apiKeys.create({ userId: user.id, name: "a key", expiresAt: null })
+  const links = yield* Links
+  const invitation = yield* links.invite(`${randomUUID()}@example.com`, organization.name, "member")
   const project = yield* projects.create("a project", organization.name)
   yield* projects.addMember(project.id, user.email, "owner")
   const fileId = yield* someFile(user.id, "notes", "notes.md")
@@ -108,6 +113,7 @@ export const someTenant = Effect.gen(function* () {
     organizationId: organization.id,
     userId: user.id,
     keyId: key.id,
+    invitationId: invitation.id,
     projectId: project.id,
     fileId,
     otherFileId: yield* someFile(user.id, "other", "other.md")

@@ -70,6 +70,22 @@ export const expectations: Readonly<Record<string, Expected>> = {
     admitted: installation,
     sample: ({ organization }) => ({ body: { email: `${randomUUID()}@example.com`, organization } })
   },
+  "people.setRole": {
+    admitted: organization,
+    sample: ({ email }) => ({ body: { email, role: "organization_admin" } })
+  },
+  "people.resetPassword": { admitted: organization, sample: aboutUser },
+  "people.endSessions": { admitted: organization, sample: aboutUser },
+  "people.invite": {
+    admitted: organization,
+    sample: ({ organization }) => ({ body: { email: "invited@example.com", organization } })
+  },
+  "people.listInvitations": { admitted: organization, sample: none },
+  "people.revokeInvitation": {
+    admitted: organization,
+    sample: ({ invitationId }) => ({ params: { id: invitationId } })
+  },
+  "people.setUpLink": { admitted: [], sample: none },
   "accounts.listKeys": { admitted: organization, sample: ofUser },
   "accounts.createKey": {
     admitted: [],

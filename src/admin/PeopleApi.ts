@@ -1,0 +1,88 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Conflict } from "../api/ErrorEnvelope.ts"
+import { BoundedBody } from "../api/Middleware.ts"
+import { AccountName, Email, Role } from "../domain/Account.ts"
+import { LinkId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { Access } from "./Access.ts"
+import { listBody } from "./AdminBodies.ts"
+
+/** Who may do what, invitations, and what helps users who can't sign in. */
+
+const Time = Schema.DateTimeUtcFromString
+const TimeOrNull = Schema.NullOr(Time)
+
+export const userFields = {
+  id: UserId,
+  email: Schema.String,
+  organization_id: OrganizationId,
+  organization: Schema.String,
+  role: Role,
+  /** False for a user who uses keys only, or signs in through an identity provider. */
+  has_password: Schema.Boolean,
+  disabled_at: TimeOrNull,
+  created_at: Time,
+  last_sign_in_at: TimeOrNull
+}
+export const UserBody = Schema.Struct(userFields)
+
+const linkFields = {
+  id: LinkId,
+  /** Whom the link is for, and as what. */
+  email: Schema.String,
+  organization: Schema.String,
+  role: Role,
+  created_at: Time,
+  expires_at: Time
+}
+
+/** An invitation that can still be used. */
+export const InvitationBody = Schema.Struct(linkFields)
+
+/** A new link; `url` is shown here and never again. */
+export const NewLinkBody = Schema.Struct({ ...linkFields, url: Schema.String })
+
+const someUser = Schema.Struct({ email: Email })
+
+export class PeopleGroup extends HttpApiGroup.make("people")
+  .add(
+    /** Ends the sessions of the user. */
+    HttpApiEndpoint.post("setRole", "/users/role", {
+      payload: Schema.Struct({ email: Email, role: Role }),
+      success: UserBody,
+      error: Conflict
+    }).annotate(Access, "organization"),
+    /** A link with which the user chooses a new password; the one before it is not valid any more. */
+    HttpApiEndpoint.post("resetPassword", "/users/password-reset", {
+      payload: someUser,
+      success: NewLinkBody
+    }).annotate(Access, "organization"),
+    HttpApiEndpoint.post("endSessions", "/users/end-sessions", {
+      payload: someUser,
+      success: Schema.Struct({ ended: Schema.Int })
+    }).annotate(Access, "organization"),
+    /** The user is created when the invitation is used. An invitation to the same address is replaced. */
+    HttpApiEndpoint.post("invite", "/invitations", {
+      payload: Schema.Struct({
+        email: Email,
+        organization: AccountName,
+        /** Left out: `member`. */
+        role: Schema.optionalKey(Role)
+      }),
+      success: NewLinkBody,
+      error: Conflict
+    }).annotate(Access, "organization"),
+    /** Those that can still be used, oldest first. */
+    HttpApiEndpoint.get("listInvitations", "/invitations", {
+      query: { after: Schema.optionalKey(LinkId) },
+      success: listBody(InvitationBody)
+    }).annotate(Access, "organization"),
+    /** Also for a link of `resetPassword`. */
+    HttpApiEndpoint.post("revokeInvitation", "/invitations/:id/revoke", {
+      params: { id: LinkId },
+      success: InvitationBody
+    }).annotate(Access, "organization"),
+    /** A new link for the first administrator, as long as none has signed in. */
+    HttpApiEndpoint.post("setUpLink", "/set-up/link", { success: NewLinkBody, error: Conflict })
+  )
+  .middleware(BoundedBody) {}
