@@ -61,11 +61,16 @@ const csrfLabel = "parley csrf v1"
 const csrfTokenOf = (secret: Redacted.Redacted): Effect.Effect<string, never, Digest.Digest> =>
   Effect.map(KeyToken.hash(Redacted.make(`${csrfLabel}\n${Redacted.value(secret)}`)), Hex.encode)
 
+const makeSecret = Effect.gen(function* () {
+  const secret = yield* KeyToken.makeSessionSecret
+  return { secret, hash: yield* KeyToken.hash(secret) }
+})
+
 /** The table of sessions. Its methods join the transaction of the service that uses it. */
 export const makeSessionTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
-  const services = yield* Effect.context<Digest.Digest>()
+  const services = yield* Effect.context<Digest.Digest | SecureRandom.SecureRandom>()
   const audit = yield* makeAuditRecorder
   const networks = yield* makeKnownNetworks
   const { sessionIdleSeconds, sessionSeconds } = (yield* AppConfig).console
@@ -97,8 +102,7 @@ export const makeSessionTable = Effect.gen(function* () {
     { address, userAgent }: SessionClient,
     method: SignInMethod
   ) {
-    const secret = yield* Effect.provideService(KeyToken.makeSessionSecret, SecureRandom.SecureRandom, random)
-    const hash = yield* Effect.provideContext(KeyToken.hash(secret), services)
+    const { hash, secret } = yield* Effect.provideContext(makeSecret, services)
     const id = SessionId.make(yield* random.uuidV7())
     const now = DateTime.toDateUtc(yield* DateTime.now)
     const agent = userAgent === null ? null : storable(userAgent.slice(0, userAgentCharactersMax))
@@ -159,6 +163,13 @@ export const makeSessionTable = Effect.gen(function* () {
     return rows.map(recordOf)
   })
 
+  /** Gives a session another secret, so that nothing is left of a stolen one. Undefined if the session has ended. */
+  const renew = Effect.fnUntraced(function* (id: SessionId) {
+    const { hash, secret } = yield* Effect.provideContext(makeSecret, services)
+    const renewed = yield* sql`UPDATE sessions SET hash = ${hash} WHERE id = ${id} RETURNING id`
+    return renewed.length === 0 ? undefined : secret
+  })
+
   /** Ends sessions of a user and returns how many. */
   const endAll = (userId: UserId, except?: SessionId) =>
     Effect.map(
@@ -174,5 +185,5 @@ export const makeSessionTable = Effect.gen(function* () {
       ({ length }) => length
     )
 
-  return { insert, find, list, end, endAll }
+  return { insert, find, list, renew, end, endAll }
 })

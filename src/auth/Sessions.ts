@@ -6,6 +6,7 @@ import { type AuditEntry, aboutUser } from "../domain/AuditEntry.ts"
 import {
   type DatabaseUnavailable,
   type ServerBusy,
+  SessionEnded,
   SignInRefused,
   type SignInThrottled,
   UserNotFound,
@@ -15,6 +16,7 @@ import { OrganizationId, type SessionId, UserId } from "../domain/Ids.ts"
 import type { KnownSession, SessionClient, SessionRecord, SignInMethod } from "../domain/Session.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
+import { makeLinkTable } from "./LinkTable.ts"
 import type { PasswordHash } from "./PasswordHash.ts"
 import { Passwords, type VerifiedPassword } from "./Passwords.ts"
 import { makeSessionTable, type StartedSession } from "./SessionTable.ts"
@@ -92,14 +94,17 @@ export class Sessions extends Context.Service<
     /** Returns how many ended. */
     readonly end: (userId: UserId, id: SessionId) => Effect.Effect<number, DatabaseUnavailable>
     readonly endAll: (userId: UserId, except?: SessionId) => Effect.Effect<number, DatabaseUnavailable>
-    /** Ends the user's other sessions. `current` is null for a user who has no password yet. */
+    /**
+     * Ends the user's other sessions, and returns the new secret of this one. `current` is null for a user who has no password yet.
+     * Links for a new password are not valid any more.
+     */
     readonly changePassword: (
       person: Person,
       current: Redacted.Redacted | null,
       password: Redacted.Redacted
     ) => Effect.Effect<
-      void,
-      SignInRefused | SignInThrottled | WeakPassword | ServerBusy | DatabaseUnavailable
+      Redacted.Redacted,
+      SignInRefused | SignInThrottled | SessionEnded | WeakPassword | ServerBusy | DatabaseUnavailable
     >
   }
 >()("parley/auth/Sessions") {
@@ -111,6 +116,7 @@ export class Sessions extends Context.Service<
       const passwords = yield* Passwords
       const throttle = yield* SignInThrottle
       const table = yield* makeSessionTable
+      const links = yield* makeLinkTable
       const users = yield* makeUserLookup
       yield* sweepSignInsRegularly
 
@@ -171,8 +177,12 @@ export class Sessions extends Context.Service<
 
       const setPassword = Effect.fnUntraced(function* (person: Person, hash: PasswordHash) {
         yield* passwords.store(person.userId, hash)
+        // Another password may have been set meanwhile, which ended this session.
+        const secret = (yield* table.renew(person.sessionId)) ?? (yield* new SessionEnded())
         yield* table.endAll(person.userId, person.sessionId)
+        yield* links.removeAllOf(person.userId)
         yield* audit.record({ action: "user.password", ...aboutUser({ ...person, id: person.userId }) })
+        return secret
       }, sql.withTransaction)
 
       const changePassword = Effect.fn("Sessions.changePassword")(function* (
@@ -188,7 +198,7 @@ export class Sessions extends Context.Service<
           yield* recordFailure({ ...person, id: person.userId }, person.address)
           return yield* new SignInRefused()
         }
-        yield* setPassword(person, yield* passwords.hash(password, person.email))
+        return yield* setPassword(person, yield* passwords.hash(password, person.email))
       }, orUnavailable)
 
       return Sessions.of({

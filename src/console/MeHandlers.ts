@@ -52,11 +52,12 @@ export const MeHandlers = HttpApiBuilder.group(
         yield* access.clear(request)
         return { ended }
       }, enveloped),
-      changePassword: Effect.fnUntraced(function* ({ payload: { current, password } }) {
-        const session = yield* CurrentSession
+      changePassword: Effect.fnUntraced(function* ({ payload: { current, password }, request }) {
+        const { person, session } = yield* CurrentSession
         const given = current === null ? null : Redacted.make(current)
-        yield* sessions.changePassword(session.person, given, Redacted.make(password))
-        return yield* access.stateOf({ ...session, hasPassword: true })
+        const secret = yield* sessions.changePassword(person, given, Redacted.make(password))
+        yield* access.keep(request, secret, session.expiresAt)
+        return yield* access.stateOf(yield* sessions.find(secret))
       }, enveloped),
       keys: Effect.fnUntraced(function* ({ query }) {
         return yield* keysBody(yield* apiKeys.list((yield* own).userId, query.after))

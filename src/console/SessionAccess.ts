@@ -91,5 +91,5 @@ export const makeSessionAccess = Effect.gen(function* () {
     }
   })
 
-  return { find, clientOf, begin, clear, stateOf }
+  return { find, clientOf, begin, keep, clear, stateOf }
 })

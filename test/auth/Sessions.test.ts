@@ -15,8 +15,8 @@ const makeSignedIn = Effect.gen(function* () {
   const sessions = yield* Sessions
   const { user } = yield* makeUser
   const started = yield* sessions.start(user.id, client, "link")
-  yield* sessions.changePassword(started.person, null, password)
-  return { user, ...started }
+  const secret = yield* sessions.changePassword(started.person, null, password)
+  return { user, ...started, secret }
 })
 
 layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it) => {
@@ -103,18 +103,56 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("Sessions", (it)
     )
   })
 
-  it.effect("changing the password ends the other sessions of the user", () =>
+  it.effect(
+    "changing the password ends the other sessions of the user, and renews the secret of this one",
+    () =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const { person, secret, user } = yield* makeSignedIn
+        const other = yield* sessions.signIn(user.email, password, client)
+        const renewed = yield* sessions.changePassword(
+          person,
+          password,
+          Redacted.make("a new password of words")
+        )
+        assert.strictEqual((yield* sessions.find(renewed))?.session.id, person.sessionId)
+        assert.isNull(yield* sessions.find(other.secret))
+        assert.isNull(yield* sessions.find(secret), "what a thief has of this session")
+        assert.strictEqual(
+          (yield* Effect.flip(sessions.signIn(user.email, password, client)))._tag,
+          "SignInRefused"
+        )
+      })
+  )
+
+  it.effect("of two changes of the password at once in two sessions, one ends the other's session", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
-      const { person, secret, user } = yield* makeSignedIn
+      const { person, user } = yield* makeSignedIn
       const other = yield* sessions.signIn(user.email, password, client)
-      yield* sessions.changePassword(person, password, Redacted.make("a new password of words"))
-      assert.isNotNull(yield* sessions.find(secret))
-      assert.isNull(yield* sessions.find(other.secret))
-      assert.strictEqual(
-        (yield* Effect.flip(sessions.signIn(user.email, password, client)))._tag,
-        "SignInRefused"
+      const tags = yield* Effect.all(
+        [person, other.person].map((one, at) =>
+          Effect.match(sessions.changePassword(one, password, Redacted.make(`password ${at} of words`)), {
+            onFailure: ({ _tag }) => _tag as string,
+            onSuccess: () => "done"
+          })
+        ),
+        { concurrency: "unbounded" }
       )
+      assert.include(tags, "done")
+      assert.isTrue(tags.includes("SessionEnded") || tags.includes("SignInRefused"), String(tags))
+      assert.lengthOf(yield* sessions.list(user.id), 1)
+    })
+  )
+
+  it.effect("a session that ended while its user changed the password changes nothing", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const { person, user } = yield* makeSignedIn
+      yield* sessions.endAll(user.id)
+      const changed = sessions.changePassword(person, password, Redacted.make("a new password of words"))
+      assert.strictEqual((yield* Effect.flip(changed))._tag, "SessionEnded")
+      assert.strictEqual((yield* sessions.signIn(user.email, password, client)).person.userId, user.id)
     })
   )
 

@@ -31,7 +31,10 @@ const withPassword = Effect.gen(function* () {
     actor.headers
   )
   assert.strictEqual(reply.status, 200, reply.text)
-  return actor
+  const { parley_session: secret } = cookieOf(reply)
+  const { csrf_token: csrfToken } = JSON.parse(reply.text) as { readonly csrf_token: string }
+  const headers = { ...actor.headers, cookie: `parley_session=${secret}`, "x-csrf-token": csrfToken }
+  return { ...actor, headers, before: actor.headers }
 })
 
 const signIn = Effect.fnUntraced(function* (email: string, headers: Record<string, string> = {}) {
@@ -107,6 +110,20 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("The cook
       const cookie = cookieOf(yield* signIn(target.email, { cookie: `parley_session=${chosen}` }))
       assert.notStrictEqual(cookie["parley_session"], chosen)
       assert.isFalse(yield* isValid({ cookie: `parley_session=${chosen}` }))
+    })
+  )
+
+  it.effect("is another one after a change of the password, and the one before it admits nobody", () =>
+    Effect.gen(function* () {
+      const { before, headers } = yield* withPassword
+      assert.isFalse(yield* isValid(before))
+      assert.isTrue(yield* isValid(headers))
+      const body = { current: password, password: "another long walk by the sea" }
+      const stale = { ...headers, "x-csrf-token": before["x-csrf-token"]! }
+      assert.strictEqual(
+        errorOf(yield* send(endpoint("me.changePassword"), { body }, stale), 403).code,
+        "csrf_rejected"
+      )
     })
   )
 
