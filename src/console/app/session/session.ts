@@ -37,6 +37,9 @@ export const signIn = async (credentials: { readonly email: string; readonly pas
 
 export const signOut = () => run(client.signOut())
 
+/** Of the query of a link, which stays when its user is signed in. */
+export const linkKey = (token: string) => [...key, "link", token]
+
 export const openLink = (token: string) => run(client.openLink({ payload: { token } }))
 
 export const spendLink = async (payload: {

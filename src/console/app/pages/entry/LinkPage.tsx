@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link, useLocation, useNavigate } from "@tanstack/react-router"
 import { useEffect, useState } from "react"
 import { pagePaths } from "../../../PagePaths.ts"
-import { openLink } from "../../session/session.ts"
+import { linkKey, openLink } from "../../session/session.ts"
 import { Alert } from "../../ui/Alert.tsx"
 import { buttonClass } from "../../ui/Button.tsx"
 import { ErrorState } from "../../ui/ErrorState.tsx"
@@ -46,7 +46,7 @@ const TokenMissing = () => (
 /** The link of a set-up, an invitation or a new password. */
 const OpenedLink = ({ token }: { readonly token: string }) => {
   const { data, error, refetch } = useQuery({
-    queryKey: ["link", token],
+    queryKey: linkKey(token),
     queryFn: () => openLink(token),
     gcTime: 0,
     staleTime: Infinity

@@ -20,7 +20,8 @@ interface Values extends Record<string, unknown> {
 const SetUpNeeded = () => (
   <div className="mb-6">
     <Alert title="Set up the first administrator">
-      Open the set-up link that the service printed at its start.
+      Open the set-up link that the service printed at its start.{" "}
+      <code className="font-mono text-sm">npm run parley -- setup-link</code> prints another one.
     </Alert>
   </div>
 )

@@ -1,0 +1,55 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { browserTests } from "./browserTests.ts"
+import { assertAccessible, assertFits } from "./Checks.ts"
+import { ServedApp } from "./ServedApp.ts"
+import { browse } from "./Visit.ts"
+
+const email = "first@example.com"
+
+browserTests("The set-up link of the first start", (it) => {
+  it.effect("makes the first administrator, who then gets an answer within one click", () =>
+    Effect.gen(function* () {
+      const { output } = yield* ServedApp
+      // The host is localhost there, and an address here.
+      const [, path] = /http:\/\/[^/]+(\/link#\S+)/.exec(output().out) ?? []
+      if (path === undefined) assert.fail(`No link was printed.\n${output().out}`)
+      yield* browse(
+        async (page) => {
+          await page.getByText("Set up the first administrator").waitFor()
+          await assertAccessible(page)
+          await page.goto(path)
+          const address = page.getByLabel("E-mail address")
+          assert.strictEqual(await address.inputValue(), "admin@localhost")
+          await assertFits(page)
+          await assertAccessible(page)
+          await address.fill(email)
+          const password = page.getByLabel("New password", { exact: true })
+          await password.fill("short")
+          await page.keyboard.press("Enter")
+          await page.getByText("at least 12 characters. A few words").waitFor()
+          assert.strictEqual(await password.and(page.locator(":focus")).inputValue(), "short")
+          assert.strictEqual(await address.inputValue(), email)
+          await assertAccessible(page)
+          await password.fill("a long walk by the sea")
+          await page.keyboard.press("Enter")
+          await page.getByRole("button", { name: "Ask" }).click()
+          await page.getByText("Answered by parley-offline.").waitFor()
+          await page.getByRole("button", { name: "Menu" }).click()
+          await page.getByRole("dialog").getByText(email).waitFor()
+        },
+        { width: 360, expected: [/status of 400/] }
+      )
+      // Nothing is set up twice.
+      yield* browse(
+        async (page) => {
+          await page.getByRole("alert").waitFor()
+          await page.getByRole("link", { name: "To the sign-in page" }).click()
+          await page.getByRole("button", { name: "Sign in" }).waitFor()
+          assert.strictEqual(await page.getByText("Set up the first administrator").count(), 0)
+        },
+        { path, expected: [/status of 404/] }
+      )
+    })
+  )
+})
