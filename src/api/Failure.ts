@@ -314,6 +314,11 @@ const table: {
     notFound("project_member_not_found", "The user is not a member of the project.", "email"),
   ProjectOwnerMissing: () =>
     conflict("project_owner_missing", "The project has no owner: say who is to own the file.", "email"),
+  TooManyKeys: ({ keysMax }) =>
+    forbidden(
+      "api_key_quota_exceeded",
+      `A user may have ${keysMax} valid keys, and has them. Revoke some that are not in use.`
+    ),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
   AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
   MetricsTokenRejected: () =>

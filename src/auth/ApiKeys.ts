@@ -10,6 +10,7 @@ import {
   type DatabaseUnavailable,
   type RoleForbids,
   type ServerBusy,
+  TooManyKeys,
   UserDisabled,
   UserNotFound
 } from "../domain/Errors.ts"
@@ -54,7 +55,9 @@ export class ApiKeys extends Context.Service<
     readonly authenticate: (
       presented: Redacted.Redacted
     ) => Effect.Effect<Caller, ApiKeyRejected | UserDisabled | DatabaseUnavailable | ServerBusy>
-    readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, UserNotFound | DatabaseUnavailable>
+    readonly create: (
+      request: KeyRequest
+    ) => Effect.Effect<CreatedKey, UserNotFound | TooManyKeys | DatabaseUnavailable>
     /**
      * Stores a key created elsewhere, unless it is stored already: then nothing changes, and a revoked key stays revoked.
      * Returns whether it was stored.
@@ -157,6 +160,7 @@ export class ApiKeys extends Context.Service<
       }, orUnavailable)
 
       const create = Effect.fn("ApiKeys.create")(function* (request: KeyRequest) {
+        yield* requireRoom(sql, request.userId)
         const key = yield* Effect.provideService(KeyToken.makeKey, SecureRandom.SecureRandom, random)
         const created = yield* store("api_key.create", request, key)
         return created === undefined ? yield* new UserNotFound() : { ...created, key }
@@ -196,6 +200,18 @@ export class ApiKeys extends Context.Service<
     })
   )
 }
+
+/** Valid keys of one user. Requests at once may exceed it by as many as there are. */
+export const keysPerUserMax = 1_000
+
+const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, userId: UserId) {
+  const now = DateTime.toDateUtc(yield* DateTime.now)
+  const full = yield* sql`
+    SELECT id FROM api_keys
+    WHERE user_id = ${userId} AND kind = 'issued' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})
+    ORDER BY id OFFSET ${keysPerUserMax - 1} LIMIT 1`
+  if (full.length > 0) return yield* new TooManyKeys({ keysMax: keysPerUserMax })
+}, orUnavailable)
 
 /** Why a key is refused now, or null. */
 const refusal = (key: KnownKey | null, nowMillis: number): ApiKeyRejected["reason"] | null => {

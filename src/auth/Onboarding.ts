@@ -71,7 +71,7 @@ export class Onboarding extends Context.Service<
           const user = yield* accounts.createUser(email, organization, role)
           const key = yield* apiKeys
             .create({ userId: user.id, name: initialKeyName, expiresAt: null })
-            .pipe(Effect.catchTag("UserNotFound", Effect.die))
+            .pipe(Effect.catchTag(["UserNotFound", "TooManyKeys"], Effect.die))
           return { user, key }
         },
         (effect) => orUnavailable(sql.withTransaction(effect))
@@ -101,7 +101,7 @@ export class Onboarding extends Context.Service<
           const user = yield* ensureUser(email)
           const { key } = yield* apiKeys
             .create({ userId: user.id, name: firstKeyName, expiresAt: null })
-            .pipe(Effect.catchTag("UserNotFound", Effect.die))
+            .pipe(Effect.catchTag(["UserNotFound", "TooManyKeys"], Effect.die))
           yield* show(user, key)
           return { user, key }
         },

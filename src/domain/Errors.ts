@@ -272,6 +272,11 @@ export class ProjectOwnerMissing extends Schema.TaggedError<ProjectOwnerMissing>
   {}
 ) {}
 
+/** The user has as many valid keys as one user may have. */
+export class TooManyKeys extends Schema.TaggedError<TooManyKeys>()("TooManyKeys", {
+  keysMax: Schema.Int
+}) {}
+
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
 
 export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}

@@ -40,6 +40,18 @@ const changes: Readonly<
     by: ["organization_admin", "admin", "owner"],
     sample: ({ keyId }) => ({ params: { id: keyId }, body: { daily_tokens: 5 } })
   },
+  "people.setRole": {
+    by: ["organization_admin", "admin", "owner"],
+    sample: ({ email }) => ({ body: { email, role: "member" } })
+  },
+  "people.resetPassword": {
+    by: ["organization_admin", "admin", "owner"],
+    sample: ({ email }) => ({ body: { email } })
+  },
+  "people.endSessions": {
+    by: ["organization_admin", "admin", "owner"],
+    sample: ({ email }) => ({ body: { email } })
+  },
   "usage.setLimits": {
     by: ["admin", "owner"],
     sample: ({ email }) => ({ body: { email, daily: 5 } })
@@ -53,7 +65,9 @@ const mayManage = (actor: Role, target: Role): boolean =>
 const stateOf = Effect.fnUntraced(function* ({ userId }: Target) {
   const sql = yield* SqlClient.SqlClient
   return yield* sql`SELECT u.*, k.revoked_at, k.daily_tokens,
-      (SELECT json_agg(l) FROM token_limits l WHERE l.user_id = u.id) AS limits
+      (SELECT json_agg(l) FROM token_limits l WHERE l.user_id = u.id) AS limits,
+      (SELECT json_agg(s) FROM sessions s WHERE s.user_id = u.id) AS sessions,
+      (SELECT json_agg(l) FROM links l WHERE l.user_id = u.id) AS links
     FROM users u JOIN api_keys k ON k.user_id = u.id WHERE u.id = ${userId}`
 })
 
@@ -95,6 +109,41 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
           assert.strictEqual(limited.status, 200, limited.text)
           const revoked = yield* send(endpoint("me.revokeKey"), { params }, headers)
           assert.strictEqual(revoked.status, 200, revoked.text)
+        }
+      })
+    )
+
+    it.effect("and no role gives a higher one, to others or to itself", () =>
+      Effect.gen(function* () {
+        for (const role of ["organization_admin", "admin", "owner"] as const) {
+          for (const given of roles) {
+            const tenant = yield* someTenant
+            const actor = yield* someone(role, tenant)
+            const invitation = {
+              email: `${randomUUID()}@example.com`,
+              organization: tenant.organization,
+              role: given
+            }
+            const replies = [
+              yield* send(endpoint("people.invite"), { body: invitation }, actor.headers),
+              yield* send(
+                endpoint("people.setRole"),
+                { body: { email: tenant.email, role: given } },
+                actor.headers
+              )
+            ]
+            for (const reply of replies) {
+              if (mayManage(role, given))
+                assert.strictEqual(reply.status, 200, `${role} gives ${given}: ${reply.text}`)
+              else assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} gives ${given}`)
+            }
+            if (role === "owner") continue
+            const own = { body: { email: actor.target.email, role: given } }
+            const reply = yield* send(endpoint("people.setRole"), own, actor.headers)
+            if (!mayManage(role, given) || !mayManage(role, role)) {
+              assert.strictEqual(errorOf(reply, 403).code, "role_forbids", `${role} becomes ${given}`)
+            }
+          }
         }
       })
     )
