@@ -11,6 +11,7 @@ export const pagePaths = {
   account: "/settings/account",
   organizations: "/administration/organizations",
   users: "/administration/users",
+  user: "/administration/users/details",
   invitations: "/administration/invitations",
   plans: "/administration/plans",
   models: "/administration/models",

@@ -68,6 +68,13 @@ type PageModule = Parameters<typeof lazyRouteComponent>[0]
 const page = <Path extends PagePath>(path: Path, load: PageModule, name: string) =>
   createRoute({ getParentRoute: () => sessionRoute, path, component: lazyRouteComponent(load, name) })
 
+const userRoute = createRoute({
+  getParentRoute: () => sessionRoute,
+  path: pagePaths.user,
+  validateSearch: ({ email }): { readonly email?: string } => (typeof email === "string" ? { email } : {}),
+  component: lazyRouteComponent(() => import("./pages/administration/UserPage.tsx"), "UserPage")
+})
+
 const auditRoute = createRoute({
   getParentRoute: () => sessionRoute,
   path: pagePaths.audit,
@@ -97,6 +104,7 @@ const routeTree = rootRoute.addChildren([
     page(pagePaths.plans, () => import("./pages/administration/PlansPage.tsx"), "PlansPage"),
     page(pagePaths.models, () => import("./pages/administration/ModelsPage.tsx"), "ModelsPage"),
     page(pagePaths.health, () => import("./pages/administration/HealthPage.tsx"), "HealthPage"),
+    userRoute,
     auditRoute
   ])
 ])

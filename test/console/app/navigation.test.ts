@@ -6,12 +6,14 @@ import { areasFor, isFor } from "../../../src/console/app/shell/navigation.ts"
 import { pagePaths } from "../../../src/console/PagePaths.ts"
 import { Role } from "../../../src/domain/Account.ts"
 
-const { accounts, audit, policy, server } = AdminApi.groups
+const { accounts, audit, people, policy, server } = AdminApi.groups
 
 /** What each page asks for first. */
 const endpoints = {
   [pagePaths.organizations]: accounts.endpoints.listOrganizations,
   [pagePaths.users]: accounts.endpoints.listUsers,
+  [pagePaths.user]: accounts.endpoints.listUsers,
+  [pagePaths.invitations]: people.endpoints.listInvitations,
   [pagePaths.plans]: policy.endpoints.listPlans,
   [pagePaths.models]: server.endpoints.models,
   [pagePaths.health]: server.endpoints.doctor,

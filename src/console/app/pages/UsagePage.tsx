@@ -4,7 +4,7 @@ import { Loading } from "../ui/Loading.tsx"
 import { Page } from "../ui/Page.tsx"
 import { LimitCard } from "./usage/LimitCard.tsx"
 import { ReportCard } from "./usage/ReportCard.tsx"
-import { limitsQuery } from "./usage/usage.ts"
+import { limitsQuery, ownReport } from "./usage/usage.ts"
 
 const OwnLimits = () => {
   const limits = useQuery(limitsQuery)
@@ -23,7 +23,11 @@ export const UsagePage = () => {
   return (
     <Page description="What your requests used, and what is left." title="Usage">
       <OwnLimits />
-      <ReportCard dailyLimit={limits?.daily.limit ?? null} />
+      <ReportCard
+        dailyLimit={limits?.daily.limit ?? null}
+        hint="Ask something on the home page or with an API key, or choose a longer period."
+        queryOf={ownReport}
+      />
     </Page>
   )
 }

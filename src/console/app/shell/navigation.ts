@@ -59,13 +59,13 @@ const areas: ReadonlyArray<NavigationArea> = [
         roles: organization,
         isReady: true
       },
-      { label: "Users", path: pagePaths.users, icon: Users, roles: organization, isReady: false },
+      { label: "Users", path: pagePaths.users, icon: Users, roles: organization, isReady: true },
       {
         label: "Invitations",
         path: pagePaths.invitations,
         icon: MailPlus,
         roles: organization,
-        isReady: false
+        isReady: true
       },
       {
         label: "Plans & limits",
@@ -81,10 +81,13 @@ const areas: ReadonlyArray<NavigationArea> = [
   }
 ]
 
+/** A page whose path lies below that of another one is for the same roles. */
+const isWithin = (path: string, page: PagePath): boolean => path === page || path.startsWith(`${page}/`)
+
 /** Whether a user of this role may open the page. The service decides what it answers to whom; this only leads there or not. */
 export const isFor = (role: Role, path: string): boolean =>
   areas.every(({ entries }) =>
-    entries.every((entry) => entry.path !== path || entry.roles?.includes(role) !== false)
+    entries.every((entry) => !isWithin(path, entry.path) || entry.roles?.includes(role) !== false)
   )
 
 /** What the navigation shows to a user of this role. */

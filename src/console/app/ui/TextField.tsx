@@ -8,6 +8,7 @@ type ControlProps = Pick<
   | "autoComplete"
   | "autoFocus"
   | "inputMode"
+  | "list"
   | "maxLength"
   | "minLength"
   | "placeholder"

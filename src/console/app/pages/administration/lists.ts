@@ -1,7 +1,8 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type { AuditQuery } from "../../../../admin/AuditApi.ts"
-import type { AuditEntryId, OrganizationId, UserId } from "../../../../domain/Ids.ts"
+import type { ApiKeyId, AuditEntryId, LinkId, OrganizationId, UserId } from "../../../../domain/Ids.ts"
 import { asking } from "../../client/ask.ts"
+import type { ReportQuery } from "../usage/usage.ts"
 import { administration } from "./change.ts"
 
 /** The query of the place after an item; undefined: the first page. */
@@ -64,5 +65,39 @@ export const auditQuery = (filter: AuditQuery, after?: AuditEntryId) =>
     queryFn: asking(({ audit }) =>
       audit.list({ query: { ...filter, ...afterOf(after), limit: auditEntries } })
     ),
+    placeholderData: keepPreviousData
+  })
+
+export const invitationsQuery = (after?: LinkId) =>
+  queryOptions({
+    queryKey: [administration, "invitations", after],
+    queryFn: asking(({ people }) => people.listInvitations({ query: afterOf(after) })),
+    placeholderData: keepPreviousData
+  })
+
+/** The user of that address as a list of at most one. */
+export const userQuery = (email: string) =>
+  queryOptions({
+    queryKey: [administration, "user", email],
+    queryFn: asking(({ accounts }) => accounts.listUsers({ query: { email } }))
+  })
+
+export const limitsQuery = (email: string) =>
+  queryOptions({
+    queryKey: [administration, "limits", email],
+    queryFn: asking(({ usage }) => usage.limits({ query: { email } }))
+  })
+
+export const reportOf =
+  (email: string): ReportQuery =>
+  (by, period) => ({
+    queryKey: [administration, "usage", email, by, period],
+    queryFn: asking(({ usage }) => usage.usage({ query: { email, by, ...period } }))
+  })
+
+export const keysQuery = (email: string, after?: ApiKeyId) =>
+  queryOptions({
+    queryKey: [administration, "keys", email, after],
+    queryFn: asking(({ accounts }) => accounts.listKeys({ query: { email, ...afterOf(after) } })),
     placeholderData: keepPreviousData
   })

@@ -7,8 +7,8 @@ import { Time } from "../../ui/Time.tsx"
 type LimitWindow = (typeof LimitsBody.Type)["daily"]
 
 const sources = {
-  user: "set for you by an administrator",
-  plan: "from the plan of your organization",
+  user: "set by an administrator",
+  plan: "from the plan of the organization",
   settings: "from the settings of the service"
 }
 

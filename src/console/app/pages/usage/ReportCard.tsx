@@ -13,7 +13,7 @@ import { Tabs } from "../../ui/Tabs.tsx"
 import { PeriodSelect } from "./PeriodSelect.tsx"
 import { everyDay, lastDays, type Period, type Report, reportCsv, tokensOf } from "./report.ts"
 import { ReportTable } from "./ReportTable.tsx"
-import { reportQuery } from "./usage.ts"
+import { type ReportQuery, reportQuery } from "./usage.ts"
 
 const UsageChart = lazy(async () => ({ default: (await import("./UsageChart.tsx")).UsageChart }))
 
@@ -23,16 +23,14 @@ interface ContentProps {
   readonly by: UsageBy
   readonly report: Report
   readonly dailyLimit: number | null
+  /** What to do where there is no request. */
+  readonly hint: string
 }
 
-const Content = ({ by, dailyLimit, report }: ContentProps) => {
+const Content = ({ by, dailyLimit, hint, report }: ContentProps) => {
   const days = useMemo(() => (by === "day" ? everyDay(report) : []), [by, report])
   if (report.total.requests === 0) {
-    return (
-      <EmptyState title="No requests in this period">
-        Ask something on the home page or with an API key, or choose a longer period.
-      </EmptyState>
-    )
+    return <EmptyState title="No requests in this period">{hint}</EmptyState>
   }
   return (
     <div className="space-y-6">
@@ -54,22 +52,25 @@ interface GroupProps {
   readonly by: UsageBy
   readonly period: Period
   readonly dailyLimit: number | null
+  readonly hint: string
+  readonly queryOf: ReportQuery
 }
 
-const Group = ({ by, dailyLimit, period }: GroupProps) => {
-  const report = useQuery(reportQuery(by, period))
+const Group = ({ by, dailyLimit, hint, period, queryOf }: GroupProps) => {
+  const report = useQuery(reportQuery(queryOf, by, period))
   if (report.isPending) return <Loading />
   if (report.isError) return <ErrorState failure={report.error} onRetry={() => void report.refetch()} />
-  return <Content by={by} dailyLimit={dailyLimit} report={report.data} />
+  return <Content by={by} dailyLimit={dailyLimit} hint={hint} report={report.data} />
 }
 
 interface CsvButtonProps {
   readonly by: UsageBy
   readonly period: Period
+  readonly queryOf: ReportQuery
 }
 
-const CsvButton = ({ by, period }: CsvButtonProps) => {
-  const { data: report } = useQuery(reportQuery(by, period))
+const CsvButton = ({ by, period, queryOf }: CsvButtonProps) => {
+  const { data: report } = useQuery(reportQuery(queryOf, by, period))
   return (
     <Button
       disabled={report === undefined}
@@ -87,8 +88,15 @@ const CsvButton = ({ by, period }: CsvButtonProps) => {
 
 const defaultDays = 30
 
-/** What the user's requests used, by day, model and key. */
-export const ReportCard = ({ dailyLimit }: { readonly dailyLimit: number | null }) => {
+interface ReportCardProps {
+  readonly dailyLimit: number | null
+  /** What to do where there is no request. */
+  readonly hint: string
+  readonly queryOf: ReportQuery
+}
+
+/** What the requests of a user used, by day, model and key. */
+export const ReportCard = ({ dailyLimit, hint, queryOf }: ReportCardProps) => {
   const [by, setBy] = useState<UsageBy>("day")
   const [period, setPeriod] = useState(() => lastDays(defaultDays, Date.now()))
   return (
@@ -96,7 +104,7 @@ export const ReportCard = ({ dailyLimit }: { readonly dailyLimit: number | null 
       actions={
         <div className="flex flex-wrap items-end gap-3">
           <PeriodSelect onChange={setPeriod} period={period} />
-          <CsvButton by={by} period={period} />
+          <CsvButton by={by} period={period} queryOf={queryOf} />
         </div>
       }
       title="Requests and tokens"
@@ -107,7 +115,7 @@ export const ReportCard = ({ dailyLimit }: { readonly dailyLimit: number | null 
         tabs={UsageBy.literals.map((one) => ({
           value: one,
           label: labels[one],
-          content: <Group by={one} dailyLimit={dailyLimit} period={period} />
+          content: <Group by={one} dailyLimit={dailyLimit} hint={hint} period={period} queryOf={queryOf} />
         }))}
         value={by}
       />

@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type { UsageBy } from "../../../../domain/Allowance.ts"
 import { asking } from "../../client/ask.ts"
-import type { Period } from "./report.ts"
+import type { Period, Report } from "./report.ts"
 
 /** Running requests change what is held by the second; the page shows it a little later. */
 const limitsMilliseconds = 10_000
@@ -13,10 +13,23 @@ export const limitsQuery = queryOptions({
   staleTime: 0
 })
 
-export const reportQuery = (by: UsageBy, period: Period) =>
+/** Whose report it is. */
+export type ReportQuery = (
+  by: UsageBy,
+  period: Period
+) => {
+  readonly queryKey: ReadonlyArray<unknown>
+  readonly queryFn: (context: { readonly signal: AbortSignal }) => Promise<Report>
+}
+
+export const ownReport: ReportQuery = (by, period) => ({
+  queryKey: ["own-usage", by, period],
+  queryFn: asking((client) => client.me.usage({ query: { by, ...period } }))
+})
+
+export const reportQuery = (queryOf: ReportQuery, by: UsageBy, period: Period) =>
   queryOptions({
-    queryKey: ["own-usage", by, period],
-    queryFn: asking((client) => client.me.usage({ query: { by, ...period } })),
+    ...queryOf(by, period),
     placeholderData: keepPreviousData,
     staleTime: limitsMilliseconds
   })

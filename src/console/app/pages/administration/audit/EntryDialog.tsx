@@ -3,7 +3,7 @@ import { formatUtc } from "../../../text/format.ts"
 import { Dialog } from "../../../ui/Dialog.tsx"
 import { Facts } from "../../../ui/Facts.tsx"
 import { Time } from "../../../ui/Time.tsx"
-import { actorText, detailText, originNames, targetNames } from "./entryText.ts"
+import { actorText, detailName, detailText, originNames, targetNames } from "./entryText.ts"
 import { actionText } from "./filter.ts"
 
 interface EntryDialogProps {
@@ -26,7 +26,7 @@ const factsOf = (entry: AuditEntryBody) => [
     : [{ label: "Its id", value: <code className="font-mono">{entry.target_id}</code> }]),
   { label: "Organization", value: entry.organization ?? "None" },
   ...Object.entries(entry.details).map(([name, detail]) => ({
-    label: name.replaceAll("_", " "),
+    label: detailName(name),
     value: detailText(detail)
   }))
 ]

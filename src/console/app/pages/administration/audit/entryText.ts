@@ -37,3 +37,7 @@ const isChange = (detail: Detail): detail is { readonly old: Value; readonly new
 /** A fact, or what changed from which value to which. */
 export const detailText = (detail: Detail): string =>
   isChange(detail) ? `${valueText(detail.old)} → ${valueText(detail.new)}` : valueText(detail)
+
+/** `expires_at` as "Expires at". */
+export const detailName = (name: string): string =>
+  name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ")

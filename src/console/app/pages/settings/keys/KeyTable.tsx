@@ -9,10 +9,11 @@ const statusNames = { active: "Active", expired: "Expired", revoked: "Revoked" }
 
 const Limits = ({ apiKey }: { readonly apiKey: OwnKey }) => {
   const texts = limitTexts(apiKey)
-  return texts.length === 0 ? "Those of your account" : texts.map((text) => <div key={text}>{text}</div>)
+  return texts.length === 0 ? "Those of the account" : texts.map((text) => <div key={text}>{text}</div>)
 }
 
-const facts: ReadonlyArray<Column<OwnKey>> = [
+/** What is shown of a key. */
+export const keyColumns: ReadonlyArray<Column<OwnKey>> = [
   {
     header: "Key",
     cell: ({ hint, name }) => (
@@ -25,10 +26,12 @@ const facts: ReadonlyArray<Column<OwnKey>> = [
   { header: "Status", cell: ({ status }) => <Badge tone={tones[status]}>{statusNames[status]}</Badge> },
   {
     header: "Last used",
+    isWhole: true,
     cell: ({ last_used_at: time }) => (time === null ? "Never" : <Time isRelative time={time} />)
   },
   {
     header: "Expires",
+    isWhole: true,
     cell: ({ expires_at: time }) => (time === null ? "Never" : <Time time={time} />)
   },
   { header: "Limits", cell: (apiKey) => <Limits apiKey={apiKey} /> },
@@ -60,5 +63,10 @@ interface KeyTableProps extends KeyTasks {
 }
 
 export const KeyTable = ({ keys, ...tasks }: KeyTableProps) => (
-  <Table caption="Your API keys" columns={[...facts, actions(tasks)]} keyOf={({ id }) => id} rows={keys} />
+  <Table
+    caption="Your API keys"
+    columns={[...keyColumns, actions(tasks)]}
+    keyOf={({ id }) => id}
+    rows={keys}
+  />
 )

@@ -1,0 +1,48 @@
+import { type ComponentType, useState } from "react"
+import type { UserBody } from "../../../../../admin/PeopleApi.ts"
+import { useUser } from "../../../session/session.ts"
+import { Button } from "../../../ui/Button.tsx"
+import { Menu } from "../../../ui/Menu.tsx"
+import { DisableDialog, EnableDialog, EndSessionsDialog } from "./ConfirmTask.tsx"
+import { PasswordLinkDialog } from "./PasswordLinkDialog.tsx"
+import { RoleDialog, type UserDialogProps } from "./RoleDialog.tsx"
+import { menuItems, type Task, tasksFor } from "./tasks.ts"
+
+const dialogs: Readonly<Record<Task, ComponentType<UserDialogProps>>> = {
+  role: RoleDialog,
+  password: PasswordLinkDialog,
+  sessions: EndSessionsDialog,
+  disable: DisableDialog,
+  enable: EnableDialog
+}
+
+interface UserMenuProps {
+  readonly user: typeof UserBody.Type
+  /** As buttons instead of a menu, where there is room. */
+  readonly isSpread?: boolean
+}
+
+/** What the administrator can do with a user; nothing for one whose role is not theirs to manage. */
+export const UserMenu = ({ isSpread = false, user }: UserMenuProps) => {
+  const { role } = useUser()
+  const [task, setTask] = useState<Task | null>(null)
+  const items = menuItems(tasksFor(role, user), setTask)
+  if (items.length === 0) return null
+  const Chosen = task === null ? null : dialogs[task]
+  return (
+    <>
+      {isSpread ? (
+        <div className="flex flex-wrap gap-3">
+          {items.map(({ label, onSelect }) => (
+            <Button key={label} onClick={onSelect}>
+              {label}
+            </Button>
+          ))}
+        </div>
+      ) : (
+        <Menu items={items} label={`Actions for ${user.email}`} />
+      )}
+      {Chosen === null ? null : <Chosen onClose={() => setTask(null)} user={user} />}
+    </>
+  )
+}

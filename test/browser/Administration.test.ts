@@ -1,0 +1,274 @@
+import { randomUUID } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { pagePaths } from "../../src/console/PagePaths.ts"
+import type { Role } from "../../src/domain/Account.ts"
+import { browserTests } from "./browserTests.ts"
+import { assertAccessible, assertFits, saveScreenshot } from "./Checks.ts"
+import { seeding, signedIn, someUser } from "./SignedIn.ts"
+import { browse, type VisitOptions } from "./Visit.ts"
+
+const someEmail = () => `${randomUUID()}@example.com`
+
+/** A visit of a page, signed in with that role in an organization of the test's own. */
+const visiting = <A>(
+  path: string,
+  use: (page: Page) => Promise<A>,
+  options: VisitOptions & { readonly role?: Role; readonly organization?: string } = {}
+) =>
+  Effect.gen(function* () {
+    const { organization = "Administrators", role = "owner", ...others } = options
+    const storageState = yield* signedIn(someEmail(), organization, role)
+    return yield* browse(use, { path, storageState, ...others })
+  })
+
+const named = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true })
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true })
+const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text })
+const userPath = (email: string) => `${pagePaths.user}?email=${encodeURIComponent(email)}`
+
+/** The pages, and a text that each shows once it has loaded. */
+const pages = (
+  email: string
+): ReadonlyArray<readonly [path: string, title: string, text: string | RegExp]> => [
+  [pagePaths.organizations, "Organizations", "Administrators"],
+  [pagePaths.users, "Users", email],
+  [userPath(email), email, "This user has no API key"],
+  [pagePaths.invitations, "Invitations", "No invitation is open"],
+  [pagePaths.plans, "Plans & limits", "There is no catalog of plans"],
+  [pagePaths.models, "Models", "parley-offline"],
+  [pagePaths.health, "Health", "In order"],
+  [pagePaths.audit, "Audit log", /^Signs in$/]
+]
+
+browserTests("The administration:", (it) => {
+  it.effect("Every page is accessible, in light on a wide screen and in dark on a narrow one", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      yield* seeding(someUser(email, "Administrators"))
+      for (const [width, colorScheme] of [
+        [1280, "light"],
+        [360, "dark"]
+      ] as const) {
+        yield* visiting(
+          pagePaths.organizations,
+          async (page) => {
+            for (const [path, title, text] of pages(email)) {
+              await page.goto(path)
+              await named(page, title).waitFor()
+              await page.locator("main").getByText(text).first().waitFor()
+              await assertFits(page)
+              await assertAccessible(page)
+              await saveScreenshot(page, `administration-${title.replaceAll(/\W+/g, "-")}-${width}`)
+            }
+          },
+          { width, colorScheme }
+        )
+      }
+    })
+  )
+
+  it.effect("An organization is created, and a name that is taken is refused beside its field", () =>
+    visiting(
+      pagePaths.organizations,
+      async (page) => {
+        const create = async (name: string) => {
+          await button(page, "Create organization").first().click()
+          await page.getByLabel("Name").fill(name)
+          await page.getByRole("dialog").getByRole("button", { name: "Create organization" }).click()
+        }
+        await create("Example Ltd")
+        await row(page, "Example Ltd").waitFor()
+        await create("Example Ltd")
+        const name = page.getByLabel("Name")
+        await page.locator("[aria-invalid=true]").and(name).waitFor()
+        assert.strictEqual(await name.inputValue(), "Example Ltd")
+        await assertAccessible(page)
+        await page.keyboard.press("Escape")
+        await row(page, "Example Ltd").getByRole("button", { name: "Change plan" }).click()
+        await page.getByRole("textbox", { name: "Plan" }).fill("gold")
+        await page.getByRole("dialog").getByRole("button", { name: "Change plan" }).click()
+        await row(page, "Example Ltd").filter({ hasText: "gold" }).waitFor()
+      },
+      { expected: [/status of 409/] }
+    )
+  )
+
+  it.effect("A role is changed by keyboard alone, and the focus returns to where it was", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      yield* seeding(someUser(email, "Administrators"))
+      yield* visiting(pagePaths.users, async (page) => {
+        const menu = button(page, `Actions for ${email}`)
+        await menu.focus()
+        await page.keyboard.press("Enter")
+        await page.getByRole("menuitem", { name: "Change role…" }).and(page.locator(":focus")).waitFor()
+        await page.keyboard.press("Enter")
+        const dialog = page.getByRole("dialog", { name: "Change role" })
+        await dialog.waitFor()
+        await assertAccessible(page)
+        await page.keyboard.press("Escape")
+        await menu.and(page.locator(":focus")).waitFor()
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Enter")
+        await dialog.getByLabel("Role").focus()
+        await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await row(page, email).filter({ hasText: "Organization administrator" }).waitFor()
+      })
+    })
+  )
+
+  it.effect("A password link is shown once, and a user is disabled after a confirmation", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      yield* seeding(someUser(email, "Administrators"))
+      yield* visiting(userPath(email), async (page) => {
+        await button(page, "Create password link…").click()
+        await button(page, "Create link").click()
+        await page.getByText(/\/link#/).waitFor()
+        // Not to be lost by a key that was pressed by mistake.
+        await page.keyboard.press("Escape")
+        await page.getByText(/\/link#/).waitFor()
+        await assertAccessible(page)
+        await button(page, "Done").click()
+        await page.getByText(/\/link#/).waitFor({ state: "detached" })
+        await button(page, "Disable…").click()
+        await page.getByRole("alertdialog").getByRole("button", { name: "Disable user" }).click()
+        await page.getByText("Disabled", { exact: true }).waitFor()
+        await button(page, "Enable…").waitFor()
+      })
+    })
+  )
+
+  it.effect("A key of a user is revoked after a confirmation", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      yield* seeding(
+        Effect.gen(function* () {
+          const { id: userId } = yield* someUser(email, "Administrators")
+          yield* (yield* ApiKeys).create({ userId, name: "laptop", expiresAt: null })
+        })
+      )
+      yield* visiting(userPath(email), async (page) => {
+        await button(page, "Revoke laptop").click()
+        await page.getByRole("alertdialog").getByRole("button", { name: "Revoke key" }).click()
+        await row(page, "laptop").filter({ hasText: "Revoked" }).waitFor()
+        assert.strictEqual(await button(page, "Revoke laptop").count(), 0)
+      })
+    })
+  )
+
+  it.effect("Limits of a user are set, and stay as they were typed after a failed save", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      yield* seeding(someUser(email, "Administrators"))
+      yield* visiting(
+        userPath(email),
+        async (page) => {
+          await button(page, "Change limits").click()
+          await page.getByLabel("Tokens per day", { exact: true }).selectOption("A limit of its own")
+          const tokens = page.getByLabel("Number of tokens")
+          await tokens.fill("5000")
+          await page.route("**/console/admin/limits", (route) => route.abort())
+          await button(page, "Save limits").click()
+          await page.getByText("The service can't be reached").waitFor()
+          assert.strictEqual((await tokens.inputValue()).replace(",", ""), "5000")
+          await page.unroute("**/console/admin/limits")
+          await button(page, "Save limits").click()
+          await page.getByText("of 5,000 tokens").waitFor()
+        },
+        { expected: [/ERR_FAILED/] }
+      )
+    })
+  )
+
+  it.effect("An invitation is created with a link, listed and revoked", () =>
+    visiting(pagePaths.invitations, async (page) => {
+      const email = someEmail()
+      await button(page, "Invite user").click()
+      await page.getByLabel("E-mail address").fill(email)
+      await button(page, "Create invitation").click()
+      await page.getByText(/\/link#/).waitFor()
+      await button(page, "Done").click()
+      await row(page, email).getByRole("button", { name: "Revoke" }).click()
+      await page.getByRole("alertdialog").getByRole("button", { name: "Revoke invitation" }).click()
+      await row(page, email).waitFor({ state: "detached" })
+    })
+  )
+
+  it.effect("The audit log is filtered, and exported with the same filter", () =>
+    visiting(pagePaths.audit, async (page) => {
+      await page.getByLabel("Action").selectOption("session.start")
+      await button(page, "Filter").click()
+      await page.waitForURL(/action=session\.start/)
+      await row(page, "Creates an organization").waitFor({ state: "detached" })
+      const downloading = page.waitForEvent("download")
+      await page.getByRole("link", { name: "Export CSV" }).click()
+      const download = await downloading
+      assert.match(download.suggestedFilename(), /^audit-.*\.csv$/)
+      const lines = (await readFile(await download.path(), "utf8")).trim().split("\r\n")
+      assert.isAbove(lines.length, 1)
+      for (const line of lines.slice(1)) assert.include(line, "session.start")
+      await page.getByRole("button", { name: "Details" }).first().click()
+      await page.getByRole("dialog", { name: "Signs in" }).waitFor()
+      await assertAccessible(page)
+    })
+  )
+
+  it.effect("The question which model would answer is answered with reasons", () =>
+    visiting(pagePaths.models, async (page) => {
+      await page.getByRole("tab", { name: "Why one is chosen" }).click()
+      await page.getByLabel("Message").fill("Hello")
+      await button(page, "Explain").click()
+      await page.getByText("Asked first").waitFor()
+      await page.getByText(/^Difficulty/).waitFor()
+      await assertAccessible(page)
+    })
+  )
+
+  it.effect("Markup in names is shown as text", () =>
+    Effect.gen(function* () {
+      const name = "<img src=x onerror=alert(1)>"
+      yield* seeding(someUser(someEmail(), name))
+      yield* visiting(pagePaths.organizations, async (page) => {
+        await row(page, name).waitFor()
+        await page.goto(pagePaths.users)
+        await row(page, name).waitFor()
+        await page.goto(pagePaths.audit)
+        await row(page, name).first().waitFor()
+        assert.strictEqual(await page.locator("main img").count(), 0)
+      })
+    })
+  )
+
+  it.effect("An organization's admin finds its own organization and users, and no other page", () =>
+    Effect.gen(function* () {
+      const own = someEmail()
+      const other = someEmail()
+      yield* seeding(Effect.andThen(someUser(own, "Own organization"), someUser(other, "Other organization")))
+      yield* visiting(
+        pagePaths.organizations,
+        async (page) => {
+          await row(page, "Own organization").waitFor()
+          assert.strictEqual(await row(page, "Other organization").count(), 0)
+          assert.strictEqual(await page.getByRole("button", { name: "Create organization" }).count(), 0)
+          assert.strictEqual(await page.getByRole("link", { name: "Health" }).count(), 0)
+          await page.getByRole("link", { name: "Users" }).click()
+          await row(page, own).waitFor()
+          assert.strictEqual(await row(page, other).count(), 0)
+          await page.getByLabel("Find a user").fill(other)
+          await button(page, "Find").click()
+          await page.getByText("There is no user of this address").waitFor()
+          await page.goto(pagePaths.health)
+          await page.getByRole("heading", { name: "Page not found" }).waitFor()
+        },
+        { role: "organization_admin", organization: "Own organization" }
+      )
+    })
+  )
+})
