@@ -98,3 +98,14 @@ export const browse = <A>(use: (page: Page) => Promise<A>, options: VisitOptions
       return yield* Effect.die(new Error(`The page must not do this:\n${faults.join("\n")}`))
     return result
   })
+
+/** Two pages at once, each in a profile of its own. */
+export const browseBoth = <A>(
+  first: VisitOptions,
+  second: VisitOptions,
+  use: (first: Page, second: Page) => Promise<A>
+) =>
+  Effect.gen(function* () {
+    const run = Effect.runPromiseWith(yield* Effect.context<Chromium | ServedApp>())
+    return yield* browse((one) => run(browse((two) => use(one, two), second)), first)
+  })

@@ -7,6 +7,7 @@ import {
   redirect
 } from "@tanstack/react-router"
 import { type PagePath, pagePaths } from "../PagePaths.ts"
+import { loadPart } from "./client/loadPart.ts"
 import { queries } from "./client/queries.ts"
 import { auditSearch } from "./pages/administration/audit/filterNames.ts"
 import { FailedPage } from "./pages/FailedPage.tsx"
@@ -18,6 +19,11 @@ import { Shell } from "./shell/Shell.tsx"
 import { Loading } from "./ui/Loading.tsx"
 
 const rootRoute = createRootRoute({ notFoundComponent: NotFoundPage })
+
+type PageModule = Parameters<typeof lazyRouteComponent>[0]
+
+/** A page's component, which is loaded when the page is opened; its module exports it under that name. */
+const component = (load: PageModule, name: string) => lazyRouteComponent(() => loadPart(load), name)
 
 interface SignInSearch {
   /** The page that was asked for. */
@@ -38,13 +44,13 @@ const signInRoute = createRoute({
     const { user } = await queries.ensureQueryData(sessionQuery)
     if (user !== null) throw redirect(placeOf(search.next ?? pagePaths.home))
   },
-  component: lazyRouteComponent(() => import("./pages/entry/SignInPage.tsx"), "SignInPage")
+  component: component(() => import("./pages/entry/SignInPage.tsx"), "SignInPage")
 })
 
 const linkRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: pagePaths.link,
-  component: lazyRouteComponent(() => import("./pages/entry/LinkPage.tsx"), "LinkPage")
+  component: component(() => import("./pages/entry/LinkPage.tsx"), "LinkPage")
 })
 
 /** The pages of those who are signed in. Others sign in first, and then come to the page they asked for. */
@@ -62,11 +68,9 @@ const sessionRoute = createRoute({
   component: Shell
 })
 
-type PageModule = Parameters<typeof lazyRouteComponent>[0]
-
-/** A page within the shell; its module exports it under that name. */
+/** A page within the shell. */
 const page = <Path extends PagePath>(path: Path, load: PageModule, name: string) =>
-  createRoute({ getParentRoute: () => sessionRoute, path, component: lazyRouteComponent(load, name) })
+  createRoute({ getParentRoute: () => sessionRoute, path, component: component(load, name) })
 
 const userRoute = createRoute({
   getParentRoute: () => sessionRoute,
@@ -79,7 +83,7 @@ const auditRoute = createRoute({
   getParentRoute: () => sessionRoute,
   path: pagePaths.audit,
   validateSearch: auditSearch,
-  component: lazyRouteComponent(() => import("./pages/administration/AuditPage.tsx"), "AuditPage")
+  component: component(() => import("./pages/administration/AuditPage.tsx"), "AuditPage")
 })
 
 const routeTree = rootRoute.addChildren([

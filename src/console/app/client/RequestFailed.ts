@@ -28,7 +28,7 @@ const fromEnvelope = (failure: unknown): RequestFailed | null => {
   return new RequestFailed(error.message, code, field)
 }
 
-const unreachable = () =>
+export const unreachable = (): RequestFailed =>
   new RequestFailed("The service can't be reached. Check the connection, then try again.", "unreachable", "")
 
 const unexpected = () =>

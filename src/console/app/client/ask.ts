@@ -2,6 +2,7 @@ import type { Effect } from "effect"
 import { readSessionAgain, signInAgain } from "../session/session.ts"
 import { run, runWithoutLimit } from "./connection.ts"
 import type { ConsoleClient } from "./consoleClient.ts"
+import { loadPart } from "./loadPart.ts"
 import { RequestFailed } from "./RequestFailed.ts"
 
 type Question<A, E> = (client: ConsoleClient) => Effect.Effect<A, E>
@@ -16,7 +17,7 @@ const mended = async (failure: unknown): Promise<boolean> => {
 const askBy =
   (runner: typeof run) =>
   async <A, E>(question: Question<A, E>, signal?: AbortSignal): Promise<A> => {
-    const { consoleClient } = await import("./consoleClient.ts")
+    const { consoleClient } = await loadPart(() => import("./consoleClient.ts"))
     const attempt = () => runner(question(consoleClient), signal)
     try {
       return await attempt()

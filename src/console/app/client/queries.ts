@@ -13,8 +13,11 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: freshMilliseconds,
+      // Without a connection a request fails at once and says so; otherwise it would wait for one, without a word.
+      networkMode: "always",
+      refetchOnReconnect: true,
       retry: (count, failure) => count < retriesMax && mayPass(failure)
     },
-    mutations: { retry: false }
+    mutations: { networkMode: "always", retry: false }
   }
 })

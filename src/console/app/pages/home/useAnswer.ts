@@ -16,7 +16,7 @@ const stream = async (
 ): Promise<Answer> => {
   let answer = noAnswer
   show(answer)
-  await askForStream(
+  const asked = askForStream(
     (client) =>
       client.conversing.create({ payload: { input, stream: true, store: false } }).pipe(
         Effect.flatMap((events) => {
@@ -31,6 +31,11 @@ const stream = async (
       ),
     signal
   )
+  try {
+    await asked
+  } catch (failure) {
+    throw answer === noAnswer ? failure : brokenOff()
+  }
   if (!answer.isComplete && answer.failure === null) throw brokenOff()
   return answer
 }
