@@ -56,12 +56,15 @@ export class Accounts extends Context.Service<
       User,
       UserExists | OrganizationNotFound | RoleForbids | LicenseForbids | DatabaseUnavailable
     >
-    /** Takes effect in every process within seconds, and ends the sessions of the user. A second call changes nothing. */
+    /**
+     * Takes effect in every process within seconds. Disabling ends the user's sessions, and removes the links for the user and those that
+     * it created. A second call changes nothing.
+     */
     readonly setDisabled: (
       email: string,
       isDisabled: boolean
     ) => Effect.Effect<User, UserNotFound | RoleForbids | LastOwner | LicenseForbids | DatabaseUnavailable>
-    /** Ends the sessions of the user, except the one of an actor who changes its own role. */
+    /** Ends the same as disabling does, except the session of an actor who changes its own role. */
     readonly setRole: (
       email: string,
       role: Role

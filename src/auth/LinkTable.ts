@@ -3,6 +3,7 @@ import { type Digest, SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { Role } from "../domain/Account.ts"
+import { CurrentActor } from "../domain/Actor.ts"
 import { type AuditEntry, within } from "../domain/AuditEntry.ts"
 import { LinkId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { LinkKind, type LinkRecord } from "../domain/Link.ts"
@@ -75,11 +76,13 @@ export const makeLinkTable = Effect.gen(function* () {
 
   const isOpen = Effect.map(DateTime.now, (now) => sql`l.expires_at > ${DateTime.toDateUtc(now)}`)
 
-  /** Replaces the link of that kind for the same user or address. */
+  /** Replaces the link of that kind for the same user, or for the same address in the same organization. */
   const create = Effect.fnUntraced(function* (subject: LinkSubject) {
     const token = yield* Effect.provideService(KeyToken.makeLinkToken, SecureRandom.SecureRandom, random)
     const id = LinkId.make(yield* random.uuidV7())
     const now = yield* DateTime.now
+    const actor = yield* CurrentActor
+    const createdBy = actor._tag === "Person" ? actor.userId : null
     const expiresAt = DateTime.add(now, lifetimes[subject.kind])
     const { email, organizationId, role, userId } = {
       email: null,
@@ -90,11 +93,13 @@ export const makeLinkTable = Effect.gen(function* () {
     }
     yield* sql`
       DELETE FROM links WHERE kind = ${subject.kind}
-        AND (user_id = ${userId}::uuid OR lower(email) = lower(${email}::text))`
+        AND (user_id = ${userId}::uuid
+          OR lower(email) = lower(${email}::text) AND organization_id = ${organizationId}::uuid)`
     yield* sql`
-      INSERT INTO links (id, hash, kind, user_id, email, organization_id, role, created_at, expires_at)
+      INSERT INTO links (id, hash, kind, user_id, email, organization_id, role, created_at, expires_at,
+        created_by)
       VALUES (${id}, ${yield* hashOf(token)}, ${subject.kind}, ${userId}::uuid, ${email}, ${organizationId}::uuid,
-        ${role}, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(expiresAt)})`
+        ${role}, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(expiresAt)}, ${createdBy}::uuid)`
     const row = yield* sql`${select} AND l.id = ${id}`.pipe(rowAs(Row))
     if (row === undefined) return undefined
     yield* audit.record(entryOf("link.create", row))
@@ -113,6 +118,13 @@ export const makeLinkTable = Effect.gen(function* () {
       ${select} AND l.id = ${id} AND ${yield* isOpen} ${yield* visible(sql, "o.id")}`.pipe(rowAs(Row))
   })
 
+  /** The open invitation of an address to an organization. */
+  const findInvitation = Effect.fnUntraced(function* (email: string, organizationId: OrganizationId) {
+    return yield* sql`
+      ${select} AND lower(l.email) = lower(${email}) AND l.organization_id = ${organizationId}
+        AND ${yield* isOpen}`.pipe(rowAs(Row))
+  })
+
   /** Removes a link that was found. False if another transaction did. */
   const remove = (row: LinkRow) =>
     Effect.map(sql`DELETE FROM links WHERE id = ${row.id} RETURNING id`, ({ length }) => length > 0)
@@ -126,7 +138,12 @@ export const makeLinkTable = Effect.gen(function* () {
     return pageOf(rows.map(linkRecordOf))
   })
 
+  /** Those for a user. The caller has locked the user. */
   const removeAllOf = (userId: UserId) => sql`DELETE FROM links WHERE user_id = ${userId}`
 
-  return { create, find, findById, remove, record, list, removeAllOf }
+  /** Those for a user whose rights change, and those that the user created with the rights from before. The caller has locked it. */
+  const removeAllAround = (userId: UserId) =>
+    sql`DELETE FROM links WHERE user_id = ${userId} OR created_by = ${userId}`
+
+  return { create, find, findById, findInvitation, remove, record, list, removeAllOf, removeAllAround }
 })

@@ -46,7 +46,7 @@ export class Links extends Context.Service<
     readonly isSetUpNeeded: Effect.Effect<boolean, DatabaseUnavailable>
     /** The link for the first administrator; the one before it is not valid any more. */
     readonly setUp: Effect.Effect<CreatedLink, SetUpDone | DatabaseUnavailable>
-    /** The user is created when the invitation is used. One that was sent to the same address is replaced. */
+    /** The user is created when the invitation is used. One of the organization that was sent to the same address is replaced. */
     readonly invite: (
       email: string,
       organization: string,
@@ -95,6 +95,8 @@ export class Links extends Context.Service<
           const organizationId = yield* accounts.findOrganization(organization)
           const taken = yield* sql`SELECT id FROM users WHERE lower(email) = lower(${email})`
           if (taken.length > 0) return yield* new UserExists()
+          const before = yield* table.findInvitation(email, organizationId)
+          if (before !== undefined) yield* requireRole(before.role, "email")
           const created = yield* table.create({ kind: "invitation", email, organizationId, role })
           return created ?? (yield* Effect.die("The organization of the invitation was removed"))
         },
@@ -103,6 +105,8 @@ export class Links extends Context.Service<
 
       const resetPassword = Effect.fn("Links.resetPassword")(
         function* (email: string) {
+          // A change of the role waits, and then removes the link, or was first.
+          yield* sql`SELECT id FROM users WHERE lower(email) = lower(${email}) FOR NO KEY UPDATE`
           const user = yield* accounts.findUserByEmail(email)
           yield* requireRole(user.role, "email")
           const created = yield* table.create({ kind: "password_reset", userId: user.id })
@@ -199,6 +203,8 @@ const makeRedeem = Effect.gen(function* () {
 
   return Effect.fnUntraced(
     function* (row: LinkRow, email: string, hash: PasswordHash, client: SessionClient) {
+      // In the order of those that remove links of a user.
+      yield* sql`SELECT id FROM users WHERE id = ${row.userId}::uuid FOR NO KEY UPDATE`
       if (!(yield* table.remove(row))) return yield* new LinkInvalid()
       const started = yield* setPassword(yield* userOf(row, email), hash, client)
       const { person } = started

@@ -4,20 +4,23 @@ import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { Role, User } from "../domain/Account.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
 import type { SessionId } from "../domain/Ids.ts"
+import { makeLinkTable } from "./LinkTable.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 
 /**
- * Changes the role of a user whose row the transaction has locked, records it, and ends the user's sessions but one, which began with
- * other rights. Who may do it, the caller has checked.
+ * Changes the role of a user whose row the transaction has locked, records it, and ends what began with other rights: the user's sessions
+ * but one, links for the user, and links that the user created. Who may do it, the caller has checked.
  */
 export const makeRoleChange = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
+  const links = yield* makeLinkTable
   const sessions = yield* makeSessionTable
 
   return Effect.fnUntraced(function* (user: User, role: Role, except?: SessionId) {
     yield* sql`UPDATE users SET role = ${role} WHERE id = ${user.id}`
     yield* sessions.endAll(user.id, except)
+    yield* links.removeAllAround(user.id)
     yield* audit.record({
       action: "user.role",
       ...aboutUser(user),

@@ -11,6 +11,7 @@ import { makeSeats } from "../plans/License.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
+import { makeLinkTable } from "./LinkTable.ts"
 import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 import { selectUsers, userColumns, UserRow } from "./UserTable.ts"
@@ -29,6 +30,7 @@ export const makeUserChanges = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const seats = yield* makeSeats
   const audit = yield* makeAuditRecorder
+  const links = yield* makeLinkTable
   const sessions = yield* makeSessionTable
   const changeRole = yield* makeRoleChange
 
@@ -88,6 +90,7 @@ export const makeUserChanges = Effect.gen(function* () {
     const disabledAt = yield* DateTime.now
     yield* sql`UPDATE users SET disabled_at = ${DateTime.toDateUtc(disabledAt)} WHERE id = ${user.id}`
     yield* sessions.endAll(user.id)
+    yield* links.removeAllAround(user.id)
     yield* audit.record({ action: "user.disable", ...aboutUser(user) })
     return { ...user, disabledAt }
   }, sql.withTransaction)

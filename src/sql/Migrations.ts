@@ -16,6 +16,7 @@ import audit from "../../migrations/0014_audit.ts"
 import accounts from "../../migrations/0015_accounts.ts"
 import keyLimits from "../../migrations/0016_key_limits.ts"
 import identities from "../../migrations/0017_identities.ts"
+import linkCreators from "../../migrations/0018_link_creators.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -37,7 +38,8 @@ const migrations = {
   "0014_audit": audit,
   "0015_accounts": accounts,
   "0016_key_limits": keyLimits,
-  "0017_identities": identities
+  "0017_identities": identities,
+  "0018_link_creators": linkCreators
 }
 
 const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

@@ -141,8 +141,10 @@ layer(everything)("Links", (it) => {
       assert.strictEqual(yield* tagOf(links.use({ token: reset.token, password }, client)), "LinkInvalid")
       assert.strictEqual(yield* tagOf(links.resetPassword(user.email)), "UserNotFound")
       yield* accounts.setDisabled(user.email, false)
-      yield* links.revoke(reset.id)
       assert.strictEqual(yield* tagOf(links.use({ token: reset.token, password }, client)), "LinkInvalid")
+      const revoked = yield* links.resetPassword(user.email)
+      yield* links.revoke(revoked.id)
+      assert.strictEqual(yield* tagOf(links.use({ token: revoked.token, password }, client)), "LinkInvalid")
       assert.strictEqual(yield* tagOf(links.revoke(reset.id)), "LinkNotFound")
       yield* TestClock.adjust("86399 seconds")
       assert.strictEqual(yield* tagOf(links.open(invitation.token)), "done")
@@ -189,6 +191,74 @@ layer(everything)("Links", (it) => {
         ["OrganizationNotFound", "RoleForbids", "UserNotFound", "RoleForbids"]
       )
     })
+  )
+
+  it.effect(
+    "an old link for a user's password doesn't open the account with the rights that it has now",
+    () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const links = yield* Links
+        const sessions = yield* Sessions
+        const { user } = yield* makeUser
+        const opened = (token: Redacted.Redacted) => tagOf(links.open(token))
+        const beforePromotion = yield* links.resetPassword(user.email)
+        yield* accounts.setRole(user.email, "owner")
+        assert.strictEqual(yield* opened(beforePromotion.token), "LinkInvalid")
+        const beforeDisabling = yield* links.resetPassword(user.email)
+        yield* accounts.setDisabled(user.email, true)
+        yield* accounts.setDisabled(user.email, false)
+        assert.strictEqual(yield* opened(beforeDisabling.token), "LinkInvalid")
+        const { person } = yield* sessions.start(user.id, client, "identity_provider")
+        const beforeChange = yield* links.resetPassword(user.email)
+        yield* sessions.changePassword(person, null, password)
+        assert.strictEqual(yield* opened(beforeChange.token), "LinkInvalid")
+      })
+  )
+
+  it.effect("links of a user who loses its role or is disabled are void, and those of others stay", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const links = yield* Links
+      const { organization, user: admin } = yield* makeUser
+      const other = yield* accounts.createUser("other.admin@example.com", organization.name, "owner")
+      const member = yield* accounts.createUser("void@example.com", organization.name)
+      const endings = [accounts.setRole(admin.email, "member"), accounts.setDisabled(admin.email, true)]
+      for (const ending of endings) {
+        yield* accounts.setRole(admin.email, "admin")
+        const by = as(personOf(admin, "admin"))
+        const invited = yield* by(links.invite("accomplice@example.com", organization.name, "member"))
+        const reset = yield* by(links.resetPassword(member.email))
+        const kept = yield* as(personOf(other, "owner"))(
+          links.invite("kept@example.com", organization.name, "admin")
+        )
+        yield* ending
+        assert.strictEqual(yield* tagOf(links.open(invited.token)), "LinkInvalid")
+        assert.strictEqual(yield* tagOf(links.open(reset.token)), "LinkInvalid")
+        assert.strictEqual(yield* tagOf(links.open(kept.token)), "done")
+      }
+    })
+  )
+
+  it.effect(
+    "an organization's admin voids no invitation of another one, and none to a role above its own",
+    () =>
+      Effect.gen(function* () {
+        const links = yield* Links
+        const { organization, user } = yield* makeUser
+        const { organization: elsewhere } = yield* makeUser
+        const by = as(personOf(user, "organization_admin"))
+        const email = "wanted@example.com"
+        const foreign = yield* links.invite(email, elsewhere.name, "member")
+        const own = yield* by(links.invite(email, organization.name, "member"))
+        assert.strictEqual(yield* tagOf(links.open(foreign.token)), "done")
+        const above = yield* links.invite(email, organization.name, "admin")
+        assert.strictEqual(yield* tagOf(links.open(own.token)), "LinkInvalid")
+        assert.strictEqual(yield* tagOf(by(links.invite(email, organization.name, "member"))), "RoleForbids")
+        assert.strictEqual(yield* tagOf(links.open(above.token)), "done")
+        assert.strictEqual(yield* tagOf(links.use({ token: above.token, password }, client)), "done")
+        assert.strictEqual(yield* tagOf(links.use({ token: foreign.token, password }, client)), "UserExists")
+      })
   )
 
   it.effect("only hashes of tokens, passwords and secrets are stored", () =>
