@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { type DatabaseUnavailable, SignInThrottled } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
-import { rowsAs } from "../sql/rows.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
 import { type AttemptLimit, attemptLimits, leaked, waitSecondsOf } from "./AttemptRule.ts"
 import { networkOf } from "./ClientAddress.ts"
 import * as KeyToken from "./KeyToken.ts"
@@ -32,6 +32,8 @@ const Row = Schema.Struct({
   elapsedSeconds: Schema.Finite,
   waitSeconds: Schema.Finite
 })
+
+const LoweredRow = Schema.Struct({ email: Schema.String })
 
 /**
  * Limits failed attempts to sign in, over all processes of a database and by its clock. Strangers can't lock a user out: the strict limit
@@ -61,10 +63,16 @@ export class SignInThrottle extends Context.Service<
           Effect.provideContext(services)
         )
 
+      /** As the look-up of a user writes it: where the two differed, the limits would tell which addresses are users'. */
+      const lowered = Effect.fnUntraced(function* (email: string) {
+        const row = yield* sql`SELECT lower(${email}::text) AS email`.pipe(rowAs(LoweredRow))
+        return row?.email ?? email
+      })
+
       /** In one order for all transactions, so that none of them waits for another one in a circle. */
       const subjectsOf = Effect.fnUntraced(function* ({ address, email, userId }: Attempt) {
         const network = networkOf(address)
-        const account = userId ?? email.toLowerCase()
+        const account = userId ?? (yield* lowered(email))
         const isKnown = yield* known.includes(userId, network)
         const subjects = yield* Effect.all([
           subject(attemptLimits.accountFromNetwork, "account from network", account, network),

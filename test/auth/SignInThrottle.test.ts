@@ -84,6 +84,28 @@ layer(everything)("SignInThrottle", (it) => {
     })
   )
 
+  it.effect(
+    "counts every spelling that the look-up takes for one address together, of users and of nobody",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const sessions = yield* Sessions
+        const { id } = yield* makeSignedIn
+        yield* sql`UPDATE users SET email = 'kim@example.com' WHERE id = ${id}`
+        // The Kelvin sign and the dotted I become ASCII in one look-up and not in another; the answers must not show in which.
+        for (const spelling of ["KIM", "\u{212a}im", "k\u{130}m"]) {
+          const client = clientAt(`192.0.2.${20 + (spelling.charCodeAt(0) % 200)}`)
+          const answers = yield* Effect.forEach(["kim@example.com", "kim@example.net"], (email) =>
+            Effect.gen(function* () {
+              yield* fail(`${spelling}${email.slice(3)}`, client, freeMax + 1)
+              return yield* tagOf(sessions.signIn(email, wrong, client))
+            })
+          )
+          assert.strictEqual(answers[0], answers[1], spelling)
+        }
+      })
+  )
+
   it.effect("doesn't let strangers lock a user out", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
