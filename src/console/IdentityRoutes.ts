@@ -1,6 +1,6 @@
 import { Duration, Effect, Layer } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { ClientAddress } from "../auth/ClientAddress.ts"
+import { boundsOf, ClientAddress } from "../auth/ClientAddress.ts"
 import { Identities } from "../auth/Identities.ts"
 import { IdentityProvider } from "../auth/IdentityProvider.ts"
 import { pendingSecondsMax } from "../auth/PendingSignIn.ts"
@@ -13,6 +13,7 @@ import { isLoopback } from "../settings/OidcCodec.ts"
 import { pagePaths } from "./PagePaths.ts"
 import { returnPath } from "./ReturnPath.ts"
 import { makeSessionAccess } from "./SessionAccess.ts"
+import { cookieName } from "./SessionCookie.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -52,33 +53,34 @@ const makeNavigation = Effect.gen(function* () {
   }
 
   const cookieOptions = (request: Request) => ({
-    path: basePath + beginPath.slice(1),
+    path: basePath,
     httpOnly: true,
     // The provider's redirect carries it, and requests of other sites' pages don't.
     sameSite: "lax" as const,
     secure: address.of(request).isSecure
   })
+  const nameFor = (request: Request): string => cookieName(pendingCookie, cookieOptions(request))
 
   return {
     to,
     toPage,
     toSignIn: (problem: SignInRefusal): Response => toPage(`${pagePaths.signIn}?problem=${problem}`),
     redirectUriOf: (request: Request): string => originOf(request) + identityCallbackPath,
-    pendingOf: ({ cookies }: Request): string | undefined => {
-      const value = cookies[pendingCookie]
+    pendingOf: (request: Request): string | undefined => {
+      const value = request.cookies[nameFor(request)]
       return value === undefined || value.length > pendingCharactersMax ? undefined : value
     },
     keepPending:
       (request: Request, pending: string) =>
       (response: Response): Response =>
-        HttpServerResponse.setCookieUnsafe(response, pendingCookie, pending, {
+        HttpServerResponse.setCookieUnsafe(response, nameFor(request), pending, {
           ...cookieOptions(request),
           maxAge: Duration.seconds(pendingSecondsMax)
         }),
     dropPending:
       (request: Request) =>
       (response: Response): Response =>
-        HttpServerResponse.expireCookieUnsafe(response, pendingCookie, cookieOptions(request))
+        HttpServerResponse.expireCookieUnsafe(response, nameFor(request), cookieOptions(request))
   }
 })
 
@@ -91,8 +93,7 @@ export const IdentityRoutes = HttpRouter.use((router) =>
     const navigation = yield* makeNavigation
     const provider = yield* IdentityProvider
 
-    const admit = (request: Request) =>
-      bounds.admit(`address ${access.clientOf(request).address ?? "unknown"}`)
+    const admit = (request: Request) => bounds.admit(boundsOf(access.clientOf(request).address))
 
     const begin = Effect.fnUntraced(function* (request: Request) {
       yield* admit(request)

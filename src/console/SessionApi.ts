@@ -12,7 +12,7 @@ import { UserId } from "../domain/Ids.ts"
  * sign-in page, 403 `csrf_rejected` is over when the session has been read again, and the message of the others is for the user.
  */
 
-/** Holds the secret of a session; no script can read it. */
+/** Holds the secret of a session; no script can read it. Over TLS its name has a prefix: see SessionCookie. */
 export const sessionCookie = "parley_session"
 /** Every request of a session that changes something carries `csrf_token` in this header. */
 export const csrfHeader = "x-csrf-token"

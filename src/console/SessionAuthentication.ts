@@ -3,7 +3,7 @@ import { Mac } from "effect/crypto"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Access, rolesOf } from "../admin/Access.ts"
 import { Administration } from "../admin/AdminApi.ts"
-import { ClientAddress } from "../auth/ClientAddress.ts"
+import { boundsOf, ClientAddress } from "../auth/ClientAddress.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { CsrfTokenRejected, ForeignRequest, EndpointForbidden, SessionEnded } from "../domain/Errors.ts"
 import type { KnownSession } from "../domain/Session.ts"
@@ -34,7 +34,7 @@ const makeRequireOwnPage = Effect.map(
       isFromOwnPage(request, publicUrl) ? Effect.void : Effect.fail(new ForeignRequest({ publicUrl }))
 )
 
-/** Admits requests of those who are not signed in, within the bounds of one address. */
+/** Admits requests of those who are not signed in, within the bounds of one network. */
 const SameOriginLayer = Layer.effect(
   SameOrigin,
   Effect.gen(function* () {
@@ -45,7 +45,7 @@ const SameOriginLayer = Layer.effect(
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         yield* requireOwnPage(request)
-        yield* bounds.admit(`address ${client.of(request).address ?? "unknown"}`)
+        yield* bounds.admit(boundsOf(client.of(request).address))
       }).pipe(
         Effect.matchEffect({
           onFailure: (error) => Effect.succeed(respondTo(error)),

@@ -10,6 +10,15 @@ const secretCharactersMax = 200
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
+/**
+ * The name of a cookie. Over TLS its prefix makes browsers refuse one of that name that a sibling host, or an answer without TLS, sets.
+ * Source: RFC 6265bis, section 4.1.3; `__Host-` needs the path "/".
+ */
+export const cookieName = (
+  name: string,
+  { path, secure }: { readonly path: string; readonly secure: boolean }
+) => (secure ? `${path === "/" ? "__Host-" : "__Secure-"}${name}` : name)
+
 /** Reads and writes the cookie of a session, which no script can read and which other sites' requests don't carry, except links. */
 export const makeSessionCookie = Effect.gen(function* () {
   const { basePath } = (yield* AppConfig).console
@@ -23,9 +32,11 @@ export const makeSessionCookie = Effect.gen(function* () {
     secure: client.of(request).isSecure
   })
 
+  const nameFor = (request: Request): string => cookieName(sessionCookie, attributesFor(request))
+
   /** Null without a cookie that could be one. Browsers send the one with the longest path first, and only that one is read. */
-  const secretOf = ({ cookies }: Request): Redacted.Redacted | null => {
-    const value = cookies[sessionCookie] ?? ""
+  const secretOf = (request: Request): Redacted.Redacted | null => {
+    const value = request.cookies[nameFor(request)] ?? ""
     return value === "" || value.length > secretCharactersMax ? null : Redacted.make(value)
   }
 
@@ -35,7 +46,7 @@ export const makeSessionCookie = Effect.gen(function* () {
       Math.max(0, Math.floor(Duration.toSeconds(DateTime.distance(now, expiresAt))))
     )
     return (response: Response): Response =>
-      HttpServerResponse.setCookieUnsafe(response, sessionCookie, Redacted.value(secret), {
+      HttpServerResponse.setCookieUnsafe(response, nameFor(request), Redacted.value(secret), {
         ...attributesFor(request),
         maxAge
       })
@@ -44,7 +55,7 @@ export const makeSessionCookie = Effect.gen(function* () {
   const clear =
     (request: Request) =>
     (response: Response): Response =>
-      HttpServerResponse.expireCookieUnsafe(response, sessionCookie, attributesFor(request))
+      HttpServerResponse.expireCookieUnsafe(response, nameFor(request), attributesFor(request))
 
   return { secretOf, keep, clear }
 })

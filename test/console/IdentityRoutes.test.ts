@@ -103,12 +103,12 @@ layer(appLayer(), { excludeTestServices: true })("Signing in by an identity prov
     })
   )
 
-  it.effect("keeps the pending sign-in from scripts and from other paths", () =>
+  it.effect("keeps the pending sign-in from scripts and from other sites", () =>
     Effect.gen(function* () {
       const { jar, url } = yield* arrived(somebody())
       yield* locationOf(jar, `${url}${begin}`)
       const { attributes, path } = jar.cookies(url).get("parley_sign_in")!
-      assert.strictEqual(path, begin)
+      assert.strictEqual(path, "/")
       assert.includeMembers([...attributes], ["httponly", "samesite=lax", "max-age=600"])
     })
   )
@@ -224,14 +224,14 @@ describe("a service below a path", () => {
         const { jar, provider, url } = yield* arrived(somebody())
         provider.allowRedirectTo(`${publicUrl}${callback}`)
         const location = yield* locationOf(jar, `${url}${begin}?return_to=${pagePaths.account}`)
-        const { attributes, path, value } = jar.cookies(url).get("parley_sign_in")!
-        assert.strictEqual(path, `/chat${begin}`)
+        const { attributes, path, value } = jar.cookies(url).get("__Secure-parley_sign_in")!
+        assert.strictEqual(path, "/chat/")
         assert.include(attributes, "secure")
         const end = yield* follow(jar, location, `${publicUrl}${callback}`)
         const through = end.replace(publicUrl, url)
-        const cookie = `parley_sign_in=${value}`
+        const cookie = `__Secure-parley_sign_in=${value}`
         assert.strictEqual(yield* locationOf(jar, through, { cookie }), `/chat${pagePaths.account}`)
-        assert.strictEqual(jar.cookies(url).get("parley_session")?.path, "/chat/")
+        assert.strictEqual(jar.cookies(url).get("__Secure-parley_session")?.path, "/chat/")
         assert.strictEqual(
           yield* locationOf(jar, through),
           `/chat${pagePaths.signIn}?problem=sign_in_expired`

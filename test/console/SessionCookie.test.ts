@@ -202,7 +202,7 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("The cook
 const throughProxy = (
   name: string,
   settings: NonNullable<SettingsOverrides["console"]>,
-  expected: { readonly path: string; readonly secure: boolean },
+  expected: { readonly name: string; readonly path: string; readonly secure: boolean },
   headers: Record<string, string>
 ) =>
   layer(TestApp.layer({ console: settings }), { excludeTestServices: true, timeout: 60_000 })(name, (it) => {
@@ -214,11 +214,18 @@ const throughProxy = (
         const { person } = yield* sessions.start(tenant.userId as never, client, "link")
         yield* sessions.changePassword(person, null, Redacted.make(password))
         const cookie = cookieOf(yield* signIn(tenant.email, headers))
+        assert.strictEqual(Object.keys(cookie)[0], expected.name)
         assert.strictEqual("Secure" in cookie, expected.secure)
         assert.strictEqual(cookie["Path"], expected.path)
         const cleared = cookieOf(
           yield* send(endpoint("session.signOut"), {}, { origin: (yield* TestApp).url, ...headers })
         )
+        const signedIn = { ...headers, cookie: `${expected.name}=${cookie[expected.name]}` }
+        assert.isTrue(yield* isValid(signedIn))
+        // What a sibling host, or an answer without TLS, could have set.
+        const planted = { ...headers, cookie: `parley_session=${cookie[expected.name]}` }
+        assert.strictEqual(yield* isValid(planted), !expected.secure)
+        assert.strictEqual(Object.keys(cleared)[0], expected.name)
         assert.strictEqual("Secure" in cleared, expected.secure)
         assert.strictEqual(cleared["Path"], expected.path)
       })
@@ -228,25 +235,25 @@ const throughProxy = (
 throughProxy(
   "A service whose public address is https with a path",
   { publicUrl: "https://chat.example.com/parley", basePath: "/parley/" },
-  { path: "/parley/", secure: true },
+  { name: "__Secure-parley_session", path: "/parley/", secure: true },
   { origin: "https://chat.example.com" }
 )
 throughProxy(
   "A service behind a trusted proxy that speaks TLS",
   { trustedProxies: ["127.0.0.1"] },
-  { path: "/", secure: true },
+  { name: "__Host-parley_session", path: "/", secure: true },
   { "x-forwarded-proto": "https" }
 )
 throughProxy(
   "A service behind a trusted proxy that doesn't speak TLS",
   { trustedProxies: ["127.0.0.1"] },
-  { path: "/", secure: false },
+  { name: "parley_session", path: "/", secure: false },
   { "x-forwarded-proto": "http" }
 )
 throughProxy(
   "A service behind a proxy that isn't trusted",
   {},
-  { path: "/", secure: false },
+  { name: "parley_session", path: "/", secure: false },
   { "x-forwarded-proto": "https" }
 )
 
