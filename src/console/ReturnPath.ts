@@ -14,5 +14,7 @@ const somewhere = "http://localhost"
 export const returnPath = (asked: string | null): string => {
   const url = asked === null || asked.length > charactersMax ? null : URL.parse(asked, somewhere)
   if (url === null || url.origin !== somewhere || pageOf(url.pathname) === null) return pagePaths.home
+  // Two slashes at the beginning of an address name another host.
+  if (url.pathname.startsWith("//")) return pagePaths.home
   return url.pathname + url.search + url.hash
 }

@@ -306,6 +306,12 @@ describe("the page to return to", () => {
     }
   })
 
+  it("is the first page where the dots of a path hide a host", () => {
+    for (const asked of [".\\/", "/.//", "/.//?a=b", "/..//evil.test", "/./\\evil.test", "/.//usage"]) {
+      assert.strictEqual(returnPath(asked), "/", asked)
+    }
+  })
+
   it("is the one that was asked for, with its query and its fragment", () => {
     for (const path of Object.values(pagePaths)) {
       assert.strictEqual(returnPath(`${path}?a=b#c`), `${path}?a=b#c`)
