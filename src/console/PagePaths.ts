@@ -13,6 +13,8 @@ export const pagePaths = {
   users: "/administration/users",
   user: "/administration/users/details",
   invitations: "/administration/invitations",
+  projects: "/administration/projects",
+  project: "/administration/projects/details",
   plans: "/administration/plans",
   models: "/administration/models",
   health: "/administration/health",

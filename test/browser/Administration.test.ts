@@ -2,10 +2,13 @@ import { randomUUID } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Page } from "playwright-core"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { pagePaths } from "../../src/console/PagePaths.ts"
 import type { Role } from "../../src/domain/Account.ts"
+import type { UserId } from "../../src/domain/Ids.ts"
+import { someFile } from "../retrieval/fixtures.ts"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible, assertFits, saveScreenshot } from "./Checks.ts"
 import { seeding, signedIn, someUser } from "./SignedIn.ts"
@@ -30,6 +33,14 @@ const button = (page: Page, name: string) => page.getByRole("button", { name, ex
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text })
 const userPath = (email: string) => `${pagePaths.user}?email=${encodeURIComponent(email)}`
 
+/** A file of the user, in the only project, which can't be indexed. */
+const addUnreadable = Effect.fnUntraced(function* (userId: UserId) {
+  const sql = yield* SqlClient.SqlClient
+  const file = yield* someFile(userId, null, "scan.pdf")
+  yield* sql`INSERT INTO project_files (project_id, file_id, added_by, status, status_details)
+    SELECT id, ${file}::uuid, ${userId}::uuid, 'error', 'It has no text.' FROM projects`
+})
+
 /** The pages, and a text that each shows once it has loaded. */
 const pages = (
   email: string
@@ -38,6 +49,7 @@ const pages = (
   [pagePaths.users, "Users", email],
   [userPath(email), email, "This user has no API key"],
   [pagePaths.invitations, "Invitations", "No invitation is open"],
+  [pagePaths.projects, "Projects", "There is no project yet"],
   [pagePaths.plans, "Plans & limits", "There is no catalog of plans"],
   [pagePaths.models, "Models", "parley-offline"],
   [pagePaths.health, "Health", "In order"],
@@ -217,6 +229,46 @@ browserTests("The administration:", (it) => {
       await page.getByRole("button", { name: "Details" }).first().click()
       await page.getByRole("dialog", { name: "Signs in" }).waitFor()
       await assertAccessible(page)
+    })
+  )
+
+  it.effect("A project is created, gets a member, and shows the state of its files", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      const { id: userId } = yield* seeding(someUser(email, "Readers"))
+      yield* visiting(
+        pagePaths.projects,
+        async (page) => {
+          await button(page, "Create project").click()
+          await page.getByLabel("Name").fill("Handbook")
+          await page.getByRole("dialog").getByRole("button", { name: "Create project" }).click()
+          await page.getByRole("link", { name: "Handbook" }).click()
+          await named(page, "Handbook").waitFor()
+          await button(page, "Add member").click()
+          await page.getByLabel("E-mail address").fill(email)
+          await page.getByRole("dialog").getByRole("button", { name: "Add member" }).click()
+          await row(page, email).waitFor()
+          await page.getByText("The project has no file").waitFor()
+          await assertAccessible(page)
+        },
+        { organization: "Readers" }
+      )
+      yield* seeding(addUnreadable(userId))
+      yield* visiting(
+        pagePaths.projects,
+        async (page) => {
+          await page.getByRole("link", { name: "Handbook" }).click()
+          await page.getByLabel("State").selectOption("Failed")
+          await row(page, "scan.pdf").filter({ hasText: "It has no text." }).waitFor()
+          await assertFits(page)
+          await assertAccessible(page)
+          await saveScreenshot(page, "administration-project-360")
+          await button(page, "Remove scan.pdf").click()
+          await page.getByRole("alertdialog").getByRole("button", { name: "Remove file" }).click()
+          await page.getByText("No file is in this state").waitFor()
+        },
+        { organization: "Readers", width: 360, colorScheme: "dark" }
+      )
     })
   )
 

@@ -79,6 +79,18 @@ const userRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/administration/UserPage.tsx"), "UserPage")
 })
 
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+
+const projectRoute = createRoute({
+  getParentRoute: () => sessionRoute,
+  path: pagePaths.project,
+  validateSearch: ({ id, name }): { readonly id?: string; readonly name?: string } => ({
+    id: textOf(id),
+    name: textOf(name)
+  }),
+  component: lazyRouteComponent(() => import("./pages/administration/ProjectPage.tsx"), "ProjectPage")
+})
+
 const auditRoute = createRoute({
   getParentRoute: () => sessionRoute,
   path: pagePaths.audit,
@@ -109,6 +121,8 @@ const routeTree = rootRoute.addChildren([
     page(pagePaths.models, () => import("./pages/administration/ModelsPage.tsx"), "ModelsPage"),
     page(pagePaths.health, () => import("./pages/administration/HealthPage.tsx"), "HealthPage"),
     userRoute,
+    page(pagePaths.projects, () => import("./pages/administration/ProjectsPage.tsx"), "ProjectsPage"),
+    projectRoute,
     auditRoute
   ])
 ])

@@ -6,7 +6,7 @@ import { areasFor, isFor } from "../../../src/console/app/shell/navigation.ts"
 import { pagePaths } from "../../../src/console/PagePaths.ts"
 import { Role } from "../../../src/domain/Account.ts"
 
-const { accounts, audit, people, policy, server } = AdminApi.groups
+const { accounts, audit, people, policy, projects, server } = AdminApi.groups
 
 /** What each page asks for first. */
 const endpoints = {
@@ -14,6 +14,8 @@ const endpoints = {
   [pagePaths.users]: accounts.endpoints.listUsers,
   [pagePaths.user]: accounts.endpoints.listUsers,
   [pagePaths.invitations]: people.endpoints.listInvitations,
+  [pagePaths.projects]: projects.endpoints.list,
+  [pagePaths.project]: projects.endpoints.listFiles,
   [pagePaths.plans]: policy.endpoints.listPlans,
   [pagePaths.models]: server.endpoints.models,
   [pagePaths.health]: server.endpoints.doctor,

@@ -3,6 +3,7 @@ import {
   Boxes,
   Building2,
   ChartColumn,
+  FolderOpen,
   House,
   KeyRound,
   LayoutList,
@@ -67,6 +68,7 @@ const areas: ReadonlyArray<NavigationArea> = [
         roles: organization,
         isReady: true
       },
+      { label: "Projects", path: pagePaths.projects, icon: FolderOpen, roles: organization, isReady: true },
       {
         label: "Plans & limits",
         path: pagePaths.plans,

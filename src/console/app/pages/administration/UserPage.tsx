@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
-import { Link, useSearch } from "@tanstack/react-router"
+import { useSearch } from "@tanstack/react-router"
 import { Schema } from "effect"
-import { ArrowLeft } from "lucide-react"
 import { useState } from "react"
 import type { UserBody } from "../../../../admin/PeopleApi.ts"
 import { Email } from "../../../../domain/Account.ts"
@@ -16,6 +15,7 @@ import { Loaded } from "../../ui/Loaded.tsx"
 import { Page } from "../../ui/Page.tsx"
 import { Time } from "../../ui/Time.tsx"
 import { ReportCard } from "../usage/ReportCard.tsx"
+import { BackLink } from "./BackLink.tsx"
 import { Invite } from "./invitations/Invite.tsx"
 import { limitsQuery, reportOf, userQuery } from "./lists.ts"
 import { UserKeys } from "./users/UserKeys.tsx"
@@ -24,16 +24,6 @@ import { UserMenu } from "./users/UserMenu.tsx"
 import { UserStatus } from "./users/UserStatus.tsx"
 
 const isEmail = Schema.is(Email)
-
-const Back = () => (
-  <Link
-    className="inline-flex items-center gap-2 text-sm text-accent underline underline-offset-2 hover:no-underline"
-    to={pagePaths.users}
-  >
-    <ArrowLeft aria-hidden="true" className="size-4" />
-    All users
-  </Link>
-)
 
 type User = typeof UserBody.Type
 
@@ -109,9 +99,7 @@ export const UserPage = () => {
   const { email = "" } = useSearch({ from: "/session/administration/users/details" })
   return (
     <>
-      <div className="mb-4">
-        <Back />
-      </div>
+      <BackLink to={pagePaths.users}>All users</BackLink>
       <Page title={email === "" ? "User" : email}>
         {isEmail(email) ? <Found email={email} /> : <NotFound email={email} />}
       </Page>

@@ -6,7 +6,7 @@ import type { ReportQuery } from "../usage/usage.ts"
 import { administration } from "./change.ts"
 
 /** The query of the place after an item; undefined: the first page. */
-const afterOf = <Id>(after: Id | undefined) => (after === undefined ? {} : { after })
+export const afterOf = <Id>(after: Id | undefined) => (after === undefined ? {} : { after })
 
 export const organizationsQuery = (after?: OrganizationId) =>
   queryOptions({
