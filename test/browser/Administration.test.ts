@@ -272,6 +272,25 @@ browserTests("The administration:", (it) => {
     })
   )
 
+  it.effect("A table that is wider than the page can be scrolled by keyboard", () =>
+    visiting(
+      pagePaths.models,
+      async (page) => {
+        const region = page.getByRole("region", { name: "Models" })
+        await region.waitFor()
+        await assertFits(page)
+        await assertAccessible(page)
+        await region.focus()
+        await page.keyboard.press("ArrowRight")
+        await page.evaluate(`new Promise((resolve) => {
+          const look = () => (document.activeElement.scrollLeft > 0 ? resolve(0) : requestAnimationFrame(look))
+          look()
+        })`)
+      },
+      { width: 800 }
+    )
+  )
+
   it.effect("The question which model would answer is answered with reasons", () =>
     visiting(pagePaths.models, async (page) => {
       await page.getByRole("tab", { name: "Why one is chosen" }).click()

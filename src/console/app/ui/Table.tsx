@@ -1,4 +1,4 @@
-import type { ReactNode } from "react"
+import { type ReactNode, useEffect, useState } from "react"
 import { classes } from "./classes.ts"
 
 export interface Column<Row> {
@@ -39,9 +39,36 @@ const cellClass = ({
     (isActions === true || isNumber === true || isWhole === true) && "md:whitespace-nowrap"
   )
 
+/** Whether the content of an element is wider than the element. */
+const useOverflow = () => {
+  const [element, setElement] = useState<HTMLElement | null>(null)
+  const [overflows, setOverflows] = useState(false)
+  useEffect(() => {
+    if (element === null) return
+    const observer = new ResizeObserver(() => setOverflows(element.scrollWidth > element.clientWidth))
+    for (const one of [element, ...element.children]) observer.observe(one)
+    return () => observer.disconnect()
+  }, [element])
+  return { overflows, ref: setElement }
+}
+
+/** The frame of a table; where it is too wide, keyboard users scroll it once it has the focus. */
+const Frame = ({ caption, children }: { readonly caption: string; readonly children: ReactNode }) => {
+  const { overflows, ref } = useOverflow()
+  return (
+    <div
+      className="md:overflow-x-auto md:rounded-xl md:border md:border-line md:bg-surface"
+      ref={ref}
+      {...(overflows ? { "aria-label": caption, role: "region", tabIndex: 0 } : {})}
+    >
+      {children}
+    </div>
+  )
+}
+
 /** A table on wide screens; on narrow ones each row is a card. The roles keep it a table for screen readers there. */
 export const Table = <Row,>({ caption, columns, keyOf, rows }: TableProps<Row>) => (
-  <div className="md:overflow-x-auto md:rounded-xl md:border md:border-line md:bg-surface">
+  <Frame caption={caption}>
     <table className="w-full text-left text-sm max-md:block" role="table">
       <caption className="sr-only">{caption}</caption>
       <thead className="border-b border-line text-muted max-md:sr-only" role="rowgroup">
@@ -82,5 +109,5 @@ export const Table = <Row,>({ caption, columns, keyOf, rows }: TableProps<Row>) 
         ))}
       </tbody>
     </table>
-  </div>
+  </Frame>
 )

@@ -16,7 +16,7 @@ const modelColumns: ReadonlyArray<Column<ModelRow>> = [
   {
     header: "Model",
     cell: ({ model }) => (
-      <div>
+      <div className="md:min-w-36">
         <span className="font-medium">{model.id}</span>
         <p className="text-muted">{model.provider}</p>
       </div>
@@ -34,12 +34,12 @@ const modelColumns: ReadonlyArray<Column<ModelRow>> = [
     cell: ({ health }) => (health.firstOutputSeconds === null ? "–" : seconds(health.firstOutputSeconds))
   },
   {
-    header: "Context window",
+    header: "Context",
     isNumber: true,
     cell: ({ model }) => formatNumber(model.contextWindow)
   },
   {
-    header: "Answer up to",
+    header: "Answer",
     isNumber: true,
     cell: ({ model }) => formatNumber(model.maxOutputTokens)
   },
@@ -65,7 +65,7 @@ const providerColumns: ReadonlyArray<Column<ProviderHealth>> = [
   {
     header: "Running",
     isNumber: true,
-    cell: ({ concurrentMax, running }) => `${running} of ${concurrentMax}`
+    cell: ({ concurrentMax, running }) => `${formatNumber(running)} of ${formatNumber(concurrentMax)}`
   },
   { header: "Waiting", isNumber: true, cell: ({ waiting }) => waiting }
 ]
@@ -84,6 +84,9 @@ export const ModelTables = () => (
         <p className="max-w-prose text-muted">{description}</p>
         <section className="space-y-3">
           <h2 className="text-lg font-semibold">Models</h2>
+          <p className="text-muted">
+            Context and answer are at most that many tokens. Quality and cost are relative, from 0 to 1.
+          </p>
           {models.data.length === 0 ? (
             <NoModel />
           ) : (
