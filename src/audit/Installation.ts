@@ -3,12 +3,10 @@ import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import type { AuditDetails, AuditEntry } from "../domain/AuditEntry.ts"
+import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeAuditRecorder } from "./AuditRecorder.ts"
-
-/** The advisory lock that serializes starts which find something changed. Never to be changed. */
-const installationLock = 7_254_301_120
 
 /** Changes of one thing that are recorded in an hour, where processes with different settings start again and again. */
 const changesPerHourMax = 10
@@ -84,7 +82,7 @@ const makeKnown = Effect.gen(function* () {
 
   const read = sql`SELECT action, name, value, salt FROM audit_installation`.pipe(rowsAs(KnownRow))
 
-  const lock = sql`SELECT pg_advisory_xact_lock(${installationLock}::bigint)`
+  const lock = lockUntilCommit(sql, "installation")
 
   const write = (rows: ReadonlyArray<KnownRow>) =>
     sql`INSERT INTO audit_installation (action, name, value, salt)

@@ -9,6 +9,7 @@ import {
   RoleForbids,
   type UserExists
 } from "../domain/Errors.ts"
+import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey } from "./ApiKeys.ts"
@@ -16,9 +17,6 @@ import { ApiKeys, type CreatedKey } from "./ApiKeys.ts"
 export const firstOrganization = "default"
 const firstKeyName = "first key"
 const initialKeyName = "initial key"
-
-/** The advisory lock that serializes the creation of the first user by several processes. Never to be changed. */
-const firstAccountLock = 7_254_301_118
 
 export interface FirstAccount {
   readonly user: User
@@ -91,7 +89,7 @@ export class Onboarding extends Context.Service<
         )
       })
 
-      const lock = sql`SELECT pg_advisory_xact_lock(${firstAccountLock}::bigint)`
+      const lock = lockUntilCommit(sql, "firstAccount")
 
       const firstAccount = Effect.fn("Onboarding.firstAccount")(
         function* (email: string, show: (user: User, key: Redacted.Redacted) => Effect.Effect<void>) {

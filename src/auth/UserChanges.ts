@@ -8,6 +8,7 @@ import { aboutUser } from "../domain/AuditEntry.ts"
 import { LastOwner, OrganizationNotFound, RoleForbids, UserExists, UserNotFound } from "../domain/Errors.ts"
 import { UserId } from "../domain/Ids.ts"
 import { makeSeats } from "../plans/License.ts"
+import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
@@ -15,9 +16,6 @@ import { makeLinkTable } from "./LinkTable.ts"
 import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 import { selectUsers, userColumns, UserRow } from "./UserTable.ts"
-
-/** The advisory lock that serializes changes which could remove the last owner. Never to be changed. */
-const ownersLock = 7_254_301_120
 
 /** Fails unless the actor may manage users of the role, which `param` names. */
 export const requireRole = Effect.fnUntraced(function* (role: Role, param: RoleForbids["param"]) {
@@ -80,7 +78,7 @@ export const makeUserChanges = Effect.gen(function* () {
     if (others.length === 0) return yield* new LastOwner()
   })
 
-  const lockOwners = sql`SELECT pg_advisory_xact_lock(${ownersLock}::bigint)`
+  const lockOwners = lockUntilCommit(sql, "owners")
 
   const disable = Effect.fnUntraced(function* (email: string) {
     yield* lockOwners

@@ -4,6 +4,7 @@ import { compactVerify, importSPKI } from "jose"
 import { LicenseForbids } from "../domain/Errors.ts"
 import { type License, LicenseBounds, type LicenseState } from "../domain/Plan.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 
 /** A license is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified offline. */
 
@@ -125,9 +126,6 @@ export class InstalledLicense extends Context.Service<
   )
 }
 
-/** The advisory lock that serializes the creation of users and organizations. Never to be changed. */
-const seatsLock = 7_254_301_119
-
 const Counts = Schema.Struct({ users: Schema.Int, organizations: Schema.Int })
 export type Counts = typeof Counts.Type
 
@@ -162,7 +160,7 @@ export const makeSeats = Effect.gen(function* () {
     const max = bounds[what]
     if (max === undefined) return create
     return Effect.gen(function* () {
-      yield* sql`SELECT pg_advisory_xact_lock(${seatsLock}::bigint)`
+      yield* lockUntilCommit(sql, "seats")
       const created = yield* create
       if (created === undefined || (yield* counts)[what] <= max) return created
       return yield* new LicenseForbids({ param: "", message: noRoomFor[what](max) })

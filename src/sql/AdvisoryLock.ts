@@ -1,0 +1,17 @@
+import type { SqlClient } from "effect/sql"
+
+/** What only one process of a database does at a time. Each has a number of its own, which is never to be changed. */
+export const advisoryLocks = {
+  /** The creation of the first user. */
+  firstAccount: 7_254_301_118,
+  /** The creation of users and organizations within a license. */
+  seats: 7_254_301_119,
+  /** Starts that find their settings, plans or license changed. */
+  installation: 7_254_301_120,
+  /** Changes that could remove the last owner. */
+  owners: 7_254_301_121
+} as const
+
+/** Waits for the lock, and holds it until the transaction ends. */
+export const lockUntilCommit = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
+  sql`SELECT pg_advisory_xact_lock(${advisoryLocks[lock]}::bigint)`
