@@ -93,6 +93,8 @@ export class Links extends Context.Service<
         function* (email: string, organization: string, role: Role) {
           yield* requireRole(role, "role")
           const organizationId = yield* accounts.findOrganization(organization)
+          // Another invitation of the same address waits, and then replaces this one, or was first.
+          yield* sql`SELECT id FROM organizations WHERE id = ${organizationId} FOR NO KEY UPDATE`
           const taken = yield* sql`SELECT id FROM users WHERE lower(email) = lower(${email})`
           if (taken.length > 0) return yield* new UserExists()
           const before = yield* table.findInvitation(email, organizationId)

@@ -25,10 +25,12 @@ export const makeSetUp = Effect.gen(function* () {
   )
 
   const create = Effect.gen(function* () {
-    if (!(yield* isNeeded)) return yield* new SetUpDone()
+    // Another process that creates the link waits, and then replaces this one, or was first.
     const owner = yield* sql`
-      ${users} WHERE u.role = 'owner' AND u.disabled_at IS NULL ORDER BY u.id LIMIT 1`.pipe(rowAs(UserRow))
-    if (owner === undefined) return yield* new SetUpDone()
+      ${users} WHERE u.role = 'owner' AND u.disabled_at IS NULL ORDER BY u.id LIMIT 1 FOR NO KEY UPDATE OF u`.pipe(
+      rowAs(UserRow)
+    )
+    if (owner === undefined || !(yield* isNeeded)) return yield* new SetUpDone()
     const created = yield* table.create({ kind: "set_up", userId: owner.id })
     return created ?? (yield* new SetUpDone())
   }).pipe(sql.withTransaction, orUnavailable, Effect.withSpan("Links.setUp"))

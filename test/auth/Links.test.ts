@@ -101,6 +101,20 @@ layer(everything)("Links", (it) => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("invitations of one address at the same time leave one that can be used", () =>
+    Effect.gen(function* () {
+      const processes = [yield* Links, yield* secondProcess]
+      const { organization } = yield* makeUser
+      const created = yield* Effect.forEach(
+        Array.from({ length: 10 }, (_, at) => processes[at % 2]!),
+        (links) => links.invite("crowd@example.com", organization.name, "member"),
+        { concurrency: "unbounded" }
+      )
+      const opened = yield* Effect.forEach(created, ({ token }) => tagOf(processes[0]!.open(token)))
+      assert.deepStrictEqual(opened.toSorted(), [...Array.from({ length: 9 }, () => "LinkInvalid"), "done"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("a weak password doesn't use up the link", () =>
     Effect.gen(function* () {
       const links = yield* Links
@@ -299,6 +313,21 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)))("The set-up", (i
       assert.isFalse(yield* links.isSetUpNeeded)
       assert.strictEqual(yield* tagOf(links.setUp), "SetUpDone")
     })
+  )
+
+  it.effect("at the same time in two processes leaves one link that can be used", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const processes = [yield* Links, yield* secondProcess]
+      yield* sql`UPDATE users SET last_sign_in_at = NULL`
+      const created = yield* Effect.forEach(
+        Array.from({ length: 10 }, (_, at) => processes[at % 2]!),
+        (links) => links.setUp,
+        { concurrency: "unbounded" }
+      )
+      const opened = yield* Effect.forEach(created, ({ token }) => tagOf(processes[0]!.open(token)))
+      assert.deepStrictEqual(opened.toSorted(), [...Array.from({ length: 9 }, () => "LinkInvalid"), "done"])
+    }).pipe(Effect.scoped)
   )
 
   it.effect("links are valid for 30 minutes, and void once an admin has signed in otherwise", () =>
