@@ -13,7 +13,7 @@ const axeSource = readFile(createRequire(import.meta.url).resolve("axe-core/axe.
 /** What axe finds on the page as it is now, one line for each element. */
 export const accessibilityProblems = async (page: Page): Promise<ReadonlyArray<string>> => {
   // Not as a script element, which the page's policy refuses.
-  await page.evaluate(await axeSource)
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(await axeSource)
   const options = JSON.stringify({ runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] })
   const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${options})`)
   return violations.flatMap(({ help, id, nodes }) =>

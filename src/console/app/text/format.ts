@@ -16,6 +16,10 @@ const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" })
 
 export const formatNumber = (value: number): string => integer.format(value)
 
+/** Such as "1 request" or "1,234 requests". */
+export const formatCount = (count: number, thing: string): string =>
+  `${formatNumber(count)} ${thing}${count === 1 ? "" : "s"}`
+
 /** Such as 1.2M, where there is little room. */
 export const formatCompact = (value: number): string => compact.format(value)
 

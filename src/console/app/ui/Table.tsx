@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean
   /** Not broken into lines where there is room for a table. */
   readonly isWhole?: boolean
+  /** Sentences, which get more room than names. */
+  readonly isProse?: boolean
   /** The buttons of a row: the header is for screen readers only. */
   readonly isActions?: boolean
   /** Left out where rows are shown as cards. */
@@ -39,6 +41,19 @@ const cellClass = ({
     (isActions === true || isNumber === true || isWhole === true) && "md:whitespace-nowrap"
   )
 
+/** What is too long for its column is broken: a name may have a hundred characters without a blank. */
+const contentClass = ({
+  isActions,
+  isNumber,
+  isProse,
+  isWhole
+}: Pick<Column<never>, "isActions" | "isNumber" | "isProse" | "isWhole">) =>
+  classes(
+    "min-w-0 max-md:text-right",
+    isProse === true && "md:max-w-prose",
+    isActions !== true && isNumber !== true && isProse !== true && isWhole !== true && "md:max-w-56"
+  )
+
 /** Whether the content of an element is wider than the element. */
 const useOverflow = () => {
   const [element, setElement] = useState<HTMLElement | null>(null)
@@ -56,8 +71,9 @@ const useOverflow = () => {
 const Frame = ({ caption, children }: { readonly caption: string; readonly children: ReactNode }) => {
   const { overflows, ref } = useOverflow()
   return (
+    // Positioned, because what only screen readers see would otherwise widen the page.
     <div
-      className="md:overflow-x-auto md:rounded-xl md:border md:border-line md:bg-surface"
+      className="relative md:overflow-x-auto md:rounded-xl md:border md:border-line md:bg-surface"
       ref={ref}
       {...(overflows ? { "aria-label": caption, role: "region", tabIndex: 0 } : {})}
     >
@@ -102,7 +118,7 @@ export const Table = <Row,>({ caption, columns, keyOf, rows }: TableProps<Row>) 
                     {column.header}
                   </span>
                 )}
-                <div className="min-w-0 max-md:text-right">{column.cell(row)}</div>
+                <div className={contentClass(column)}>{column.cell(row)}</div>
               </td>
             ))}
           </tr>

@@ -3,7 +3,7 @@ import { Download } from "lucide-react"
 import { lazy, Suspense, useMemo, useState } from "react"
 import { UsageBy } from "../../../../domain/Allowance.ts"
 import { download } from "../../text/download.ts"
-import { formatNumber } from "../../text/format.ts"
+import { formatCount } from "../../text/format.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Card } from "../../ui/Card.tsx"
 import { EmptyState } from "../../ui/EmptyState.tsx"
@@ -40,8 +40,8 @@ const Content = ({ by, dailyLimit, hint, report }: ContentProps) => {
         </Suspense>
       ) : null}
       <p className="text-muted">
-        {formatNumber(report.total.requests)} requests and {formatNumber(tokensOf(report.total))} tokens from{" "}
-        {report.since} to {report.until}, days of UTC.
+        {formatCount(report.total.requests, "request")} and {formatCount(tokensOf(report.total), "token")}{" "}
+        from {report.since} to {report.until}, days of UTC.
       </p>
       <ReportTable by={by} report={report} />
     </div>

@@ -21,10 +21,11 @@ const Value = ({ setting }: { readonly setting: Setting }) => {
 const columns: ReadonlyArray<Column<Setting>> = [
   {
     header: "Setting",
+    isProse: true,
     cell: ({ description, name }) => (
       <div>
         <code className="font-mono font-medium">{name}</code>
-        <p className="mt-1 max-w-prose text-muted">{description}</p>
+        <p className="mt-1 text-muted">{description}</p>
       </div>
     )
   },

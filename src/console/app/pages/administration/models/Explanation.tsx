@@ -63,7 +63,7 @@ const CandidateCard = ({ candidate, place }: CandidateCardProps) => (
 const excludedColumns: ReadonlyArray<Column<ExplainedBody["excluded"][number]>> = [
   { header: "Model", cell: ({ model }) => <span className="font-medium">{model}</span> },
   { header: "Provider", cell: ({ provider }) => provider },
-  { header: "Why", cell: ({ reason }) => reason }
+  { header: "Why", isProse: true, cell: ({ reason }) => reason }
 ]
 
 const Excluded = ({ excluded }: Pick<ExplainedBody, "excluded">) => (

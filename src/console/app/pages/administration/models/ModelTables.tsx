@@ -52,13 +52,14 @@ const providerColumns: ReadonlyArray<Column<ProviderHealth>> = [
   { header: "Provider", cell: ({ provider }) => <span className="font-medium">{provider}</span> },
   {
     header: "State",
+    isProse: true,
     cell: ({ failure, openSeconds, state }) => (
       <div className="space-y-1">
         <State {...providerStates[state]} />
         {openSeconds === null ? null : (
           <p className="text-muted">Asked again in {Math.ceil(openSeconds)} s</p>
         )}
-        {failure === null ? null : <p className="max-w-prose">{failure}</p>}
+        {failure === null ? null : <p>{failure}</p>}
       </div>
     )
   },

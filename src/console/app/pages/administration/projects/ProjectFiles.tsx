@@ -41,10 +41,11 @@ const columns = (onRemove: (file: CorpusFileBody) => void): ReadonlyArray<Column
   },
   {
     header: "State",
+    isProse: true,
     cell: ({ status, status_details: details }) => (
       <div className="space-y-1">
         <Badge tone={states[status].tone}>{states[status].label}</Badge>
-        {details === null ? null : <p className="max-w-prose">{details}</p>}
+        {details === null ? null : <p>{details}</p>}
       </div>
     )
   },

@@ -1,0 +1,176 @@
+import type { Page } from "playwright-core"
+import { pagePaths } from "../../src/console/PagePaths.ts"
+
+export type PageName = keyof typeof pagePaths
+
+type Step = (page: Page) => Promise<unknown>
+
+/** What a page shows, and what opens over it or in it. */
+export interface PageCase {
+  /** With its search; without it, the page's path. */
+  readonly path?: string
+  /** A text that is there once the content is. */
+  readonly content: string
+  /** What opens more, by its name; each begins with the page as it is. */
+  readonly opens?: Readonly<Record<string, Step>>
+  /** A text that is there where the page has nothing to show. */
+  readonly empty?: string
+  /** Undefined: as with content. */
+  readonly emptyPath?: string
+  /** Whether it asks the service for its content, and says so where that fails. */
+  readonly isLoaded: boolean
+}
+
+/** A name as long as it may be, without a blank. */
+export const longName = "Long".repeat(25)
+export const longEmail = `${longName}@example.com`
+const word = longName.slice(0, 50)
+
+const press =
+  (name: string | RegExp): Step =>
+  (page) =>
+    page.getByRole("button", { name }).first().click()
+const choose =
+  (label: string): Step =>
+  async (page) => {
+    await press(/^Actions for Long/)(page)
+    await page.getByRole("menuitem", { name: label }).click()
+  }
+const dialog: Step = (page) => page.getByRole("dialog").or(page.getByRole("alertdialog")).first().waitFor()
+const inDialog =
+  (...steps: ReadonlyArray<Step>): Step =>
+  async (page) => {
+    for (const step of steps) await step(page)
+    await dialog(page)
+  }
+const tab =
+  (name: string): Step =>
+  (page) =>
+    page.getByRole("tab", { name }).click()
+
+const ask: Step = async (page) => {
+  await page.getByLabel("Question").fill(longName.repeat(3))
+  await press("Ask")(page)
+  await page.getByText("Answered by").waitFor()
+}
+
+const createKey: Step = async (page) => {
+  await press("Create key")(page)
+  await page.getByLabel("Name").fill(longName)
+  await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click()
+  await page.getByText("Your new API key").waitFor()
+}
+
+const createInvitation: Step = async (page) => {
+  await press("Invite user")(page)
+  await page.getByRole("dialog").getByLabel("E-mail address").fill(`new-${longEmail}`)
+  await press("Create invitation")(page)
+  await page.getByText("Copy the link now").waitFor()
+}
+
+const explain: Step = async (page) => {
+  await tab("Why one is chosen")(page)
+  await page.getByLabel("Message").fill(longName)
+  await press("Explain")(page)
+  await page.getByText("parley-offline").first().waitFor()
+}
+
+const showSettings: Step = async (page) => {
+  await tab("Settings")(page)
+  await page.getByText("PARLEY_PUBLIC_URL").first().waitFor()
+}
+
+const search = (email: string) => `?email=${encodeURIComponent(email)}`
+
+/** Every page of PagePaths but that of a project, whose address has an id. A page without a case doesn't compile. */
+export const pageCases: Readonly<Record<Exclude<PageName, "project">, PageCase>> = {
+  home: { content: "Ask a question", opens: { answer: ask }, isLoaded: false },
+  signIn: { content: "Sign in", isLoaded: false },
+  link: { content: "lacks the secret part", isLoaded: false },
+  usage: {
+    content: "tokens from",
+    opens: { models: tab("By model"), keys: tab("By key") },
+    empty: "No requests in this period",
+    isLoaded: true
+  },
+  apiKeys: {
+    content: longName,
+    opens: {
+      create: inDialog(press("Create key"), (page) => page.getByText("Limits of this key").click()),
+      created: createKey,
+      menu: press(/^Actions for Long/),
+      limits: inDialog(choose("Change limits…")),
+      revoke: inDialog(choose("Revoke…"))
+    },
+    empty: "You have no API key yet",
+    isLoaded: true
+  },
+  account: {
+    content: "This device",
+    opens: { everywhere: inDialog(press("Sign out everywhere")) },
+    isLoaded: true
+  },
+  organizations: {
+    content: longName,
+    opens: {
+      create: inDialog(press("Create organization")),
+      plan: inDialog(press(/^Change plan of Long/))
+    },
+    isLoaded: true
+  },
+  users: {
+    content: longEmail,
+    opens: {
+      create: inDialog(press("Create user")),
+      invite: inDialog(press("Invite user")),
+      role: inDialog(choose("Change role…")),
+      password: inDialog(choose("Create password link…")),
+      disable: inDialog(choose("Disable…"))
+    },
+    isLoaded: true
+  },
+  user: {
+    path: pagePaths.user + search(longEmail),
+    content: "API keys",
+    opens: { limits: inDialog(press("Change limits")) },
+    empty: "There is no user of this address",
+    emptyPath: pagePaths.user + search("missing@example.com"),
+    isLoaded: true
+  },
+  invitations: {
+    content: `open-${longEmail}`,
+    opens: { invited: createInvitation, revoke: inDialog(press(/^Revoke the invitation/)) },
+    empty: "No invitation is open",
+    isLoaded: true
+  },
+  projects: {
+    content: longName,
+    opens: { create: inDialog(press("Create project")) },
+    empty: "There is no project yet",
+    isLoaded: true
+  },
+  plans: { content: word, isLoaded: true },
+  models: { content: "parley-offline", opens: { explained: explain }, isLoaded: true },
+  health: { content: "Check again", opens: { settings: showSettings }, isLoaded: true },
+  audit: {
+    content: longName,
+    opens: { entry: inDialog(press(/^Details of/)) },
+    empty: "No entry matches",
+    emptyPath: `${pagePaths.audit}?actor=missing@example.com`,
+    isLoaded: true
+  }
+}
+
+/** The page of the project. */
+export const projectCase = ({ id, name }: { readonly id: string; readonly name: string }): PageCase => ({
+  path: `${pagePaths.project}?id=${id}&name=${name}`,
+  content: longEmail,
+  opens: {
+    add: inDialog(press("Add member")),
+    remove: inDialog(press(/^Remove Long/)),
+    index: inDialog(press("Index again"))
+  },
+  empty: "There is no such project",
+  emptyPath: `${pagePaths.project}?id=missing&name=missing`,
+  isLoaded: true
+})
