@@ -39,7 +39,6 @@ const secrets = Effect.gen(function* () {
     last_seen_at timestamptz NOT NULL
   ) WITH (fillfactor = 80)`
   yield* sql`CREATE INDEX sessions_user ON sessions (user_id, created_at)`
-  yield* sql`CREATE INDEX sessions_created ON sessions (created_at)`
 
   // An invitation names a user who doesn't exist yet; the other kinds are for an existing one.
   yield* sql`CREATE TABLE links (

@@ -76,7 +76,14 @@ export const makeLinkTable = Effect.gen(function* () {
 
   const isOpen = Effect.map(DateTime.now, (now) => sql`l.expires_at > ${DateTime.toDateUtc(now)}`)
 
-  /** Replaces the link of that kind for the same user, or for the same address in the same organization. */
+  /** The link of that kind for the same user, or for the same address in the same organization, as its unique index has it. */
+  const replacedBy = (subject: LinkSubject) =>
+    subject.kind === "invitation"
+      ? sql`kind = 'invitation' AND lower(email) = lower(${subject.email})
+          AND organization_id = ${subject.organizationId}`
+      : sql`kind = ${subject.kind} AND user_id = ${subject.userId}`
+
+  /** The caller has locked the user, or the organization of an invitation, so that one link replaces the other. */
   const create = Effect.fnUntraced(function* (subject: LinkSubject) {
     const token = yield* Effect.provideService(KeyToken.makeLinkToken, SecureRandom.SecureRandom, random)
     const id = LinkId.make(yield* random.uuidV7())
@@ -91,10 +98,7 @@ export const makeLinkTable = Effect.gen(function* () {
       userId: null,
       ...subject
     }
-    yield* sql`
-      DELETE FROM links WHERE kind = ${subject.kind}
-        AND (user_id = ${userId}::uuid
-          OR lower(email) = lower(${email}::text) AND organization_id = ${organizationId}::uuid)`
+    yield* sql`DELETE FROM links WHERE ${replacedBy(subject)}`
     yield* sql`
       INSERT INTO links (id, hash, kind, user_id, email, organization_id, role, created_at, expires_at,
         created_by)
@@ -121,8 +125,8 @@ export const makeLinkTable = Effect.gen(function* () {
   /** The open invitation of an address to an organization. */
   const findInvitation = Effect.fnUntraced(function* (email: string, organizationId: OrganizationId) {
     return yield* sql`
-      ${select} AND lower(l.email) = lower(${email}) AND l.organization_id = ${organizationId}
-        AND ${yield* isOpen}`.pipe(rowAs(Row))
+      ${select} AND l.kind = 'invitation' AND lower(l.email) = lower(${email})
+        AND l.organization_id = ${organizationId} AND ${yield* isOpen}`.pipe(rowAs(Row))
   })
 
   /** Removes a link that was found. False if another transaction did. */
@@ -141,7 +145,7 @@ export const makeLinkTable = Effect.gen(function* () {
   /** Those for a user. The caller has locked the user. */
   const removeAllOf = (userId: UserId) => sql`DELETE FROM links WHERE user_id = ${userId}`
 
-  /** Those for a user whose rights change, and those that the user created with the rights from before. The caller has locked it. */
+  /** Those for a user whose rights change, and those that it created with its earlier rights. The caller has locked it. */
   const removeAllAround = (userId: UserId) =>
     sql`DELETE FROM links WHERE user_id = ${userId} OR created_by = ${userId}`
 

@@ -17,7 +17,7 @@ export const sweepSignIns = Effect.fn("SignInSweep.sweep")(function* (rowsMax: n
   const before = (seconds: number) => DateTime.toDateUtc(DateTime.subtract(now, { seconds }))
   yield* sql`
     DELETE FROM sign_in_attempts
-    WHERE charged_at < clock_timestamp() - make_interval(hours => ${forgottenHours})`
+    WHERE charged_at < now() - make_interval(hours => ${forgottenHours})`
   yield* sql`
     DELETE FROM sign_in_attempts WHERE subject IN (
       SELECT subject FROM sign_in_attempts ORDER BY charged_at DESC OFFSET ${rowsMax}
