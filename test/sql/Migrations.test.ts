@@ -1,12 +1,20 @@
 import { randomUUID } from "node:crypto"
 import { readdirSync } from "node:fs"
+import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { SqlClient } from "effect/sql"
+import { Effect, Layer, Redacted } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
 import { inject } from "vitest"
 import retention from "../../migrations/0010_retention.ts"
+import { Accounts } from "../../src/auth/Accounts.ts"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import * as KeyToken from "../../src/auth/KeyToken.ts"
+import { Links } from "../../src/auth/Links.ts"
+import { ApiKeyId, UserId } from "../../src/domain/Ids.ts"
+import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
+import { authLayer } from "../auth/AccountsFixture.ts"
 import { onServer, urlOfDatabase } from "../support/TestServer.ts"
 
 /** An empty database, and a client of it. */
@@ -26,6 +34,45 @@ const applied = Effect.flatMap(
   (sql) => sql<{ name: string }>`SELECT migration_id, name FROM effect_sql_migrations ORDER BY migration_id`
 )
 
+const directory = `${import.meta.dirname}/../../migrations`
+
+/** Migrates as the version did whose newest migration has that number. */
+const migrateUntil = (newest: number) =>
+  Effect.gen(function* () {
+    const files = readdirSync(directory).filter((name) => Number.parseInt(name, 10) <= newest)
+    const migrations = yield* Effect.forEach(files, (file) =>
+      Effect.map(
+        Effect.promise<{ default: typeof retention }>(() => import(`${directory}/${file}`)),
+        (module) => [file.replace(/\.ts$/, ""), module.default] as const
+      )
+    )
+    const loader = Migrator.fromRecord(Object.fromEntries(migrations))
+    yield* Migrator.make({})({ loader, table: "effect_sql_migrations" })
+  })
+
+/** An id like the service's: it sorts by its number. */
+const idOf = (number: number): string => `00000000-0000-7000-8000-${String(number).padStart(12, "0")}`
+
+/** What a database had before there was a web application: three users, the first of them disabled, keys and usage. */
+const fillBeforeAccounts = Effect.fnUntraced(function* (hash: Uint8Array) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`INSERT INTO organizations (id, name) VALUES (${idOf(1)}::uuid, 'one'), (${idOf(2)}::uuid, 'two')`
+  for (const [number, organization] of [1, 2, 2].entries()) {
+    const id = idOf(number)
+    yield* sql`INSERT INTO users (id, organization_id, email, disabled_at) VALUES
+      (${id}::uuid, ${idOf(organization)}::uuid, ${`user${number}@example.com`}, ${number === 0 ? new Date(0) : null})`
+    yield* sql`INSERT INTO api_keys (id, user_id, name, hash, hint) VALUES
+      (${id}::uuid, ${id}::uuid, 'a key', ${number === 2 ? hash : Buffer.from(id)}, 'abcd')`
+    yield* sql`INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
+        source, outcome)
+      VALUES (${id}::uuid, ${id}::uuid, ${idOf(organization)}::uuid, ${id}::uuid, 'm', 2, ${number}, 'provider', 'completed')`
+    yield* sql`INSERT INTO token_counters (user_id, day, day_used, day_reserved, month, month_used, granted)
+      VALUES (${id}::uuid, '2026-02-28', ${number}, 4, '2026-02-01', ${number + 10}, 3)`
+    yield* sql`INSERT INTO token_reservations (response_id, part, user_id, day, month, tokens, expires_at)
+      VALUES (${idOf(number + 3)}::uuid, 0, ${id}::uuid, '2026-02-28', '2026-02-01', 4, now())`
+  }
+})
+
 describe("The migrations", () => {
   it.effect("are those in the directory, each once, and running them again changes nothing", () =>
     Effect.gen(function* () {
@@ -33,7 +80,7 @@ describe("The migrations", () => {
       yield* migrate(address)
       yield* migrate(address)
       const rows = yield* Effect.provide(applied, client)
-      const files = readdirSync(`${import.meta.dirname}/../../migrations`).toSorted()
+      const files = readdirSync(directory).toSorted()
       assert.deepStrictEqual(
         rows.map((row) => row.name),
         files.map((file) => file.replace(/^\d+_/, "").replace(/\.ts$/, ""))
@@ -86,6 +133,55 @@ describe("The migrations", () => {
         stored.map(({ item }) => item),
         [{ ...call, results: [found(""), found("")] }, ...items.slice(1)]
       )
+    })
+  )
+
+  it.effect("to the web application make the oldest enabled user the owner, and keep keys and usage", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      const { hash, key } = yield* Effect.flatMap(KeyToken.makeKey, (made) =>
+        Effect.map(KeyToken.hash(made), (hashed) => ({ key: made, hash: hashed }))
+      ).pipe(Effect.provide(NodeCrypto.layer))
+      yield* Effect.provide(Effect.andThen(migrateUntil(13), fillBeforeAccounts(hash)), client)
+      yield* migrate(address)
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { data } = yield* (yield* Accounts).listUsers()
+        assert.deepStrictEqual(
+          data.map(({ email, hasPassword, role }) => ({ email, hasPassword, role })),
+          ["member", "owner", "member"].map((role, number) => ({
+            email: `user${number}@example.com`,
+            hasPassword: false,
+            role
+          }))
+        )
+        const links = yield* Links
+        assert.isTrue(yield* links.isSetUpNeeded)
+        assert.strictEqual((yield* links.setUp).email, "user1@example.com")
+        const caller = yield* (yield* ApiKeys).authenticate(key)
+        assert.deepInclude(caller, {
+          userId: UserId.make(idOf(2)),
+          keyId: ApiKeyId.make(idOf(2)),
+          keyLimits: noKeyLimits
+        })
+        assert.deepStrictEqual(
+          yield* sql`SELECT user_id, key_id, output_tokens FROM usage_records ORDER BY user_id`,
+          [0, 1, 2].map((number) => ({ userId: idOf(number), keyId: idOf(number), outputTokens: number }))
+        )
+        assert.deepStrictEqual(
+          yield* sql`SELECT owner_id, day_used::int, day_reserved::int, month_used::int FROM token_counters ORDER BY owner_id`,
+          [0, 1, 2].map((number) => ({
+            ownerId: idOf(number),
+            dayUsed: number,
+            dayReserved: 4,
+            monthUsed: number + 10
+          }))
+        )
+        assert.deepStrictEqual(
+          yield* sql`SELECT user_id, key_id, tokens::int FROM token_reservations ORDER BY user_id`,
+          [0, 1, 2].map((number) => ({ userId: idOf(number), keyId: null, tokens: 4 }))
+        )
+      }).pipe(Effect.provide(authLayer().pipe(Layer.provideMerge(client))))
     })
   )
 
