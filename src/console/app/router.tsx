@@ -27,18 +27,18 @@ const component = (load: PageModule, name: string) => lazyRouteComponent(() => l
 
 interface SignInSearch {
   /** The page that was asked for. */
-  readonly next?: string
+  readonly next?: string | undefined
   /** Why the identity provider led back here. */
-  readonly problem?: string
+  readonly problem?: string | undefined
 }
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: pagePaths.signIn,
   validateSearch: (search): SignInSearch => {
-    const next = returnPath(search["next"])
     const problem = search["problem"]
-    return { ...(next === undefined ? {} : { next }), ...(typeof problem === "string" ? { problem } : {}) }
+    // A field that were left out would stay as it is in the address.
+    return { next: returnPath(search["next"]), problem: typeof problem === "string" ? problem : undefined }
   },
   beforeLoad: async ({ search }) => {
     const { user } = await queries.ensureQueryData(sessionQuery)
