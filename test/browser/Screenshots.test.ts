@@ -1,0 +1,77 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Page } from "playwright-core"
+import { pagePaths } from "../../src/console/PagePaths.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { browserTests } from "./browserTests.ts"
+import { saveScreenshot } from "./Checks.ts"
+import { join, owner } from "./People.ts"
+import { browse, type VisitOptions } from "./Visit.ts"
+
+/** What the owner used on each of the last days but today: the same numbers at every run. */
+const useTokens = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
+      source, outcome, created_at, latency_millis)
+    SELECT gen_random_uuid(), u.id, u.organization_id, k.id, 'parley-offline', 900 + (day * 7919) % 4100,
+      200 + (day * 104729) % 1900, 'provider', 'completed', now() - day * interval '1 day', 400 + (day * 31) % 300
+    FROM users u, api_keys k, generate_series(1, 29) AS day
+    WHERE u.email = 'owner@example.com' AND k.user_id = u.id AND day % 7 NOT IN (0, 6)`
+}).pipe(Effect.provide(TestDatabase.client()), Effect.orDie)
+
+const prepared = Effect.gen(function* () {
+  const by = yield* owner
+  yield* by.ask("/admin/limits", { email: by.email, daily: 20_000, monthly: 400_000 })
+  for (const [name, limit] of [
+    ["notebook", null],
+    ["nightly report", 5_000]
+  ] as const) {
+    const limits = { daily_tokens: limit, monthly_tokens: null, requests_per_minute: null }
+    yield* by.ask("/me/keys", { name, expires_in_seconds: 90 * 86_400, ...limits })
+  }
+  yield* useTokens
+  yield* join(by, { email: "lead@example.com", organization: "Example", role: "organization_admin" })
+  yield* join(by, { email: "user@example.com", organization: "Example", role: "member" })
+  return by
+})
+
+const ask = async (page: Page) => {
+  await page.getByRole("button", { name: "Ask" }).click()
+  await page.getByText("Answered by").waitFor()
+}
+
+const shots: ReadonlyArray<
+  readonly [name: string, options: VisitOptions, use: (page: Page) => Promise<unknown>]
+> = [
+  ["home", { path: pagePaths.home }, ask],
+  ["api-keys", { path: pagePaths.apiKeys }, (page) => page.getByRole("row", { name: "notebook" }).waitFor()],
+  ["usage", { path: pagePaths.usage }, (page) => page.locator("canvas").waitFor()],
+  ["usage-dark", { path: pagePaths.usage, colorScheme: "dark" }, (page) => page.locator("canvas").waitFor()],
+  [
+    "users",
+    { path: pagePaths.users },
+    (page) => page.getByRole("row", { name: "user@example.com" }).waitFor()
+  ],
+  ["audit-log", { path: pagePaths.audit }, (page) => page.getByRole("row").nth(3).waitFor()],
+  ["home-narrow", { path: pagePaths.home, width: 360 }, ask]
+]
+
+/** `PARLEY_TEST_SCREENSHOTS=docs/images npm test -- test/browser/Screenshots.test.ts` renews those of the documentation. */
+browserTests("The screenshots of the documentation", (it) => {
+  it.effect("show pages with content", () =>
+    Effect.gen(function* () {
+      const { storageState } = yield* prepared
+      for (const [name, options, use] of shots) {
+        yield* browse(
+          async (page) => {
+            await use(page)
+            await page.evaluate("document.activeElement?.blur()")
+            await saveScreenshot(page, name)
+          },
+          { ...options, storageState }
+        )
+      }
+    })
+  )
+})
