@@ -22,8 +22,6 @@ export interface NavigationEntry {
   readonly icon: LucideIcon
   /** Undefined: everybody. */
   readonly roles?: ReadonlyArray<Role>
-  /** Whether the page has its content; it is not shown before. */
-  readonly isReady: boolean
 }
 
 export interface NavigationArea {
@@ -39,15 +37,15 @@ const areas: ReadonlyArray<NavigationArea> = [
   {
     heading: null,
     entries: [
-      { label: "Home", path: pagePaths.home, icon: House, isReady: true },
-      { label: "Usage", path: pagePaths.usage, icon: ChartColumn, isReady: true }
+      { label: "Home", path: pagePaths.home, icon: House },
+      { label: "Usage", path: pagePaths.usage, icon: ChartColumn }
     ]
   },
   {
     heading: "Settings",
     entries: [
-      { label: "API keys", path: pagePaths.apiKeys, icon: KeyRound, isReady: true },
-      { label: "Account", path: pagePaths.account, icon: UserRound, isReady: true }
+      { label: "API keys", path: pagePaths.apiKeys, icon: KeyRound },
+      { label: "Account", path: pagePaths.account, icon: UserRound }
     ]
   },
   {
@@ -57,28 +55,25 @@ const areas: ReadonlyArray<NavigationArea> = [
         label: "Organizations",
         path: pagePaths.organizations,
         icon: Building2,
-        roles: organization,
-        isReady: true
+        roles: organization
       },
-      { label: "Users", path: pagePaths.users, icon: Users, roles: organization, isReady: true },
+      { label: "Users", path: pagePaths.users, icon: Users, roles: organization },
       {
         label: "Invitations",
         path: pagePaths.invitations,
         icon: MailPlus,
-        roles: organization,
-        isReady: true
+        roles: organization
       },
-      { label: "Projects", path: pagePaths.projects, icon: FolderOpen, roles: organization, isReady: true },
+      { label: "Projects", path: pagePaths.projects, icon: FolderOpen, roles: organization },
       {
         label: "Plans & limits",
         path: pagePaths.plans,
         icon: LayoutList,
-        roles: installation,
-        isReady: true
+        roles: installation
       },
-      { label: "Models", path: pagePaths.models, icon: Boxes, roles: installation, isReady: true },
-      { label: "Health", path: pagePaths.health, icon: Activity, roles: installation, isReady: true },
-      { label: "Audit log", path: pagePaths.audit, icon: ScrollText, roles: organization, isReady: true }
+      { label: "Models", path: pagePaths.models, icon: Boxes, roles: installation },
+      { label: "Health", path: pagePaths.health, icon: Activity, roles: installation },
+      { label: "Audit log", path: pagePaths.audit, icon: ScrollText, roles: organization }
     ]
   }
 ]
@@ -97,6 +92,6 @@ export const areasFor = (role: Role): ReadonlyArray<NavigationArea> =>
   areas
     .map(({ entries, heading }) => ({
       heading,
-      entries: entries.filter(({ isReady, path }) => isReady && isFor(role, path))
+      entries: entries.filter(({ path }) => isFor(role, path))
     }))
     .filter(({ entries }) => entries.length > 0)
