@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query"
 import { Effect, Stream } from "effect"
-import { useState } from "react"
+import { useEffect, useState } from "react"
 import { askForStream } from "../../client/ask.ts"
 import { RequestFailed } from "../../client/RequestFailed.ts"
 import { type Answer, answerAfter, noAnswer } from "./answer.ts"
@@ -40,7 +40,7 @@ const stream = async (
   return answer
 }
 
-/** Asks for an answer and follows it while it arrives. */
+/** Asks for an answer and follows it while it arrives, until the page is left. */
 export const useAnswer = () => {
   const [answer, setAnswer] = useState<Answer>(noAnswer)
   const [stopping, setStopping] = useState<AbortController | null>(null)
@@ -51,6 +51,8 @@ export const useAnswer = () => {
       return stream(input, controller.signal, setAnswer)
     }
   })
+  // A page that was left shows nothing more of an answer, and nothing of it is stored.
+  useEffect(() => () => stopping?.abort(), [stopping])
   const isStopped = stopping?.signal.aborted === true
   return {
     answer,
