@@ -76,7 +76,7 @@ const userRoute = createRoute({
   getParentRoute: () => sessionRoute,
   path: pagePaths.user,
   validateSearch: ({ email }): { readonly email?: string } => (typeof email === "string" ? { email } : {}),
-  component: lazyRouteComponent(() => import("./pages/administration/UserPage.tsx"), "UserPage")
+  component: component(() => import("./pages/administration/UserPage.tsx"), "UserPage")
 })
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
@@ -88,7 +88,7 @@ const projectRoute = createRoute({
     id: textOf(id),
     name: textOf(name)
   }),
-  component: lazyRouteComponent(() => import("./pages/administration/ProjectPage.tsx"), "ProjectPage")
+  component: component(() => import("./pages/administration/ProjectPage.tsx"), "ProjectPage")
 })
 
 const auditRoute = createRoute({
