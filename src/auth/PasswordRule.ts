@@ -1,7 +1,9 @@
-/** What a new password must be. Source: NIST SP 800-63B-4, section 3.1.1.2: length and a blocklist, but no classes of characters. */
+import { passwordCharacters } from "../domain/Account.ts"
 
-export const passwordCharactersMin = 12
-export const passwordCharactersMax = 200
+/**
+ * What a new password must be. Source: NIST SP 800-63B-4, section 3.1.1.2: length and a blocklist, but no classes of
+ * characters.
+ */
 
 /** Of the most common passwords, those that are long enough, in small letters. */
 const common = new Set([
@@ -55,11 +57,11 @@ const differentMin = 5
 /** What is wrong with a new password, and what to do; null if it may be used. */
 export const problemOfPassword = (password: string, email: string): string | null => {
   const characters = [...password.normalize("NFKC")]
-  if (characters.length < passwordCharactersMin) {
-    return `The password must have at least ${passwordCharactersMin} characters. A few words in a row are easy to remember.`
+  if (characters.length < passwordCharacters.min) {
+    return `The password must have at least ${passwordCharacters.min} characters. A few words in a row are easy to remember.`
   }
-  if (characters.length > passwordCharactersMax) {
-    return `The password must have at most ${passwordCharactersMax} characters. Choose a shorter one.`
+  if (characters.length > passwordCharacters.max) {
+    return `The password must have at most ${passwordCharacters.max} characters. Choose a shorter one.`
   }
   const small = password.toLowerCase()
   if (small.trim() === email.toLowerCase()) {

@@ -2,14 +2,16 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware } from "effect/http-api"
 import { Forbidden } from "../api/ErrorEnvelope.ts"
 import { BoundedBody, Envelope } from "../api/Middleware.ts"
-import { Email, Role } from "../domain/Account.ts"
+import { Email, passwordCharacters, Role } from "../domain/Account.ts"
 import { UserId } from "../domain/Ids.ts"
+import { LinkKind } from "../domain/Link.ts"
 
 /**
  * The part of ConsoleApi for those who are not signed in: the application needs no more of it to show its first page.
  *
- * What pages may rely on everywhere: an answer other than 2xx has the envelope of api/ErrorEnvelope. 401 `session_ended` leads to the
- * sign-in page, 403 `csrf_rejected` is over when the session has been read again, and the message of the others is for the user.
+ * What pages may rely on everywhere: an answer other than 2xx has the envelope of api/ErrorEnvelope. 401 `session_ended` asks
+ * the user to sign in again, 403 `csrf_rejected` is over when the session has been read again, and the message of the others
+ * is for the user.
  */
 
 /** Holds the secret of a session; no script can read it. Over TLS its name has a prefix: see SessionCookie. */
@@ -20,8 +22,7 @@ export const csrfHeader = "x-csrf-token"
 const Time = Schema.DateTimeUtcFromString
 
 /** A password as it is typed; services say what a new one must be. */
-const passwordCharactersMax = 200
-export const Password = Schema.String.check(Schema.isMaxLength(passwordCharactersMax))
+export const Password = Schema.String.check(Schema.isMaxLength(passwordCharacters.max))
 const linkTokenCharactersMax = 100
 const LinkToken = Schema.String.check(Schema.isMaxLength(linkTokenCharactersMax))
 
@@ -36,7 +37,7 @@ export const SignedInUser = Schema.Struct({
 
 /** What the application must know before it shows a page. */
 export const SessionState = Schema.Struct({
-  /** Null: nobody is signed in. */
+  /** Null: not signed in. */
   user: Schema.NullOr(SignedInUser),
   /** Null if there is no session. */
   csrf_token: Schema.NullOr(Schema.String),
@@ -46,12 +47,12 @@ export const SessionState = Schema.Struct({
   set_up_needed: Schema.Boolean,
   /** The name of the identity provider to offer at sign-in; null: none. */
   identity_provider: Schema.NullOr(Schema.String),
-  /** Null unless somebody is signed in. */
+  /** Null: not signed in. */
   version: Schema.NullOr(Schema.String)
 })
 
 export const LinkBody = Schema.Struct({
-  kind: Schema.Literals(["set_up", "invitation", "password_reset"]),
+  kind: LinkKind,
   /** Whom the link is for. At set-up another address may be given. */
   email: Schema.String,
   organization: Schema.String,

@@ -6,6 +6,9 @@ const nameCharactersMax = 100
 /** Source: RFC 5321, section 4.5.3.1.3, without the angle brackets. */
 const emailCharactersMax = 254
 
+/** How many characters a new password has. */
+export const passwordCharacters = { min: 12, max: 200 }
+
 /** PostgreSQL can't store NUL and lone surrogates, and control characters can't be printed. */
 const printable = /^[^\p{Cc}\p{Cs}]*$/u
 

@@ -5,7 +5,7 @@ import type { LinkBody } from "../../../SessionApi.ts"
 import { spendLink } from "../../session/session.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Form } from "../../ui/Form.tsx"
-import { PasswordField } from "../../ui/PasswordField.tsx"
+import { NewPasswordField } from "../../ui/NewPasswordField.tsx"
 import { TextField } from "../../ui/TextField.tsx"
 
 type OpenLink = typeof LinkBody.Type
@@ -52,12 +52,7 @@ export const LinkForm = ({ link, token }: LinkFormProps) => {
           type="email"
           {...(isSetUp ? { description: "You sign in with it. Change it if it isn't yours." } : {})}
         />
-        <PasswordField
-          autoComplete="new-password"
-          description="At least 12 characters. A few words in a row are easy to remember."
-          label="New password"
-          name="password"
-        />
+        <NewPasswordField />
         <Button className="w-full" isPending={using.isPending} kind="primary" type="submit">
           {submitLabels[link.kind]}
         </Button>

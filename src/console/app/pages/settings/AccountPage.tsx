@@ -1,33 +1,21 @@
-import { type User, useUser } from "../../session/session.ts"
+import { useUser } from "../../session/session.ts"
+import { roleNames } from "../../text/roles.ts"
 import { Card } from "../../ui/Card.tsx"
+import { Facts } from "../../ui/Facts.tsx"
 import { Page } from "../../ui/Page.tsx"
 import { PasswordCard } from "./account/PasswordCard.tsx"
 import { SessionsCard } from "./account/SessionsCard.tsx"
 
-const roleNames: Readonly<Record<User["role"], string>> = {
-  owner: "Owner of the installation",
-  admin: "Administrator of the installation",
-  organization_admin: "Administrator of the organization",
-  member: "Member"
-}
-
 const Profile = () => {
   const { email, organization, role } = useUser()
   const facts = [
-    ["E-mail address", email],
-    ["Organization", organization],
-    ["Role", roleNames[role]]
-  ] as const
+    { label: "E-mail address", value: email },
+    { label: "Organization", value: organization },
+    { label: "Role", value: roleNames[role] }
+  ]
   return (
     <Card title="You">
-      <dl className="grid gap-x-8 gap-y-3 sm:grid-cols-[max-content_1fr]">
-        {facts.map(([name, value]) => (
-          <div className="contents" key={name}>
-            <dt className="text-muted">{name}</dt>
-            <dd className="max-sm:mb-2">{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
     </Card>
   )
 }

@@ -5,7 +5,8 @@ import { replaceSession, useUser } from "../../../session/session.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { Card } from "../../../ui/Card.tsx"
 import { Form, FormActions } from "../../../ui/Form.tsx"
-import { TextField } from "../../../ui/TextField.tsx"
+import { NewPasswordField } from "../../../ui/NewPasswordField.tsx"
+import { PasswordField } from "../../../ui/PasswordField.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { readSessionsAgain } from "./sessions.ts"
 
@@ -48,22 +49,9 @@ export const PasswordCard = () => {
           {/* Tells password managers whose password it is. */}
           <input autoComplete="username" className="hidden" readOnly type="email" value={email} />
           {hasPassword ? (
-            <TextField
-              autoComplete="current-password"
-              label="Current password"
-              name="current"
-              required
-              type="password"
-            />
+            <PasswordField autoComplete="current-password" label="Current password" name="current" />
           ) : null}
-          <TextField
-            autoComplete="new-password"
-            description="At least 12 characters. Several words that only you put together are good."
-            label="New password"
-            name="password"
-            required
-            type="password"
-          />
+          <NewPasswordField />
           <FormActions>
             <Button isPending={saving.isPending} kind="primary" type="submit">
               Save password
