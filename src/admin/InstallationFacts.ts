@@ -32,7 +32,7 @@ const planFacts = (catalog: ReadonlyMap<string, PlanTerms> | null): ReadonlyArra
     usual: null
   }))
 
-const dayOf = (millis: number | null): string | null =>
+const timeOf = (millis: number | null): string | null =>
   millis === null ? null : DateTime.formatIso(DateTime.makeUnsafe(millis))
 
 /** What a license says, without its signature. */
@@ -40,8 +40,8 @@ const licenseText = (license: License): string =>
   json({
     id: license.id,
     licensee: license.licensee,
-    begins_at: dayOf(license.beginsAtMillis),
-    ends_at: dayOf(license.endsAtMillis),
+    begins_at: timeOf(license.beginsAtMillis),
+    ends_at: timeOf(license.endsAtMillis),
     bounds: license.bounds
   })
 

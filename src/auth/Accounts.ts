@@ -23,8 +23,8 @@ import { makeUserChanges } from "./UserChanges.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
- * Organizations and their users, as far as the actor sees them: the rest answers as what doesn't exist. Callers have checked that names
- * and addresses are well-formed.
+ * Organizations and their users, as far as the actor sees them: the rest answers as what doesn't exist. Callers have
+ * checked that names and addresses are well-formed.
  */
 export class Accounts extends Context.Service<
   Accounts,
@@ -57,8 +57,8 @@ export class Accounts extends Context.Service<
       UserExists | OrganizationNotFound | RoleForbids | LicenseForbids | DatabaseUnavailable
     >
     /**
-     * Takes effect in every process within seconds. Disabling ends the user's sessions, and removes the links for the user and those that
-     * it created. A second call changes nothing.
+     * Takes effect in every process within seconds. Disabling ends the user's sessions, and removes the links for the
+     * user and those that it created. A second call changes nothing.
      */
     readonly setDisabled: (
       email: string,

@@ -79,8 +79,8 @@ export class ApiKeys extends Context.Service<
       owner?: UserId
     ) => Effect.Effect<ApiKeyRecord, ApiKeyNotFound | RoleForbids | DatabaseUnavailable>
     /**
-     * The key that stands for the web application in the usage of an existing user. It is created at its first use, can't be presented, and
-     * is neither listed nor revoked.
+     * The key that stands for the web application in the usage of an existing user. It is created at its first use, can't
+     * be presented, and is neither listed nor revoked.
      */
     readonly webKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId, DatabaseUnavailable>
     /**

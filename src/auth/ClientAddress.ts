@@ -40,7 +40,7 @@ export const networkOf = (address: string | null): string => {
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${networkBits}`).toString()}/${networkBits}`
 }
 
-/** What limits requests of one client that nobody is signed in for: see UserBounds. */
+/** What limits the requests of one client without a session: see UserBounds. */
 export const boundsOf = (address: string | null): string => `network ${networkOf(address)}`
 
 const listed = (header: string | undefined): ReadonlyArray<string> =>

@@ -29,7 +29,7 @@ const isSubject = Schema.is(
 const isEmail = Schema.is(Email)
 const isText = Schema.is(Schema.String)
 
-/** Some providers tell the only group of a user as a text, and those without any leave the claim out. */
+/** Some providers send the only group of a user as a text, and leave the claim out where there is none. */
 const groupsOf = (claim: unknown): ReadonlyArray<string> => {
   const values: ReadonlyArray<unknown> = Array.isArray(claim) ? claim.slice(0, groupsMax) : [claim]
   return values.filter(isText)
@@ -51,10 +51,10 @@ export const isIncomplete = (claims: Claims, groupsClaim: string | null): boolea
     (name) => claims[name] === undefined
   )
 
-/** Compared as it is written: a domain in another script must be in the setting as the provider tells it. */
+/** Compared as it is written: a domain in another script must be in the setting as the provider writes it. */
 const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase()
 
-/** The identity that verified claims tell of. */
+/** The identity in verified claims. */
 export const identityOf = (
   claims: Claims,
   rules: IdentityRules

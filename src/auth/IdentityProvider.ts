@@ -100,11 +100,12 @@ const claimsOf = Effect.fnUntraced(function* (
       idTokenExpected: true
     })
   )
-  const told: Claims = tokens.claims() ?? {}
-  const isAsked = isIncomplete(told, groupsClaim) && client.serverMetadata().userinfo_endpoint !== undefined
-  if (!isAsked) return told
-  const more = yield* attempt(() => OpenId.fetchUserInfo(client, tokens.access_token, String(told["sub"])))
-  return { ...more, ...told }
+  const inToken: Claims = tokens.claims() ?? {}
+  const isAsked =
+    isIncomplete(inToken, groupsClaim) && client.serverMetadata().userinfo_endpoint !== undefined
+  if (!isAsked) return inToken
+  const more = yield* attempt(() => OpenId.fetchUserInfo(client, tokens.access_token, String(inToken["sub"])))
+  return { ...more, ...inToken }
 })
 
 const makeProvider = Effect.fnUntraced(function* (oidc: ProviderSettings) {

@@ -26,7 +26,7 @@ export const isConfigured = (oidc: Settings["oidc"]): oidc is ProviderSettings =
 export const attempt = <A>(ask: () => Promise<A>): Effect.Effect<A, IdentityRefused> =>
   Effect.tryPromise({ try: ask, catch: refusalOf })
 
-/** How this client proves to be itself. Source: OpenID Connect Core 1.0, section 9: basic, where nothing else is told. */
+/** How this client proves to be itself. Source: OpenID Connect Core 1.0, section 9: basic, unless the provider lists its methods without it. */
 const authenticationOf = (server: OpenId.ServerMetadata, secret: string): OpenId.ClientAuth =>
   server.token_endpoint_auth_methods_supported?.includes("client_secret_basic") === false
     ? OpenId.ClientSecretPost(secret)

@@ -29,7 +29,7 @@ const bounded = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> =
 
 /**
  * Sends the requests of openid-client, which sets their timeout and asks only for what the provider's description names. No
- * redirect is followed, so that nobody else is asked.
+ * redirect is followed, so that no other server is asked.
  */
 export const makeProviderFetch =
   (isAllowed: (url: URL) => boolean): CustomFetch =>

@@ -49,8 +49,8 @@ const problemOf = (error: unknown): SignInRefusal => {
 
 /** Why openid-client could not finish what it was asked. */
 export const refusalOf = (error: unknown): IdentityRefused => {
-  const told =
+  const codes =
     error instanceof AuthorizationResponseError || error instanceof ResponseBodyError ? [error.error] : []
-  const reason = [failureReason(error), ...told].join(": ")
+  const reason = [failureReason(error), ...codes].join(": ")
   return refused(problemOf(error), reason.slice(0, reasonCharactersMax).toWellFormed())
 }

@@ -57,7 +57,7 @@ const personOf = (row: typeof KnownRow.Type): Person => ({
 
 const csrfLabel = "parley csrf v1"
 
-/** Derived from the secret, so that nothing more is stored; the secret can't be told from it. */
+/** Derived from the secret, so that nothing more is stored; the secret can't be derived from it. */
 const csrfTokenOf = (secret: Redacted.Redacted): Effect.Effect<string, never, Digest.Digest> =>
   Effect.map(KeyToken.hash(Redacted.make(`${csrfLabel}\n${Redacted.value(secret)}`)), Hex.encode)
 

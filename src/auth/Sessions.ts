@@ -87,7 +87,10 @@ export class Sessions extends Context.Service<
       client: SessionClient,
       method: Exclude<SignInMethod, "password">
     ) => Effect.Effect<StartedSession, UserNotFound | DatabaseUnavailable>
-    /** Null: unknown, expired or ended, or its user is disabled. Slides the expiry. Never cached, so that an ended session ends at once. */
+    /**
+     * Null: unknown, expired or ended, or its user is disabled. Slides the expiry. Never cached, so that an ended session
+     * ends at once.
+     */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<KnownSession | null, DatabaseUnavailable>
     /** Those that are valid, the last seen one first. */
     readonly list: (userId: UserId) => Effect.Effect<ReadonlyArray<SessionRecord>, DatabaseUnavailable>
@@ -95,8 +98,8 @@ export class Sessions extends Context.Service<
     readonly end: (userId: UserId, id: SessionId) => Effect.Effect<number, DatabaseUnavailable>
     readonly endAll: (userId: UserId, except?: SessionId) => Effect.Effect<number, DatabaseUnavailable>
     /**
-     * Ends the user's other sessions, and returns the new secret of this one. `current` is null for a user who has no password yet.
-     * Links for a new password are not valid any more.
+     * Ends the user's other sessions, and returns the new secret of this one. `current` is null for a user who has no
+     * password yet. Links for a new password are not valid any more.
      */
     readonly changePassword: (
       person: Person,

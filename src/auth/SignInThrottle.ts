@@ -36,13 +36,17 @@ const Row = Schema.Struct({
 const LoweredRow = Schema.Struct({ email: Schema.String })
 
 /**
- * Limits failed attempts to sign in, over all processes of a database and by its clock. Strangers can't lock a user out: the strict limit
- * is for one account from one network, and the limit over all networks doesn't hold where the user has signed in before.
+ * Limits failed attempts to sign in, over all processes of a database and by its clock. Strangers can't lock a user out:
+ * the strict limit is for one account from one network, and the limit over all networks doesn't hold where the user has
+ * signed in before.
  */
 export class SignInThrottle extends Context.Service<
   SignInThrottle,
   {
-    /** Counts an attempt as failed, so that any number of them at once stays within the limits, or refuses it without counting it. */
+    /**
+     * Counts an attempt as failed, so that any number of them at once stays within the limits, or refuses it without
+     * counting it.
+     */
     readonly begin: (attempt: Attempt) => Effect.Effect<void, SignInThrottled | DatabaseUnavailable>
     /** The attempt was the user's: the account has no failures from this network any more. */
     readonly succeed: (attempt: Attempt) => Effect.Effect<void, DatabaseUnavailable>

@@ -26,7 +26,7 @@ export const identityRoutes = [beginPath, identityCallbackPath].map((path) => ro
 const pendingCookie = "parley_sign_in"
 const pendingCharactersMax = 4_096
 
-/** Addresses of sign-ins hold codes, which are nobody else's business. */
+/** Addresses of sign-ins hold codes, which neither a cache nor another site may get. */
 const redirectHeaders = { "cache-control": "no-store", "referrer-policy": "no-referrer" }
 
 const queryOf = ({ url }: Request): string => url.slice(pathOf(url).length).replace(/#.*$/s, "")

@@ -7,7 +7,10 @@ interface Received {
   readonly headers: Headers.Headers
 }
 
-/** Names that are not looked up in the public DNS, so that no stranger can point them to this service. Source: RFC 6761, RFC 6762, RFC 8375. */
+/**
+ * Names that are not looked up in the public DNS, so that no stranger can point them to this service. Source: RFC 6761,
+ * RFC 6762, RFC 8375.
+ */
 const localNames = /(^|\.)(localhost|local|internal|test|home\.arpa)$/
 
 /** Whether a stranger can't have made the browser take this name for the service's: DNS rebinding needs a name of one's own. */
@@ -27,9 +30,9 @@ const isOwnOrigin = (origin: string, host: string, publicUrl: string | null): bo
 }
 
 /**
- * Whether the request may come from a page of this service, or from no page at all. A request that changes something must prove the
- * former, by `Origin` or `Sec-Fetch-Site`, which no script can set. Without `publicUrl`, the `Host` must be a name that is safe
- * from DNS rebinding.
+ * Whether the request may come from a page of this service, or from no page at all. A request that changes something must
+ * prove the former, by `Origin` or `Sec-Fetch-Site`, which no script can set. Without `publicUrl`, the `Host` must be a
+ * name that is safe from DNS rebinding.
  */
 export const isFromOwnPage = (request: Received, publicUrl: string | null): boolean => {
   const { host = "", origin, "sec-fetch-site": site } = request.headers

@@ -11,15 +11,18 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 /**
- * The name of a cookie. Over TLS its prefix makes browsers refuse one of that name that a sibling host, or an answer without TLS, sets.
- * Source: RFC 6265bis, section 4.1.3; `__Host-` needs the path "/".
+ * The name of a cookie. Over TLS its prefix makes browsers refuse one of that name that a sibling host, or an answer
+ * without TLS, sets. Source: RFC 6265bis, section 4.1.3; `__Host-` needs the path "/".
  */
 export const cookieName = (
   name: string,
   { path, secure }: { readonly path: string; readonly secure: boolean }
 ) => (secure ? `${path === "/" ? "__Host-" : "__Secure-"}${name}` : name)
 
-/** Reads and writes the cookie of a session, which no script can read and which other sites' requests don't carry, except links. */
+/**
+ * Reads and writes the cookie of a session, which no script can read and which other sites' requests don't carry, except
+ * links.
+ */
 export const makeSessionCookie = Effect.gen(function* () {
   const { basePath } = (yield* AppConfig).console
   const client = yield* ClientAddress

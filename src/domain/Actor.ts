@@ -38,8 +38,8 @@ export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.m
 )
 
 /**
- * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and admins; who sees a user is another
- * question.
+ * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and admins; who sees
+ * a user is another question.
  */
 export const mayManage = (actor: Actor, role: Role): boolean => {
   if (actor._tag !== "Person" || actor.role === "owner") return true

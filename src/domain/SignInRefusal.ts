@@ -12,7 +12,7 @@ export const signInRefusals = {
   sign_in_expired:
     "This sign-in took too long, was used already or was begun in another window. Start it again.",
   email_missing:
-    "The identity provider did not tell your e-mail address. Ask your administrator to let it tell this service.",
+    "The identity provider did not send your e-mail address. Ask your administrator to have it sent.",
   email_unverified:
     "The identity provider has not verified your e-mail address. Verify it there, then sign in again.",
   domain_not_allowed:

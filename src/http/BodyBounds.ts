@@ -99,8 +99,8 @@ const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }:
 })
 
 /**
- * Refuses bodies that are encoded, too deep, too slow, or too much beside the user's other requests. A body that is too large or cut
- * off fails when it is read, and ErrorBoundary answers it.
+ * Refuses bodies that are encoded, too deep, too slow, or too much beside the user's other requests. A body that is too
+ * large or cut off fails when it is read, and ErrorBoundary answers it.
  */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,

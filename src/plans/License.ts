@@ -6,7 +6,10 @@ import { type License, LicenseBounds, type LicenseState } from "../domain/Plan.t
 import { AppConfig } from "../settings/AppConfig.ts"
 import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 
-/** A license is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified offline. */
+/**
+ * A license is a compact JWS (RFC 7515) of JWT claims (RFC 7519), signed by EdDSA with Ed25519 (RFC 8037). It is verified
+ * offline.
+ */
 
 export const licenseAlgorithm = "EdDSA"
 

@@ -91,7 +91,10 @@ export const makeIndexJobs = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  /** Has every file of the project indexed again, together with the transaction that it must be called in; the answer is how many. */
+  /**
+   * Has every file of the project indexed again, together with the transaction that it must be called in; the answer is
+   * how many.
+   */
   const reindex = (projectId: ProjectId) => Effect.tap(renewProject(projectId), () => offerNext(projectId))
 
   return { offerNext, reindex }

@@ -62,7 +62,7 @@ export const makeProjectChanges = Effect.gen(function* () {
       : new OrganizationNotFound()
   }, orUnavailable)
 
-  /** The project, which nobody else changes until the transaction ends. */
+  /** The project. Other changes of it wait until the transaction ends. */
   const locked = Effect.fnUntraced(function* (id: ProjectId) {
     const found = yield* table.lock(id)
     return found ?? (yield* new ProjectNotFound())

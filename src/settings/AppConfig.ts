@@ -231,7 +231,10 @@ export const readSettings = Effect.fnUntraced(function* (
   return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
 })
 
-/** Every setting in the order of docs/settings.md, with the text of its value: null when it is not set, redacted when it is secret. */
+/**
+ * Every setting in the order of docs/settings.md, with the text of its value: null when it is not set, redacted when it
+ * is secret.
+ */
 export const namedSettings = (settings: Settings) => {
   const { dataDir, logLevel, ...others } = settings
   const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {

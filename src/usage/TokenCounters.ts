@@ -79,8 +79,9 @@ export const expiry = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`clock_timestamp() + make_interval(secs => ${reservationSeconds})`
 
 /**
- * The end of a statement whose `changed` has, by user, key (or null), day and month, the tokens that were used and that are no
- * longer reserved. Only the newest window of each owner counts. Rows are locked in one order, so two such statements never deadlock.
+ * The end of a statement whose `changed` has, by user, key (or null), day and month, the tokens that were used and that
+ * are no longer reserved. Only the newest window of each owner counts. Rows are locked in one order, so two such
+ * statements never deadlock.
  */
 const applyTo = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   events AS (

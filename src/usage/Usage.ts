@@ -116,8 +116,9 @@ export class Usage extends Context.Service<
     /** Starts to read a user's limits, so that `reserve` need not wait for them. */
     readonly prepare: (userId: UserId) => Effect.Effect<void>
     /**
-     * Reserves tokens until `record`: no more than are left in both windows, of the user and of a key with limits of its own, but at least `least` while any are left, also
-     * when requests run at once. Infinite without a limit. After a crash, reservations expire within a minute.
+     * Reserves tokens until `record`: no more than are left in both windows, of the user and of a key with limits of its
+     * own, but at least `least` while any are left, also when requests run at once. Infinite without a limit. After a
+     * crash, reservations expire within a minute.
      */
     readonly reserve: (ask: TokenRequest) => Effect.Effect<Grant, UsageLimitExceeded | DatabaseUnavailable>
     /**

@@ -64,7 +64,10 @@ export const reauthentication = makeReauthentication()
 /** Waits for the user to sign in again over the page; false: another page was chosen. */
 export const signInAgain = (): Promise<boolean> => reauthentication.wait()
 
-/** Whether the user has a session again, as after signing in in another tab. Where another user has, the application starts anew. */
+/**
+ * Whether the user has a session again, as after signing in in another tab. Where another user has, the application
+ * starts anew.
+ */
 export const findSession = async (): Promise<boolean> => {
   const before = queries.getQueryData<Session>(key)?.user?.id
   const session = await run(client.state())
