@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly isWhole?: boolean
   /** Sentences, which get more room than names. */
   readonly isProse?: boolean
+  /** On one line, also at hyphens, up to the width at which names are broken, where there is room for a table. */
+  readonly isName?: boolean
   /** The buttons of a row: the header is for screen readers only. */
   readonly isActions?: boolean
   /** Left out where rows are shown as cards. */
@@ -44,12 +46,14 @@ const cellClass = ({
 /** What is too long for its column is broken: a name may have a hundred characters without a blank. */
 const contentClass = ({
   isActions,
+  isName,
   isNumber,
   isProse,
   isWhole
-}: Pick<Column<never>, "isActions" | "isNumber" | "isProse" | "isWhole">) =>
+}: Pick<Column<never>, "isActions" | "isName" | "isNumber" | "isProse" | "isWhole">) =>
   classes(
     "min-w-0 max-md:text-right",
+    isName === true && "md:w-max",
     isProse === true && "md:max-w-prose",
     isActions !== true && isNumber !== true && isProse !== true && isWhole !== true && "md:max-w-56"
   )

@@ -61,7 +61,7 @@ const CandidateCard = ({ candidate, place }: CandidateCardProps) => (
 )
 
 const excludedColumns: ReadonlyArray<Column<ExplainedBody["excluded"][number]>> = [
-  { header: "Model", cell: ({ model }) => <span className="font-medium">{model}</span> },
+  { header: "Model", isName: true, cell: ({ model }) => <span className="font-medium">{model}</span> },
   { header: "Provider", cell: ({ provider }) => provider },
   { header: "Why", isProse: true, cell: ({ reason }) => reason }
 ]

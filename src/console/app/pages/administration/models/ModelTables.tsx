@@ -15,8 +15,9 @@ const seconds = (value: number): string => `${value.toFixed(1)} s`
 const modelColumns: ReadonlyArray<Column<ModelRow>> = [
   {
     header: "Model",
+    isName: true,
     cell: ({ model }) => (
-      <div className="md:min-w-36">
+      <div>
         <span className="font-medium">{model.id}</span>
         <p className="text-muted">{model.provider}</p>
       </div>
@@ -49,7 +50,11 @@ const modelColumns: ReadonlyArray<Column<ModelRow>> = [
 ]
 
 const providerColumns: ReadonlyArray<Column<ProviderHealth>> = [
-  { header: "Provider", cell: ({ provider }) => <span className="font-medium">{provider}</span> },
+  {
+    header: "Provider",
+    isName: true,
+    cell: ({ provider }) => <span className="font-medium">{provider}</span>
+  },
   {
     header: "State",
     isProse: true,
