@@ -1,6 +1,8 @@
 import { Effect, Struct } from "effect"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
+import { Identities } from "../auth/Identities.ts"
+import type { LinkedIdentity } from "../auth/LinkedIdentities.ts"
 import { Links } from "../auth/Links.ts"
 import type { CreatedLink } from "../auth/LinkTable.ts"
 import type { User } from "../domain/Account.ts"
@@ -22,6 +24,8 @@ export const userBody = (user: User) =>
 const linkBody = (link: LinkRecord) =>
   Struct.renameKeys(link, { createdAt: "created_at", expiresAt: "expires_at" })
 
+const identityBody = (identity: LinkedIdentity) => Struct.renameKeys(identity, { linkedAt: "linked_at" })
+
 /** Roles, invitations, and links for new passwords. */
 export const peopleHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
   HttpApiBuilder.group(
@@ -29,6 +33,7 @@ export const peopleHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
     "people",
     Effect.fnUntraced(function* (handlers) {
       const accounts = yield* Accounts
+      const identities = yield* Identities
       const links = yield* Links
       const application = yield* applicationUrl
 
@@ -45,6 +50,16 @@ export const peopleHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
         endSessions: ({ payload: { email } }) =>
           accounts.endSessions(email).pipe(
             Effect.map((ended) => ({ ended })),
+            enveloped
+          ),
+        listIdentities: ({ query: { email } }) =>
+          identities.list(email).pipe(
+            Effect.map((found) => ({ data: found.map(identityBody) })),
+            enveloped
+          ),
+        unlink: ({ payload: { email, issuer } }) =>
+          identities.unlink(email, issuer).pipe(
+            Effect.map((unlinked) => ({ unlinked })),
             enveloped
           ),
         invite: ({ payload: { email, organization, role = "member" } }) =>

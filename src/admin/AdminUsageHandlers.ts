@@ -2,7 +2,7 @@ import { DateTime, Effect, Struct } from "effect"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
-import { requireRole } from "../auth/UserChanges.ts"
+import { requireRole } from "../auth/ManagedUser.ts"
 import type { User } from "../domain/Account.ts"
 import { actorsOrganization } from "../domain/Actor.ts"
 import {

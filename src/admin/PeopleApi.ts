@@ -20,11 +20,16 @@ export const userFields = {
   role: Role,
   /** False for a user who uses keys only, or signs in through an identity provider. */
   has_password: Schema.Boolean,
+  /** How many accounts of identity providers sign in the user. */
+  identities: Schema.Int,
   disabled_at: TimeOrNull,
   created_at: Time,
   last_sign_in_at: TimeOrNull
 }
 export const UserBody = Schema.Struct(userFields)
+
+/** More is no issuer of a link. */
+const issuerCharactersMax = 2_000
 
 const linkFields = {
   id: LinkId,
@@ -41,6 +46,9 @@ export const InvitationBody = Schema.Struct(linkFields)
 
 /** A new link; `url` is shown here and never again. */
 export const NewLinkBody = Schema.Struct({ ...linkFields, url: Schema.String })
+
+/** An account of an identity provider that signs in a user. */
+const IdentityBody = Schema.Struct({ issuer: Schema.String, subject: Schema.String, linked_at: Time })
 
 const someUser = Schema.Struct({ email: Email })
 
@@ -60,6 +68,20 @@ export class PeopleGroup extends HttpApiGroup.make("people")
     HttpApiEndpoint.post("endSessions", "/users/end-sessions", {
       payload: someUser,
       success: Schema.Struct({ ended: Schema.Int })
+    }).annotate(Access, "organization"),
+    /** Oldest first; a user has one of each issuer at most. */
+    HttpApiEndpoint.get("listIdentities", "/users/identities", {
+      query: { email: Email },
+      success: Schema.Struct({ data: Schema.Array(IdentityBody) })
+    }).annotate(Access, "organization"),
+    /** Ends the sessions of the user, if anything is unlinked. */
+    HttpApiEndpoint.post("unlink", "/users/unlink", {
+      payload: Schema.Struct({
+        email: Email,
+        /** Left out: those of all issuers. */
+        issuer: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(issuerCharactersMax)))
+      }),
+      success: Schema.Struct({ unlinked: Schema.Int })
     }).annotate(Access, "organization"),
     /** The user is created when the invitation is used. An invitation to the same address is replaced. */
     HttpApiEndpoint.post("invite", "/invitations", {

@@ -2,12 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { aboutUser, type AuditEntry } from "../domain/AuditEntry.ts"
-import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import type { DatabaseUnavailable, RoleForbids, UserNotFound } from "../domain/Errors.ts"
 import type { IdentityRefused } from "../domain/IdentityRefused.ts"
 import type { SessionClient } from "../domain/Session.ts"
 import type { SignInRefusal } from "../domain/SignInRefusal.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { type Identity, refused } from "./IdentityClaims.ts"
+import { type LinkedIdentity, makeLinkedIdentities } from "./LinkedIdentities.ts"
 import { makeLinkedUsers } from "./LinkedUsers.ts"
 import { Sessions } from "./Sessions.ts"
 import type { StartedSession } from "./SessionTable.ts"
@@ -32,6 +33,18 @@ export class Identities extends Context.Service<
       problem: SignInRefusal,
       client: SessionClient
     ) => Effect.Effect<void, DatabaseUnavailable>
+    /** The identities that are linked to a user whom the actor sees, oldest first. */
+    readonly list: (
+      email: string
+    ) => Effect.Effect<ReadonlyArray<LinkedIdentity>, UserNotFound | DatabaseUnavailable>
+    /**
+     * Removes the identities of a user, or only the one of the issuer, and ends all sessions of the user, unless there are none. Returns
+     * how many were removed. The next sign-in of such an identity is that of a new one.
+     */
+    readonly unlink: (
+      email: string,
+      issuer?: string
+    ) => Effect.Effect<number, UserNotFound | RoleForbids | DatabaseUnavailable>
   }
 >()("parley/auth/Identities") {
   static readonly layer = Layer.effect(
@@ -92,7 +105,7 @@ export class Identities extends Context.Service<
         )
       }, orUnavailable)
 
-      return Identities.of({ signIn, recordRefusal })
+      return Identities.of({ signIn, recordRefusal, ...(yield* makeLinkedIdentities) })
     })
   )
 }

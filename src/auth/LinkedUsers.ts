@@ -25,9 +25,10 @@ export const makeLinkedUsers = Effect.gen(function* () {
 
   const select = selectUsers(sql)
 
+  /** Locks the identity too: one that is unlinked meanwhile is not found. */
   const linkedTo = ({ issuer, subject }: Identity) =>
     sql`${select} JOIN identities i ON i.user_id = u.id
-      WHERE i.issuer = ${issuer} AND i.subject = ${subject} FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
+      WHERE i.issuer = ${issuer} AND i.subject = ${subject} FOR NO KEY UPDATE OF u, i`.pipe(rowAs(UserRow))
 
   const withAddress = (email: string) =>
     sql`${select} WHERE lower(u.email) = lower(${email}) FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))

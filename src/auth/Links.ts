@@ -24,11 +24,11 @@ import type { SessionClient } from "../domain/Session.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
 import { type CreatedLink, linkRecordOf, type LinkRow, makeLinkTable } from "./LinkTable.ts"
+import { requireRole } from "./ManagedUser.ts"
 import type { PasswordHash } from "./PasswordHash.ts"
 import { Passwords } from "./Passwords.ts"
 import { makeSessionTable, type StartedSession } from "./SessionTable.ts"
 import { makeSetUp } from "./SetUp.ts"
-import { requireRole } from "./UserChanges.ts"
 
 /** What the user of a link gives. */
 export interface LinkUse {

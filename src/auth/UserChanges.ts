@@ -3,9 +3,9 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { Role, User } from "../domain/Account.ts"
-import { CurrentActor, mayManage } from "../domain/Actor.ts"
+import { CurrentActor } from "../domain/Actor.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
-import { LastOwner, OrganizationNotFound, RoleForbids, UserExists, UserNotFound } from "../domain/Errors.ts"
+import { LastOwner, OrganizationNotFound, UserExists, UserNotFound } from "../domain/Errors.ts"
 import { UserId } from "../domain/Ids.ts"
 import { makeSeats } from "../plans/License.ts"
 import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
@@ -13,14 +13,10 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
 import { makeLinkTable } from "./LinkTable.ts"
+import { makeManagedUser, requireRole } from "./ManagedUser.ts"
 import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
-import { selectUsers, userColumns, UserRow } from "./UserTable.ts"
-
-/** Fails unless the actor may manage users of the role, which `param` names. */
-export const requireRole = Effect.fnUntraced(function* (role: Role, param: RoleForbids["param"]) {
-  if (!mayManage(yield* CurrentActor, role)) return yield* new RoleForbids({ param })
-})
+import { userColumns, UserRow } from "./UserTable.ts"
 
 /** The methods of Accounts that change users. */
 export const makeUserChanges = Effect.gen(function* () {
@@ -31,6 +27,7 @@ export const makeUserChanges = Effect.gen(function* () {
   const links = yield* makeLinkTable
   const sessions = yield* makeSessionTable
   const changeRole = yield* makeRoleChange
+  const locked = yield* makeManagedUser
 
   const create = Effect.fn("Accounts.createUser")(function* (
     email: string,
@@ -59,16 +56,6 @@ export const makeUserChanges = Effect.gen(function* () {
       SELECT id FROM organizations WHERE name = ${organization} ${yield* visible(sql, "id")}`
     return yield* found.length === 0 ? new OrganizationNotFound() : new UserExists()
   }, orUnavailable)
-
-  /** Locks a user that the actor sees and may manage. */
-  const locked = Effect.fnUntraced(function* (email: string) {
-    const user = yield* sql`
-      ${selectUsers(sql)} WHERE lower(u.email) = lower(${email}) ${yield* visible(sql, "u.organization_id")}
-      FOR NO KEY UPDATE OF u`.pipe(rowAs(UserRow))
-    if (user === undefined) return yield* new UserNotFound()
-    yield* requireRole(user.role, "email")
-    return user
-  })
 
   /** Fails if the user is the only owner that isn't disabled. Exact until the end of the transaction. */
   const requireOtherOwner = Effect.fnUntraced(function* ({ disabledAt, id, role }: User) {

@@ -11,6 +11,7 @@ export const UserRow = Schema.Struct({
   organization: Schema.String,
   role: Role,
   hasPassword: Schema.Boolean,
+  identities: Schema.Int,
   disabledAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   createdAt: Schema.DateTimeUtcFromDate,
   lastSignInAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
@@ -20,7 +21,8 @@ export const UserRow = Schema.Struct({
 export const userColumns = (sql: SqlClient.SqlClient) =>
   sql.literal(
     "u.id, u.email, u.organization_id, o.name AS organization, u.role, u.disabled_at, u.created_at, " +
-      "u.last_sign_in_at, EXISTS (SELECT 1 FROM passwords p WHERE p.user_id = u.id) AS has_password"
+      "u.last_sign_in_at, EXISTS (SELECT 1 FROM passwords p WHERE p.user_id = u.id) AS has_password, " +
+      "(SELECT count(*)::int FROM identities i WHERE i.user_id = u.id) AS identities"
   )
 
 export const selectUsers = (sql: SqlClient.SqlClient) => sql`

@@ -7,7 +7,15 @@ import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
 import { secretNotice } from "./KeyCommands.ts"
 import { listed, listText, shortTime, table } from "./Output.ts"
-import { endSessions, invite, newRole, resetPassword, setRole } from "./PeopleCommands.ts"
+import {
+  endSessions,
+  invite,
+  listIdentities,
+  newRole,
+  resetPassword,
+  setRole,
+  unlink
+} from "./PeopleCommands.ts"
 
 const createOrganization = command(
   "create",
@@ -126,6 +134,8 @@ export const userCommand = group("user", "Users", [
   setRole,
   resetPassword,
   endSessions,
+  listIdentities,
+  unlink,
   disableUser,
   enableUser,
   listUsers

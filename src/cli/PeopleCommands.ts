@@ -72,6 +72,43 @@ export const endSessions = command(
   })
 )
 
+export const listIdentities = command(
+  "identities",
+  "List the accounts of identity providers that sign in a user",
+  { user: Parameter.userToChange },
+  Effect.fnUntraced(function* ({ user }) {
+    const email = yield* Parameter.one(user, "user")
+    const { data } = yield* askServer((client) => client.people.listIdentities({ query: { email } }))
+    return listed(data, {
+      ISSUER: ({ issuer }) => issuer,
+      SUBJECT: ({ subject }) => subject,
+      LINKED: ({ linked_at }) => shortTime(linked_at)
+    })
+  })
+)
+
+export const unlink = command(
+  "unlink",
+  "Unlink accounts of identity providers from a user, and end the user's sessions",
+  {
+    user: Parameter.userToChange,
+    issuer: Flag.String("issuer").pipe(
+      Flag.withDescription("Only the account of this issuer; those of all issuers, if left out"),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function* ({ issuer, user }) {
+    const payload = { email: yield* Parameter.one(user, "user"), ...given({ issuer }) }
+    const value = yield* askServer((client) => client.people.unlink({ payload }))
+    const { unlinked } = value
+    const text =
+      unlinked === 0
+        ? `No such account is linked to ${payload.email}.`
+        : `Unlinked ${unlinked} ${unlinked === 1 ? "account" : "accounts"} from ${payload.email}. Sessions of the user have ended.`
+    return { value, text }
+  })
+)
+
 const listInvitations = command(
   "list",
   "List the invitations that can still be used",

@@ -61,6 +61,8 @@ export interface User {
   readonly role: Role
   /** False for a user who uses keys only, or signs in through an identity provider. */
   readonly hasPassword: boolean
+  /** Accounts of identity providers that sign in the user. */
+  readonly identities: number
   readonly disabledAt: DateTime.Utc | null
   readonly createdAt: DateTime.Utc
   readonly lastSignInAt: DateTime.Utc | null

@@ -3,8 +3,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
+import { Sessions } from "../../src/auth/Sessions.ts"
 import type { AuditAction } from "../../src/domain/AuditEntry.ts"
-import { ApiKeyId, ProjectId } from "../../src/domain/Ids.ts"
+import { ApiKeyId, LinkId, ProjectId } from "../../src/domain/Ids.ts"
 import { added } from "../audit/fixtures.ts"
 import { AdminServer, clientWith, modelServerKey } from "./AdminServer.ts"
 
@@ -29,7 +30,10 @@ const someTenant = Effect.fnUntraced(function* (client: Client) {
 })
 type Tenant = Effect.Success<ReturnType<typeof someTenant>>
 
-type Request = (client: Client, tenant: Tenant) => Effect.Effect<unknown, unknown, SqlClient.SqlClient>
+type Request = (
+  client: Client,
+  tenant: Tenant
+) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions>
 
 /** A request that changes something, and what is recorded of it. */
 interface Walk {
@@ -58,6 +62,25 @@ const addFile: Request = ({ projects }, tenant) =>
   projects.addFile({ params: ofProject(tenant), payload: { file_id: tenant.file.id } })
 
 const disable: Request = ({ policy }, { user }) => policy.disableUser({ payload: { email: user.email } })
+
+const signIn: Request = (_, { user }) =>
+  Effect.flatMap(Sessions, (sessions) => sessions.start(user.id, { address: null, userAgent: null }, "link"))
+
+const linkIdentity: Request = (_, { user }) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      INSERT INTO identities (issuer, subject, user_id, linked_at)
+      VALUES ('https://login.example.com', ${user.id}, ${user.id}, now())`
+  )
+
+const becomeOwner: Request = (_, { user }) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE users SET role = 'owner' WHERE id = ${user.id}`)
+
+const invited = ({ user }: Tenant) => `i${user.email}`
+
+const invite: Request = ({ people }, tenant) =>
+  people.invite({ payload: { email: invited(tenant), organization: tenant.organization.name } })
 
 const unreadable: Request = () =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE project_files SET status = 'error', job = NULL`)
@@ -110,6 +133,65 @@ const walks: ReadonlyArray<Walk> = [
       accounts.setKeyLimits({ params: { id: keyId }, payload: { daily_tokens: 5 } }),
     refused: ({ accounts }) =>
       accounts.setKeyLimits({ params: { id: ApiKeyId.make(nowhere) }, payload: { daily_tokens: 5 } })
+  },
+  {
+    endpoint: "people.setRole",
+    actions: ["user.role"],
+    change: ({ people }, { user }) =>
+      people.setRole({ payload: { email: user.email, role: "organization_admin" } }),
+    refused: ({ people }) => people.setRole({ payload: { email: noUser, role: "organization_admin" } })
+  },
+  {
+    endpoint: "people.resetPassword",
+    actions: ["link.create"],
+    change: ({ people }, { user }) => people.resetPassword({ payload: { email: user.email } }),
+    // Each call creates a link.
+    nothing: () => Effect.void,
+    refused: ({ people }) => people.resetPassword({ payload: { email: noUser } })
+  },
+  {
+    endpoint: "people.endSessions",
+    actions: ["session.end_all"],
+    first: signIn,
+    change: ({ people }, { user }) => people.endSessions({ payload: { email: user.email } }),
+    refused: ({ people }) => people.endSessions({ payload: { email: noUser } })
+  },
+  {
+    endpoint: "people.unlink",
+    actions: ["identity.unlink"],
+    first: linkIdentity,
+    change: ({ people }, { user }) => people.unlink({ payload: { email: user.email } }),
+    refused: ({ people }) => people.unlink({ payload: { email: noUser } })
+  },
+  {
+    endpoint: "people.invite",
+    actions: ["link.create"],
+    change: invite,
+    // Each call creates a link.
+    nothing: () => Effect.void,
+    refused: ({ people }, { organization, user }) =>
+      people.invite({ payload: { email: user.email, organization: organization.name } })
+  },
+  {
+    endpoint: "people.revokeInvitation",
+    actions: ["link.revoke"],
+    first: invite,
+    change: Effect.fnUntraced(function* ({ people }, tenant) {
+      const { data } = yield* people.listInvitations({ query: {} })
+      const id = data.find(({ email }) => email === invited(tenant))?.id ?? LinkId.make(nowhere)
+      return yield* people.revokeInvitation({ params: { id } })
+    }),
+    refused: ({ people }) => people.revokeInvitation({ params: { id: LinkId.make(nowhere) } })
+  },
+  {
+    endpoint: "people.setUpLink",
+    actions: ["link.create"],
+    first: becomeOwner,
+    change: ({ people }) => people.setUpLink(),
+    // Each call creates a link.
+    nothing: () => Effect.void,
+    // There is no owner.
+    refused: ({ people }) => people.setUpLink()
   },
   {
     endpoint: "files.upload",

@@ -2,6 +2,7 @@ import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
+import { Identities } from "../../src/auth/Identities.ts"
 import { IdentityProvider } from "../../src/auth/IdentityProvider.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
@@ -25,7 +26,7 @@ export const policyLayer = Policy.layer.pipe(Layer.provide(termsLayer()))
 
 /** The services of the auth room, as one process has them; they join the database of the test. */
 export const authLayer = (settings: Settings = testConfig()) =>
-  Layer.merge(Onboarding.layer, Links.layer).pipe(
+  Layer.mergeAll(Onboarding.layer, Links.layer, Identities.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, Sessions.layer)),
     Layer.provideMerge(Layer.merge(cheapPasswords, IdentityProvider.layer)),
     Layer.provideMerge(termsLayer(settings)),

@@ -20,8 +20,7 @@ const rules = "chiefs=Acme:admin,leads=Acme:organization_admin,staff=Acme,ghosts
 
 const identitiesLayer = (overrides: SettingsOverrides = {}) => {
   const settings = testConfig({ oidc: { groups: rules }, ...overrides })
-  return Identities.layer.pipe(
-    Layer.provideMerge(authLayer(settings)),
+  return authLayer(settings).pipe(
     Layer.provideMerge(Audit.layer),
     Layer.provide(Layer.succeed(AppConfig, settings))
   )
@@ -302,6 +301,110 @@ layer(identitiesLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing)), { e
             outcomes.filter((outcome) => outcome.endsWith(" in")),
             3
           )
+        })
+      )
+    })
+
+    describe("unlinking", () => {
+      it.effect("removes all identities of a user, ends its sessions, and is recorded", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identities = yield* Identities
+          const [identity, bystander] = [somebody(), somebody()]
+          const elsewhere = { ...identity, issuer: "https://other.example.com" }
+          const started = [yield* signIn(identity), yield* signIn(elsewhere)]
+          const other = yield* signIn(bystander)
+          assert.deepStrictEqual(
+            (yield* identities.list(identity.email)).map(({ issuer, subject }) => ({ issuer, subject })),
+            [identity, elsewhere].map(({ issuer, subject }) => ({ issuer, subject }))
+          )
+          assert.strictEqual((yield* userAt(identity.email)).identities, 2)
+
+          const { entries, value } = yield* added(identities.unlink(identity.email.toUpperCase()))
+          assert.strictEqual(value, 2)
+          assert.sameDeepMembers(
+            entries.map(({ action, details, targetName }) => [action, targetName, details]),
+            [identity, elsewhere].map(({ email, issuer, subject }) => [
+              "identity.unlink",
+              email,
+              { issuer, subject }
+            ])
+          )
+          const sessions = yield* Sessions
+          for (const { secret } of started) assert.isNull(yield* sessions.find(secret))
+          assert.isNotNull(yield* sessions.find(other.secret))
+          assert.deepStrictEqual(yield* identities.list(identity.email), [])
+          assert.lengthOf(yield* identities.list(bystander.email), 1)
+        })
+      )
+
+      it.effect("removes only the identity of the issuer that is named", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identities = yield* Identities
+          const identity = somebody()
+          yield* signIn(identity)
+          yield* signIn({ ...identity, issuer: "https://other.example.com" })
+          assert.strictEqual(yield* identities.unlink(identity.email, identity.issuer), 1)
+          const left = yield* identities.list(identity.email)
+          assert.deepStrictEqual(
+            left.map(({ issuer }) => issuer),
+            ["https://other.example.com"]
+          )
+        })
+      )
+
+      it.effect("where nothing is linked changes nothing, ends no session and is not recorded", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identities = yield* Identities
+          const identity = somebody()
+          const { secret } = yield* signIn(identity)
+          const ofAnother = yield* added(identities.unlink(identity.email, "https://none.example.com"))
+          assert.deepStrictEqual([ofAnother.value, ofAnother.entries], [0, []])
+          assert.isNotNull(yield* (yield* Sessions).find(secret))
+          const unknown = yield* Effect.flip(identities.unlink("nobody@example.com"))
+          assert.strictEqual(unknown._tag, "UserNotFound")
+        })
+      )
+
+      it.effect("lets the next account with the address be linked, which was refused before", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const identities = yield* Identities
+          const identity = somebody()
+          const { person } = yield* signIn(identity)
+          const renewed = { ...identity, subject: somebody().subject }
+          assert.strictEqual(yield* problemOf(renewed), "identity_conflict")
+          yield* identities.unlink(identity.email)
+          assert.strictEqual((yield* signIn(renewed)).person.userId, person.userId)
+          assert.strictEqual(yield* problemOf(identity), "identity_conflict")
+        })
+      )
+
+      it.effect("during sign-ins of an account with another address leaves it no session of the user", () =>
+        Effect.gen(function* () {
+          yield* ensureAcme
+          const sql = yield* SqlClient.SqlClient
+          const processes = [yield* Identities, yield* anotherProcess(), yield* anotherProcess()]
+          for (let round = 0; round < 10; round++) {
+            const identity = somebody()
+            const { person } = yield* signIn(identity)
+            // By its address, it would be another user.
+            const changed = { ...identity, email: `changed.${identity.email}` }
+            const results = yield* Effect.all(
+              Arr.makeBy(6, (index) => {
+                const process = processes[index % processes.length]!
+                const request: Effect.Effect<unknown, unknown> =
+                  index === 3 ? process.unlink(identity.email) : process.signIn(changed, client)
+                return Effect.result(request)
+              }),
+              { concurrency: "unbounded" }
+            )
+            for (const result of results) assert.strictEqual(result._tag, "Success")
+            const sessions = yield* sql`SELECT id FROM sessions WHERE user_id = ${person.userId}`
+            assert.deepStrictEqual(sessions, [])
+          }
         })
       )
     })

@@ -8,6 +8,7 @@ import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { pagePaths } from "../../src/console/PagePaths.ts"
 import type { Role } from "../../src/domain/Account.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
+import { linkIdentity } from "../console/ConsoleFixture.ts"
 import { someFile } from "../retrieval/fixtures.ts"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible, assertFits, saveScreenshot } from "./Checks.ts"
@@ -153,6 +154,24 @@ browserTests("The administration:", (it) => {
         await page.getByRole("alertdialog").getByRole("button", { name: "Disable user" }).click()
         await page.getByText("Disabled", { exact: true }).waitFor()
         await button(page, "Enable…").waitFor()
+      })
+    })
+  )
+
+  it.effect("A user whom an identity provider signs in is unlinked after a confirmation", () =>
+    Effect.gen(function* () {
+      const email = someEmail()
+      yield* seeding(
+        Effect.gen(function* () {
+          const { id } = yield* someUser(email, "Administrators")
+          yield* linkIdentity(id)
+        })
+      )
+      yield* visiting(userPath(email), async (page) => {
+        await button(page, "Unlink single sign-on…").click()
+        await page.getByRole("alertdialog").getByRole("button", { name: "Unlink" }).click()
+        await page.getByText("Not linked", { exact: true }).waitFor()
+        await button(page, "Unlink single sign-on…").waitFor({ state: "detached" })
       })
     })
   )

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
+import { Identities } from "../../src/auth/Identities.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import { AdminServer, clientWith, run } from "../admin/AdminServer.ts"
@@ -93,6 +94,32 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley for people", (it
         /only owner of the installation/
       )
       refused(yield* run("user", "disable", "eve@example.com"), /only owner of the installation/)
+    })
+  )
+
+  it.effect("lists and unlinks accounts of identity providers", () =>
+    Effect.gen(function* () {
+      const identities = yield* Identities
+      const email = "linked@example.com"
+      const issuer = "https://login.example.com"
+      succeeded(yield* run("org", "create", "Linked"))
+      succeeded(yield* run("user", "create", email, "--org", "Linked"))
+      const identity = { issuer, subject: "subject 1", email, groups: [] }
+      yield* identities.signIn(identity, client)
+      assert.match(
+        succeeded(yield* run("user", "identities", email)),
+        /^https:\/\/login\.example\.com +subject 1 +20\d\d-/m
+      )
+      const none = succeeded(yield* run("user", "unlink", email, "--issuer", "https://other.example.com"))
+      assert.match(none, /^No such account is linked to linked@example\.com/)
+      assert.match(
+        succeeded(yield* run("user", "unlink", email, "--issuer", issuer)),
+        /^Unlinked 1 account from linked@example\.com\. Sessions of the user have ended/
+      )
+      assert.deepStrictEqual(yield* identities.list(email), [])
+      yield* identities.signIn(identity, client)
+      assert.match(succeeded(yield* run("user", "unlink", email)), /^Unlinked 1 account/)
+      refused(yield* run("user", "unlink", "x@example.com"), /does not exist/)
     })
   )
 

@@ -20,6 +20,7 @@ const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "people.setRole": ["user.role"],
   "people.resetPassword": ["link.create"],
   "people.endSessions": ["session.end_all"],
+  "people.unlink": ["identity.unlink"],
   "people.invite": ["link.create"],
   "people.revokeInvitation": ["link.revoke"],
   "accounts.setKeyLimits": ["api_key.limits"],

@@ -80,6 +80,14 @@ export const setRole = Effect.fnUntraced(function* (userId: string, role: Role) 
   yield* sql`UPDATE users SET role = ${role} WHERE id = ${userId}`
 })
 
+/** Links a user to an account of an identity provider, named after the user. */
+export const linkIdentity = Effect.fnUntraced(function* (userId: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO identities (issuer, subject, user_id, linked_at)
+    VALUES ('https://login.example.com', ${`subject ${userId}`}, ${userId}, now())`
+})
+
 /** One more session of a user. */
 export const startSession = Effect.fnUntraced(function* (target: Target) {
   const { url } = yield* TestApp
@@ -92,7 +100,7 @@ export const startSession = Effect.fnUntraced(function* (target: Target) {
   return { target: { ...target, sessionId: session.id }, headers, secret: text, csrfToken } satisfies SignedIn
 })
 
-/** An organization with two users, of whom the first has a key, a session, and a project with a file. */
+/** An organization with two users, of whom the first has a key, a session, an identity, and a project with a file. */
 export const someTenant = Effect.gen(function* () {
   const accounts = yield* Accounts
   const apiKeys = yield* ApiKeys
@@ -101,6 +109,7 @@ export const someTenant = Effect.gen(function* () {
   const organization = yield* accounts.createOrganization(names.organization, "default")
   const user = yield* accounts.createUser(names.email, organization.name)
   yield* accounts.createUser(names.colleague, organization.name)
+  yield* linkIdentity(user.id)
   const key = yield* apiKeys.create({ userId: user.id, name: "a key", expiresAt: null })
   const links = yield* Links
   const invitation = yield* links.invite(`${randomUUID()}@example.com`, organization.name, "member")

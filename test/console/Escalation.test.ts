@@ -52,6 +52,10 @@ const changes: Readonly<
     by: ["organization_admin", "admin", "owner"],
     sample: ({ email }) => ({ body: { email } })
   },
+  "people.unlink": {
+    by: ["organization_admin", "admin", "owner"],
+    sample: ({ email }) => ({ body: { email } })
+  },
   "usage.setLimits": {
     by: ["admin", "owner"],
     sample: ({ email }) => ({ body: { email, daily: 5 } })
@@ -67,7 +71,8 @@ const stateOf = Effect.fnUntraced(function* ({ userId }: Target) {
   return yield* sql`SELECT u.*, k.revoked_at, k.daily_tokens,
       (SELECT json_agg(l) FROM token_limits l WHERE l.user_id = u.id) AS limits,
       (SELECT json_agg(s) FROM sessions s WHERE s.user_id = u.id) AS sessions,
-      (SELECT json_agg(l) FROM links l WHERE l.user_id = u.id) AS links
+      (SELECT json_agg(l) FROM links l WHERE l.user_id = u.id) AS links,
+      (SELECT json_agg(i) FROM identities i WHERE i.user_id = u.id) AS identities
     FROM users u JOIN api_keys k ON k.user_id = u.id WHERE u.id = ${userId}`
 })
 

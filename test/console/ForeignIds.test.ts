@@ -71,6 +71,7 @@ const stateOf = Effect.fnUntraced(function* ({ organizationId, projectId, userId
     (SELECT json_agg(u ORDER BY id) FROM users u WHERE organization_id = ${organizationId}) AS users,
     (SELECT json_agg(k ORDER BY id) FROM api_keys k WHERE user_id = ${userId}) AS keys,
     (SELECT json_agg(s ORDER BY id) FROM sessions s WHERE user_id = ${userId}) AS sessions,
+    (SELECT json_agg(i) FROM identities i WHERE user_id = ${userId}) AS identities,
     (SELECT json_agg(l ORDER BY id) FROM links l
       WHERE organization_id = ${organizationId} OR user_id = ${userId}) AS links,
     (SELECT json_agg(f ORDER BY id) FROM files f WHERE user_id = ${userId}) AS files,

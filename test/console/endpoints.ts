@@ -76,6 +76,8 @@ export const expectations: Readonly<Record<string, Expected>> = {
   },
   "people.resetPassword": { admitted: organization, sample: aboutUser },
   "people.endSessions": { admitted: organization, sample: aboutUser },
+  "people.listIdentities": { admitted: organization, sample: ofUser },
+  "people.unlink": { admitted: organization, sample: aboutUser },
   "people.invite": {
     admitted: organization,
     sample: ({ organization }) => ({ body: { email: "invited@example.com", organization } })

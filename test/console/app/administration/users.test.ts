@@ -19,22 +19,29 @@ describe("the roles that the pages offer", () => {
 })
 
 describe("what can be done with a user", () => {
+  const user = (role: Role, disabled_at: string | null, identities = 0) => ({ role, disabled_at, identities })
+
   it("is nothing where its role is not the administrator's to manage", () => {
-    assert.deepStrictEqual(tasksFor("organization_admin", { role: "admin", disabled_at: null }), [])
-    assert.deepStrictEqual(tasksFor("admin", { role: "owner", disabled_at: null }), [])
+    assert.deepStrictEqual(tasksFor("organization_admin", user("admin", null)), [])
+    assert.deepStrictEqual(tasksFor("admin", user("owner", null)), [])
   })
 
   it("depends on whether the user is disabled", () => {
-    assert.deepStrictEqual(tasksFor("owner", { role: "member", disabled_at: null }), [
+    assert.deepStrictEqual(tasksFor("owner", user("member", null)), [
       "role",
       "password",
       "sessions",
       "disable"
     ])
-    assert.deepStrictEqual(tasksFor("owner", { role: "member", disabled_at: "2026-01-01" }), [
-      "role",
-      "enable"
-    ])
+    assert.deepStrictEqual(tasksFor("owner", user("member", "2026-01-01")), ["role", "enable"])
+  })
+
+  it("includes to unlink it only where an identity provider signs it in", () => {
+    for (const disabledAt of [null, "2026-01-01"]) {
+      assert.include(tasksFor("admin", user("member", disabledAt, 1)), "unlink")
+      assert.notInclude(tasksFor("admin", user("member", disabledAt)), "unlink")
+      assert.deepStrictEqual(tasksFor("admin", user("owner", disabledAt, 1)), [])
+    }
   })
 })
 

@@ -32,6 +32,7 @@ const factsOf = (user: User) => [
   { label: "Role", value: roleNames[user.role] },
   { label: "Status", value: <UserStatus user={user} /> },
   { label: "Password", value: user.has_password ? "Set" : "None: the user can't sign in with one" },
+  { label: "Single sign-on", value: user.identities > 0 ? "Linked" : "Not linked" },
   {
     label: "Last sign-in",
     value: user.last_sign_in_at === null ? "Never" : <Time time={user.last_sign_in_at} />

@@ -28,6 +28,32 @@ export const EndSessionsDialog = ({ onClose, user }: UserDialogProps) => {
   )
 }
 
+export const UnlinkDialog = ({ onClose, user }: UserDialogProps) => {
+  const unlinking = useChange(
+    () =>
+      ({ people }) =>
+        people.unlink({ payload: { email: user.email } }),
+    () => {
+      showToast(`${user.email} is no longer linked to an account of the identity provider.`)
+      onClose()
+    }
+  )
+  return (
+    <ConfirmDialog
+      confirmLabel="Unlink"
+      failure={unlinking.error}
+      isOpen
+      isPending={unlinking.isPending}
+      onConfirm={() => unlinking.mutate(undefined)}
+      onOpenChange={onClose}
+      title={`Unlink ${user.email} from single sign-on?`}
+    >
+      The user is signed out in every browser at once. The next account of the identity provider that signs in
+      with this address is linked to the user. To lock the user out, disable the user.
+    </ConfirmDialog>
+  )
+}
+
 export const DisableDialog = ({ onClose, user }: UserDialogProps) => {
   const disabling = useChange(
     () =>

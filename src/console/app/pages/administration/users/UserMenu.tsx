@@ -3,7 +3,7 @@ import type { UserBody } from "../../../../../admin/PeopleApi.ts"
 import { useUser } from "../../../session/session.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { Menu } from "../../../ui/Menu.tsx"
-import { DisableDialog, EnableDialog, EndSessionsDialog } from "./ConfirmTask.tsx"
+import { DisableDialog, EnableDialog, EndSessionsDialog, UnlinkDialog } from "./ConfirmTask.tsx"
 import { PasswordLinkDialog } from "./PasswordLinkDialog.tsx"
 import { RoleDialog, type UserDialogProps } from "./RoleDialog.tsx"
 import { menuItems, type Task, tasksFor } from "./tasks.ts"
@@ -12,6 +12,7 @@ const dialogs: Readonly<Record<Task, ComponentType<UserDialogProps>>> = {
   role: RoleDialog,
   password: PasswordLinkDialog,
   sessions: EndSessionsDialog,
+  unlink: UnlinkDialog,
   disable: DisableDialog,
   enable: EnableDialog
 }
