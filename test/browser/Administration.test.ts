@@ -84,6 +84,17 @@ browserTests("The administration:", (it) => {
     })
   )
 
+  it.effect("A user without a password is created, and is in the list", () =>
+    visiting(pagePaths.users, async (page) => {
+      const email = someEmail()
+      await button(page, "Create user").click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("E-mail address").fill(email)
+      await dialog.getByRole("button", { name: "Create user" }).click()
+      await row(page, email).waitFor()
+    })
+  )
+
   it.effect("An organization is created, and a name that is taken is refused beside its field", () =>
     visiting(
       pagePaths.organizations,

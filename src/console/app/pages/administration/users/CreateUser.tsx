@@ -1,10 +1,5 @@
-import { useState } from "react"
-import type { NewUserBody } from "../../../../../admin/AdminApi.ts"
 import type { Role } from "../../../../../domain/Account.ts"
-import { Alert } from "../../../ui/Alert.tsx"
 import { Button } from "../../../ui/Button.tsx"
-import { Checkbox } from "../../../ui/Checkbox.tsx"
-import { CodeBlock } from "../../../ui/CodeBlock.tsx"
 import { Dialog } from "../../../ui/Dialog.tsx"
 import { Form, FormActions } from "../../../ui/Form.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
@@ -13,76 +8,41 @@ import { useChange } from "../change.ts"
 import { OrganizationField } from "../OrganizationField.tsx"
 import { RoleField } from "../RoleField.tsx"
 
-type NewUser = typeof NewUserBody.Type
-
 interface Values extends Record<string, unknown> {
   readonly email: string
   readonly organization: string
   readonly role: Role
-  readonly with_key: boolean
 }
 
-interface CreateFormProps {
-  readonly onCreated: (user: NewUser) => void
-  readonly onClose: () => void
-}
-
-const CreateForm = ({ onClose, onCreated }: CreateFormProps) => {
+/** A user without a password, who signs in through an identity provider or gets keys by the command line. */
+export const CreateUser = ({ onClose }: { readonly onClose: () => void }) => {
   const creating = useChange(
     (payload: Values) =>
       ({ accounts }) =>
         accounts.createUser({ payload }),
-    onCreated
+    ({ email }) => {
+      showToast(`Created ${email}.`)
+      onClose()
+    }
   )
-  return (
-    <Form<Values> failure={creating.error} onSubmit={(values) => creating.mutate(values)}>
-      <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
-      <OrganizationField />
-      <RoleField />
-      <Checkbox label="Create an API key, which is shown once" name="with_key" />
-      <FormActions>
-        <Button isPending={creating.isPending} kind="primary" type="submit">
-          Create user
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </FormActions>
-    </Form>
-  )
-}
-
-/** A user without a password, who uses keys or signs in through an identity provider. */
-export const CreateUser = ({ onClose }: { readonly onClose: () => void }) => {
-  const [key, setKey] = useState<string | null>(null)
-  const onCreated = (user: NewUser) => {
-    showToast(`Created ${user.email}.`)
-    if (user.key === null) onClose()
-    else setKey(user.key)
-  }
   return (
     <Dialog
-      description={
-        key === null
-          ? "For a program, or for a person who signs in through an identity provider. Invite the others: an invited person chooses a password."
-          : undefined
-      }
-      isDismissible={key === null}
+      description="For a person who signs in through an identity provider. Invite the others: an invited person chooses a password."
       isOpen
       onOpenChange={onClose}
-      title={key === null ? "Create a user" : "The user's API key"}
+      title="Create a user"
     >
-      {key === null ? (
-        <CreateForm onClose={onClose} onCreated={onCreated} />
-      ) : (
-        <div className="space-y-5">
-          <Alert title="Copy the key now" tone="warning">
-            It is not shown again.
-          </Alert>
-          <CodeBlock code={key} label="API key" />
-          <Button kind="primary" onClick={onClose}>
-            Done
+      <Form<Values> failure={creating.error} onSubmit={(values) => creating.mutate(values)}>
+        <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
+        <OrganizationField />
+        <RoleField />
+        <FormActions>
+          <Button isPending={creating.isPending} kind="primary" type="submit">
+            Create user
           </Button>
-        </div>
-      )}
+          <Button onClick={onClose}>Cancel</Button>
+        </FormActions>
+      </Form>
     </Dialog>
   )
 }

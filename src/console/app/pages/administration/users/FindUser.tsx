@@ -18,7 +18,6 @@ export const FindUser = () => {
         onSubmit={({ email }) => void navigate({ to: pagePaths.user, search: { email: email.trim() } })}
       >
         <div className="flex flex-wrap items-end gap-3">
-          {" "}
           <div className="w-full max-w-sm">
             <TextField
               autoComplete="off"
@@ -32,7 +31,7 @@ export const FindUser = () => {
             <Search aria-hidden="true" className="size-4" />
             Find
           </Button>
-        </div>{" "}
+        </div>
       </Form>
     </search>
   )
