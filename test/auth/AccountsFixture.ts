@@ -7,6 +7,9 @@ import { IdentityProvider } from "../../src/auth/IdentityProvider.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
+import type { Role, User } from "../../src/domain/Account.ts"
+import type { Person } from "../../src/domain/Actor.ts"
+import { SessionId } from "../../src/domain/Ids.ts"
 import { InstalledLicense } from "../../src/plans/License.ts"
 import { plansLayer } from "../../src/plans/PlanCatalog.ts"
 import { Policy } from "../../src/plans/Policy.ts"
@@ -33,6 +36,21 @@ export const authLayer = (settings: Settings = testConfig()) =>
     Layer.provideMerge(NodeCrypto.layer),
     Layer.provide(Layer.succeed(AppConfig, settings))
   )
+
+export const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.match(effect, { onFailure: ({ _tag }) => _tag as string, onSuccess: () => "done" })
+
+/** The user of a session that is not stored, with that role. */
+export const personOf = ({ email, id, organization, organizationId }: User, role: Role): Person => ({
+  _tag: "Person",
+  userId: id,
+  email,
+  role,
+  organization,
+  organizationId,
+  sessionId: SessionId.make("00000000-0000-7000-8000-000000000000"),
+  address: null
+})
 
 let made = 0
 

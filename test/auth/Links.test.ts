@@ -5,11 +5,9 @@ import { TestClock } from "effect/testing"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
-import type { Role, User } from "../../src/domain/Account.ts"
-import { type Actor, CurrentActor, type Person } from "../../src/domain/Actor.ts"
-import { SessionId } from "../../src/domain/Ids.ts"
+import { type Actor, CurrentActor } from "../../src/domain/Actor.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { authLayer, makeUser } from "./AccountsFixture.ts"
+import { authLayer, makeUser, personOf, tagOf } from "./AccountsFixture.ts"
 
 const client = { address: "192.0.2.1", userAgent: null }
 const password = Redacted.make("a password of some words")
@@ -18,20 +16,6 @@ const secondProcess = Effect.map(
   Layer.build(Layer.fresh(authLayer()).pipe(Layer.provide(Layer.fresh(TestDatabase.client())))),
   (context) => Context.get(context, Links)
 )
-
-const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.match(effect, { onFailure: ({ _tag }) => _tag as string, onSuccess: () => "done" })
-
-const personOf = ({ email, id, organization, organizationId }: User, role: Role): Person => ({
-  _tag: "Person",
-  userId: id,
-  email,
-  role,
-  organization,
-  organizationId,
-  sessionId: SessionId.make("00000000-0000-7000-8000-000000000000"),
-  address: null
-})
 
 const as =
   (actor: Actor) =>

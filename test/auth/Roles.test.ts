@@ -4,10 +4,9 @@ import { SqlClient } from "effect/sql"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import { Role, type User } from "../../src/domain/Account.ts"
-import { CurrentActor, type Person } from "../../src/domain/Actor.ts"
-import { SessionId } from "../../src/domain/Ids.ts"
+import { CurrentActor } from "../../src/domain/Actor.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { authLayer, makeUser } from "./AccountsFixture.ts"
+import { authLayer, makeUser, personOf, tagOf } from "./AccountsFixture.ts"
 
 const roles = Role.literals
 const client = { address: null, userAgent: null }
@@ -17,22 +16,10 @@ const secondProcess = Effect.map(
   (context) => Context.get(context, Accounts)
 )
 
-const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.match(effect, { onFailure: ({ _tag }) => _tag as string, onSuccess: () => "done" })
-
 const as =
-  ({ email, id, organization, organizationId }: User, role: Role) =>
+  (user: User, role: Role) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-    Effect.provideService(effect, CurrentActor, {
-      _tag: "Person",
-      userId: id,
-      email,
-      role,
-      organization,
-      organizationId,
-      sessionId: SessionId.make("00000000-0000-7000-8000-000000000000"),
-      address: null
-    } satisfies Person)
+    Effect.provideService(effect, CurrentActor, personOf(user, role))
 
 /** The roles that each may manage and give. */
 const managed: Readonly<Record<Role, ReadonlyArray<Role>>> = {

@@ -3,24 +3,10 @@ import { Effect, Layer } from "effect"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { Role } from "../../src/domain/Account.ts"
-import { type Actor, CurrentActor } from "../../src/domain/Actor.ts"
-import { SessionId } from "../../src/domain/Ids.ts"
+import { CurrentActor } from "../../src/domain/Actor.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { authLayer, makeUser } from "./AccountsFixture.ts"
-
-type Made = Effect.Success<typeof makeUser>
-
-const actorOf = ({ organization, user }: Made, role: Role): Actor => ({
-  _tag: "Person",
-  userId: user.id,
-  email: user.email,
-  role,
-  organizationId: organization.id,
-  organization: organization.name,
-  sessionId: SessionId.make("019b76da-0000-7000-8000-000000000001"),
-  address: null
-})
+import { authLayer, makeUser, personOf } from "./AccountsFixture.ts"
 
 /** Two organizations, each with a user and a key. */
 const two = Effect.all([makeUser, makeUser])
@@ -39,7 +25,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
         const [own, other] = yield* two
         const accounts = yield* Accounts
         const seen = Effect.all([accounts.listOrganizations(), accounts.listUsers()])
-        const as = (role: Role) => Effect.provideService(seen, CurrentActor, actorOf(own, role))
+        const as = (role: Role) => Effect.provideService(seen, CurrentActor, personOf(own.user, role))
         for (const role of ["organization_admin", "member"] as const) {
           const [organizations, users] = yield* as(role)
           assert.deepStrictEqual(organizations.data, [own.organization])
@@ -71,7 +57,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
             yield* tagOf(apiKeys.setLimits(other.key.id, { dailyTokens: 1 })),
             "ApiKeyNotFound"
           )
-        }).pipe(Effect.provideService(CurrentActor, actorOf(own, "organization_admin")))
+        }).pipe(Effect.provideService(CurrentActor, personOf(own.user, "organization_admin")))
         assert.isNull((yield* accounts.findUserByEmail(other.user.email)).disabledAt)
         const { data } = yield* apiKeys.list(other.user.id)
         assert.deepStrictEqual(
@@ -93,7 +79,7 @@ layer(authLayer().pipe(Layer.provideMerge(TestDatabase.layer)), { excludeTestSer
           assert.isTrue(yield* apiKeys.exists(own.key.id))
           assert.strictEqual((yield* apiKeys.setLimits(own.key.id, { dailyTokens: 1 })).limits.dailyTokens, 1)
           assert.isNotNull((yield* apiKeys.revoke(own.key.id)).revokedAt)
-        }).pipe(Effect.provideService(CurrentActor, actorOf(own, "organization_admin")))
+        }).pipe(Effect.provideService(CurrentActor, personOf(own.user, "organization_admin")))
       })
     )
   }
