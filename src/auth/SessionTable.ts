@@ -16,9 +16,9 @@ import * as KeyToken from "./KeyToken.ts"
 import { makeKnownNetworks } from "./KnownNetworks.ts"
 
 /** Sessions of one user; a new one beyond them ends the oldest. */
-export const sessionsPerUserMax = 100
+const sessionsPerUserMax = 100
 /** How old the recorded last request of a session is before a new one is written. */
-export const lastSeenSeconds = 60
+const lastSeenSeconds = 60
 const userAgentCharactersMax = 500
 
 const sessionFields = {

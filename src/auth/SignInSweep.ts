@@ -4,7 +4,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 
 /** Rows of failed attempts that a sweep leaves; those without a failure for the longest time go first. */
-export const attemptRowsMax = 200_000
+const attemptRowsMax = 200_000
 /** After this time no failure counts any more: see auth/AttemptRule. */
 const forgottenHours = 24
 const sweepEvery = "5 minutes"

@@ -47,7 +47,7 @@ const NewOwnKey = Schema.Struct({
   requests_per_minute: KeyLimits.fields.requestsPerMinute
 })
 
-export const ownUsageQuery = {
+const ownUsageQuery = {
   by: Schema.optionalKey(UsageBy),
   key_id: Schema.optionalKey(ApiKeyId),
   /** The first day and the last one, UTC; without them the last 30 days. */

@@ -9,7 +9,6 @@ const integer = new Intl.NumberFormat(language, { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 })
 const percentage = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 })
 const dateTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" })
-const date = new Intl.DateTimeFormat(language, { dateStyle: "medium" })
 const dayOfUtc = new Intl.DateTimeFormat(language, { day: "numeric", month: "short", timeZone: "UTC" })
 const utc = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" })
@@ -28,8 +27,6 @@ export const formatShare = (share: number): string => percentage.format(share)
 
 /** In the time zone of the browser. */
 export const formatTime = (time: DateTime.Utc): string => dateTime.format(time.epochMilliseconds)
-
-export const formatDate = (time: DateTime.Utc): string => date.format(time.epochMilliseconds)
 
 export const formatUtc = (time: DateTime.Utc): string => `${utc.format(time.epochMilliseconds)} UTC`
 
