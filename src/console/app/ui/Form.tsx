@@ -2,6 +2,7 @@ import { Form as BaseForm } from "@base-ui/react/form"
 import { type ReactNode, useState } from "react"
 import { RequestFailed, requestFailed } from "../client/RequestFailed.ts"
 import { Alert } from "./Alert.tsx"
+import { Button } from "./Button.tsx"
 import { classes } from "./classes.ts"
 
 interface FormProps<Values extends Record<string, unknown>> {
@@ -47,4 +48,21 @@ export const Form = <Values extends Record<string, unknown>>({
 /** The buttons at the end of a form, the one that submits first. */
 export const FormActions = ({ children }: { readonly children: ReactNode }) => (
   <div className="flex flex-wrap gap-3 pt-1">{children}</div>
+)
+
+interface FormButtonsProps {
+  /** The verb of the button that saves. */
+  readonly saveLabel: string
+  readonly isPending: boolean
+  readonly onCancel: () => void
+}
+
+/** The buttons of a form that can be closed without saving. */
+export const FormButtons = ({ isPending, onCancel, saveLabel }: FormButtonsProps) => (
+  <FormActions>
+    <Button isPending={isPending} kind="primary" type="submit">
+      {saveLabel}
+    </Button>
+    <Button onClick={onCancel}>Cancel</Button>
+  </FormActions>
 )

@@ -8,14 +8,15 @@ import { SessionsCard } from "./account/SessionsCard.tsx"
 
 const Profile = () => {
   const { email, organization, role } = useUser()
-  const facts = [
-    { label: "E-mail address", value: email },
-    { label: "Organization", value: organization },
-    { label: "Role", value: roleNames[role] }
-  ]
   return (
     <Card title="You">
-      <Facts facts={facts} />
+      <Facts
+        facts={[
+          { label: "E-mail address", value: email },
+          { label: "Organization", value: organization },
+          { label: "Role", value: roleNames[role] }
+        ]}
+      />
     </Card>
   )
 }

@@ -5,8 +5,7 @@ import type { ApiKeyId } from "../../../../domain/Ids.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Card } from "../../ui/Card.tsx"
 import { EmptyState } from "../../ui/EmptyState.tsx"
-import { ErrorState } from "../../ui/ErrorState.tsx"
-import { Loading } from "../../ui/Loading.tsx"
+import { Loaded } from "../../ui/Loaded.tsx"
 import { Page } from "../../ui/Page.tsx"
 import { Pagination, usePages } from "../../ui/Pagination.tsx"
 import { KeyLimitsDialog } from "./keys/KeyLimitsDialog.tsx"
@@ -44,22 +43,24 @@ export const ApiKeysPage = () => {
       description="Programs use the service in your name with an API key. What they use counts against your limits."
       title="API keys"
     >
-      {keys.isPending ? <Loading /> : null}
-      {keys.isError ? <ErrorState failure={keys.error} onRetry={() => void keys.refetch()} /> : null}
-      {keys.data === undefined ? null : keys.data.data.length === 0 && pages.number === 1 ? (
-        <EmptyState title="You have no API key yet">
-          Create one, and copy it into the program that is to use the service.
-        </EmptyState>
-      ) : (
-        <>
-          <KeyTable
-            keys={sorted(keys.data.data)}
-            onLimits={(key) => setTask({ kind: "limits", key })}
-            onRevoke={(key) => setTask({ kind: "revoke", key })}
-          />
-          <Pagination page={keys.data} pages={pages} />
-        </>
-      )}
+      <Loaded query={keys}>
+        {(page) =>
+          page.data.length === 0 && pages.number === 1 ? (
+            <EmptyState title="You have no API key yet">
+              Create one, and copy it into the program that is to use the service.
+            </EmptyState>
+          ) : (
+            <>
+              <KeyTable
+                keys={sorted(page.data)}
+                onLimits={(key) => setTask({ kind: "limits", key })}
+                onRevoke={(key) => setTask({ kind: "revoke", key })}
+              />
+              <Pagination page={page} pages={pages} />
+            </>
+          )
+        }
+      </Loaded>
       <Card
         description="Set PARLEY_API_KEY to your key first. Any library for the Responses API of OpenAI works."
         title="Connect a program"

@@ -1,9 +1,8 @@
 import { useState } from "react"
 import type { NewLinkBody } from "../../../../../admin/PeopleApi.ts"
 import type { Role } from "../../../../../domain/Account.ts"
-import { Button } from "../../../ui/Button.tsx"
 import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { Form, FormButtons } from "../../../ui/Form.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { useChange } from "../change.ts"
 import { OrganizationField } from "../OrganizationField.tsx"
@@ -44,12 +43,7 @@ const InviteForm = ({ email, onClose, onInvited }: InviteFormProps) => {
       />
       <OrganizationField />
       <RoleField />
-      <FormActions>
-        <Button isPending={inviting.isPending} kind="primary" type="submit">
-          Create invitation
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </FormActions>
+      <FormButtons isPending={inviting.isPending} onCancel={onClose} saveLabel="Create invitation" />
     </Form>
   )
 }

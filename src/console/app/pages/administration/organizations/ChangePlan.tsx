@@ -1,7 +1,5 @@
 import type { OrganizationBody } from "../../../../../admin/AdminApi.ts"
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"
 import { PlanField } from "./PlanField.tsx"
@@ -26,21 +24,14 @@ export const ChangePlan = ({ onClose, organization }: ChangePlanProps) => {
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description="The new plan holds for the next request of each of its users."
-      isOpen
-      onOpenChange={onClose}
       title={`Change the plan of ${organization.name}`}
+      onClose={onClose}
+      saveLabel="Change plan"
+      saving={changing}
     >
-      <Form<Values> failure={changing.error} onSubmit={(values) => changing.mutate(values)}>
-        <PlanField defaultValue={organization.plan} />
-        <FormActions>
-          <Button isPending={changing.isPending} kind="primary" type="submit">
-            Change plan
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <PlanField defaultValue={organization.plan} />
+    </FormDialog>
   )
 }

@@ -1,7 +1,5 @@
 import { defaultPlan } from "../../../../../domain/Account.ts"
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"
@@ -23,22 +21,15 @@ export const CreateOrganization = ({ onClose }: { readonly onClose: () => void }
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description="Its plan says what its users may do and spend."
-      isOpen
-      onOpenChange={onClose}
       title="Create an organization"
+      onClose={onClose}
+      saveLabel="Create organization"
+      saving={creating}
     >
-      <Form<Values> failure={creating.error} onSubmit={(values) => creating.mutate(values)}>
-        <TextField autoComplete="off" autoFocus label="Name" maxLength={100} name="name" required />
-        <PlanField defaultValue={defaultPlan} />
-        <FormActions>
-          <Button isPending={creating.isPending} kind="primary" type="submit">
-            Create organization
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <TextField autoComplete="off" autoFocus label="Name" maxLength={100} name="name" required />
+      <PlanField defaultValue={defaultPlan} />
+    </FormDialog>
   )
 }

@@ -1,6 +1,4 @@
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"
@@ -22,22 +20,15 @@ export const CreateProject = ({ onClose }: { readonly onClose: () => void }) => 
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description="Answers to its members may draw on its files."
-      isOpen
-      onOpenChange={onClose}
       title="Create a project"
+      onClose={onClose}
+      saveLabel="Create project"
+      saving={creating}
     >
-      <Form<Values> failure={creating.error} onSubmit={(values) => creating.mutate(values)}>
-        <TextField autoComplete="off" autoFocus label="Name" maxLength={100} name="name" required />
-        <OrganizationField />
-        <FormActions>
-          <Button isPending={creating.isPending} kind="primary" type="submit">
-            Create project
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <TextField autoComplete="off" autoFocus label="Name" maxLength={100} name="name" required />
+      <OrganizationField />
+    </FormDialog>
   )
 }

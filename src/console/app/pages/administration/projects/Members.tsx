@@ -5,9 +5,8 @@ import type { ProjectId, UserId } from "../../../../../domain/Ids.ts"
 import type { ProjectRole } from "../../../../../domain/Project.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { ConfirmDialog } from "../../../ui/ConfirmDialog.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
 import { EmptyState } from "../../../ui/EmptyState.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { PagedTable } from "../../../ui/PagedTable.tsx"
 import { usePages } from "../../../ui/Pagination.tsx"
 import { Select } from "../../../ui/Select.tsx"
@@ -46,23 +45,16 @@ const AddMember = ({ id, onClose }: PartProps) => {
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description="A user of the project's organization. For a member, this changes the role."
-      isOpen
-      onOpenChange={onClose}
       title="Add a member"
+      onClose={onClose}
+      saveLabel="Add member"
+      saving={adding}
     >
-      <Form<Values> failure={adding.error} onSubmit={(values) => adding.mutate(values)}>
-        <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
-        <Select choices={roleChoices} label="Role in the project" name="role" />
-        <FormActions>
-          <Button isPending={adding.isPending} kind="primary" type="submit">
-            Add member
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
+      <Select choices={roleChoices} label="Role in the project" name="role" />
+    </FormDialog>
   )
 }
 

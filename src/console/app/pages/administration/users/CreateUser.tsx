@@ -1,7 +1,5 @@
 import type { Role } from "../../../../../domain/Account.ts"
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"
@@ -26,23 +24,16 @@ export const CreateUser = ({ onClose }: { readonly onClose: () => void }) => {
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description="For a person who signs in through an identity provider. Invite the others: an invited person chooses a password."
-      isOpen
-      onOpenChange={onClose}
       title="Create a user"
+      onClose={onClose}
+      saveLabel="Create user"
+      saving={creating}
     >
-      <Form<Values> failure={creating.error} onSubmit={(values) => creating.mutate(values)}>
-        <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
-        <OrganizationField />
-        <RoleField />
-        <FormActions>
-          <Button isPending={creating.isPending} kind="primary" type="submit">
-            Create user
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
+      <OrganizationField />
+      <RoleField />
+    </FormDialog>
   )
 }

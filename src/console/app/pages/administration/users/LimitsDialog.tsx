@@ -1,9 +1,7 @@
 import { useState } from "react"
 import type { LimitsBody } from "../../../../../admin/AdminBodies.ts"
 import { tokensMax } from "../../../../../domain/Allowance.ts"
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { NumberField } from "../../../ui/NumberField.tsx"
 import { Select } from "../../../ui/Select.tsx"
 import { showToast } from "../../../ui/toasts.ts"
@@ -79,22 +77,15 @@ export const LimitsDialog = ({ limits, onClose }: LimitsDialogProps) => {
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description="Input and output tokens together. Days and months are those of UTC."
-      isOpen
-      onOpenChange={onClose}
       title={`Limits of ${limits.email}`}
+      onClose={onClose}
+      saveLabel="Save limits"
+      saving={saving}
     >
-      <Form<Values> failure={saving.error} onSubmit={(values) => saving.mutate(values)}>
-        <LimitFields label="Tokens per day" name="daily" window={limits.daily} />
-        <LimitFields label="Tokens per month" name="monthly" window={limits.monthly} />
-        <FormActions>
-          <Button isPending={saving.isPending} kind="primary" type="submit">
-            Save limits
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <LimitFields label="Tokens per day" name="daily" window={limits.daily} />
+      <LimitFields label="Tokens per month" name="monthly" window={limits.monthly} />
+    </FormDialog>
   )
 }

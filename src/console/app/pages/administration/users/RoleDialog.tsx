@@ -1,9 +1,7 @@
 import type { UserBody } from "../../../../../admin/PeopleApi.ts"
 import type { Role } from "../../../../../domain/Account.ts"
 import { roleNames } from "../../../text/roles.ts"
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"
 import { RoleField } from "../RoleField.tsx"
@@ -28,21 +26,14 @@ export const RoleDialog = ({ onClose, user }: UserDialogProps) => {
     }
   )
   return (
-    <Dialog
+    <FormDialog<Values>
       description={`${user.email} has to sign in again afterwards.`}
-      isOpen
-      onOpenChange={onClose}
       title="Change role"
+      onClose={onClose}
+      saveLabel="Change role"
+      saving={changing}
     >
-      <Form<Values> failure={changing.error} onSubmit={(values) => changing.mutate(values)}>
-        <RoleField defaultValue={user.role} />
-        <FormActions>
-          <Button isPending={changing.isPending} kind="primary" type="submit">
-            Change role
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <RoleField defaultValue={user.role} />
+    </FormDialog>
   )
 }

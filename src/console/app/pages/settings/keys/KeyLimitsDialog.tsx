@@ -1,8 +1,6 @@
 import { useMutation } from "@tanstack/react-query"
 import { ask } from "../../../client/ask.ts"
-import { Button } from "../../../ui/Button.tsx"
-import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { KeyLimitsFields, keyLimitsOf, type KeyLimitValues } from "./KeyLimitsFields.tsx"
 import { readKeysAgain } from "./keyQueries.ts"
@@ -26,21 +24,14 @@ export const KeyLimitsDialog = ({ apiKey, onClose }: KeyLimitsDialogProps) => {
     }
   })
   return (
-    <Dialog
+    <FormDialog<Values>
       description="They hold besides your own limits, within a few seconds after saving."
-      isOpen
-      onOpenChange={onClose}
       title={`Limits of “${apiKey.name}”`}
+      onClose={onClose}
+      saveLabel="Save limits"
+      saving={saving}
     >
-      <Form<Values> failure={saving.error} onSubmit={(values) => saving.mutate(values)}>
-        <KeyLimitsFields limits={apiKey.limits} />
-        <FormActions>
-          <Button isPending={saving.isPending} kind="primary" type="submit">
-            Save limits
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </FormActions>
-      </Form>
-    </Dialog>
+      <KeyLimitsFields limits={apiKey.limits} />
+    </FormDialog>
   )
 }

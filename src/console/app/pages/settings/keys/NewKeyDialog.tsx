@@ -1,8 +1,7 @@
 import { useMutation } from "@tanstack/react-query"
 import { ask } from "../../../client/ask.ts"
-import { Button } from "../../../ui/Button.tsx"
 import { Dialog } from "../../../ui/Dialog.tsx"
-import { Form, FormActions } from "../../../ui/Form.tsx"
+import { Form, FormButtons } from "../../../ui/Form.tsx"
 import { Select } from "../../../ui/Select.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { defaultExpiry, expiryChoices, expirySeconds } from "./expiry.ts"
@@ -73,12 +72,7 @@ export const NewKeyDialog = ({ isOpen, onClose }: NewKeyDialogProps) => {
               <KeyLimitsFields />
             </div>
           </details>
-          <FormActions>
-            <Button isPending={creating.isPending} kind="primary" type="submit">
-              Create key
-            </Button>
-            <Button onClick={close}>Cancel</Button>
-          </FormActions>
+          <FormButtons isPending={creating.isPending} onCancel={close} saveLabel="Create key" />
         </Form>
       )}
     </Dialog>
