@@ -5,6 +5,7 @@ import { AccountName } from "../domain/Account.ts"
 import { CalendarDay } from "../domain/Allowance.ts"
 import { AuditAction, AuditActor, AuditDetails, AuditOrigin, AuditTarget } from "../domain/AuditEntry.ts"
 import { AuditEntryId, OrganizationId } from "../domain/Ids.ts"
+import { StorableText } from "../domain/storable.ts"
 import { Access } from "./Access.ts"
 import { listBody } from "./AdminBodies.ts"
 
@@ -36,7 +37,7 @@ export const boundOf = (text: string, side: "since" | "until"): DateTime.Utc => 
   return side === "until" && isDay(text) ? DateTime.add(begin, { days: 1 }) : begin
 }
 
-const Text = Schema.NonEmptyString.check(Schema.isMaxLength(auditTextCharactersMax))
+const Text = StorableText.check(Schema.isNonEmpty(), Schema.isMaxLength(auditTextCharactersMax))
 
 /** What is left out doesn't filter. */
 export const auditFilter = {

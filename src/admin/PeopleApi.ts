@@ -4,6 +4,7 @@ import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import { AccountName, Email, Role } from "../domain/Account.ts"
 import { LinkId, OrganizationId, UserId } from "../domain/Ids.ts"
+import { StorableText } from "../domain/storable.ts"
 import { Access } from "./Access.ts"
 import { listBody } from "./AdminBodies.ts"
 
@@ -79,11 +80,11 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       payload: Schema.Struct({
         email: Email,
         /** Left out: those of all issuers. */
-        issuer: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(issuerCharactersMax)))
+        issuer: Schema.optionalKey(StorableText.check(Schema.isMaxLength(issuerCharactersMax)))
       }),
       success: Schema.Struct({ unlinked: Schema.Int })
     }).annotate(Access, "organization"),
-    /** The user is created when the invitation is used. An invitation to the same address is replaced. */
+    /** The user is created when the invitation is used. An invitation of the same address to the organization is replaced. */
     HttpApiEndpoint.post("invite", "/invitations", {
       payload: Schema.Struct({
         email: Email,

@@ -1,6 +1,6 @@
 import { Schema, SchemaTransformation } from "effect"
 import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain/Ids.ts"
-import { isStorable } from "../domain/storable.ts"
+import { expectedStorable, isStorable, StorableText } from "../domain/storable.ts"
 
 /** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
 
@@ -10,10 +10,6 @@ const partsMax = 10_000
 /** In one request. */
 const filePartsMax = 500
 
-const storableText = "text without NUL characters and lone surrogates"
-
-const Text = Schema.String.check(Schema.makeFilter(isStorable, { expected: storableText }))
-
 const isAllStorable = (value: unknown): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
@@ -22,7 +18,7 @@ const isAllStorable = (value: unknown): boolean => {
 
 /** A field of a replayed item, of any shape. */
 const Replayed = Schema.optionalKey(
-  Schema.Unknown.check(Schema.makeFilter(isAllStorable, { expected: storableText }))
+  Schema.Unknown.check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
 )
 
 /** Clients may send an id in upper case; the service writes lower case. */
@@ -36,7 +32,7 @@ const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr
 
 const InputTextPart = Schema.Struct({
   type: Schema.Literal("input_text"),
-  text: Text
+  text: StorableText
 }).annotate({ identifier: "InputTextPart" })
 
 const InputFilePart = Schema.Struct({
@@ -46,7 +42,7 @@ const InputFilePart = Schema.Struct({
 
 const OutputTextPart = Schema.Struct({
   type: Schema.Literal("output_text"),
-  text: Text
+  text: StorableText
 }).annotate({ identifier: "OutputTextPart", description: "Text of an earlier answer, replayed." })
 
 const Part = Schema.Union([InputTextPart, InputFilePart, OutputTextPart]).annotate({
@@ -68,10 +64,12 @@ const isReplayedType: (type: unknown) => boolean = Schema.is(Schema.Literals(rep
 
 export const ContentItem = Schema.Struct({
   // An invalid replayed item must not be taken for a message of the user because it has content.
-  type: maybe(Text.check(Schema.makeFilter((type) => !isReplayedType(type), { expected: "message" }))),
-  role: maybe(Text),
+  type: maybe(
+    StorableText.check(Schema.makeFilter((type) => !isReplayedType(type), { expected: "message" }))
+  ),
+  role: maybe(StorableText),
   content: Schema.Union([
-    Text,
+    StorableText,
     Schema.Array(Part).check(
       Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
     )
@@ -130,7 +128,7 @@ const hasFewFiles = Schema.makeFilter(
 )
 
 const Input = Schema.Union([
-  Text.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
+  StorableText.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
   Schema.Array(InputEntry).check(
     Schema.isMinLength(1, { expected: "a list with at least one item" }),
     Schema.isMaxLength(itemsMax, { expected: `a list of at most ${itemsMax} items` }),
@@ -172,7 +170,7 @@ const ConversationReference = Schema.Union([
 })
 
 export const CreateResponse = Schema.Struct({
-  model: maybe(Text).annotate({
+  model: maybe(StorableText).annotate({
     description: "Accepted for client libraries and ignored: the service chooses the model.",
     default: "auto"
   }),
@@ -182,7 +180,7 @@ export const CreateResponse = Schema.Struct({
     expected: "true, false or null",
     default: true
   }),
-  instructions: maybe(Text).annotate({ description: "The system prompt for this response." }),
+  instructions: maybe(StorableText).annotate({ description: "The system prompt for this response." }),
   conversation_id: maybe(idOf(ConversationId)).annotate({
     description: "The conversation to append to. Without it the request is stateless."
   }),

@@ -276,6 +276,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
           { path: "/admin/users", body: { email: "no address", organization: "n" }, param: "email" },
           { path: "/admin/users", body: { email: "a\u0000@b", organization: "n" }, param: "email" },
           { path: "/admin/users", body: { email: "a@b", organization: "n", with_key: 1 }, param: "with_key" },
+          { path: "/admin/users/unlink", body: { email: "a@b", issuer: "a\u0000" }, param: "issuer" },
           { path: "/admin/keys", body: { email: "a@b", name: 5 }, param: "name" },
           ...[0, -1, 1.5, 315_360_001, "30d"].map((expires_in_seconds) => ({
             path: "/admin/keys",

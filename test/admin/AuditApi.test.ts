@@ -103,6 +103,8 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
         ["?action=user.delete", "action"],
         ["?target_type=thing", "target_type"],
         ["?actor=", "actor"],
+        ["?actor=a%00b", "actor"],
+        ["?target_id=%00", "target_id"],
         [`?target_id=${"x".repeat(321)}`, "target_id"],
         ["?limit=0", "limit"],
         ["?limit=201", "limit"],
