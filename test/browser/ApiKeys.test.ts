@@ -63,6 +63,32 @@ browserTests("An API key", (it) => {
   )
 })
 
+browserTests("The form of an API key", (it) => {
+  it.effect("names a field that can't be sent, and creates one key at a double click", () =>
+    Effect.gen(function* () {
+      const { storageState } = yield* owner
+      yield* browse(
+        async (page) => {
+          await page.getByRole("button", { name: "Create key" }).click()
+          const form = page.getByRole("dialog", { name: "Create an API key" })
+          const create = form.getByRole("button", { name: "Create key" })
+          await form.getByLabel("Name").fill("  ")
+          await create.click()
+          await form.getByText("`name` must be 1 to 100 characters").waitFor()
+          await form.getByLabel("Name").fill("doubled")
+          await create.dblclick()
+          await page.getByRole("button", { name: "I have saved the key" }).click()
+          await page.reload()
+          const rows = page.getByRole("row", { name: "doubled" })
+          await rows.first().waitFor()
+          assert.strictEqual(await rows.count(), 1)
+        },
+        { path: pagePaths.apiKeys, storageState }
+      )
+    })
+  )
+})
+
 const signInByKeyboard = async (page: Page, email: string) => {
   await title(page, "Sign in").waitFor()
   await tabTo(page, page.getByLabel("E-mail address"))

@@ -1,5 +1,6 @@
-import { Predicate } from "effect"
+import { Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
+import { fieldProblem } from "../../../api/FieldProblem.ts"
 
 /** Why a request was not answered as it should be; the message is for the user. */
 export class RequestFailed extends Error {
@@ -28,6 +29,12 @@ const fromEnvelope = (failure: unknown): RequestFailed | null => {
   return new RequestFailed(error.message, code, field)
 }
 
+/** What was typed can't be sent, as the service would refuse it: it would use the same words. */
+const fromSchema = (failure: Schema.SchemaError): RequestFailed => {
+  const { message, param } = fieldProblem(failure)
+  return new RequestFailed(message, "invalid_request", param)
+}
+
 export const unreachable = (): RequestFailed =>
   new RequestFailed("The service can't be reached. Check the connection, then try again.", "unreachable", "")
 
@@ -43,6 +50,8 @@ export const requestFailed = (failure: unknown): RequestFailed => {
   if (failure instanceof RequestFailed) return failure
   const described = fromEnvelope(failure)
   if (described !== null) return described
+  // Of a request: an answer that can't be decoded is an HttpClientError.
+  if (Schema.isSchemaError(failure)) return fromSchema(failure)
   return HttpClientError.isHttpClientError(failure) && failure.reason._tag === "TransportError"
     ? unreachable()
     : unexpected()

@@ -1,4 +1,4 @@
-import { QueryClient } from "@tanstack/react-query"
+import { notifyManager, QueryClient } from "@tanstack/react-query"
 import { RequestFailed } from "./RequestFailed.ts"
 
 const retriesMax = 2
@@ -7,6 +7,9 @@ const freshMilliseconds = 30_000
 /** A refusal stays one; only what may pass is tried again. */
 const mayPass = (failure: Error): boolean =>
   failure instanceof RequestFailed && (failure.code === "unreachable" || failure.code === "server_busy")
+
+// A button must be disabled before the second click of a double click, which a timer could run after: it would create two keys.
+notifyManager.setScheduler(queueMicrotask)
 
 /** What the service answered, for all pages. */
 export const queries = new QueryClient({

@@ -1,7 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { HttpClientError, HttpClientRequest } from "effect/http"
+import { Effect } from "effect"
+import {
+  FetchHttpClient,
+  HttpClient,
+  HttpClientError,
+  HttpClientRequest,
+  HttpClientResponse
+} from "effect/http"
+import { HttpApiClient } from "effect/http-api"
 import { BadRequest } from "../../../../src/api/ErrorEnvelope.ts"
 import { requestFailed } from "../../../../src/console/app/client/RequestFailed.ts"
+import { SessionApi } from "../../../../src/console/SessionApi.ts"
 
 const error = {
   message: "The name is taken.",
@@ -26,6 +35,26 @@ describe("why a request failed", () => {
     })
     assert.strictEqual(requestFailed(failure).code, "unreachable")
   })
+
+  it.effect("is the field of a request that the interface doesn't allow, in the words of the service", () =>
+    Effect.gen(function* () {
+      const client = yield* HttpApiClient.make(SessionApi, { baseUrl: "http://127.0.0.1:1" })
+      const payload = { email: "user@example.com", password: "x".repeat(201) }
+      const { code, field, message } = requestFailed(yield* Effect.flip(client.session.signIn({ payload })))
+      assert.deepStrictEqual({ code, field }, { code: "invalid_request", field: "password" })
+      assert.match(message, /^`password` must be .*200/)
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.effect("is unexpected where the service's answer has another form than the interface allows", () =>
+    Effect.gen(function* () {
+      const odd = HttpClient.make((request) =>
+        Effect.succeed(HttpClientResponse.fromWeb(request, Response.json({ user: 5 })))
+      )
+      const client = yield* HttpApiClient.makeWith(SessionApi, { httpClient: odd })
+      assert.strictEqual(requestFailed(yield* Effect.flip(client.session.state())).code, "unexpected")
+    })
+  )
 
   it("never shows an error of the program to the user", () => {
     for (const failure of [
