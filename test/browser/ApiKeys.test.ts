@@ -76,6 +76,15 @@ browserTests("The form of an API key", (it) => {
           await create.click()
           await form.getByText("`name` must be 1 to 100 characters").waitFor()
           await form.getByLabel("Name").fill("doubled")
+          await form.getByText("Limits of this key").click()
+          const tokens = form.getByLabel("Tokens per day")
+          for (const typed of ["1.5", "-3", "0"]) {
+            await tokens.fill(typed)
+            await create.click()
+            await form.getByText(/nearest valid values|greater than or equal to 1/).waitFor()
+            assert.strictEqual(await tokens.inputValue(), typed)
+          }
+          await tokens.fill("")
           await create.dblclick()
           await page.getByRole("button", { name: "I have saved the key" }).click()
           await page.reload()

@@ -1,10 +1,10 @@
-import { Predicate, Schema } from "effect"
+import { Cause, Predicate, Schema } from "effect"
 import { HttpClientError } from "effect/http"
 import { fieldProblem } from "../../../api/FieldProblem.ts"
 
 /** Why a request was not answered as it should be; the message is for the user. */
 export class RequestFailed extends Error {
-  /** The code of the envelope; "unreachable" and "unexpected" are the application's own. */
+  /** The code of the envelope; "unreachable", "slow" and "unexpected" are the application's own. */
   readonly code: string
   /** The path of the field at fault, or "". */
   readonly field: string
@@ -38,6 +38,9 @@ const fromSchema = (failure: Schema.SchemaError): RequestFailed => {
 export const unreachable = (): RequestFailed =>
   new RequestFailed("The service can't be reached. Check the connection, then try again.", "unreachable", "")
 
+const slow = () =>
+  new RequestFailed("The service takes too long to answer. Try again in a moment.", "slow", "")
+
 const unexpected = () =>
   new RequestFailed(
     "The service's answer could not be read. Reload the page; if that doesn't help, tell your administrator.",
@@ -52,6 +55,7 @@ export const requestFailed = (failure: unknown): RequestFailed => {
   if (described !== null) return described
   // Of a request: an answer that can't be decoded is an HttpClientError.
   if (Schema.isSchemaError(failure)) return fromSchema(failure)
+  if (Cause.isTimeoutError(failure)) return slow()
   return HttpClientError.isHttpClientError(failure) && failure.reason._tag === "TransportError"
     ? unreachable()
     : unexpected()

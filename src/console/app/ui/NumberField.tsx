@@ -11,7 +11,10 @@ interface NumberFieldProps extends FieldProps {
   readonly required?: boolean
 }
 
-/** A whole number, or null for an empty field; shown with separators of thousands. */
+/** Of a number as typed: a fraction is refused when the form is saved, and not rounded before. */
+const format = { maximumFractionDigits: 20 }
+
+/** A whole number, or null for an empty field; shown with separators of thousands. What is out of range stays, and is refused. */
 export const NumberField = ({
   description,
   isDisabled,
@@ -28,7 +31,7 @@ export const NumberField = ({
     {...(validate === undefined ? {} : { validate })}
     {...(isDisabled === undefined ? {} : { isDisabled })}
   >
-    <BaseNumberField.Root format={{ maximumFractionDigits: 0 }} locale="en-US" {...root}>
+    <BaseNumberField.Root allowOutOfRange format={format} locale="en-US" {...root}>
       <BaseNumberField.Input className={controlClass} placeholder={placeholder} />
     </BaseNumberField.Root>
   </Field>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import {
   FetchHttpClient,
   HttpClient,
@@ -35,6 +35,13 @@ describe("why a request failed", () => {
     })
     assert.strictEqual(requestFailed(failure).code, "unreachable")
   })
+
+  it.live("is the time that the service took", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(Effect.timeout(Effect.never, Duration.millis(1)))
+      assert.strictEqual(requestFailed(failure).code, "slow")
+    })
+  )
 
   it.effect("is the field of a request that the interface doesn't allow, in the words of the service", () =>
     Effect.gen(function* () {
