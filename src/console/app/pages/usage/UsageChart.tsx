@@ -140,7 +140,8 @@ export const UsageChart = ({ dailyLimit, days }: UsageChartProps) => {
   }, [dailyLimit, days])
   return (
     <div>
-      <div aria-label={summaryOf(days)} className="min-h-65" ref={area} role="img" />
+      {/* The drawing gets its new width after the window: until then it must not widen the page. */}
+      <div aria-label={summaryOf(days)} className="min-h-65 overflow-hidden" ref={area} role="img" />
       <Legend hasLimit={dailyLimit !== null} />
     </div>
   )
