@@ -35,7 +35,7 @@ const placesProblem = Effect.fnUntraced(function* (oidc: Settings["oidc"]) {
   return `New users are refused whose organization doesn't exist. Create it by \`parley org create\`: ${shown}.`
 })
 
-/** Whether people can sign in by the OpenID provider of the settings, as far as it can be told without one of them. */
+/** Whether people can sign in by the OpenID provider of the settings, as far as can be known without one of them. */
 export const identityCheck: Effect.Effect<
   Outcome,
   DatabaseUnavailable,

@@ -7,8 +7,8 @@ export interface FieldProps {
   readonly label: string
   readonly description?: ReactNode
   /** What is wrong with the value, or null; checked when the form is submitted, and then at each change. */
-  readonly validate?: (value: unknown) => string | null
-  readonly isDisabled?: boolean
+  readonly validate?: ((value: unknown) => string | null) | undefined
+  readonly isDisabled?: boolean | undefined
 }
 
 /** The look of a text box and of what resembles one. */

@@ -24,13 +24,7 @@ export const NumberField = ({
   validate,
   ...root
 }: NumberFieldProps) => (
-  <Field
-    description={description}
-    label={label}
-    name={name}
-    {...(validate === undefined ? {} : { validate })}
-    {...(isDisabled === undefined ? {} : { isDisabled })}
-  >
+  <Field description={description} label={label} name={name} validate={validate} isDisabled={isDisabled}>
     <BaseNumberField.Root allowOutOfRange format={format} locale="en-US" {...root}>
       <BaseNumberField.Input className={controlClass} placeholder={placeholder} />
     </BaseNumberField.Root>

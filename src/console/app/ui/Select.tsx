@@ -24,13 +24,7 @@ export const Select = ({
   validate,
   ...control
 }: SelectProps) => (
-  <Field
-    description={description}
-    label={label}
-    name={name}
-    {...(validate === undefined ? {} : { validate })}
-    {...(isDisabled === undefined ? {} : { isDisabled })}
-  >
+  <Field description={description} label={label} name={name} validate={validate} isDisabled={isDisabled}>
     <BaseField.Control
       className={controlClass}
       render={

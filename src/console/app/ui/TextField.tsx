@@ -26,13 +26,7 @@ interface TextFieldProps extends FieldProps, ControlProps {
 
 /** Without `value`, the form holds what is typed. */
 export const TextField = ({ description, isDisabled, label, name, validate, ...control }: TextFieldProps) => (
-  <Field
-    description={description}
-    label={label}
-    name={name}
-    {...(validate === undefined ? {} : { validate })}
-    {...(isDisabled === undefined ? {} : { isDisabled })}
-  >
+  <Field description={description} label={label} name={name} validate={validate} isDisabled={isDisabled}>
     <BaseField.Control className={controlClass} {...control} />
   </Field>
 )

@@ -15,32 +15,21 @@ export const keyLimitsOf = ({ daily_tokens, monthly_tokens, requests_per_minute 
   requests_per_minute
 })
 
-const initially = (value: number | null | undefined) =>
-  value === null || value === undefined ? {} : { defaultValue: value }
-
 /** The limits of a key, within those of its user. */
-export const KeyLimitsFields = ({ limits }: { readonly limits?: OwnKey["limits"] }) => (
-  <>
+export const KeyLimitsFields = ({ limits }: { readonly limits?: OwnKey["limits"] }) => {
+  const fields = [
+    { name: "daily_tokens", label: "Tokens per day", value: limits?.daily?.limit },
+    { name: "monthly_tokens", label: "Tokens per month", value: limits?.monthly?.limit },
+    { name: "requests_per_minute", label: "Requests per minute", value: limits?.requests_per_minute }
+  ]
+  return fields.map(({ label, name, value }) => (
     <NumberField
-      {...initially(limits?.daily?.limit)}
-      label="Tokens per day"
+      key={name}
+      label={label}
       min={1}
-      name="daily_tokens"
+      name={name}
       placeholder="No limit of its own"
+      {...(value === null || value === undefined ? {} : { defaultValue: value })}
     />
-    <NumberField
-      {...initially(limits?.monthly?.limit)}
-      label="Tokens per month"
-      min={1}
-      name="monthly_tokens"
-      placeholder="No limit of its own"
-    />
-    <NumberField
-      {...initially(limits?.requests_per_minute)}
-      label="Requests per minute"
-      min={1}
-      name="requests_per_minute"
-      placeholder="No limit of its own"
-    />
-  </>
-)
+  ))
+}
