@@ -2,7 +2,6 @@ import { constants } from "node:os"
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
-import manifest from "../package.json" with { type: "json" }
 import { checkedSettings } from "./admin/CheckedSettings.ts"
 import { firstAccount, firstKeyNotice, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
 import { AppLayer } from "./App.ts"
@@ -12,6 +11,7 @@ import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { isRoot, rootText } from "./postgres/PostgresHome.ts"
 import { Router } from "./routing/Router.ts"
 import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
+import { buildText, thisBuild } from "./settings/Build.ts"
 import { variable } from "./settings/Setting.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
@@ -69,7 +69,7 @@ const announce = Effect.gen(function* () {
       : null
   const notice = startupNotice({
     url: HttpServer.formatAddress(server.address),
-    version: manifest.version,
+    version: buildText(thisBuild),
     models: yield* router.describe,
     dataDir,
     databaseDir: database.url === null ? yield* databaseElsewhere(dataDir) : null,
@@ -99,7 +99,7 @@ const program = Effect.gen(function* () {
 
 const configured = warn.pipe(
   Effect.andThen(program),
-  Effect.provide(telemetryLayer(manifest.version)),
+  Effect.provide(telemetryLayer(thisBuild)),
   Effect.provide(Layer.effect(AppConfig, checkedSettings))
 )
 

@@ -163,8 +163,12 @@ layer(processLayer, { excludeTestServices: true })("the bundle", (it) => {
           bundle
         )
         const input = `Hi ${mockDirective({ deltas: ["Hello", " there"], usage: null })}`
-        const url = `${yield* service.url}/v1/responses`
-        const response = responseOf(yield* call(url, { key: initKey, body: { input, stream: false } }))
+        const url = yield* service.url
+        const { build } = JSON.parse((yield* call(`${url}/version`, {})).text)
+        assert.match(build, /^(unknown|[0-9a-f]{12,40}(-dirty)?)$/)
+        assert.include(service.output().out, ` (${build}) is ready on `)
+        const request = { key: initKey, body: { input, stream: false } }
+        const response = responseOf(yield* call(`${url}/v1/responses`, request))
         assert.strictEqual(response.output_text, "Hello there")
         assert.strictEqual(response.model, "mock-model")
         assert.strictEqual(response.usage?.output_tokens, 2)

@@ -1,9 +1,9 @@
 import { Duration, Effect, FileSystem, Option, Path, type PlatformError, Redacted, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import manifest from "../../package.json" with { type: "json" }
 import { AdminApi, cliProduct } from "../admin/AdminApi.ts"
 import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
+import { thisBuild } from "../settings/Build.ts"
 import { variable } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
@@ -107,7 +107,7 @@ export const askWithoutLimit = Effect.fnUntraced(function* <A, E>(
     baseUrl: url,
     transformClient: HttpClient.mapRequest((request) =>
       HttpClientRequest.bearerToken(request, key).pipe(
-        HttpClientRequest.setHeader("user-agent", `${cliProduct}/${manifest.version}`)
+        HttpClientRequest.setHeader("user-agent", `${cliProduct}/${thisBuild.version}`)
       )
     )
   })

@@ -1,5 +1,5 @@
 import { Command } from "effect/cli"
-import manifest from "../../package.json" with { type: "json" }
+import { buildText, thisBuild } from "../settings/Build.ts"
 import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
@@ -30,4 +30,4 @@ const parley = group("parley", "Administers a parley server", [
 
 /** Runs one command line, and returns the exit code of the process. */
 export const runCli = (args: ReadonlyArray<string>) =>
-  exitCodeOf("parley", Command.runWith(parley, { version: manifest.version })(args))
+  exitCodeOf("parley", Command.runWith(parley, { version: buildText(thisBuild) })(args))

@@ -267,8 +267,8 @@ export const describeSettings = (settings: Settings) =>
     description
   }))
 
-/** Read by the command line, which is a client and has no settings of its own. */
-const otherNames = ["PARLEY_URL"]
+/** Read by the command line, which is a client and has no settings of its own, and by the build. */
+const otherNames = ["PARLEY_URL", "PARLEY_BUILD_ID"]
 
 /** The names below a path of the environment, whose provider splits them at the underscores. */
 const namesBelow = (path: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>> =>

@@ -153,7 +153,10 @@ export const databasePending = gauge(
   "{request}",
   "Statements that wait for a connection to the database"
 )
-export const buildInfo = gauge("parley.build.info", "1", "1, with the version as a label", ["version"])
+export const buildInfo = gauge("parley.build.info", "1", "1, with the version and the build as labels", [
+  "version",
+  "build"
+])
 export const memoryUsage = gauge("process.memory.usage", "By", "Memory that the process holds")
 export const heapUsed = gauge("v8js.memory.heap.used", "By", "Memory of the heap that is in use")
 export const cpuTime = counter("process.cpu.time", "s", "Processor time that the process took", ["cpu.mode"])

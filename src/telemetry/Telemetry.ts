@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Effect, Layer, Logger, Metric, References } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import type { Build } from "../settings/Build.ts"
 import * as Instruments from "./Instruments.ts"
 import { makeLogLines } from "./LogLines.ts"
 import { otlpLayer } from "./Otlp.ts"
@@ -43,12 +44,12 @@ const eventLoopDelay = Effect.acquireRelease(
 )
 
 /** What the process uses of the machine. */
-const processMetricsLayer = (version: string) =>
+const processMetricsLayer = ({ build, version }: Build) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { buildInfo, cpuTime, heapUsed, memoryUsage, observedCounter, observedGauge, uptime } =
         Instruments
-      yield* Metric.update(buildInfo.of(version), 1)
+      yield* Metric.update(buildInfo.of(version, build), 1)
       yield* Instruments.observe([
         observedGauge(memoryUsage.of(), () => process.memoryUsage.rss()),
         observedGauge(heapUsed.of(), () => process.memoryUsage().heapUsed),
@@ -64,17 +65,17 @@ const processMetricsLayer = (version: string) =>
  * Logs lines of JSON on the standard error, from the level that the settings name, and exports what they name to a
  * collector. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer or a file.
  */
-export const telemetryLayer = (version: string) =>
+export const telemetryLayer = (build: Build) =>
   Layer.unwrap(
     AppConfig.useSync(({ logLevel, observability }) =>
       Layer.mergeAll(
         observability.otlpEndpoint === null
           ? Layer.empty
-          : otlpLayer(observability, observability.otlpEndpoint, version),
+          : otlpLayer(observability, observability.otlpEndpoint, build.version),
         isTraced(observability) ? Layer.empty : untracedLayer
       ).pipe(
         // Below the exporters, so that their last figures are whole.
-        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(version) : Layer.empty),
+        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(build) : Layer.empty),
         Layer.provideMerge(logLayer(logLevel))
       )
     )

@@ -516,7 +516,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
         assert.match(stdout, /--expires-in/)
         assert.deepStrictEqual(yield* runWith({}, ["--version"]), {
           code: 0,
-          stdout: manifest.version,
+          stdout: `${manifest.version} (dev)`,
           stderr: ""
         })
       })

@@ -273,7 +273,9 @@ const checkSamples = (samples: ReadonlyArray<Sample>) => {
   )
   assert.strictEqual(valueOf(samples, "parley_provider_state", { state: "open" }), 0)
   assert.strictEqual(valueOf(samples, "db_client_connection_max"), 10)
-  assert.match(samples.find(({ name }) => name === "parley_build_info")?.labels["version"] ?? "", /^\d/)
+  const info = samples.find(({ name }) => name === "parley_build_info")?.labels ?? {}
+  assert.match(info["version"] ?? "", /^\d/)
+  assert.strictEqual(info["build"], "dev")
   for (const { labels } of samples) {
     for (const value of Object.values(labels))
       assert.notMatch(value, /[0-9a-f]{8}-[0-9a-f]{4}-/, "no id is a label")
