@@ -5,6 +5,7 @@ import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
+import { migrateCommand } from "./MigrateCommand.ts"
 import { invitationCommand, setUpLinkCommand } from "./PeopleCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
@@ -25,6 +26,7 @@ const parley = group("parley", "Administers a parley server", [
   modelsCommand,
   configCommand,
   auditCommand,
+  migrateCommand,
   doctorCommand
 ])
 

@@ -1,9 +1,10 @@
-import { Effect, Option, Redacted, Schema, Stream, Schedule } from "effect"
+import { Effect, Option, Schema, Stream, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { databasePlace } from "../sql/Database.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 import { type Blobs, type StoreMark, noMark } from "./blobs/Blobs.ts"
@@ -38,14 +39,6 @@ const BlobKey = Schema.Struct({ key: Schema.String })
 type Binding = (typeof Bindings.Type)[0]
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
-const databasePlace = ({ database, dataDir }: Settings): string => {
-  if (database.url === null) return `the embedded database in ${dataDir}`
-  const url = URL.parse(Redacted.value(database.url))
-  return url === null
-    ? "the database of DATABASE_URL"
-    : `the database ${url.pathname.slice(1)} at ${url.host}`
-}
 
 const remedy =
   "The service doesn't use the two together, because it would take the files of one for garbage, or could not find those of the other. Check " +

@@ -1,11 +1,23 @@
-import { Context, type DateTime, Effect, Fiber, identity, Layer, Schedule, Schema, Semaphore } from "effect"
+import {
+  Context,
+  type DateTime,
+  Effect,
+  Fiber,
+  identity,
+  Layer,
+  Redacted,
+  Schedule,
+  Schema,
+  Semaphore
+} from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { type DataDirectoryInUse, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
+import type { DataDirectoryInUse } from "../postgres/DirectoryOwner.ts"
+import { startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
 import type { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import {
   databaseConnections,
   databaseConnectionsMax,
@@ -102,6 +114,15 @@ export class Database extends Context.Service<
       )
     })
   )
+}
+
+/** Where the database of these settings is, for the operator. It holds no secret. */
+export const databasePlace = ({ database, dataDir }: Settings): string => {
+  if (database.url === null) return `the embedded database in ${dataDir}`
+  const url = URL.parse(Redacted.value(database.url))
+  return url === null
+    ? "the database of DATABASE_URL"
+    : `the database ${url.pathname.slice(1)} at ${url.host}`
 }
 
 /** Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for one. */

@@ -1,4 +1,4 @@
-import { Effect, Layer, Schedule, Schema } from "effect"
+import { Effect, Layer, Record, Schedule, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
@@ -17,6 +17,9 @@ import accounts from "../../migrations/0015_accounts.ts"
 import keyLimits from "../../migrations/0016_key_limits.ts"
 import identities from "../../migrations/0017_identities.ts"
 import linkCreators from "../../migrations/0018_link_creators.ts"
+import schemaVersions from "../../migrations/0019_schema_versions.ts"
+// oxlint-disable-next-line no-restricted-imports -- the database keeps which version migrated it
+import manifest from "../../package.json" with { type: "json" }
 import { inRealTime } from "../domain/Monotonic.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
@@ -39,18 +42,29 @@ const migrations = {
   "0015_accounts": accounts,
   "0016_key_limits": keyLimits,
   "0017_identities": identities,
-  "0018_link_creators": linkCreators
+  "0018_link_creators": linkCreators,
+  "0019_schema_versions": schemaVersions
 }
 
-const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+const numberOf = (name: string): number => Number.parseInt(name, 10)
+
+/** The schema of this version: the number of its newest migration. */
+export const newestKnown = Math.max(...Object.keys(migrations).map(numberOf))
 
 /** The database was migrated by a newer version of the service; this one doesn't know its tables. */
 export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
   found: Schema.Int,
-  known: Schema.Int
+  known: Schema.Int,
+  /** The version that migrated it; null where the database doesn't say. */
+  version: Schema.NullOr(Schema.String)
 }) {
   override get message(): string {
-    return `The database's schema has version ${this.found}, but this version of parley knows only ${this.known}: run the newer version, or restore a backup made before it`
+    const newer = this.version === null ? "the newer version" : `version ${this.version} or a newer one`
+    const by = this.version === null ? "" : ` (by parley ${this.version})`
+    return (
+      `The database's schema has version ${this.found}${by}, but this version of parley (${manifest.version}) knows only ${this.known}: ` +
+      `run ${newer}, or restore a backup made before it`
+    )
   }
 }
 
@@ -67,27 +81,62 @@ const statementSeconds = 600
 /** Seconds of retries while another process is migrating, or the database is unavailable. */
 const waitSeconds = 60
 
-const Newest = Schema.Tuple([Schema.Struct({ newest: Schema.NullOr(Schema.Int) })])
+const Newest = Schema.Tuple([
+  Schema.Struct({ newest: Schema.NullOr(Schema.Int), version: Schema.NullOr(Schema.String) })
+])
 
+const nothingApplied = { newest: 0, version: null }
+
+/** The newest migration that was applied, and by which version. Older tables have no column for that. */
 const newestApplied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const found = yield* sql`SELECT 1 WHERE to_regclass(${table}) IS NOT NULL`
-  if (found.length === 0) return 0
-  const rows = yield* sql`SELECT max(migration_id) AS newest FROM ${sql(table)}`
+  if (found.length === 0) return nothingApplied
+  const rows = yield* sql`SELECT max(migration_id) AS newest,
+      (SELECT to_jsonb(m) ->> 'version' FROM ${sql(table)} m ORDER BY migration_id DESC LIMIT 1) AS version
+    FROM ${sql(table)}`
   const [row] = yield* Schema.decodeUnknownEffect(Newest)(rows)
-  return row.newest ?? 0
+  return row.newest === null ? nothingApplied : { ...row, newest: row.newest }
 })
 
-const run = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+/** Which migrations a database needs. */
+export interface MigrationPlan {
+  /** The number of the newest migration that was applied; 0 in an empty database. */
+  readonly before: number
+  /** That of the newest one that this version knows. */
+  readonly after: number
+  /** Those in between, in the order in which they run. */
+  readonly pending: ReadonlyArray<string>
+}
 
-const migrateOnce = Effect.gen(function* () {
-  const before = yield* newestApplied
-  if (before > newestKnown) return yield* new SchemaTooNew({ found: before, known: newestKnown })
+const planOf = Effect.gen(function* () {
+  const { newest, version } = yield* newestApplied
+  if (newest > newestKnown) return yield* new SchemaTooNew({ found: newest, known: newestKnown, version })
+  const pending = Object.keys(migrations).filter((name) => numberOf(name) > newest)
+  return { before: newest, after: newestKnown, pending } satisfies MigrationPlan
+})
+
+/** Told of each migration before it runs. */
+export type OnMigration = (name: string, plan: MigrationPlan) => Effect.Effect<void>
+
+const run = (plan: MigrationPlan, onMigration: OnMigration) => {
+  const announced = Record.map(migrations, (migration, name) =>
+    Effect.andThen(onMigration(name, plan), migration)
+  )
+  return Migrator.make({})({ loader: Migrator.fromRecord(announced), table })
+}
+
+const migrateOnce = Effect.fnUntraced(function* (onMigration: OnMigration) {
+  const plan = yield* planOf
   // So a role that may not create tables can start the service, once the owner has migrated them.
-  if (before === newestKnown) return
-  yield* run
+  if (plan.pending.length === 0) return plan
+  yield* run(plan, onMigration)
   // The migrator returns without an error while another one holds the lock.
-  if ((yield* newestApplied) < newestKnown) return yield* new MigratorBusy()
+  if ((yield* planOf).pending.length > 0) return yield* new MigratorBusy()
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE ${sql(table)} SET version = ${manifest.version}
+    WHERE migration_id > ${plan.before} AND version IS NULL`
+  return plan
 })
 
 const mayRetry = (error: SqlError.SqlError): boolean =>
@@ -99,38 +148,56 @@ const reasonOf = (error: Error): string =>
 
 class MigratorBusy extends Schema.TaggedError<MigratorBusy>()("MigratorBusy", {}) {}
 
-/**
- * Brings the tables of the database at `address` up to date. Any number of processes may do so at once: one works, under
- * a lock on the table of migrations, and the others wait for it. Each migration is applied whole or not at all.
- */
-export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaTooNew | MigrationFailed> =>
+/** One connection, whose statements may take long. */
+const withClient = <A, E extends Error>(
+  address: DatabaseAddress,
+  effect: Effect.Effect<A, E | MigratorBusy | SqlError.SqlError, SqlClient.SqlClient>
+) =>
   Effect.gen(function* () {
     const client = yield* makeDatabaseClient(address, {
       connectionsMax: 1,
       connectSeconds: 10,
       statementSeconds
     })
-    yield* migrateOnce.pipe(
+    return yield* effect.pipe(
       Effect.retry({
         schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${waitSeconds} seconds` })),
-        while: (error) => error._tag === "MigratorBusy" || (error._tag === "SqlError" && mayRetry(error))
+        while: (error) => error instanceof MigratorBusy || (SqlError.isSqlError(error) && mayRetry(error))
       }),
       Effect.provideService(SqlClient.SqlClient, client)
     )
   }).pipe(
     Effect.scoped,
     Effect.provide(Reactivity.layer),
-    Effect.catchIf(
-      (error) => error._tag !== "SchemaTooNew",
-      (cause) =>
-        Effect.fail(
-          new MigrationFailed({ message: `The database can't be migrated: ${reasonOf(cause)}`, cause })
-        )
+    Effect.mapError((cause) =>
+      cause instanceof SchemaTooNew
+        ? cause
+        : new MigrationFailed({ message: `The database can't be migrated: ${reasonOf(cause)}`, cause })
     ),
-    Effect.withSpan("Migrations.migrate"),
     inRealTime
   )
 
+/** What `migrate` would do. Nothing is changed. */
+export const plannedMigrations = (
+  address: DatabaseAddress
+): Effect.Effect<MigrationPlan, SchemaTooNew | MigrationFailed> =>
+  withClient(address, planOf).pipe(Effect.withSpan("Migrations.plan"))
+
+/**
+ * Brings the tables of the database at `address` up to date, and gives what there was to do. Any number of processes may do so
+ * at once: one works, under a lock on the table of migrations, and the others wait for it. All pending migrations are
+ * one transaction: a process that is killed leaves the database as it was.
+ */
+export const migrate = (
+  address: DatabaseAddress,
+  onMigration: OnMigration = () => Effect.void
+): Effect.Effect<MigrationPlan, SchemaTooNew | MigrationFailed> =>
+  withClient(address, migrateOnce(onMigration)).pipe(Effect.withSpan("Migrations.migrate"))
+
+/** A new database gets its tables silently. */
+const logMigration: OnMigration = (name, { before }) =>
+  before === 0 ? Effect.void : Effect.logInfo(`Migrating the database: ${name}.`)
+
 /** Completes when the tables are up to date. */
 export const layerMigrations: Layer.Layer<never, SchemaTooNew | MigrationFailed, Database> =
-  Layer.effectDiscard(Effect.flatMap(Database, (database) => migrate(database.address)))
+  Layer.effectDiscard(Effect.flatMap(Database, ({ address }) => migrate(address, logMigration)))
