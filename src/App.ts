@@ -1,6 +1,6 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { HttpMiddleware, HttpRouter } from "effect/http"
+import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
@@ -38,8 +38,14 @@ import { FilesHandlers } from "./http/FilesHandlers.ts"
 import { MetricsRoute, MetricsServerLayer, MetricsText } from "./http/Metrics.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { routesOf } from "./http/Routes.ts"
-import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
-import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
+import { adminServerAt, BodySizeLayer, portUnavailable, ServerLayer } from "./http/Server.ts"
+import {
+  ProcessRoutes,
+  processRoutes,
+  SystemHandlers,
+  SystemRoutes,
+  systemRoutes
+} from "./http/SystemHandlers.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
@@ -48,6 +54,7 @@ import { Projects } from "./retrieval/Projects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
 import { jobsTable as indexJobsTable } from "./retrieval/vectors/EmbeddingJobs.ts"
 import { Router } from "./routing/Router.ts"
+import { AppConfig } from "./settings/AppConfig.ts"
 import { Database } from "./sql/Database.ts"
 import { unlockAllJobs } from "./sql/JobQueue.ts"
 import { layerMigrations } from "./sql/Migrations.ts"
@@ -106,37 +113,76 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
   Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
 )
 
-const knownRoutes = [
-  ...[Api, AdminApi, ConsoleApi].flatMap((api) => routesOf(api)),
+/** The operator's interface, and its routes. */
+const OperatorRoutes = AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer]))
+const operatorRoutes = routesOf(AdminApi)
+
+const usersRoutes = [
+  ...[Api, ConsoleApi].flatMap((api) => routesOf(api)),
   ...systemRoutes,
   ...identityRoutes,
   ...appRoutes
 ]
 
-/** The public interface, the operator's side, the web application's, and what surrounds them. */
-const Routes = Layer.mergeAll(
+/** The public interface, the web application's, and what surrounds them. */
+const UsersRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(Api).pipe(
     Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers]),
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
   ),
-  AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
-  ConsoleRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
+  ConsoleRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   IdentityRoutes,
   SystemRoutes,
   MetricsRoute,
-  AppRoutes.pipe(Layer.provide(NodeServices.layer)),
-  ErrorBoundary.layer(knownRoutes)
+  AppRoutes.pipe(Layer.provide(NodeServices.layer))
+)
+
+/** What PORT answers: the operator's interface too, unless that has a port of its own. */
+const Routes = Layer.unwrap(
+  AppConfig.useSync(({ http }) =>
+    http.adminPort === null
+      ? Layer.mergeAll(UsersRoutes, OperatorRoutes, ErrorBoundary.layer([...usersRoutes, ...operatorRoutes]))
+      : Layer.merge(UsersRoutes, ErrorBoundary.layer(usersRoutes))
+  )
 ).pipe(Layer.provide(BodySizeLayer))
+
+const quiet = { disableLogger: true, disableListenLog: true }
+
+const adminUnavailable = portUnavailable(
+  "The operator's interface",
+  "PARLEY_ADMIN_HOST and PARLEY_ADMIN_PORT"
+)
+
+/** What PARLEY_ADMIN_PORT answers, if there is one. It gives nothing on, since each port has a router of its own. */
+const AdminServerLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { adminPort } = (yield* AppConfig).http
+    if (adminPort === null) return
+    // Links for browsers lead to the port of the web application.
+    const usersServer = Layer.succeed(HttpServer.HttpServer, yield* HttpServer.HttpServer)
+    const routes = Layer.mergeAll(
+      OperatorRoutes.pipe(Layer.provide(usersServer)),
+      ProcessRoutes,
+      ErrorBoundary.layer([...operatorRoutes, ...processRoutes])
+    ).pipe(Layer.provide(BodySizeLayer))
+    yield* HttpRouter.serve(routes, quiet).pipe(
+      Layer.provide(adminServerAt(adminPort)),
+      Layer.build,
+      Effect.catchTag("ServeError", (error) => Effect.fail(adminUnavailable(error)))
+    )
+  })
+)
 
 /** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
 /** The interfaces on any database, models and services. The port is opened last. */
-export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
+export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
+  Layer.provideMerge(AdminServerLayer),
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),
   Layer.provide(UntracedServerLayer),
-  Layer.provide([Responses.layer, MetricsText.layer]),
+  Layer.provide([Responses.layer, MetricsText.layer, AdminKey.layer.pipe(Layer.provide(NodeServices.layer))]),
   Layer.provideMerge(Drain.layer)
 )
 

@@ -10,9 +10,10 @@ import { Drain } from "./http/Drain.ts"
 import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { isRoot, rootText } from "./postgres/PostgresHome.ts"
 import { Router } from "./routing/Router.ts"
-import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
+import { AppConfig, unknownVariables } from "./settings/AppConfig.ts"
 import { buildText, thisBuild } from "./settings/Build.ts"
 import { variable } from "./settings/Setting.ts"
+import { unknownText } from "./settings/SettingProblem.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
@@ -56,11 +57,15 @@ const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE
 const newKey = ({ key, user }: FirstAccount): StartupKey =>
   key === null ? { _tag: "Existing", email: user.email } : { _tag: "First", key: Redacted.value(key) }
 
+/** An address of IPv6 stands in brackets. */
+const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+
 const print = (text: string) => Effect.sync(() => process.stdout.write(text))
 
 /** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
 const announce = Effect.gen(function* () {
-  const { auth, dataDir, database } = yield* AppConfig
+  const { auth, dataDir, database, http } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
   const first =
@@ -71,6 +76,7 @@ const announce = Effect.gen(function* () {
     url: HttpServer.formatAddress(server.address),
     version: buildText(thisBuild),
     models: yield* router.describe,
+    adminUrl: http.adminPort === null ? null : urlOf(http.adminHost, http.adminPort),
     dataDir,
     databaseDir: database.url === null ? yield* databaseElsewhere(dataDir) : null,
     key: first === null ? yield* givenKey : newKey(first),

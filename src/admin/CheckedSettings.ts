@@ -3,14 +3,11 @@ import * as KeyToken from "../auth/KeyToken.ts"
 import { readLicense } from "../plans/License.ts"
 import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
 import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
-import {
-  readSettings,
-  type Settings,
-  type SettingsCheck,
-  type SettingsInvalid
-} from "../settings/AppConfig.ts"
+import { readSettings, type Settings } from "../settings/AppConfig.ts"
 import { problemLine } from "../settings/JsonFile.ts"
 import { type Setting, shown } from "../settings/Setting.ts"
+import type { SettingsInvalid } from "../settings/SettingProblem.ts"
+import type { SettingsCheck } from "../settings/SettingsChecks.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 
 /** A malformed key is rejected at the start and not at the first request. */

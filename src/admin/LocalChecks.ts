@@ -4,7 +4,8 @@ import { diskProblem, freeSpace } from "../postgres/DataDisk.ts"
 import { examineEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { isRoot, rootText } from "../postgres/PostgresHome.ts"
 import { unusedModelSettings } from "../routing/ModelCatalog.ts"
-import { AppConfig, type Settings, unknownText, unknownVariables } from "../settings/AppConfig.ts"
+import { AppConfig, type Settings, unknownVariables } from "../settings/AppConfig.ts"
+import { unknownText } from "../settings/SettingProblem.ts"
 import { ignoredParameters } from "../sql/DatabaseClient.ts"
 import { meetsRequirements } from "../sql/ServerRequirements.ts"
 import type { Check } from "./AdminBodies.ts"
@@ -48,7 +49,10 @@ export const settingsChecks = Effect.gen(function* () {
     unusedModelSettings(models),
     isLoopback(http.host)
       ? null
-      : `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`
+      : `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`,
+    http.adminPort === null || isLoopback(http.adminHost)
+      ? null
+      : `PARLEY_ADMIN_HOST is ${http.adminHost}, so other machines can reach the operator's interface, and without TLS.`
   ].filter((problem) => problem !== null)
   const outcomes = problems.length === 0 ? [ok("All settings are valid.")] : problems.map(warning)
   const account: ReadonlyArray<Check> = isRoot() ? [{ name: "account", ...warning(rootText) }] : []
@@ -81,6 +85,7 @@ const portChecks = Effect.gen(function* () {
   const { http, observability } = yield* AppConfig
   const ports = [
     { setting: "PORT", host: http.host, port: http.port },
+    { setting: "PARLEY_ADMIN_PORT", host: http.adminHost, port: http.adminPort },
     { setting: "PARLEY_METRICS_PORT", host: observability.metricsHost, port: observability.metricsPort }
   ]
   const outcomes = yield* Effect.forEach(ports, ({ host, port, setting }) =>

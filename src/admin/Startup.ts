@@ -54,6 +54,8 @@ export interface Startup {
   readonly version: string
   /** A sentence about what answers. */
   readonly models: string
+  /** The operator's interface, if it has a port of its own. */
+  readonly adminUrl: string | null
   readonly dataDir: string
   /** Where the embedded database is, if not below `dataDir`. */
   readonly databaseDir: string | null
@@ -132,6 +134,7 @@ export const startupNotice = (startup: Startup): string =>
     "",
     `  models     ${startup.models}`,
     `  reference  ${startup.url}/docs`,
+    ...(startup.adminUrl === null ? [] : [`  admin      ${startup.adminUrl}`]),
     `  data       ${startup.dataDir}`,
     ...(startup.databaseDir === null ? [] : [`  database   ${startup.databaseDir}`]),
     "",

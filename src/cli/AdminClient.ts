@@ -14,9 +14,12 @@ const answerSeconds = 30
 
 const defaultPort = settingsTable.http.port.default
 
-/** The address of the server: PARLEY_URL, or this machine and the port that a server started here would take. */
+/**
+ * The address of the operator's interface: PARLEY_URL, or this machine and the port that a server started here would take for
+ * it.
+ */
 export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function* () {
-  const port = (yield* variable("PORT")) ?? "0"
+  const port = (yield* variable(settingsTable.http.adminPort.name)) ?? (yield* variable("PORT")) ?? "0"
   const local = `http://127.0.0.1:${port === "0" ? defaultPort : port}`
   const address = Schema.decodeOption(httpUrl)((yield* variable("PARLEY_URL")) ?? local)
   if (Option.isSome(address)) return address.value

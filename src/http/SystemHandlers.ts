@@ -78,9 +78,15 @@ const Readyz = HttpRouter.use((router) =>
   })
 )
 
-/** Routes outside of the described interface: probes for the operator, and the reference page. */
-export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, Version, ReferencePage)
+/** What every port of the service answers without a key. */
+export const ProcessRoutes = Layer.mergeAll(Healthz, Version)
 
-export const systemRoutes = ["/healthz", "/readyz", "/version", "/docs", "/docs/reference.js"].map((path) =>
-  route("GET", path)
-)
+export const processRoutes = ["/healthz", "/version"].map((path) => route("GET", path))
+
+/** Routes outside of the described interface: probes for the operator, and the reference page. */
+export const SystemRoutes = Layer.mergeAll(ProcessRoutes, Readyz, ReferencePage)
+
+export const systemRoutes = [
+  ...processRoutes,
+  ...["/readyz", "/docs", "/docs/reference.js"].map((path) => route("GET", path))
+]

@@ -22,6 +22,10 @@ export const settingsTable = {
   http: {
     host: setting("HOST", Text.address, "127.0.0.1", "Address to listen on", "0.0.0.0"),
     port: setting("PORT", Text.wholeNumber(0, 65_535), "3000", "Port to listen on; 0 picks a free one"),
+    adminPort: optional("PARLEY_ADMIN_PORT", Text.wholeNumber(1, 65_535), "3001",
+      "A port of its own for the operator's interface, /admin, which is then not on PORT; the web application stays there"),
+    adminHost: setting("PARLEY_ADMIN_HOST", Text.address, "127.0.0.1",
+      "Address at which PARLEY_ADMIN_PORT listens", "10.0.0.5"),
     bodyBytesMax: setting("PARLEY_BODY_BYTES_MAX", Text.wholeNumber(1_024, 67_108_864), "4194304",
       "Largest JSON body of a request, in bytes"),
     bodiesBytesMax: setting("PARLEY_BODIES_BYTES_MAX", Text.wholeNumber(1, Number.MAX_SAFE_INTEGER), "268435456",

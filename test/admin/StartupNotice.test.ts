@@ -9,6 +9,7 @@ const startup: Startup = {
   url: "http://127.0.0.1:3000",
   version: "1.2.3",
   models: "One model.",
+  adminUrl: null,
   dataDir: "/data",
   databaseDir: null,
   key: { _tag: "Existing", email: "admin@localhost" },

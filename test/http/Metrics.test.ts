@@ -3,6 +3,7 @@ import { createServer, type AddressInfo } from "node:net"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted, Schema } from "effect"
+import { freePort } from "../support/freePort.ts"
 import { makeMockModelServer, mockDirective } from "../support/MockModelServer.ts"
 import { startService } from "../support/ServiceProcess.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -14,15 +15,6 @@ import { call, errorOf, openCall, responseOf } from "../support/Wire.ts"
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 const token = "a-token-for-metrics"
 const slow = 120_000
-
-/** A port that was free a moment ago. */
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const occupiedPort = Effect.acquireRelease(
   Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {

@@ -4,13 +4,9 @@ import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Option, Redacted, Schema } from "effect"
 import { envExample, settingsDocument } from "../../scripts/settings.ts"
-import {
-  describeSettings,
-  readSettings,
-  type SettingsInvalid,
-  unknownVariables
-} from "../../src/settings/AppConfig.ts"
+import { describeSettings, readSettings, unknownVariables } from "../../src/settings/AppConfig.ts"
 import type { Setting } from "../../src/settings/Setting.ts"
+import type { SettingsInvalid } from "../../src/settings/SettingProblem.ts"
 import { settingsTable } from "../../src/settings/SettingsTable.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
@@ -326,8 +322,16 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include a port of metrics that is the service's own, at one address", () =>
+  it.effect("include a port that is another one's, at one address", () =>
     Effect.gen(function* () {
+      const three = { PORT: "4000", PARLEY_ADMIN_PORT: "4001", PARLEY_METRICS_PORT: "4001" }
+      assert.deepStrictEqual(
+        (yield* problemsOf(three)).map(({ allowed, name }) => [name, allowed]),
+        [["PARLEY_METRICS_PORT", "another port than PARLEY_ADMIN_PORT, which is 4001 at the same address"]]
+      )
+      assert.deepStrictEqual(yield* namesOf({ PORT: "4000", PARLEY_ADMIN_PORT: "4000" }), [
+        "PARLEY_ADMIN_PORT"
+      ])
       const same = { PORT: "4000", PARLEY_METRICS_PORT: "4000" }
       for (const hosts of [{}, { HOST: "0.0.0.0" }, { PARLEY_METRICS_HOST: "::" }]) {
         const problems = yield* problemsOf({ ...same, ...hosts })

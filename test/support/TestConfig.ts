@@ -21,6 +21,8 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   http: {
     host: "127.0.0.1",
     port: 0,
+    adminPort: null,
+    adminHost: "127.0.0.1",
     bodyBytesMax: 4_194_304,
     bodiesBytesMax: 1_000_000_000,
     userBodyBytesMax: 1_000_000_000,
