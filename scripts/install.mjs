@@ -37,8 +37,8 @@ const isInstalled = (dev) => {
   })
 }
 
-/** Under `npm start` that npm is meant, whatever the PATH says. */
-const npm = () => {
+/** The command and first arguments of npm: under `npm start` that npm, whatever the PATH says. */
+export const npm = () => {
   const path = process.env.npm_execpath
   return path?.endsWith("npm-cli.js") ? [process.execPath, [path]] : ["npm", []]
 }

@@ -6,6 +6,7 @@ import { script, succeeded, Trouble } from "./child.mjs"
 import { closingLine, countsVariable, readCounts } from "./closing-line.mjs"
 import { ensureInstalled } from "./install.mjs"
 import { envFile, root, runNode } from "./node24.mjs"
+import { stageCommand } from "./stage.mjs"
 
 const success = { code: 0, signal: null }
 const failure = { code: 1, signal: null }
@@ -69,7 +70,11 @@ const commands = {
   format: (args) => inProject([oxfmt, ...args]),
   // In the directory of the caller, to which the path of a key is relative.
   license: (args) => runNode([join(root, "scripts/license.ts"), ...args]),
-  settings: (args) => inProject(["scripts/settings.ts", ...args])
+  settings: (args) => inProject(["scripts/settings.ts", ...args]),
+  stage: async (args) => {
+    await stageCommand(args)
+    return success
+  }
 }
 
 await script(async () => {
