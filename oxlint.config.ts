@@ -12,7 +12,7 @@ const serviceRooms = [
 ]
 
 const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit"]
-const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses"]
+const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses", "erasure"]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -31,6 +31,8 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   // A candidate is a model of a provider.
   routing: [...belowServices, "providers"],
   responses: [...belowServices, "api", ...serviceRooms],
+  // Deletion and export reach into every room that keeps something of a user.
+  erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "retrieval"],
   http: belowHttp,
   admin: [...belowHttp, "http"],
   console: [...belowHttp, "http", "admin"],

@@ -12,7 +12,7 @@ import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
 import { userBody } from "./AdminPeopleHandlers.ts"
 import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
 
-const organizationBody = (organization: Organization) =>
+export const organizationBody = (organization: Organization) =>
   Struct.renameKeys(organization, { createdAt: "created_at" })
 
 /** Organizations, users and their keys. */

@@ -13,6 +13,7 @@ import {
   KeyLimitsPayload,
   listBody,
   LimitsBody,
+  OrganizationBody,
   SetLimitsPayload,
   UsageBody,
   usageQuery,
@@ -23,6 +24,7 @@ import {
   SettingBody
 } from "./AdminBodies.ts"
 import { AuditGroup } from "./AuditApi.ts"
+import { DataGroup } from "./DataApi.ts"
 import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
 
@@ -38,13 +40,6 @@ export const expirySecondsMax = 3_650 * day
 
 const Time = Schema.DateTimeUtcFromString
 const TimeOrNull = Schema.NullOr(Time)
-
-export const OrganizationBody = Schema.Struct({
-  id: OrganizationId,
-  name: Schema.String,
-  plan: Schema.String,
-  created_at: Time
-})
 
 /** A new user; the key, if one was asked for, is shown here and never again. */
 export const NewUserBody = Schema.Struct({
@@ -203,6 +198,7 @@ class ServerGroup extends HttpApiGroup.make("server")
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
   .add(PeopleGroup)
+  .add(DataGroup)
   .add(FilesGroup)
   .add(ProjectsGroup)
   .add(UsageGroup)

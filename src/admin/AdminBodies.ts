@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
 import { AccountName, Email, type Page, PlanName } from "../domain/Account.ts"
 import { CalendarDay, LimitChange, LimitSource, UsageBy } from "../domain/Allowance.ts"
-import { ApiKeyId, FileId, ProjectId, UserId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
 import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
@@ -23,6 +23,13 @@ export const searchHitsMax = 100
 export const searchHitsDefault = 10
 /** The longest query, in characters. */
 export const queryCharactersMax = 10_000
+
+export const OrganizationBody = Schema.Struct({
+  id: OrganizationId,
+  name: Schema.String,
+  plan: Schema.String,
+  created_at: Time
+})
 
 export const ProjectBody = Schema.Struct({
   id: ProjectId,

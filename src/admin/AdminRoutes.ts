@@ -9,6 +9,7 @@ import { respondTo } from "../http/ErrorBoundary.ts"
 import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
 import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminApi.ts"
 import { auditHandlers } from "./AdminAuditHandlers.ts"
+import { dataHandlers } from "./AdminDataHandlers.ts"
 import { filesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
 import { peopleHandlers } from "./AdminPeopleHandlers.ts"
@@ -54,6 +55,7 @@ export const administrationHandlers = <Id extends string, Groups extends HttpApi
   return Layer.mergeAll(
     accountsHandlers(administration),
     peopleHandlers(administration),
+    dataHandlers(administration),
     filesHandlers(administration),
     projectsHandlers(administration),
     usageHandlers(administration),

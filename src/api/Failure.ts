@@ -169,6 +169,8 @@ const roleProblems = {
   email: unmanaged,
   id: unmanaged,
   role: "Your role doesn't permit you to give this role. Ask an owner of the installation.",
+  organization:
+    "Your role doesn't permit you to manage all users of this organization. Ask an owner of the installation.",
   with_key: "Users create their own keys in the web application: leave `with_key` out."
 } as const
 
@@ -302,6 +304,25 @@ const table: {
       "email"
     ),
   UserNotFound: () => notFound("user_not_found", "The user does not exist.", "email"),
+  FilesHeirUnsuitable: () =>
+    conflict(
+      "files_heir_unsuitable",
+      "Files can be handed over only to another user of the same organization who isn't disabled.",
+      "files_to"
+    ),
+  UserHasFiles: ({ files }) =>
+    conflict(
+      "user_has_files",
+      `The user has ${files === 1 ? "a file" : `${files} files`}. Say what becomes of them: \`files\`: "erase", or \`files_to\` with ` +
+        "the e-mail address of the user who gets them.",
+      "files"
+    ),
+  OrganizationNotEmpty: ({ projects, users }) =>
+    conflict(
+      "organization_not_empty",
+      `The organization is not empty (users: ${users}, projects: ${projects}). Delete them first, or with it (\`with_contents\`).`,
+      "organization"
+    ),
   UserOfOtherOrganization: () =>
     conflict(
       "user_of_other_organization",

@@ -16,7 +16,7 @@ import { visible } from "../sql/visible.ts"
 /** Plans in use that are listed. */
 const plansListedMax = 1_000
 
-const OrganizationRow = Schema.Struct({
+export const OrganizationRow = Schema.Struct({
   id: OrganizationId,
   name: Schema.String,
   plan: Schema.String,
@@ -29,7 +29,7 @@ export const PlanRow = Schema.Struct({ plan: Schema.String, organizations: Schem
 const OrganizationIdRow = Schema.Struct({ id: OrganizationId })
 
 /** The target and the organization of an entry of the audit log. */
-const aboutOrganization = ({ id, name }: Organization) => ({
+export const aboutOrganization = ({ id, name }: Organization) => ({
   target: { id, name },
   organization: { id, name }
 })
@@ -93,7 +93,7 @@ export const makeOrganizations = Effect.gen(function* () {
   const plansInUse = Effect.suspend(
     () => sql`
       SELECT plan, count(*)::float8 AS organizations FROM organizations
-      GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
+      WHERE deleted_at IS NULL GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
   ).pipe(rowsAs(PlanRow), orUnavailable, Effect.withSpan("Accounts.plansInUse"))
 
   const listOrganizations = Effect.fn("Accounts.listOrganizations")(function* (
@@ -101,7 +101,7 @@ export const makeOrganizations = Effect.gen(function* () {
   ) {
     const found = yield* sql`
       SELECT ${organizationColumns} FROM organizations
-      WHERE id > ${after} ${yield* visible(sql, "id")} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+      WHERE id > ${after} AND deleted_at IS NULL ${yield* visible(sql, "id")} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
       rowsAs(OrganizationRow)
     )
     return pageOf(found)

@@ -5,6 +5,7 @@ import type { OrganizationId, UserId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
+import { deleteOrganization, deleteUser, renameOrganization } from "./DeletionCommands.ts"
 import { secretNotice } from "./KeyCommands.ts"
 import { listed, listText, shortTime, table } from "./Output.ts"
 import {
@@ -62,6 +63,8 @@ const setPlan = command(
 export const organizationCommand = group("org", "Organizations", [
   createOrganization,
   setPlan,
+  renameOrganization,
+  deleteOrganization,
   listOrganizations
 ])
 
@@ -138,6 +141,7 @@ export const userCommand = group("user", "Users", [
   unlink,
   disableUser,
   enableUser,
+  deleteUser,
   listUsers
 ])
 

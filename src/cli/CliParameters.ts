@@ -40,6 +40,11 @@ export const organizationName = Argument.String("name").pipe(
   Argument.withDescription("Name of the organization")
 )
 
+export const newOrganizationName = Argument.String("new-name").pipe(
+  Argument.filter(isAccountName, must(expected.name)),
+  Argument.withDescription("The new name")
+)
+
 export const organization = nameFlag("org", "Name of the organization")
 
 export const newPlan = Flag.String("plan").pipe(

@@ -3,6 +3,7 @@ import { buildText, thisBuild } from "../settings/Build.ts"
 import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
+import { conversationCommand } from "./ConversationCommands.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
@@ -18,6 +19,7 @@ const parley = group("parley", "Administers a parley server", [
   setUpLinkCommand,
   keyCommand,
   fileCommand,
+  conversationCommand,
   projectCommand,
   limitsCommand,
   usageCommand,

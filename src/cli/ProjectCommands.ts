@@ -7,6 +7,7 @@ import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, group, unreadable } from "./CommandLine.ts"
 import { addFiles, listCorpus, reindex, removeFile } from "./CorpusCommands.ts"
+import { deleteProject, renameProject } from "./DeletionCommands.ts"
 import { listed, printable, shortTime } from "./Output.ts"
 
 const createProject = command(
@@ -252,6 +253,8 @@ const evaluate = Command.make(
 export const projectCommand = group("project", "Projects: members, files and search", [
   createProject,
   listProjects,
+  renameProject,
+  deleteProject,
   listMembers,
   addMember,
   removeMember,

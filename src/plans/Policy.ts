@@ -55,7 +55,7 @@ export class Policy extends Context.Service<
             SELECT EXISTS (
               SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
             ) AS is_member
-            FROM projects WHERE id = ${projectId}::uuid
+            FROM projects WHERE id = ${projectId}::uuid AND deleted_at IS NULL
               ${userId === null ? yield* visible(sql, "organization_id") : sql.literal("")}`.pipe(
             rowAs(ProjectRow),
             orUnavailable

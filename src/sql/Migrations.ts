@@ -18,6 +18,7 @@ import keyLimits from "../../migrations/0016_key_limits.ts"
 import identities from "../../migrations/0017_identities.ts"
 import linkCreators from "../../migrations/0018_link_creators.ts"
 import schemaVersions from "../../migrations/0019_schema_versions.ts"
+import deletion from "../../migrations/0020_deletion.ts"
 // oxlint-disable-next-line no-restricted-imports -- the database keeps which version migrated it
 import manifest from "../../package.json" with { type: "json" }
 import { inRealTime } from "../domain/Monotonic.ts"
@@ -43,7 +44,8 @@ const migrations = {
   "0016_key_limits": keyLimits,
   "0017_identities": identities,
   "0018_link_creators": linkCreators,
-  "0019_schema_versions": schemaVersions
+  "0019_schema_versions": schemaVersions,
+  "0020_deletion": deletion
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -15,6 +15,7 @@ import { type KeyAllowances, type LimitedKey, makeKeyAllowances } from "./KeyAll
 import { makeLimitTable } from "./LimitTable.ts"
 import { makeReservations, renewSeconds } from "./Reservations.ts"
 import { type Asked, type Grant, makeTokenCounters, type TokenRequest } from "./TokenCounters.ts"
+import { makeUsageErasure } from "./UsageErasure.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
 export type Outcome = "completed" | "failed" | "abandoned"
@@ -143,6 +144,8 @@ export class Usage extends Context.Service<
      * Records what a response spent, and releases its reservations. A second record of the same response changes nothing.
      */
     readonly record: (spending: Spending) => Effect.Effect<void, DatabaseUnavailable>
+    /** Removes the link between some records and their user, and returns how many; the counters of the user go with the last. */
+    readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     readonly ofUser: (userId: UserId) => Effect.Effect<UserUsage, DatabaseUnavailable>
   }
 >()("parley/usage/Usage") {
@@ -243,6 +246,7 @@ export class Usage extends Context.Service<
         reserve,
         admit: makeAdmission(reserve, settings.usage.waitSeconds),
         record,
+        eraseSome: yield* makeUsageErasure,
         ofUser,
         allowanceOf,
         keyAllowances: yield* makeKeyAllowances,

@@ -78,7 +78,8 @@ export const makeUsageReport = Effect.gen(function* () {
   const kinds = {
     day: { label: sql`to_char(created_at, 'YYYY-MM-DD')`, order: sql`label DESC` },
     model: { label: sql`model`, order: byTokens },
-    key: { label: sql`key_id::text`, order: byTokens }
+    // The records of a deleted user name no key.
+    key: { label: sql`coalesce(key_id::text, 'deleted')`, order: byTokens }
   }
 
   return Effect.fn("Usage.report")(function* (request: ReportRequest) {

@@ -4,9 +4,11 @@ import { Effect, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
+import type { Conversations } from "../../src/conversations/Conversations.ts"
 import type { AuditAction } from "../../src/domain/AuditEntry.ts"
-import { ApiKeyId, LinkId, ProjectId } from "../../src/domain/Ids.ts"
+import { ApiKeyId, ConversationId, LinkId, ProjectId } from "../../src/domain/Ids.ts"
 import { added } from "../audit/fixtures.ts"
+import { content, conversationOf } from "../conversations/fixtures.ts"
 import { AdminServer, clientWith, modelServerKey } from "./AdminServer.ts"
 
 const fileText = "the confidential text of a file"
@@ -33,7 +35,7 @@ type Tenant = Effect.Success<ReturnType<typeof someTenant>>
 type Request = (
   client: Client,
   tenant: Tenant
-) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions>
+) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions | Conversations>
 
 /** A request that changes something, and what is recorded of it. */
 interface Walk {
@@ -81,6 +83,8 @@ const invited = ({ user }: Tenant) => `i${user.email}`
 
 const invite: Request = ({ people }, tenant) =>
   people.invite({ payload: { email: invited(tenant), organization: tenant.organization.name } })
+
+const converse: Request = (_, { user }) => conversationOf(user.id, [content("a confidential question")])
 
 const unreadable: Request = () =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE project_files SET status = 'error', job = NULL`)
@@ -192,6 +196,58 @@ const walks: ReadonlyArray<Walk> = [
     nothing: () => Effect.void,
     // There is no owner.
     refused: ({ people }) => people.setUpLink()
+  },
+  {
+    endpoint: "data.deleteUser",
+    actions: ["user.delete"],
+    change: ({ data }, { user }) => data.deleteUser({ payload: { email: user.email, files: "erase" } }),
+    // The user has a file.
+    refused: ({ data }, { user }) => data.deleteUser({ payload: { email: user.email } })
+  },
+  {
+    endpoint: "data.renameOrganization",
+    actions: ["organization.rename"],
+    change: ({ data }, { organization, user }) =>
+      data.renameOrganization({ payload: { organization: organization.name, name: user.id } }),
+    refused: ({ data }) => data.renameOrganization({ payload: { organization: nowhere, name: "x" } })
+  },
+  {
+    endpoint: "data.deleteOrganization",
+    actions: ["project.delete", "project.delete", "user.delete", "organization.delete"],
+    change: ({ data }, { organization }) =>
+      data.deleteOrganization({ payload: { organization: organization.name, with_contents: true } }),
+    refused: ({ data }, { organization }) =>
+      data.deleteOrganization({ payload: { organization: organization.name } })
+  },
+  {
+    endpoint: "data.renameProject",
+    actions: ["project.rename"],
+    change: ({ data }, tenant) =>
+      data.renameProject({ params: ofProject(tenant), payload: { name: "a renamed project" } }),
+    refused: ({ data }, tenant) =>
+      data.renameProject({ params: ofProject(tenant), payload: { name: "An Empty One" } })
+  },
+  {
+    endpoint: "data.deleteProject",
+    actions: ["project.delete"],
+    change: ({ data }, tenant) => data.deleteProject({ params: ofProject(tenant) }),
+    refused: ({ data }) => data.deleteProject({ params: noProject })
+  },
+  {
+    endpoint: "data.deleteConversation",
+    actions: ["conversation.delete"],
+    first: converse,
+    change: Effect.fnUntraced(function* ({ data }, { user }) {
+      const query = { email: user.email }
+      const listed = yield* data.listConversations({ query })
+      const id = listed.data[0]?.id ?? ConversationId.make(nowhere)
+      return yield* data.deleteConversation({ params: { conversation_id: id }, query })
+    }),
+    refused: ({ data }, { user }) =>
+      data.deleteConversation({
+        params: { conversation_id: ConversationId.make(nowhere) },
+        query: { email: user.email }
+      })
   },
   {
     endpoint: "files.upload",
@@ -384,6 +440,7 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
         fileText,
         "a confidential query",
         "a confidential text",
+        "a confidential question",
         ...hashes.flatMap(({ hash }) => [
           Buffer.from(hash).toString("hex"),
           Buffer.from(hash).toString("base64")

@@ -37,6 +37,8 @@ export const isSafe = ({ endpoint }: Declared): boolean => endpoint.method === "
 export interface Target {
   readonly organization: string
   readonly organizationId: string
+  /** An organization without users. */
+  readonly emptyOrganization: string
   readonly userId: string
   readonly email: string
   /** Of the same organization, and not a member of the project. */
@@ -54,6 +56,7 @@ export interface Target {
 export const unknownTarget = (): Target => ({
   organization: `organization ${randomUUID()}`,
   organizationId: randomUUID(),
+  emptyOrganization: `organization ${randomUUID()}`,
   userId: randomUUID(),
   email: `${randomUUID()}@example.com`,
   colleague: `${randomUUID()}@example.com`,
@@ -107,6 +110,7 @@ export const someTenant = Effect.gen(function* () {
   const projects = yield* Projects
   const names = unknownTarget()
   const organization = yield* accounts.createOrganization(names.organization, "default")
+  yield* accounts.createOrganization(names.emptyOrganization, "default")
   const user = yield* accounts.createUser(names.email, organization.name)
   yield* accounts.createUser(names.colleague, organization.name)
   yield* linkIdentity(user.id)

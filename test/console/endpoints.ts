@@ -20,6 +20,10 @@ const none = () => ({})
 const ofUser = ({ email }: Target) => ({ query: { email } })
 const aboutUser = ({ email }: Target) => ({ body: { email } })
 const ofProject = ({ projectId }: Target) => ({ params: { project_id: projectId } })
+const ofConversation = ({ email, otherFileId }: Target) => ({
+  params: { conversation_id: otherFileId },
+  query: { email }
+})
 const ofFile = ({ email, fileId }: Target) => ({ params: { file_id: fileId }, query: { email } })
 
 export const newKey = {
@@ -88,6 +92,26 @@ export const expectations: Readonly<Record<string, Expected>> = {
     sample: ({ invitationId }) => ({ params: { id: invitationId } })
   },
   "people.setUpLink": { admitted: [], sample: none },
+  "data.deleteUser": {
+    admitted: organization,
+    sample: ({ email }) => ({ body: { email, files: "erase" } })
+  },
+  "data.renameOrganization": {
+    admitted: installation,
+    sample: ({ organization }) => ({ body: { organization, name: `renamed ${randomUUID()}` } })
+  },
+  "data.deleteOrganization": {
+    admitted: installation,
+    sample: ({ emptyOrganization }) => ({ body: { organization: emptyOrganization } })
+  },
+  "data.renameProject": {
+    admitted: organization,
+    sample: (target) => ({ ...ofProject(target), body: { name: "a renamed project" } })
+  },
+  "data.deleteProject": { admitted: organization, sample: ofProject },
+  "data.listConversations": { admitted: [], sample: ofUser },
+  "data.readConversation": { admitted: [], sample: ofConversation },
+  "data.deleteConversation": { admitted: [], sample: ofConversation },
   "accounts.listKeys": { admitted: organization, sample: ofUser },
   "accounts.createKey": {
     admitted: [],

@@ -39,6 +39,7 @@ const setUp = Effect.gen(function* () {
     keyAllowances: () => unused,
     setLimits: () => unused,
     report: () => unused,
+    eraseSome: () => unused,
     ofUser: () => unused
   })
   const accounting = Context.get(

@@ -7,6 +7,7 @@ export const targetNames: Readonly<Record<AuditTarget, string>> = {
   api_key: "API key",
   project: "Project",
   file: "File",
+  conversation: "Conversation",
   link: "Link",
   setting: "Setting",
   plan: "Plan",
