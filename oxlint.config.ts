@@ -20,6 +20,8 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   settings: ["domain"],
   telemetry: ["domain", "settings"],
   api: ["domain"],
+  // What other programs import as parley/api.
+  sdk: ["domain", "api"],
   migrations: [],
   postgres: ["domain", "settings", "telemetry"],
   sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
@@ -64,7 +66,7 @@ interface Confined {
 
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  { module: "^effect/http-api", in: ["api", "http", "admin", "console", "app", "cli", "App"] },
+  { module: "^effect/http-api", in: ["api", "sdk", "http", "admin", "console", "app", "cli", "App"] },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
@@ -77,11 +79,11 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
-    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
+    in: ["sdk", "providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
   },
   {
     module: "^effect/http/(HttpClient|FetchHttpClient)",
-    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
+    in: ["sdk", "providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
   },
   {
     module: "^@effect/platform-node$",

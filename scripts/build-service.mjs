@@ -84,5 +84,8 @@ export const buildService = async () => {
     replace(path, contents)
   }
   writeStamp(directory, stamp)
-  removeOldParts(directory, new Set([join(directory, "app"), ...files.map(({ path }) => path)]))
+  removeOldParts(
+    directory,
+    new Set([join(directory, "app"), join(directory, "api"), ...files.map(({ path }) => path)])
+  )
 }

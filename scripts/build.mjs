@@ -1,12 +1,13 @@
+import { buildApi } from "./build-api.mjs"
 import { buildApp, isAppBuilt } from "./build-app.mjs"
 import { buildService, isServiceBuilt } from "./build-service.mjs"
 import { ensureInstalled } from "./install.mjs"
 import { withLock } from "./lock.mjs"
 
-/** Builds the service with the command line, and the web application, into dist. */
+/** Builds the service with the command line, the web application and the typed client into dist. */
 export const build = async () => {
   await ensureInstalled()
-  await withLock("build", () => Promise.all([buildService(), buildApp()]))
+  await withLock("build", () => Promise.all([buildService(), buildApp(), buildApi()]))
 }
 
 /** The parts that are missing, or whose sources have changed since they were built. */

@@ -37,6 +37,7 @@ const checks = [
   ["format", [oxfmt, "--check"]],
   ["lint", ["node_modules/oxlint/bin/oxlint", "--deny-warnings"]],
   ["types", ["node_modules/typescript/bin/tsc", "-p", "."]],
+  ["types of the examples", ["node_modules/typescript/bin/tsc", "-p", "examples"]],
   ["types of the web application", ["node_modules/typescript/bin/tsc", "-p", "src/console/app"]],
   ["architecture", ["scripts/check-architecture.ts"]]
 ]

@@ -140,8 +140,8 @@ export const describeSettings = (settings: Settings) =>
     description
   }))
 
-/** Read by the command line, which is a client and has no settings of its own, and by the build. */
-const otherNames = ["PARLEY_URL", "PARLEY_BUILD_ID"]
+/** Read by clients, such as the command line and the examples, which have no settings of their own, and by the build. */
+const otherNames = ["PARLEY_URL", "PARLEY_API_KEY", "PARLEY_BUILD_ID"]
 
 /** The names below a path of the environment, whose provider splits them at the underscores. */
 const namesBelow = (path: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>> =>

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process"
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { promisify } from "node:util"
@@ -92,6 +92,7 @@ export class Sandbox extends Context.Service<
       ]
       for (const directory of [join(work, "handbook"), bin]) mkdirSync(directory, { recursive: true })
       for (const [name, content] of Object.entries(files)) writeFileSync(join(work, name), content)
+      symlinkSync(join(root, "examples"), join(work, "examples"))
       for (const [name, text] of Object.entries(programs(isListed))) {
         writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
         chmodSync(join(bin, name), 0o755)

@@ -502,9 +502,16 @@ describe("unknownVariables", () => {
     Effect.gen(function* () {
       const known = rows.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
       const env = Object.fromEntries(
-        [...known, "PARLEY_URL", "PARLEY_PORT", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY", "PORTAL"].map(
-          (name) => [name, "1"]
-        )
+        [
+          ...known,
+          "PARLEY_URL",
+          "PARLEY_API_KEY",
+          "PARLEY_PORT",
+          "PARLEY_BODY_BYTES",
+          "PARLEY_LIST_0",
+          "PARLEY",
+          "PORTAL"
+        ].map((name) => [name, "1"])
       )
       const unknown = yield* unknownVariables.pipe(withEnvironment({ ...env, PARLEY_EMPTY: "" }))
       assert.deepStrictEqual(unknown, ["PARLEY", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY_PORT"])
