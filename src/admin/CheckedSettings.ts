@@ -19,7 +19,7 @@ const initKeyCheck: SettingsCheck = ({ problemOf, valueOf }) =>
     return [
       problemOf(initApiKey, "<redacted>, which is no key that this program has created", {
         allowed: "a key that `parley key generate` has printed, for which it needs no server",
-        example: "$(npm run --silent parley -- key generate)"
+        example: "$(npx parley key generate)"
       })
     ]
   })

@@ -104,7 +104,7 @@ const invitation = ({ key, url }: Startup): ReadonlyArray<string> => {
   if (key._tag === "Existing") {
     const email = /^[\w.@+-]+$/.test(key.email) ? key.email : quoted(key.email)
     return [
-      `  Ask something (with a key from \`npm run parley -- key create --user ${email} --name NAME\`):`,
+      `  Ask something (with a key from \`npx parley key create ${email} --name NAME\`):`,
       "",
       ...curl(url, "$PARLEY_API_KEY")
     ]
@@ -120,7 +120,7 @@ const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
     ? []
     : [
         "  Set up the web application in a browser. The link works once, within 30 minutes and until the next start;",
-        "  `npm run parley -- setup-link` prints another one:",
+        "  `npx parley setup-link` prints another one:",
         "",
         `    ${setUpUrl}`,
         ""

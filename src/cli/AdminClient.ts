@@ -8,6 +8,7 @@ import { variable } from "../settings/Setting.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
 import { CliFailure } from "./CommandLine.ts"
+import { printable } from "./Table.ts"
 
 /** No request but an upload takes longer. */
 const answerSeconds = 30
@@ -86,6 +87,7 @@ const explain =
     if (isRefusal(error)) {
       const { code, message } = error.error
       return new CliFailure({
+        code,
         message:
           code === "invalid_admin_key" ? `The server at ${url} refuses the admin key of ${from}.` : message
       })
@@ -127,13 +129,61 @@ export const tooLong = Effect.fnUntraced(function* (what: string, seconds: numbe
   return yield* new CliFailure({ message: `The server at ${url} ${what} ${seconds} seconds.` })
 })
 
-/** Asks the server one thing. */
-export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
+const askOnce = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
   askWithoutLimit(question, noServer).pipe(
     Effect.timeoutOrElse({
       duration: Duration.seconds(answerSeconds),
       orElse: () => tooLong("took longer than", answerSeconds)
     })
+  )
+
+/** Names that a message lists. */
+const namedMax = 10
+
+/** The names that exist of something, all of them where they are few. */
+const existing = (names: ReadonlyArray<string>, hasMore: boolean, command: string): string => {
+  const more = hasMore || names.length > namedMax ? `, and more: see \`${command}\`` : ""
+  return names.length === 0
+    ? "There are none."
+    : `Those that exist: ${names.slice(0, namedMax).map(printable).join(", ")}${more}.`
+}
+
+/** For the operator, who may see every name: what exists, where something doesn't. By the code of the refusal. */
+const withExisting = Effect.fnUntraced(function* ({ code, message }: CliFailure) {
+  switch (code) {
+    case "organization_not_found": {
+      const { data, has_more } = yield* askOnce((client) => client.accounts.listOrganizations({ query: {} }))
+      return `${message} ${existing(
+        data.map(({ name }) => name),
+        has_more,
+        "parley org list"
+      )}`
+    }
+    case "user_not_found": {
+      const { data, has_more } = yield* askOnce((client) => client.accounts.listUsers({ query: {} }))
+      return `${message} ${existing(
+        data.map(({ email }) => email),
+        has_more,
+        "parley user list"
+      )}`
+    }
+    case "api_key_not_found":
+      return `${message} \`parley key list EMAIL\` shows the ids of a user's keys.`
+    default:
+      return message
+  }
+})
+
+/** Asks the server one thing. */
+export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
+  askOnce(question).pipe(
+    Effect.catchTag("CliFailure", (failure) =>
+      withExisting(failure).pipe(
+        // The first failure says more.
+        Effect.orElseSucceed(() => failure.message),
+        Effect.flatMap((message) => Effect.fail(new CliFailure({ ...failure, message })))
+      )
+    )
   )
 
 /** Pages that are fetched of one list. */

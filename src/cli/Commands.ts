@@ -12,7 +12,8 @@ import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 
-const parley = group("parley", "Administers a parley server", [
+/** The `parley` command with everything below it. */
+export const parley = group("parley", "Administers a parley server", [
   organizationCommand,
   userCommand,
   invitationCommand,
@@ -32,6 +33,13 @@ const parley = group("parley", "Administers a parley server", [
   doctorCommand
 ])
 
+/** `parley help key create` is `parley key create --help`. */
+const withoutHelpCommand = ([first, ...others]: ReadonlyArray<string>): ReadonlyArray<string> =>
+  first === "help" ? [...others, "--help"] : [first, ...others].filter((word) => word !== undefined)
+
 /** Runs one command line, and returns the exit code of the process. */
 export const runCli = (args: ReadonlyArray<string>) =>
-  exitCodeOf("parley", Command.runWith(parley, { version: buildText(thisBuild) })(args))
+  exitCodeOf(
+    { name: "parley", asksServer: true, json: args.includes("--json") },
+    Command.runWith(parley, { version: buildText(thisBuild) })(withoutHelpCommand(args))
+  )

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import type { ReadConversationBody } from "../admin/DataApi.ts"
 import type { InputItem, OutputItem } from "../domain/Conversation.ts"
 import { ConversationId } from "../domain/Ids.ts"
@@ -7,7 +7,8 @@ import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, group } from "./CommandLine.ts"
 import { confirmed, yes } from "./DeletionCommands.ts"
-import { listed, printable, shortTime } from "./Output.ts"
+import { listed, shortTime } from "./Output.ts"
+import { printable } from "./Table.ts"
 
 const conversationId = Argument.String("id").pipe(
   Argument.filterMap(
@@ -25,14 +26,18 @@ const listConversations = command(
     const conversations = yield* askForAll((client, page: After<ConversationId>) =>
       client.data.listConversations({ query: { email, ...page } })
     )
-    return listed(conversations, {
-      ID: ({ id }) => id,
-      TURNS: ({ turns }) => String(turns),
-      BEGAN: ({ created_at }) => shortTime(created_at),
-      "LAST USED": ({ updated_at }) => shortTime(updated_at)
-    })
+    return listed(
+      conversations,
+      {
+        ID: ({ id }) => id,
+        TURNS: ({ turns }) => String(turns),
+        BEGAN: ({ created_at }) => shortTime(created_at),
+        "LAST USED": ({ updated_at }) => shortTime(updated_at)
+      },
+      `${email} has no conversations.`
+    )
   })
-)
+).pipe(Command.withExamples([{ command: "parley conversation list ada@example.com" }]))
 
 /** Line feeds stay, for the text of an answer has several lines. */
 const printableLines = (text: string): string => text.split("\n").map(printable).join("\n")
@@ -73,6 +78,10 @@ const showConversation = command(
     )
     return { value, text: conversationText(value) }
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley conversation show ada@example.com 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55" }
+  ])
 )
 
 const deleteConversation = command(
@@ -86,6 +95,10 @@ const deleteConversation = command(
     )
     return { value, text: `Deleted conversation ${id}.` }
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley conversation delete ada@example.com 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55 --yes" }
+  ])
 )
 
 export const conversationCommand = group("conversation", "Conversations of users", [

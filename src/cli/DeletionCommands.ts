@@ -1,11 +1,11 @@
 import { Effect, Schema } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import type { DeletedUserBody } from "../admin/DataApi.ts"
 import { ProjectName, projectNameExpected } from "../domain/Project.ts"
 import { askServer, askWithoutLimit } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given } from "./CommandLine.ts"
-import { printable } from "./Output.ts"
+import { printable } from "./Table.ts"
 
 /** Deleting and renaming what other commands create. */
 
@@ -55,6 +55,8 @@ export const deleteUser = command(
     const value = yield* askServer((client) => client.data.deleteUser({ payload }))
     return { value, text: erasedText(value) }
   })
+).pipe(
+  Command.withExamples([{ command: "parley user delete ada@example.com --files-to grace@example.com --yes" }])
 )
 
 const newProjectName = Argument.String("new-name").pipe(
@@ -71,7 +73,7 @@ export const renameOrganization = command(
     const text = `Organization ${printable(payload.organization)} is now ${printable(value.name)}.`
     return { value, text }
   })
-)
+).pipe(Command.withExamples([{ command: "parley org rename Acme Example" }]))
 
 const noEnd = (url: string) =>
   new CliFailure({
@@ -97,7 +99,7 @@ export const deleteOrganization = command(
     const counts = `${countText(value.users, "user")} and ${countText(value.projects, "project")}`
     return { value, text: `Deleted organization ${printable(value.name)} with ${counts}.` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley org delete Acme --with-contents --yes" }]))
 
 export const renameProject = command(
   "rename",
@@ -110,7 +112,7 @@ export const renameProject = command(
     )
     return { value, text: `Project ${printable(oldName)} is now ${printable(value.name)}.` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley project rename Acme/Handbook Manual" }]))
 
 export const deleteProject = command(
   "delete",
@@ -122,4 +124,4 @@ export const deleteProject = command(
     const value = yield* askServer((client) => client.data.deleteProject({ params: { project_id: id } }))
     return { value, text: `Deleted project ${printable(value.name)}. Its files stay with their owners.` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley project delete Acme/Handbook --yes" }]))

@@ -1,12 +1,13 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Layer, Logger } from "effect"
-import { Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { findEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
 import { migrate, type MigrationPlan, newestKnown, plannedMigrations } from "../sql/Migrations.ts"
 import { CliFailure, command } from "./CommandLine.ts"
+import { Reads } from "./HelpText.ts"
 
 /** What is to be done; `isNew` where no start has created the embedded database yet. */
 interface Outcome {
@@ -84,4 +85,4 @@ export const migrateCommand = command(
     Effect.provideService(Logger.LogToStderr, true),
     Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
   )
-)
+).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley migrate --dry-run" }]))

@@ -1,5 +1,5 @@
 import { Effect, Option, Schema } from "effect"
-import { Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import type { LimitsBody, UsageBody } from "../admin/AdminBodies.ts"
 import {
   CalendarDay,
@@ -12,8 +12,9 @@ import {
 import { ApiKeyId } from "../domain/Ids.ts"
 import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { CliFailure, command, given, group } from "./CommandLine.ts"
+import { command, given, group, Misused } from "./CommandLine.ts"
 import { listed, shortTime } from "./Output.ts"
+import { printable, type Text } from "./Table.ts"
 
 type Limits = typeof LimitsBody.Type
 
@@ -26,19 +27,19 @@ const printedLimits = (value: Limits) => {
     HELD: (window) => String(value[window].reserved),
     RESETS: (window) => shortTime(value[window].resets_at)
   })
-  return { value, text: `Tokens of ${value.email}:\n${text}` }
+  return { value, text: [`Tokens of ${printable(value.email)}:`, text] }
 }
 
 const showLimits = command(
   "show",
   "Show a user's limits, and how much of them is used",
-  { user: Parameter.user },
-  ({ user }) =>
+  { email: Parameter.email },
+  ({ email }) =>
     Effect.map(
-      askServer((client) => client.usage.limits({ query: { email: user } })),
+      askServer((client) => client.usage.limits({ query: { email } })),
       printedLimits
     )
-)
+).pipe(Command.withExamples([{ command: "parley limits show ada@example.com" }]))
 
 const isLimit = Schema.is(LimitChange)
 
@@ -50,6 +51,7 @@ const parseLimit = (text: string): Option.Option<LimitChange> => {
 
 const limitFlag = (name: string, span: string) =>
   Flag.String(name).pipe(
+    Flag.withMetavar("tokens"),
     Flag.filterMap(parseLimit, Parameter.must(`a whole number from 0 to ${tokensMax}, none or default`)),
     Flag.withDescription(
       `Tokens per ${span} (UTC); none: no limit; default: what the plan or the settings say`
@@ -60,22 +62,22 @@ const limitFlag = (name: string, span: string) =>
 const setLimits = command(
   "set",
   "Set a user's limits, which every server applies within 5 seconds",
-  { user: Parameter.user, daily: limitFlag("daily", "day"), monthly: limitFlag("monthly", "month") },
-  Effect.fnUntraced(function* ({ daily, monthly, user }) {
+  { email: Parameter.email, daily: limitFlag("daily", "day"), monthly: limitFlag("monthly", "month") },
+  Effect.fnUntraced(function* ({ daily, email, monthly }) {
     if (Option.isNone(daily) && Option.isNone(monthly)) {
-      return yield* new CliFailure({ message: "Say what to set: --daily, --monthly or both." })
+      return yield* new Misused({ message: "Say what to set: --daily, --monthly or both." })
     }
-    const payload = { email: user, ...given({ daily, monthly }) }
+    const payload = { email, ...given({ daily, monthly }) }
     return printedLimits(yield* askServer((client) => client.usage.setLimits({ payload })))
   })
-)
+).pipe(Command.withExamples([{ command: "parley limits set ada@example.com --daily 100000 --monthly none" }]))
 
 export const limitsCommand = group("limits", "Token limits of users", [setLimits, showLimits])
 
 type Usage = typeof UsageBody.Type
 type Line = Usage["total"] & Partial<Usage["data"][number]>
 
-const usageText = (by: UsageBy, { data, since, total, until }: Usage): string => {
+const usageText = (by: UsageBy, { data, since, total, until }: Usage): Text => {
   const lines: ReadonlyArray<Line> = [...data, { ...total, label: "TOTAL" }]
   // The line of the total is of no key.
   const ofKey = (text: (key: NonNullable<Line["key"]>) => string) => (line: Line) =>
@@ -97,11 +99,12 @@ const usageText = (by: UsageBy, { data, since, total, until }: Usage): string =>
     "TOOL CALLS": ({ tool_calls }) => String(tool_calls),
     SECONDS: ({ latency_millis }) => (latency_millis === null ? "-" : (latency_millis / 1000).toFixed(1))
   })
-  return `Used from ${since} to ${until} (UTC):\n${text}`
+  return [`Used from ${since} to ${until} (UTC):`, text]
 }
 
 const dayFlag = (name: string, description: string) =>
   Flag.String(name).pipe(
+    Flag.withMetavar("day"),
     Flag.filter(Schema.is(CalendarDay), Parameter.must(expectedDay)),
     Flag.withDescription(description),
     Flag.optional
@@ -118,6 +121,7 @@ const showUsage = command(
         Schema.decodeOption(ApiKeyId),
         Parameter.must("the id of a key, as `parley key list` shows it")
       ),
+      Flag.withMetavar("id"),
       Flag.withDescription("Only this key, by its id"),
       Flag.optional
     ),
@@ -133,12 +137,16 @@ const showUsage = command(
   },
   Effect.fnUntraced(function* ({ by, key, organization, since, until, user }) {
     if ([user, organization, key].filter(Option.isSome).length > 1) {
-      return yield* new CliFailure({ message: "Name a user, an organization or a key, not several of them." })
+      return yield* new Misused({ message: "Name a user, an organization or a key, not several of them." })
     }
     const query = { by, ...given({ email: user, organization, key_id: key, since, until }) }
     const value = yield* askServer((client) => client.usage.usage({ query }))
     return { value, text: usageText(by, value) }
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley usage show --org Acme --by model --since 2026-02-01 --until 2026-02-28" }
+  ])
 )
 
 export const usageCommand = group("usage", "What was used", [showUsage])

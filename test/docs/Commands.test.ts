@@ -39,7 +39,7 @@ layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
       const { run } = yield* Sandbox
       const failing = [
         "false",
-        "npx parley key list --user gone@example.com",
+        "npx parley key list gone@example.com",
         "npm start",
         "curl $PARLEY_URL/v1/files"
       ]
@@ -189,7 +189,7 @@ describe("the documentation", () => {
 describe("the check of commands", () => {
   it.effect("refuses a command and a flag that do not exist", () =>
     Effect.gen(function* () {
-      assert.isNull(yield* usageFault("key create --user EMAIL --name NAME [--expires-in 30d]"))
+      assert.isNull(yield* usageFault("key create EMAIL --name NAME [--expires-in 30d]"))
       assert.isNull(yield* usageFault("doctor"))
       assert.strictEqual(yield* usageFault("key list --usr EMAIL --json"), "`parley key list` has no --usr")
       assert.strictEqual(yield* usageFault("key remove ID"), "there is no command `parley key remove ID`")

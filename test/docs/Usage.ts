@@ -12,11 +12,11 @@ const help = (words: ReadonlyArray<string>) =>
   )
 
 /**
- * Checks the words after `parley`, as documentation writes them (`key list --user EMAIL`), against the command line's own
+ * Checks the words after `parley`, as documentation writes them (`key list EMAIL`), against the command line's own
  * help: whether there is such a command, and whether it knows each flag. Returns what is wrong, or null.
  */
 export const usageFault = Effect.fnUntraced(function* (usage: string) {
-  if (/^--(version|help)$/.test(usage)) return null
+  if (/^(--(version|help)$|help\b)/.test(usage)) return null
   const words = /^[a-z][a-z-]*( [a-z][a-z-]*)*(?= |$)/.exec(usage)?.[0].split(" ") ?? []
   for (let length = words.length; length > 0; length--) {
     const path = words.slice(0, length)
