@@ -10,6 +10,7 @@ import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
 import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
+import { AdminKeys } from "./auth/AdminKeys.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
 import { ClientAddress } from "./auth/ClientAddress.ts"
 import { Identities } from "./auth/Identities.ts"
@@ -96,6 +97,7 @@ export const RoomsLayer = Layer.mergeAll(
   Policy.layer,
   Usage.layer,
   Audit.layer,
+  AdminKeys.layer,
   KeyRates.layer
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 

@@ -23,6 +23,7 @@ import {
   ModelsBody,
   SettingBody
 } from "./AdminBodies.ts"
+import { AdminKeysGroup, ExpirySeconds } from "./AdminKeysApi.ts"
 import { AuditGroup } from "./AuditApi.ts"
 import { DataGroup } from "./DataApi.ts"
 import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
@@ -32,11 +33,6 @@ import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
 
 /** What the `User-Agent` of the command line begins with, followed by its version. Source: RFC 9110, section 10.1.5. */
 export const cliProduct = "parley-cli"
-
-const day = 86_400
-
-/** A key that should last longer needs no expiry. */
-export const expirySecondsMax = 3_650 * day
 
 const Time = Schema.DateTimeUtcFromString
 const TimeOrNull = Schema.NullOr(Time)
@@ -116,10 +112,7 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       payload: Schema.Struct({
         email: Email,
         name: AccountName,
-        /** Left out or null: the key is valid until it is revoked. */
-        expires_in_seconds: Schema.optionalKey(
-          Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax })))
-        ),
+        expires_in_seconds: ExpirySeconds,
         ...keyLimitsFields
       }),
       success: NewKeyBody
@@ -205,6 +198,7 @@ export class AdminApi extends HttpApi.make("parley-admin")
   .add(PolicyGroup)
   .add(ServerGroup)
   .add(AuditGroup)
+  .add(AdminKeysGroup)
   // Added after BoundedBody, so that it runs before it: nothing of an unauthenticated body is read.
   .middleware(Administration)
   .prefix("/admin")

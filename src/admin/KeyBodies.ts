@@ -6,8 +6,8 @@ import { Usage } from "../usage/Usage.ts"
 import type { KeyBody } from "./AdminApi.ts"
 import { type KeyLimitsPayload, pageBody } from "./AdminBodies.ts"
 
-const statusOf = (
-  { expiresAt, revokedAt }: ApiKeyRecord,
+export const statusOf = (
+  { expiresAt, revokedAt }: Pick<ApiKeyRecord, "expiresAt" | "revokedAt">,
   now: DateTime.Utc
 ): (typeof KeyBody.Type)["status"] => {
   if (revokedAt !== null) return "revoked"

@@ -342,6 +342,23 @@ const table: {
     ),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
   AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
+  AdminKeyExists: () =>
+    conflict(
+      "admin_key_exists",
+      "An admin key of that name exists already. Revoke it, or take another name.",
+      "name"
+    ),
+  AdminKeyNotFound: () =>
+    notFound(
+      "admin_key_not_found",
+      "There is no admin key of that name; `parley admin-key list` shows them.",
+      "name"
+    ),
+  TooManyAdminKeys: ({ keysMax }) =>
+    forbidden(
+      "admin_key_quota_exceeded",
+      `There may be ${keysMax} valid admin keys, and there are. Revoke some that are not in use.`
+    ),
   MetricsTokenRejected: () =>
     unauthorized("invalid_metrics_token", "The token for the metrics is missing or not the right one."),
   SessionEnded: () =>

@@ -38,7 +38,10 @@ const timeFlag = (name: string, description: string) =>
   )
 
 const filterFlags = {
-  actor: textFlag("actor", "Only what this user did, by e-mail address; or operator, or system"),
+  actor: textFlag(
+    "actor",
+    "Only what this user did, by e-mail address; or operator, operator:NAME of an admin key, or system"
+  ),
   action: Flag.Literals("action", AuditAction.literals).pipe(
     Flag.withDescription("Only this action, such as api_key.revoke; see docs/audit.md"),
     Flag.optional
@@ -76,7 +79,8 @@ const detailsText = (details: AuditDetails): string =>
 
 const columns: Readonly<Record<string, (entry: AuditEntryBody) => string>> = {
   TIME: ({ at }) => shortTime(at),
-  ACTOR: ({ actor, actor_email }) => actor_email ?? actor,
+  ACTOR: ({ actor, actor_email, actor_name }) =>
+    actor_email ?? (actor_name === null ? actor : `${actor}:${actor_name}`),
   FROM: ({ address, origin }) => (address === null ? origin : `${origin} ${address}`),
   ACTION: ({ action }) => action,
   TARGET: ({ target_name }) => target_name,

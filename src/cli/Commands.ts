@@ -1,6 +1,7 @@
 import { Command } from "effect/cli"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
+import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { conversationCommand } from "./ConversationCommands.ts"
@@ -19,6 +20,7 @@ export const parley = group("parley", "Administers a parley server", [
   invitationCommand,
   setUpLinkCommand,
   keyCommand,
+  adminKeyCommand,
   fileCommand,
   conversationCommand,
   projectCommand,

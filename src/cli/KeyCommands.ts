@@ -1,7 +1,8 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
-import { expirySecondsMax, type KeyBody } from "../admin/AdminApi.ts"
+import type { KeyBody } from "../admin/AdminApi.ts"
+import { expirySecondsMax } from "../admin/AdminKeysApi.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { tokensMax } from "../domain/Allowance.ts"
 import type { ApiKeyId } from "../domain/Ids.ts"
@@ -24,7 +25,7 @@ export const parseDuration = (text: string): Option.Option<number> => {
   return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
 }
 
-const expiresIn = Flag.String("expires-in").pipe(
+export const expiresIn = Flag.String("expires-in").pipe(
   Flag.filterMap(
     parseDuration,
     Parameter.must("a duration such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")

@@ -12,7 +12,8 @@ export const AuditTarget = Schema.Literals([
   "link",
   "setting",
   "plan",
-  "license"
+  "license",
+  "admin_key"
 ])
 export type AuditTarget = typeof AuditTarget.Type
 
@@ -62,7 +63,9 @@ export const auditActions = {
   "conversation.delete": action("conversation", "deletes a conversation of a user"),
   "setting.change": action("setting", "starts the service with another value of a setting"),
   "plan.change": action("plan", "starts the service with other terms of a plan"),
-  "license.change": action("license", "starts the service with another license")
+  "license.change": action("license", "starts the service with another license"),
+  "admin_key.create": action("admin_key", "creates an admin key for an operator"),
+  "admin_key.revoke": action("admin_key", "revokes an admin key of an operator")
 }
 export const AuditAction = Schema.Literals(Struct.keys(auditActions))
 export type AuditAction = typeof AuditAction.Type
@@ -106,7 +109,7 @@ export const aboutUser = (user: OfOrganization & { readonly id: string; readonly
   organization: within(user)
 })
 
-/** `operator`: the holder of the operator's key; `system`: the service itself. */
+/** `operator`: the holder of an admin key; `system`: the service itself. */
 export const AuditActor = Schema.Literals(["system", "operator", "person"])
 
 /** An entry as it is stored. */
@@ -116,6 +119,8 @@ export interface AuditRecord {
   readonly actor: typeof AuditActor.Type
   readonly actorId: string | null
   readonly actorEmail: string | null
+  /** Of the operator's key, if it is one of the database. */
+  readonly actorName: string | null
   readonly origin: typeof AuditOrigin.Type
   /** Of the client, if it is known. */
   readonly address: string | null

@@ -298,6 +298,17 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 
 export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}
 
+/** Another admin key that isn't revoked has the name. */
+export class AdminKeyExists extends Schema.TaggedError<AdminKeyExists>()("AdminKeyExists", {}) {}
+
+/** No admin key that isn't revoked has the name. */
+export class AdminKeyNotFound extends Schema.TaggedError<AdminKeyNotFound>()("AdminKeyNotFound", {}) {}
+
+/** There are as many valid admin keys as there may be. */
+export class TooManyAdminKeys extends Schema.TaggedError<TooManyAdminKeys>()("TooManyAdminKeys", {
+  keysMax: Schema.Int
+}) {}
+
 export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejected>()(
   "MetricsTokenRejected",
   {}

@@ -19,9 +19,9 @@ import identities from "../../migrations/0017_identities.ts"
 import linkCreators from "../../migrations/0018_link_creators.ts"
 import schemaVersions from "../../migrations/0019_schema_versions.ts"
 import deletion from "../../migrations/0020_deletion.ts"
-// oxlint-disable-next-line no-restricted-imports -- the database keeps which version migrated it
-import manifest from "../../package.json" with { type: "json" }
+import adminKeys from "../../migrations/0021_admin_keys.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
+import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
 import { isPassing, isUnavailable } from "./orUnavailable.ts"
@@ -45,7 +45,8 @@ const migrations = {
   "0017_identities": identities,
   "0018_link_creators": linkCreators,
   "0019_schema_versions": schemaVersions,
-  "0020_deletion": deletion
+  "0020_deletion": deletion,
+  "0021_admin_keys": adminKeys
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)
@@ -64,7 +65,7 @@ export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooN
     const newer = this.version === null ? "the newer version" : `version ${this.version} or a newer one`
     const by = this.version === null ? "" : ` (by parley ${this.version})`
     return (
-      `The database's schema has version ${this.found}${by}, but this version of parley (${manifest.version}) knows only ${this.known}: ` +
+      `The database's schema has version ${this.found}${by}, but this version of parley (${thisBuild.version}) knows only ${this.known}: ` +
       `run ${newer}, or restore a backup made before it`
     )
   }
@@ -136,7 +137,7 @@ const migrateOnce = Effect.fnUntraced(function* (onMigration: OnMigration) {
   // The migrator returns without an error while another one holds the lock.
   if ((yield* planOf).pending.length > 0) return yield* new MigratorBusy()
   const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE ${sql(table)} SET version = ${manifest.version}
+  yield* sql`UPDATE ${sql(table)} SET version = ${thisBuild.version}
     WHERE migration_id > ${plan.before} AND version IS NULL`
   return plan
 })

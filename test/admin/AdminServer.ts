@@ -6,6 +6,7 @@ import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
 import { Audit } from "../../src/audit/Audit.ts"
+import { AdminKeys } from "../../src/auth/AdminKeys.ts"
 import { ClientAddress } from "../../src/auth/ClientAddress.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
@@ -54,7 +55,7 @@ const Server = (overrides: SettingsOverrides) =>
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
     ),
-    Layer.provideMerge(Layer.merge(authLayer(testConfig(overrides)), Audit.layer)),
+    Layer.provideMerge(Layer.mergeAll(authLayer(testConfig(overrides)), Audit.layer, AdminKeys.layer)),
     Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
     Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),
     Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),

@@ -139,6 +139,24 @@ const walks: ReadonlyArray<Walk> = [
       accounts.setKeyLimits({ params: { id: ApiKeyId.make(nowhere) }, payload: { daily_tokens: 5 } })
   },
   {
+    endpoint: "adminKeys.create",
+    actions: ["admin_key.create"],
+    change: ({ adminKeys }, { user }) => adminKeys.create({ payload: { name: user.id } }),
+    refused: Effect.fnUntraced(function* ({ adminKeys }, { user }) {
+      const sql = yield* SqlClient.SqlClient
+      const name = user.email
+      yield* sql`INSERT INTO admin_keys (id, name, hash, hint) VALUES (${user.id}, ${name}, ${Buffer.from(name)}, 'hint')`
+      return yield* adminKeys.create({ payload: { name } })
+    })
+  },
+  {
+    endpoint: "adminKeys.revoke",
+    actions: ["admin_key.revoke"],
+    first: ({ adminKeys }, { user }) => adminKeys.create({ payload: { name: user.id } }),
+    change: ({ adminKeys }, { user }) => adminKeys.revoke({ payload: { name: user.id } }),
+    refused: ({ adminKeys }) => adminKeys.revoke({ payload: { name: nowhere } })
+  },
+  {
     endpoint: "people.setRole",
     actions: ["user.role"],
     change: ({ people }, { user }) =>
@@ -394,7 +412,9 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
         for (const entry of changed.entries) {
           assert.deepInclude(entry, { actor: "operator", origin: "api", address: "127.0.0.1" })
           assert.isTrue(
-            entry.organizationId === tenant.organization.id || entry.action === "organization.create"
+            entry.organizationId === tenant.organization.id ||
+              entry.action === "organization.create" ||
+              entry.targetType === "admin_key"
           )
           assert.isNotNull(entry.targetId)
         }
@@ -428,7 +448,9 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
       for (const request of Object.values(readers)) yield* Effect.exit(request(client, tenant))
 
       const sql = yield* SqlClient.SqlClient
-      const hashes = yield* sql<{ readonly hash: Uint8Array }>`SELECT hash FROM api_keys`
+      const hashes = yield* sql<{
+        readonly hash: Uint8Array
+      }>`SELECT hash FROM api_keys UNION ALL SELECT hash FROM admin_keys`
       assert.isAbove(hashes.length, 10)
       const text = yield* dump
       assert.include(text, tenant.user.email)

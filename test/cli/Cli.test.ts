@@ -6,7 +6,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
 import manifest from "../../package.json" with { type: "json" }
-import { expirySecondsMax } from "../../src/admin/AdminApi.ts"
+import { expirySecondsMax } from "../../src/admin/AdminKeysApi.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { parseDuration } from "../../src/cli/KeyCommands.ts"

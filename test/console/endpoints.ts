@@ -112,6 +112,9 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "data.listConversations": { admitted: [], sample: ofUser },
   "data.readConversation": { admitted: [], sample: ofConversation },
   "data.deleteConversation": { admitted: [], sample: ofConversation },
+  "adminKeys.list": { admitted: [], sample: none },
+  "adminKeys.create": { admitted: [], sample: () => ({ body: { name: "stolen" } }) },
+  "adminKeys.revoke": { admitted: [], sample: () => ({ body: { name: "stolen" } }) },
   "accounts.listKeys": { admitted: organization, sample: ofUser },
   "accounts.createKey": {
     admitted: [],

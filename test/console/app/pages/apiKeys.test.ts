@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import { expirySecondsMax } from "../../../../src/admin/AdminApi.ts"
+import { expirySecondsMax } from "../../../../src/admin/AdminKeysApi.ts"
 import { expiryChoices, expirySeconds } from "../../../../src/console/app/pages/settings/keys/expiry.ts"
 import { limitTexts, type OwnKey, sorted } from "../../../../src/console/app/pages/settings/keys/ownKey.ts"
 import { exportCommand, snippets } from "../../../../src/console/app/pages/settings/keys/snippets.ts"
