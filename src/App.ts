@@ -27,6 +27,7 @@ import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
 import { pooledRandomLayer } from "./domain/PooledRandom.ts"
 import { Erasure } from "./erasure/Erasure.ts"
+import { UserExport } from "./erasure/UserExport.ts"
 import { BlobStore } from "./files/BlobStore.ts"
 import { FileStore } from "./files/FileStore.ts"
 import { leaveAllStores } from "./files/StoreBinding.ts"
@@ -186,7 +187,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provideMerge(MetricsServerLayer),
   Layer.provide(UntracedServerLayer),
   Layer.provide([Responses.layer, MetricsText.layer, AdminKey.layer.pipe(Layer.provide(NodeServices.layer))]),
-  Layer.provideMerge(Erasure.layer),
+  Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
   Layer.provideMerge(Drain.layer)
 )
 

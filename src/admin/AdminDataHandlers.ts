@@ -1,16 +1,20 @@
-import { Effect, Struct } from "effect"
+import { DateTime, Effect, Stream, Struct } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
 import { Conversations, type OwnedConversation, type OwnedTurn } from "../conversations/Conversations.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Erasure, type FilesOfUser, type UserErasure } from "../erasure/Erasure.ts"
+import { UserExport } from "../erasure/UserExport.ts"
+import { contentDisposition } from "../http/Download.ts"
+import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { Projects } from "../retrieval/Projects.ts"
 import { organizationBody } from "./AdminAccountsHandlers.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 import { pageBody } from "./AdminBodies.ts"
 import { projectBody } from "./AdminProjectsHandlers.ts"
-import type { DeletedUserBody } from "./DataApi.ts"
+import { archiveContentType, type DeletedUserBody } from "./DataApi.ts"
 
 const deletedUserBody = ({ erased, user: { email, id } }: UserErasure): DeletedUserBody => ({
   id,
@@ -44,6 +48,21 @@ const filesOf = ({
       )
 }
 
+/** The archive of a user as a download, which ends with an error if it can't be completed. */
+export const downloadOf = Effect.fnUntraced(function* (email: string) {
+  const userExport = yield* UserExport
+  const drain = yield* Drain
+  const { archive } = yield* userExport.export(email)
+  const day = DateTime.formatIsoDate(yield* DateTime.now)
+  return HttpServerResponse.stream(Stream.interruptWhen(archive, drain.cutoff), {
+    contentType: archiveContentType,
+    headers: {
+      "content-disposition": contentDisposition(`${email} ${day}.zip`),
+      "x-content-type-options": "nosniff"
+    }
+  })
+})
+
 /** Deletes and renames, and shows conversations. */
 export const dataHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
   HttpApiBuilder.group(
@@ -54,11 +73,13 @@ export const dataHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGr
       const conversations = yield* Conversations
       const erasure = yield* Erasure
       const projects = yield* Projects
+      const services = yield* Effect.context<Effect.Services<ReturnType<typeof downloadOf>>>()
 
       return handlers.handleAll({
         deleteUser: Effect.fnUntraced(function* ({ payload: { email, ...files } }) {
           return deletedUserBody(yield* erasure.deleteUser(email, yield* filesOf(files)))
         }, enveloped),
+        exportUser: ({ query }) => downloadOf(query.email).pipe(Effect.provideContext(services), enveloped),
         renameOrganization: ({ payload: { name, organization } }) =>
           accounts.renameOrganization(organization, name).pipe(Effect.map(organizationBody), enveloped),
         deleteOrganization: Effect.fnUntraced(function* ({ payload }) {

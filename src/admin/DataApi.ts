@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import { AccountName, Email } from "../domain/Account.ts"
@@ -12,6 +12,8 @@ import { listBody, OrganizationBody, ProjectBody } from "./AdminBodies.ts"
 /** Deleting and renaming what was created, and the conversations of users. */
 
 const Time = Schema.DateTimeUtcFromString
+
+export const archiveContentType = "application/zip"
 
 /** The position of the last turn that can be asked for. */
 const positionMax = 2 ** 31 - 1
@@ -81,6 +83,11 @@ export class DataGroup extends HttpApiGroup.make("data")
       success: DeletedUserBody,
       error: Conflict
     }).annotate(Access, "organization"),
+    /** What the service keeps of the user, as a ZIP archive. */
+    HttpApiEndpoint.get("exportUser", "/users/export", {
+      query: owner,
+      success: HttpApiSchema.StreamUint8Array({ contentType: [archiveContentType] })
+    }),
     HttpApiEndpoint.post("renameOrganization", "/organizations/rename", {
       payload: Schema.Struct({ organization: AccountName, name: AccountName }),
       success: OrganizationBody,

@@ -5,6 +5,7 @@ import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { conversationCommand } from "./ConversationCommands.ts"
+import { dataCommand } from "./ExportCommands.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
@@ -23,6 +24,7 @@ export const parley = group("parley", "Administers a parley server", [
   adminKeyCommand,
   fileCommand,
   conversationCommand,
+  dataCommand,
   projectCommand,
   limitsCommand,
   usageCommand,

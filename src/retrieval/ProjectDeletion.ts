@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { ProjectExists, ProjectNotFound } from "../domain/Errors.ts"
 import { type OrganizationId, ProjectId, type UserId } from "../domain/Ids.ts"
+import { ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 import { entryOf } from "./ProjectChanges.ts"
@@ -15,6 +16,17 @@ const filesPerStepMax = 20
 
 const IdRow = Schema.Struct({ id: ProjectId })
 const idsOf = rowsAs(IdRow)
+
+/** Projects of one user that are listed. */
+const membershipsMax = 10_000
+
+const MembershipRow = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  role: ProjectRole,
+  addedAt: Schema.DateTimeUtcFromDate
+})
+export type UserMembership = typeof MembershipRow.Type
 
 /** The methods of Projects that rename and delete projects. */
 export const makeProjectDeletion = Effect.gen(function* () {
@@ -92,5 +104,21 @@ export const makeProjectDeletion = Effect.gen(function* () {
     orUnavailable
   )
 
-  return { rename, delete: deleteProject, deletedProjects, eraseSome, someOf, removeUser }
+  const membershipsOf = Effect.fn("Projects.membershipsOf")(
+    (id: UserId) =>
+      sql`
+        SELECT p.id, p.name, m.role, m.created_at AS added_at FROM project_members m JOIN projects p ON p.id = m.project_id
+        WHERE m.user_id = ${id} ORDER BY p.id LIMIT ${membershipsMax}`.pipe(rowsAs(MembershipRow)),
+    orUnavailable
+  )
+
+  return {
+    rename,
+    delete: deleteProject,
+    deletedProjects,
+    eraseSome,
+    someOf,
+    removeUser,
+    membershipsOf
+  }
 })

@@ -18,7 +18,7 @@ import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } fr
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
 import { makeProjectChanges, requireUser } from "./ProjectChanges.ts"
-import { makeProjectDeletion } from "./ProjectDeletion.ts"
+import { makeProjectDeletion, type UserMembership } from "./ProjectDeletion.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
@@ -99,6 +99,7 @@ export class Projects extends Context.Service<
     /** Removes files of a deleted project, and the project once it has none; the answer is how many. */
     readonly eraseSome: (id: ProjectId) => Effect.Effect<number, DatabaseUnavailable>
     readonly someOf: (id: OrganizationId) => Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
+    readonly membershipsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserMembership>, DatabaseUnavailable>
     /** Ends every membership of a user. */
     readonly removeUser: (id: UserId) => Effect.Effect<void, DatabaseUnavailable>
   }

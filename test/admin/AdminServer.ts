@@ -11,6 +11,7 @@ import { ClientAddress } from "../../src/auth/ClientAddress.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import { Erasure } from "../../src/erasure/Erasure.ts"
+import { UserExport } from "../../src/erasure/UserExport.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
 import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
@@ -50,7 +51,7 @@ const Files = Layer.suspend(() =>
 const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer, ClientAddress.layer)),
-    Layer.provideMerge(Erasure.layer),
+    Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
     Layer.provideMerge(Files),
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))

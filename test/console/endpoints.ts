@@ -96,6 +96,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
     admitted: organization,
     sample: ({ email }) => ({ body: { email, files: "erase" } })
   },
+  "data.exportUser": { admitted: [], sample: ofUser },
   "data.renameOrganization": {
     admitted: installation,
     sample: ({ organization }) => ({ body: { organization, name: `renamed ${randomUUID()}` } })

@@ -40,6 +40,7 @@ const setUp = Effect.gen(function* () {
     setLimits: () => unused,
     report: () => unused,
     eraseSome: () => unused,
+    recordsOf: () => unused,
     ofUser: () => unused
   })
   const accounting = Context.get(
