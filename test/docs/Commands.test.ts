@@ -54,6 +54,18 @@ layer(Sandbox.layer, { excludeTestServices: true })("a reader", (it) => {
     })
   )
 
+  it.effect("sees at the first start what README.md shows", () =>
+    Effect.gen(function* () {
+      const { firstStart } = yield* Sandbox
+      const shown = current[0]?.blocks.find(({ language }) => language === "text")?.text.trim()
+      assert.strictEqual(
+        shown,
+        firstStart,
+        "README.md shows an older output: paste the one that was received"
+      )
+    })
+  )
+
   it.effect("finds the command line with npx in the directory of the project", () =>
     Effect.gen(function* () {
       const { stdout } = yield* Effect.promise(() =>
@@ -178,7 +190,7 @@ describe("the documentation", () => {
 
   it("calls the command line by `npx parley`", () => {
     const faults = current.flatMap((page) =>
-      [...page.blocks, ...page.code]
+      [...page.blocks.filter(({ language }) => language !== "text"), ...page.code]
         .filter(({ text }) => text.includes("npm run parley"))
         .map((one) => `${place(page, one)}: write \`npx parley\``)
     )

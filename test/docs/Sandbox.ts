@@ -3,9 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { promisify } from "node:util"
-import { NodeCrypto } from "@effect/platform-node"
 import { Context, Effect, Layer, Redacted } from "effect"
-import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { makePdf } from "../documents/PdfFixture.ts"
 import { bundle, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -69,11 +67,24 @@ const runBash = (script: string, { cwd, env, flags = [] }: Shell) =>
     return Effect.sync(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"))
   })
 
+const asShown = (out: string, { data, url }: { readonly data: string; readonly url: string }): string =>
+  out
+    .replaceAll(url, "http://127.0.0.1:3000")
+    .replaceAll(`localhost:${new URL(url).port}`, "localhost:3000")
+    .replaceAll(data, "/home/you/parley/.data")
+    .replaceAll("you@example.com", "admin@localhost")
+    .replaceAll(/\b(parley_link_|parley_)[A-Za-z0-9]+\b/g, "$1…")
+    .replaceAll(/ \((\w{12}(-dirty)?|dev)\)/g, "")
+    .replaceAll(/\n{2,}/g, "\n\n")
+    .trim()
+
 /** An operator's shell in a directory with some files, beside a new installation with the demo model. */
 export class Sandbox extends Context.Service<
   Sandbox,
   {
     readonly run: (page: Page) => Effect.Effect<Ended>
+    /** The start-up output of the installation, as README.md shows it: at its address, without secrets and build. */
+    readonly firstStart: string
     /** Reads the commands without running them. */
     readonly parse: (script: string) => Effect.Effect<Ended>
   }
@@ -100,14 +111,15 @@ export class Sandbox extends Context.Service<
       // Builds what the programs run.
       yield* Effect.promise(() => promisify(execFile)(node, [launcher, "--version"]))
       const database = yield* TestDatabase
-      const key = Redacted.value(yield* KeyToken.makeKey)
       const service = {
         DATABASE_URL: Redacted.value(database.url),
         PARLEY_DATA_DIR: data,
         PARLEY_INIT_USER_EMAIL: "you@example.com"
       }
-      const running = yield* startService({ ...service, PARLEY_INIT_API_KEY: key }, bundle)
+      const running = yield* startService(service, bundle)
       const url = yield* running.url
+      const { out } = running.output()
+      const key = /\bparley_\w+/.exec(out)?.[0] ?? ""
       const env = {
         ...service,
         HOME: home,
@@ -116,9 +128,10 @@ export class Sandbox extends Context.Service<
         PARLEY_API_KEY: key
       }
       return {
+        firstStart: asShown(out, { data, url }),
         run: (page) => runBash(scriptOf(page, url), { env, cwd: work }),
         parse: (script) => runBash(script, { env, cwd: work, flags: ["-n"] })
       }
     })
-  ).pipe(Layer.provide([TestDatabase.clone, NodeCrypto.layer]))
+  ).pipe(Layer.provide(TestDatabase.clone))
 }
