@@ -13,6 +13,7 @@ import { layerMigrations } from "../sql/Migrations.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
+import { moveCommand } from "./FileMoveCommand.ts"
 import { Reads } from "./HelpText.ts"
 import { listed, shortTime, uploading, withProgress } from "./Output.ts"
 import { printable, Table } from "./Table.ts"
@@ -159,4 +160,11 @@ const adoptStore = command(
   )
 ).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley file adopt-store" }]))
 
-export const fileCommand = group("file", "Files", [listFiles, showFile, deleteFile, uploadFile, adoptStore])
+export const fileCommand = group("file", "Files", [
+  listFiles,
+  showFile,
+  deleteFile,
+  uploadFile,
+  moveCommand,
+  adoptStore
+]).pipe(Command.withAlias("files"))

@@ -24,7 +24,6 @@ const outcomeOf = Effect.fnUntraced(function* (settings: Settings, dryRun: boole
     return { plan: { before: 0, after: newestKnown, pending: [] }, isNew: true } satisfies Outcome
   }
   const running = embedded?.running ?? null
-  const layer = running === null ? Database.layer : Database.layerAddress(running, settings.database)
   return yield* Effect.gen(function* () {
     const { address } = yield* Database
     const plan = yield* plannedMigrations(address)
@@ -35,7 +34,7 @@ const outcomeOf = Effect.fnUntraced(function* (settings: Settings, dryRun: boole
       })
     }
     return { plan: isDue ? yield* migrate(address, announce) : plan, isNew: false } satisfies Outcome
-  }).pipe(Effect.provide(layer))
+  }).pipe(Effect.provide(Database.layerBeside))
 })
 
 const textOf = (place: string, { isNew, plan }: Outcome, dryRun: boolean): string => {

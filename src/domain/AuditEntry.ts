@@ -59,6 +59,7 @@ export const auditActions = {
   "project.reindex": action("project", "has the files of a project indexed again"),
   "file.upload": action("file", "uploads a file for a user"),
   "file.delete": action("file", "deletes a file of a user"),
+  "file.move": action("file", "moves all files to another store"),
   "conversation.read": action("conversation", "reads a conversation of a user"),
   "conversation.delete": action("conversation", "deletes a conversation of a user"),
   "setting.change": action("setting", "starts the service with another value of a setting"),

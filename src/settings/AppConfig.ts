@@ -73,8 +73,9 @@ const valuesOf = ({ valueOf }: Given) => {
   const readRow = Struct.lambda<ReadRow>(valueOf)
   const readGroup = Struct.lambda<ReadGroup>((group) => Struct.map(group, readRow))
   const { s3, service, ...groups } = Struct.map(settingsTable, readGroup)
-  /** `s3` is null unless `store` is "s3". */
-  const files = { ...groups.files, s3: groups.files.store === "s3" && isWhole(s3) ? s3 : null }
+  /** `s3` is null unless a store is "s3". */
+  const isS3 = groups.files.store === "s3" || groups.files.moveTo === "s3"
+  const files = { ...groups.files, s3: isS3 && isWhole(s3) ? s3 : null }
   const console = { ...groups.console, basePath: basePathOf(groups.console.publicUrl) }
   return { ...service, ...groups, files, console }
 }

@@ -46,12 +46,13 @@ const missingProblems: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
   const missing = (by: string, rows: ReadonlyArray<Row>) =>
     rows.filter((row) => valueOf(row) === null).map((row) => problemOf(row, `nothing, but ${by}`))
   const s3Needs = [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
+  const s3Use = [files.store, files.moveTo].find((row) => valueOf<string | null>(row) === "s3")
   const oidcNeeds: ReadonlyArray<Row> = [oidc.issuer, oidc.clientId, oidc.clientSecret]
   const oidcGiven = oidcNeeds.find(isSet)
   const provider = valueOf(tools.searchProvider)
   const searchNeeds = provider === "searxng" ? tools.searchUrl : tools.searchKey
   return Effect.succeed([
-    ...(valueOf(files.store) === "s3" ? missing(`${files.store.name} is s3`, s3Needs) : []),
+    ...(s3Use === undefined ? [] : missing(`${s3Use.name} is s3`, s3Needs)),
     ...(isSet(tools.searchProvider)
       ? missing(`${tools.searchProvider.name} is ${provider}`, [searchNeeds])
       : []),
@@ -101,9 +102,14 @@ const portProblems = ({ problemOf, valueOf }: Given): ReadonlyArray<SettingProbl
 /** Numbers that are allowed by themselves, but not together with another one. */
 const conflictProblems: SettingsCheck = (given) => {
   const { problemOf, valueOf } = given
-  const { http } = settingsTable
+  const { files, http } = settingsTable
+  const store = valueOf(files.store)
   const [headers, request] = [valueOf(http.headersSeconds), valueOf(http.requestSeconds)]
   const problems = [...portProblems(given)]
+  if (store !== undefined && valueOf(files.moveTo) === store) {
+    const allowed = `another store than ${files.store.name}; or neither, once the files were moved`
+    problems.push(problemOf(files.moveTo, shown(store), { allowed }))
+  }
   // Node refuses to start a server whose headers may take longer than the whole request.
   if (headers !== undefined && request !== undefined && headers > request) {
     const allowed = `at most ${http.requestSeconds.name}, which is ${request}`

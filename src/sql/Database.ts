@@ -15,7 +15,7 @@ import { SqlClient } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import type { DataDirectoryInUse } from "../postgres/DirectoryOwner.ts"
-import { startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
+import { findEmbedded, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
 import type { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import {
@@ -112,6 +112,15 @@ export class Database extends Context.Service<
         Layer.provideMerge(required),
         Layer.provideMerge(Database.layerAddress(address, database))
       )
+    })
+  )
+
+  /** The same for a command that may work beside a service: an embedded server that runs is used, and no second one is started. */
+  static readonly layerBeside: typeof Database.layer = Layer.unwrap(
+    Effect.gen(function* () {
+      const { database, dataDir } = yield* AppConfig
+      const running = database.url === null ? (yield* findEmbedded(dataDir)).running : null
+      return running === null ? Database.layer : Database.layerAddress(running, database)
     })
   )
 }

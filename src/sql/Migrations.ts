@@ -20,6 +20,7 @@ import linkCreators from "../../migrations/0018_link_creators.ts"
 import schemaVersions from "../../migrations/0019_schema_versions.ts"
 import deletion from "../../migrations/0020_deletion.ts"
 import adminKeys from "../../migrations/0021_admin_keys.ts"
+import fileMoves from "../../migrations/0022_file_moves.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -46,7 +47,8 @@ const migrations = {
   "0018_link_creators": linkCreators,
   "0019_schema_versions": schemaVersions,
   "0020_deletion": deletion,
-  "0021_admin_keys": adminKeys
+  "0021_admin_keys": adminKeys,
+  "0022_file_moves": fileMoves
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

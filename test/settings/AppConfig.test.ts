@@ -102,6 +102,7 @@ describe("settings that are given", () => {
         OPENAI_MODEL: "some-model",
         PARLEY_ROUTER_BALANCE: "70",
         PARLEY_FILES_STORE: "S3",
+        PARLEY_FILES_MOVE_TO: "postgres",
         PARLEY_FILES_DIRECTORY_SHARED: "true",
         PARLEY_EXTRACTION_MEMORY_BYTES_MAX: "268435456",
         PARLEY_TEXT_BYTES_MAX: "4096",
@@ -416,7 +417,14 @@ describe("problems", () => {
       assert.notInclude(error.message, "hunter2")
       const whole = { ...given, PARLEY_S3_ENDPOINT: "http://127.0.0.1:9000", PARLEY_S3_ACCESS_KEY_ID: "me" }
       assert.strictEqual((yield* settingsOf(whole)).files.s3?.bucket, "files")
-      assert.isNull((yield* settingsOf({ ...whole, PARLEY_FILES_STORE: "postgres" })).files.s3)
+      const elsewhere = { ...whole, PARLEY_FILES_STORE: "postgres" }
+      assert.isNull((yield* settingsOf(elsewhere)).files.s3)
+      assert.isNotNull((yield* settingsOf({ ...elsewhere, PARLEY_FILES_MOVE_TO: "s3" })).files.s3)
+      const same = yield* Effect.flip(settingsOf({ ...elsewhere, PARLEY_FILES_MOVE_TO: "postgres" }))
+      assert.deepStrictEqual(
+        same.problems.map(({ name }) => name),
+        ["PARLEY_FILES_MOVE_TO"]
+      )
     })
   )
 

@@ -86,6 +86,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   conversations: { leaseSeconds: 30, turnWaitSeconds: 120, retentionDays: 30, ...overrides.conversations },
   files: {
     store: "directory",
+    moveTo: null,
     directoryShared: false,
     trashSeconds: 604_800,
     fileBytesMax: 536_870_912,
