@@ -54,7 +54,9 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
       name: "http/Server and http/Metrics",
       room: "http",
       files: ["src/http/Server.ts", "src/http/Metrics.ts"]
-    }
+    },
+    // The doctor asks the service itself through its public address.
+    { name: "admin/HttpProbe", room: "admin", files: ["src/admin/HttpProbe.ts"] }
   ]
 
 interface Confined {
@@ -79,11 +81,29 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
-    in: ["sdk", "providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
+    in: [
+      "sdk",
+      "providers",
+      "telemetry",
+      "retrieval/vectors",
+      "tools/egress",
+      "admin/HttpProbe",
+      "cli",
+      "app"
+    ]
   },
   {
     module: "^effect/http/(HttpClient|FetchHttpClient)",
-    in: ["sdk", "providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
+    in: [
+      "sdk",
+      "providers",
+      "telemetry",
+      "retrieval/vectors",
+      "tools/egress",
+      "admin/HttpProbe",
+      "cli",
+      "app"
+    ]
   },
   {
     module: "^@effect/platform-node$",

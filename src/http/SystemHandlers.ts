@@ -12,7 +12,8 @@ import { thisBuild } from "../settings/Build.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
 import { ReferencePage } from "./ReferencePage.ts"
-import { route } from "./Routes.ts"
+import { route, streamProbePath } from "./Routes.ts"
+import { StreamProbe } from "./StreamProbe.ts"
 
 const document = HttpServerResponse.jsonUnsafe(openApiDocument)
 
@@ -84,9 +85,9 @@ export const ProcessRoutes = Layer.mergeAll(Healthz, Version)
 export const processRoutes = ["/healthz", "/version"].map((path) => route("GET", path))
 
 /** Routes outside of the described interface: probes for the operator, and the reference page. */
-export const SystemRoutes = Layer.mergeAll(ProcessRoutes, Readyz, ReferencePage)
+export const SystemRoutes = Layer.mergeAll(ProcessRoutes, Readyz, StreamProbe, ReferencePage)
 
 export const systemRoutes = [
   ...processRoutes,
-  ...["/readyz", "/docs", "/docs/reference.js"].map((path) => route("GET", path))
+  ...["/readyz", streamProbePath, "/docs", "/docs/reference.js"].map((path) => route("GET", path))
 ]

@@ -419,7 +419,7 @@ layer(Layer.merge(FetchHttpClient.layer, NodeServices.layer), { excludeTestServi
 
         const warned = yield* runWith({ ...nobody, PARLEY_PROT: "1", HOST: "0.0.0.0" }, ["doctor"])
         assert.match(warned.stdout, /warning +This variable is no setting.*PARLEY_PROT/)
-        assert.match(warned.stdout, /warning +HOST is 0\.0\.0\.0/)
+        assert.match(warned.stdout, /warning +HOST is 0\.0\.0\.0.*without TLS/)
       })
     )
 
