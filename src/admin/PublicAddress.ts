@@ -1,7 +1,8 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
+import type { HttpClientError } from "effect/http"
 import { failureReason } from "../domain/failureReason.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
-import { statusOf, type StreamSeen, watchStream } from "./HttpProbe.ts"
+import { type NoAnswer, statusOf, type StreamSeen, watchStream } from "./HttpProbe.ts"
 import { failed, named, ok, type Outcome, warning } from "./Outcome.ts"
 
 const guide = "see docs/deployment.md, Reverse proxy"
@@ -100,6 +101,12 @@ const invalidCertificate = /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|ERR_TLS_CERT_ALT
 /** Codes of certificates of an authority that only some machines know. */
 const unknownAuthority = /SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/
 
+/** What the system or TLS said, without the address, which stands in front of it. */
+const reasonOf = (error: HttpClientError.HttpClientError | NoAnswer): string =>
+  error._tag === "NoAnswer" || !Predicate.hasProperty(error.reason, "cause")
+    ? failureReason(error)
+    : failureReason(error.reason.cause)
+
 const unreachable = (publicUrl: string, reason: string): Outcome => {
   if (invalidCertificate.test(reason))
     return failed(`The certificate of ${publicUrl} can't be used: ${reason}. Renew it, or correct its names.`)
@@ -119,7 +126,7 @@ export const publicAddressChecks = Effect.gen(function* () {
     [
       watchStream(publicUrl).pipe(
         Effect.map((seen) => streamOutcomes(publicUrl, seen)),
-        Effect.catch((error) => Effect.succeed([unreachable(publicUrl, failureReason(error))]))
+        Effect.catch((error) => Effect.succeed([unreachable(publicUrl, reasonOf(error))]))
       ),
       adminOutcomes(publicUrl)
     ],
