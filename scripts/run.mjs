@@ -13,7 +13,10 @@ const failure = { code: 1, signal: null }
 
 const inProject = (args, options) => runNode(args, { cwd: root, ...options })
 
-const test = async (args) => {
+/** All tests but those in a browser, which take as much of the processor as everything else; or those that are named. */
+const test = (args) => runTests(args.length === 0 ? ["--project=!browser"] : args)
+
+const runTests = async (args) => {
   const directory = mkdtempSync(join(tmpdir(), "parley-counts-"))
   const path = join(directory, "counts.json")
   try {
@@ -57,6 +60,7 @@ const check = async () => {
 
 const commands = {
   test,
+  "test:browser": (args) => runTests(["--project=browser", ...args]),
   check,
   build: async () => {
     await build()

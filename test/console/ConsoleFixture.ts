@@ -143,6 +143,36 @@ export const someone = Effect.fnUntraced(function* (role: Role, tenant: Target) 
   return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id })
 })
 
+interface Refused {
+  readonly tenant: Target
+  readonly actors: Map<Role, SignedIn>
+}
+
+/** By the service, because a worker runs many test files. */
+const refusedOf = new WeakMap<TestApp["Service"], Refused>()
+
+/** One tenant for all requests that are refused: they change nothing. */
+const refused = Effect.gen(function* () {
+  const app = yield* TestApp
+  const known = refusedOf.get(app)
+  if (known !== undefined) return known
+  const made: Refused = { tenant: yield* someTenant, actors: new Map() }
+  refusedOf.set(app, made)
+  return made
+})
+
+export const refusedTenant = Effect.map(refused, ({ tenant }) => tenant)
+
+/** A user of that tenant with that role, signed in. */
+export const refusedActor = Effect.fnUntraced(function* (role: Role) {
+  const { actors, tenant } = yield* refused
+  const known = actors.get(role)
+  if (known !== undefined) return known
+  const actor = yield* someone(role, tenant)
+  actors.set(role, actor)
+  return actor
+})
+
 /** What a request holds besides its headers. */
 export interface Sample {
   readonly params?: Record<string, string>

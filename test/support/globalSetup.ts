@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto"
-import { accessSync, constants, statfsSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, Exit, FileSystem, Redacted, Scope } from "effect"
+import { Effect, Exit, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
 import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
+import { scratchDirectory } from "./ScratchDirectory.ts"
 import { onServer, urlOfDatabase } from "./TestServer.ts"
 
 declare module "vitest" {
@@ -22,24 +20,7 @@ declare module "vitest" {
 /** Every test file has a pool of its own, and some have several. */
 const connectionsMax = 300
 
-/** Where Linux keeps files in memory. */
-const memoryDirectory = "/dev/shm"
-/** A container may give it no more than 64 MB; the databases that are in use at once need some 20 MB each. */
-const memoryBytesMin = 2_000_000_000
-
-const isMemoryRoomy = (): boolean => {
-  try {
-    accessSync(memoryDirectory, constants.W_OK)
-    const { bavail, bsize } = statfsSync(memoryDirectory)
-    return bavail * bsize >= memoryBytesMin
-  } catch {
-    return false
-  }
-}
-
-const embeddedServer = Effect.fnUntraced(function* (directory: string) {
-  const fs = yield* FileSystem.FileSystem
-  const dataDir = yield* fs.makeTempDirectoryScoped({ directory, prefix: "parley-test-" })
+const embeddedServer = Effect.fnUntraced(function* (dataDir: string) {
   const { database, host, username } = yield* startEmbeddedPostgres({
     dataDir,
     connectionsMax,
@@ -49,9 +30,12 @@ const embeddedServer = Effect.fnUntraced(function* (directory: string) {
 })
 
 const setup = Effect.gen(function* () {
+  const scratch = yield* scratchDirectory
+  // What the workers and their children take for temporary files.
+  process.env["TMPDIR"] = scratch.path
   const given = process.env["PARLEY_TEST_DATABASE_URL"]
-  const inMemory = given === undefined && isMemoryRoomy()
-  const url = given ?? (yield* embeddedServer(inMemory ? memoryDirectory : tmpdir()))
+  const inMemory = given === undefined && scratch.inMemory
+  const url = given ?? (yield* embeddedServer(scratch.path))
   const template = `parley_test_${randomUUID().replaceAll("-", "")}`
   yield* Effect.acquireRelease(onServer(url, `CREATE DATABASE ${template}`), () =>
     Effect.orDie(onServer(url, `DROP DATABASE ${template} WITH (FORCE)`))
@@ -66,9 +50,7 @@ export default async (project: TestProject) => {
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   try {
-    const server = await Effect.runPromise(
-      setup.pipe(Effect.provideService(Scope.Scope, scope), Effect.provide(NodeFileSystem.layer))
-    )
+    const server = await Effect.runPromise(setup.pipe(Effect.provideService(Scope.Scope, scope)))
     project.provide("testServer", server)
   } catch (error) {
     await close()
