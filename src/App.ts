@@ -6,6 +6,7 @@ import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
 import { AdminRoutes } from "./admin/AdminRoutes.ts"
 import { layerRecordedStart } from "./admin/InstallationFacts.ts"
+import { Reload } from "./admin/Reload.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
 import { Audit } from "./audit/Audit.ts"
@@ -188,7 +189,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provide(UntracedServerLayer),
   Layer.provide([Responses.layer, MetricsText.layer, AdminKey.layer.pipe(Layer.provide(NodeServices.layer))]),
   Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
-  Layer.provideMerge(Drain.layer)
+  Layer.provideMerge(Layer.merge(Drain.layer, Reload.layer))
 )
 
 /** The whole service, which needs only its settings. */

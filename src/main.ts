@@ -1,8 +1,9 @@
 import { constants } from "node:os"
 import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
+import { Cause, Effect, Exit, FiberSet, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
 import { checkedSettings } from "./admin/CheckedSettings.ts"
+import { Reload } from "./admin/Reload.ts"
 import { firstAccount, firstKeyNotice, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
@@ -85,6 +86,24 @@ const announce = Effect.gen(function* () {
   yield* print(notice)
 })
 
+/**
+ * A hangup asks for the files to be read again, as of a daemon. On a terminal it means that the terminal was closed, and ends
+ * the process.
+ */
+const reloadAtHangup = Effect.gen(function* () {
+  if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) return
+  const { here } = yield* Reload
+  const run = yield* FiberSet.makeRuntime()
+  const failed = Effect.catchTag(here, "DatabaseUnavailable", () =>
+    Effect.logError("The plans and models can't be read again while the database doesn't answer.")
+  )
+  const reload = () => void run(Effect.ignore(failed))
+  yield* Effect.acquireRelease(
+    Effect.sync(() => process.on("SIGHUP", reload)),
+    () => Effect.sync(() => process.off("SIGHUP", reload))
+  )
+})
+
 /** Comes before anything is started, since a misspelled variable may be why the start fails. */
 const warn = Effect.gen(function* () {
   const unknown = yield* unknownVariables
@@ -99,6 +118,7 @@ const warn = Effect.gen(function* () {
 const program = Effect.gen(function* () {
   const drain = yield* Drain
   yield* announce
+  yield* reloadAtHangup
   // A signal interrupts this: the server still answers while it drains, and is closed afterwards.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
 }).pipe(Effect.provide(AppLayer))

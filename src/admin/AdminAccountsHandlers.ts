@@ -4,7 +4,7 @@ import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { defaultPlan, type Organization } from "../domain/Account.ts"
-import { type License, Plans } from "../domain/Plan.ts"
+import { type License, type PlanCatalog, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
 import type { AdminGroups } from "./AdminApi.ts"
@@ -94,7 +94,7 @@ const installedBody = (license: License, nowMillis: number): LicenseBody["licens
 
 /** Every plan of the catalog, and every other one that an organization has. */
 const plansBody = (
-  { catalog, termsOf }: Plans["Service"],
+  { catalog, termsOf }: PlanCatalog,
   inUse: ReadonlyArray<{ readonly plan: string; readonly organizations: number }>
 ) => {
   const counts = new Map(inUse.map(({ organizations, plan }) => [plan, organizations]))
@@ -120,11 +120,7 @@ export const policyHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
         accounts.setDisabled(email, isDisabled).pipe(Effect.map(userBody), enveloped)
 
       return handlers.handleAll({
-        listPlans: () =>
-          accounts.plansInUse.pipe(
-            Effect.map((inUse) => plansBody(plans, inUse)),
-            enveloped
-          ),
+        listPlans: () => Effect.zipWith(plans.current, accounts.plansInUse, plansBody).pipe(enveloped),
         setPlan: ({ payload }) =>
           accounts.setPlan(payload.organization, payload.plan).pipe(Effect.map(organizationBody), enveloped),
         disableUser: ({ payload }) => setDisabled(payload.email, true),

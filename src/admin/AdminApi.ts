@@ -28,6 +28,7 @@ import { AuditGroup } from "./AuditApi.ts"
 import { DataGroup } from "./DataApi.ts"
 import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
+import { ReloadedBody } from "./ReloadBodies.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
 
@@ -181,6 +182,8 @@ class ServerGroup extends HttpApiGroup.make("server")
       payload: ExplainPayload,
       success: ExplainedBody
     }),
+    /** Reads the files of plans and models again, in every process of the database. */
+    HttpApiEndpoint.post("reload", "/config/reload", { success: ReloadedBody, error: Conflict }),
     HttpApiEndpoint.get("config", "/config", { success: Schema.Struct({ data: Schema.Array(SettingBody) }) }),
     HttpApiEndpoint.get("doctor", "/doctor", { success: Schema.Struct({ checks: Schema.Array(Check) }) })
   )

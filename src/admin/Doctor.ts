@@ -18,6 +18,7 @@ import { diskCheck, settingsChecks } from "./LocalChecks.ts"
 import { failed, isolated, ok, type Outcome, warning } from "./Outcome.ts"
 import { modelChecks, readersCheck, webSearchCheck } from "./OutsideChecks.ts"
 import { publicAddressChecks } from "./PublicAddress.ts"
+import { Reload } from "./Reload.ts"
 
 /** A license that ends this soon is worth a warning. */
 const licenseDaysLow = 30
@@ -106,9 +107,17 @@ const adminKeyCheck = Effect.gen(function* () {
   )
 )
 
+/** Whether the files that were changed while the service runs could be used. */
+const reloadCheck = Effect.gen(function* () {
+  const problem = yield* (yield* Reload).problem
+  if (problem === null) return []
+  const detail = `The service goes on with what it read before. Correct the file, and run \`parley config reload\`: ${problem}`
+  return [{ name: "reload", ...failed(detail) }]
+})
+
 /** Whether organizations have plans that the catalog doesn't define. */
 const plansCheck = Effect.gen(function* () {
-  const { catalog } = yield* Plans
+  const { catalog } = yield* (yield* Plans).current
   const inUse = yield* (yield* Accounts).plansInUse
   if (catalog === null)
     return ok("Plans bound nothing. To set bounds, name a catalog of plans in PARLEY_PLANS_FILE.")
@@ -168,6 +177,7 @@ export const examine = Effect.gen(function* () {
       isolated("admin key", adminKeyCheck),
       isolated("single sign-on", identityCheck),
       isolated("plans", plansCheck),
+      isolated("reload", reloadCheck),
       isolated("license", licenseCheck),
       isolated("public address", publicAddressChecks),
       isolated("settings", settingsChecks)

@@ -342,6 +342,7 @@ const table: {
     ),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
   AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
+  ReloadRefused: ({ message }) => conflict("reload_refused", `Everything stays as it was. ${message}`, ""),
   AdminKeyExists: () =>
     conflict(
       "admin_key_exists",

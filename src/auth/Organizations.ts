@@ -54,14 +54,15 @@ const createdEntry = (created: Organization | undefined): AuditEntry | undefined
 export const makeOrganizations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
-  const { catalog } = yield* Plans
+  const plans = yield* Plans
   const seats = yield* makeSeats
   const audit = yield* makeAuditRecorder
 
-  const knownPlan = (plan: string) =>
-    catalog === null || catalog.has(plan)
-      ? Effect.void
-      : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
+  const knownPlan = Effect.fnUntraced(function* (plan: string) {
+    const { catalog } = yield* plans.current
+    if (catalog === null || catalog.has(plan)) return
+    return yield* new PlanNotFound({ plans: [...catalog.keys()] })
+  })
 
   const organizationColumns = sql.literal("id, name, plan, created_at")
 

@@ -3,6 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from "../admin/AdminBodies.ts"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
+import type { ReloadedBody } from "../admin/ReloadBodies.ts"
 import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
 import { askServer, serverUrl } from "./AdminClient.ts"
@@ -171,7 +172,31 @@ const printConfig = command(
   })
 ).pipe(Command.withExamples([{ command: "parley config print" }]))
 
-export const configCommand = group("config", "Settings", [printConfig])
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+
+const reloadedText = ({ models, plans }: ReloadedBody): string => {
+  const read = [
+    ...(plans === null ? [] : [`${counted(plans.plans, "plan")} of ${plans.file}`]),
+    ...(models === null
+      ? []
+      : [`${counted(models.models, "model")} at ${counted(models.providers, "provider")} of ${models.file}`])
+  ]
+  return read.length === 0
+    ? "There is nothing to read again: neither PARLEY_PLANS_FILE nor PARLEY_MODELS_FILE is set."
+    : `Read again: ${read.join(" and ")}. Other processes of the database follow within seconds; \`parley doctor\` and the log of each say if one can't.`
+}
+
+const reloadConfig = command(
+  "reload",
+  "Read the files of plans and models again, without a restart",
+  {},
+  Effect.fnUntraced(function* () {
+    const value = yield* askServer((client) => client.server.reload())
+    return { value, text: reloadedText(value) }
+  })
+)
+
+export const configCommand = group("config", "Settings", [printConfig, reloadConfig])
 
 const serverChecks = askServer((client) => client.server.doctor()).pipe(
   Effect.flatMap(({ checks }) =>

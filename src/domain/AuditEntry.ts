@@ -63,6 +63,7 @@ export const auditActions = {
   "conversation.read": action("conversation", "reads a conversation of a user"),
   "conversation.delete": action("conversation", "deletes a conversation of a user"),
   "setting.change": action("setting", "starts the service with another value of a setting"),
+  "setting.reload": action("setting", "has the plans and models read again"),
   "plan.change": action("plan", "starts the service with other terms of a plan"),
   "license.change": action("license", "starts the service with another license"),
   "admin_key.create": action("admin_key", "creates an admin key for an operator"),

@@ -298,6 +298,11 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 
 export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}
 
+/** A file of the settings has a fault, so that it is not read again. `message` is for the operator. */
+export class ReloadRefused extends Schema.TaggedError<ReloadRefused>()("ReloadRefused", {
+  message: Schema.String
+}) {}
+
 /** Another admin key that isn't revoked has the name. */
 export class AdminKeyExists extends Schema.TaggedError<AdminKeyExists>()("AdminKeyExists", {}) {}
 

@@ -25,6 +25,14 @@ const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Eff
     yield* Metric.update(Instruments.providerWaiting.of(provider), waiting)
   })
 
+/** A provider that a reloaded catalog doesn't have any more is in no state. */
+const hide = (provider: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const one of providerStates) yield* Metric.update(Instruments.providerState.of(provider, one), 0)
+    yield* Metric.update(Instruments.providerRunning.of(provider), 0)
+    yield* Metric.update(Instruments.providerWaiting.of(provider), 0)
+  })
+
 /** Counters start at 0, so that the first increment shows as a rise. */
 const initialize = Effect.gen(function* () {
   yield* Metric.modify(Instruments.openStreams.of(), 0)
@@ -49,7 +57,17 @@ export class MetricsText extends Context.Service<
     Effect.gen(function* () {
       const router = yield* Router
       const { otlpEndpoint, otlpSignals } = (yield* AppConfig).observability
-      const refresh = Effect.flatMap(router.health, Effect.forEach(show, { discard: true }))
+      const shown = new Set<string>()
+      const refresh = Effect.gen(function* () {
+        const providers = yield* router.health
+        const names = new Set(providers.map(({ provider }) => provider))
+        for (const one of [...shown].filter((name) => !names.has(name))) {
+          shown.delete(one)
+          yield* hide(one)
+        }
+        yield* Effect.forEach(providers, show, { discard: true })
+        for (const name of names) shown.add(name)
+      })
       yield* initialize
       if (otlpEndpoint !== null && otlpSignals.includes("metrics")) {
         yield* refresh.pipe(

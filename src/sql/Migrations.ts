@@ -21,6 +21,7 @@ import schemaVersions from "../../migrations/0019_schema_versions.ts"
 import deletion from "../../migrations/0020_deletion.ts"
 import adminKeys from "../../migrations/0021_admin_keys.ts"
 import fileMoves from "../../migrations/0022_file_moves.ts"
+import reloadRequests from "../../migrations/0023_reload_requests.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -48,7 +49,8 @@ const migrations = {
   "0019_schema_versions": schemaVersions,
   "0020_deletion": deletion,
   "0021_admin_keys": adminKeys,
-  "0022_file_moves": fileMoves
+  "0022_file_moves": fileMoves,
+  "0023_reload_requests": reloadRequests
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -5,6 +5,7 @@ import { HttpApiClient } from "effect/http-api"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
 import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
+import { Reload } from "../../src/admin/Reload.ts"
 import { Audit } from "../../src/audit/Audit.ts"
 import { AdminKeys } from "../../src/auth/AdminKeys.ts"
 import { ClientAddress } from "../../src/auth/ClientAddress.ts"
@@ -44,6 +45,7 @@ const Files = Layer.suspend(() =>
     Conversations.layer,
     Policy.layer,
     Usage.layer,
+    Reload.layer,
     filesOver
   ).pipe(Layer.provide(TestDatabase.client()))
 )

@@ -32,10 +32,13 @@ const someTenant = Effect.fnUntraced(function* (client: Client) {
 })
 type Tenant = Effect.Success<ReturnType<typeof someTenant>>
 
+/** What another client needs. */
+type Asking = Effect.Services<ReturnType<typeof clientWith>>
+
 type Request = (
   client: Client,
   tenant: Tenant
-) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions | Conversations>
+) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions | Conversations | Asking>
 
 /** A request that changes something, and what is recorded of it. */
 interface Walk {
@@ -137,6 +140,14 @@ const walks: ReadonlyArray<Walk> = [
       accounts.setKeyLimits({ params: { id: keyId }, payload: { daily_tokens: 5 } }),
     refused: ({ accounts }) =>
       accounts.setKeyLimits({ params: { id: ApiKeyId.make(nowhere) }, payload: { daily_tokens: 5 } })
+  },
+  {
+    endpoint: "server.reload",
+    actions: ["setting.reload"],
+    change: ({ server }) => server.reload(),
+    // Each call is recorded.
+    nothing: () => Effect.void,
+    refused: () => Effect.flatMap(clientWith(Redacted.make("no admin key")), ({ server }) => server.reload())
   },
   {
     endpoint: "adminKeys.create",
@@ -414,7 +425,7 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
           assert.isTrue(
             entry.organizationId === tenant.organization.id ||
               entry.action === "organization.create" ||
-              entry.targetType === "admin_key"
+              ["admin_key", "setting"].includes(entry.targetType)
           )
           assert.isNotNull(entry.targetId)
         }

@@ -39,7 +39,8 @@ const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "projects.removeFile": ["project.file_remove"],
   "usage.setLimits": ["user.limits"],
   "policy.setPlan": ["organization.plan"],
-  "policy.disableUser": ["user.disable"]
+  "policy.disableUser": ["user.disable"],
+  "server.reload": ["setting.reload"]
 }
 
 /** Endpoints whose sample request changes nothing, or is refused. */
@@ -48,6 +49,8 @@ const unrecorded = new Set([
   "session.useLink",
   "conversing.create",
   "accounts.createKey",
+  "adminKeys.create",
+  "adminKeys.revoke",
   "people.setUpLink",
   "data.deleteConversation",
   "projects.search",

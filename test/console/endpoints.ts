@@ -211,6 +211,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "policy.disableUser": { admitted: organization, sample: aboutUser },
   "policy.enableUser": { admitted: organization, sample: aboutUser },
   "policy.license": { admitted: installation, sample: none },
+  "server.reload": { admitted: installation, sample: none },
   "server.models": { admitted: installation, sample: none },
   "server.explainModels": { admitted: installation, sample: () => ({ body: { text: "Hello" } }) },
   "server.config": { admitted: installation, sample: none },
