@@ -5,6 +5,7 @@ import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { conversationCommand } from "./ConversationCommands.ts"
+import { databaseCommand } from "./DatabaseCommands.ts"
 import { dataCommand } from "./ExportCommands.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
@@ -34,6 +35,7 @@ export const parley = group("parley", "Administers a parley server", [
   configCommand,
   auditCommand,
   migrateCommand,
+  databaseCommand,
   doctorCommand
 ])
 

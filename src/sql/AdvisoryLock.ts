@@ -9,7 +9,9 @@ export const advisoryLocks = {
   /** Starts that find their settings, plans or license changed. */
   installation: 7_254_301_120,
   /** Changes that could remove the last owner. */
-  owners: 7_254_301_121
+  owners: 7_254_301_121,
+  /** A pause of all writes, while the database is moved. */
+  writePause: 7_254_301_130
 } as const
 
 /** Waits for the lock, and holds it until the transaction ends. */

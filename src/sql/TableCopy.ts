@@ -21,7 +21,12 @@ export interface Copied {
 }
 
 /** Tables whose rows say how the schema came about, or which processes run on the database; no copy takes them along. */
-export const neverCopied: ReadonlyArray<string> = ["effect_sql_migrations", "file_store_replicas"]
+export const neverCopied: ReadonlyArray<string> = [
+  "effect_sql_migrations",
+  "file_jobs_migrations",
+  "index_jobs_migrations",
+  "file_store_replicas"
+]
 
 const newline = 0x0a
 
