@@ -71,6 +71,11 @@ describe("the manifests for Kubernetes", () => {
     assert.include(typeErrors([["misspelled", misspelled]]), "readynessProbe")
   })
 
+  it("name the image of this version", () => {
+    const { version } = JSON.parse(read("package.json"))
+    assert.strictEqual(manifest("kustomization.yaml").images[0].newTag, version)
+  })
+
   it("are all listed in the kustomization", () => {
     assert.sameMembers(
       manifest("kustomization.yaml").resources,
