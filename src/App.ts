@@ -2,9 +2,8 @@ import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
-import { AdminRoutes } from "./admin/AdminRoutes.ts"
+import { AdminRoutes, adminRoutes } from "./admin/AdminRoutes.ts"
 import { layerRecordedStart } from "./admin/InstallationFacts.ts"
 import { Reload } from "./admin/Reload.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
@@ -120,7 +119,7 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
 
 /** The operator's interface, and its routes. */
 const OperatorRoutes = AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer]))
-const operatorRoutes = routesOf(AdminApi)
+const operatorRoutes = adminRoutes
 
 const usersRoutes = [
   ...[Api, ConsoleApi].flatMap((api) => routesOf(api)),

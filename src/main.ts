@@ -1,7 +1,8 @@
 import { constants } from "node:os"
-import { NodeRuntime } from "@effect/platform-node"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, FiberSet, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
+import { leaveAddress, reachable, urlOf } from "./admin/AddressFile.ts"
 import { checkedSettings } from "./admin/CheckedSettings.ts"
 import { Reload } from "./admin/Reload.ts"
 import { firstAccount, firstKeyNotice, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
@@ -58,10 +59,6 @@ const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE
 const newKey = ({ key, user }: FirstAccount): StartupKey =>
   key === null ? { _tag: "Existing", email: user.email } : { _tag: "First", key: Redacted.value(key) }
 
-/** An address of IPv6 stands in brackets. */
-const urlOf = (host: string, port: number): string =>
-  `http://${host.includes(":") ? `[${host}]` : host}:${port}`
-
 const print = (text: string) => Effect.sync(() => process.stdout.write(text))
 
 /** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
@@ -104,6 +101,15 @@ const reloadAtHangup = Effect.gen(function* () {
   )
 })
 
+/** So that the command line finds the service. */
+const leaveOperatorAddress = Effect.gen(function* () {
+  const { dataDir, http } = yield* AppConfig
+  const server = yield* HttpServer.HttpServer
+  const url =
+    http.adminPort === null ? HttpServer.formatAddress(server.address) : urlOf(http.adminHost, http.adminPort)
+  yield* leaveAddress(dataDir, reachable(url), process.pid)
+}).pipe(Effect.provide(NodeServices.layer))
+
 /** Comes before anything is started, since a misspelled variable may be why the start fails. */
 const warn = Effect.gen(function* () {
   const unknown = yield* unknownVariables
@@ -117,6 +123,7 @@ const warn = Effect.gen(function* () {
 /** The service from its start to the end of the last stream. */
 const program = Effect.gen(function* () {
   const drain = yield* Drain
+  yield* leaveOperatorAddress
   yield* announce
   yield* reloadAtHangup
   // A signal interrupts this: the server still answers while it drains, and is closed afterwards.

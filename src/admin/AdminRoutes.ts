@@ -7,6 +7,7 @@ import { CurrentActor } from "../domain/Actor.ts"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
 import { logFailure, respondTo } from "../http/ErrorBoundary.ts"
+import { routesOf } from "../http/Routes.ts"
 import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
 import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminApi.ts"
 import { auditHandlers } from "./AdminAuditHandlers.ts"
@@ -18,6 +19,7 @@ import { peopleHandlers } from "./AdminPeopleHandlers.ts"
 import { projectsHandlers } from "./AdminProjectsHandlers.ts"
 import { serverHandlers } from "./AdminServerHandlers.ts"
 import { usageHandlers } from "./AdminUsageHandlers.ts"
+import { ProofApi } from "./ProofApi.ts"
 
 const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
 
@@ -80,8 +82,25 @@ export const administrationHandlers = <Id extends string, Groups extends HttpApi
   )
 }
 
-/** The operator's interface, under /admin. */
-export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
-  Layer.provide(administrationHandlers(AdminApi)),
-  Layer.provide(AdminKeyLayer)
+const proofHandlers = HttpApiBuilder.group(
+  ProofApi,
+  "proof",
+  Effect.fnUntraced(function* (handlers) {
+    const adminKey = yield* AdminKey
+    return handlers.handle("prove", ({ query }) =>
+      Effect.map(adminKey.prove(query.challenge), (proof) => ({ proof }))
+    )
+  })
 )
+
+/** The operator's interface, under /admin. */
+export const AdminRoutes = Layer.merge(
+  HttpApiBuilder.layer(AdminApi).pipe(
+    Layer.provide(administrationHandlers(AdminApi)),
+    Layer.provide(AdminKeyLayer)
+  ),
+  HttpApiBuilder.layer(ProofApi).pipe(Layer.provide(proofHandlers))
+)
+
+/** The routes of that. */
+export const adminRoutes = [...routesOf(AdminApi), ...routesOf(ProofApi)]

@@ -1,5 +1,5 @@
 import { Effect, Option, Schema } from "effect"
-import { Argument } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { AccountName, expected } from "../domain/Account.ts"
 import type { AdminKeyId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
@@ -27,7 +27,7 @@ const createKey = command(
       secretNotice(value.key)
     return { value, text }
   })
-)
+).pipe(Command.withExamples([{ command: "parley admin-key create ada --expires-in 365d" }]))
 
 const listKeys = command(
   "list",
@@ -44,7 +44,7 @@ const listKeys = command(
       "LAST USED": ({ last_used_at }) => shortTime(last_used_at)
     })
   })
-)
+).pipe(Command.withExamples([{ command: "parley admin-key list" }]))
 
 const revokeKey = command(
   "revoke",
@@ -54,6 +54,6 @@ const revokeKey = command(
     const value = yield* askServer((client) => client.adminKeys.revoke({ payload: { name } }))
     return { value, text: `Revoked admin key "${value.name}" (…${value.hint}).` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley admin-key revoke ada" }]))
 
 export const adminKeyCommand = group("admin-key", "Admin keys of operators", [createKey, listKeys, revokeKey])

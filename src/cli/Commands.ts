@@ -1,6 +1,8 @@
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { buildText, thisBuild } from "../settings/Build.ts"
 import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
+import { Proven } from "./AdminClient.ts"
 import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
@@ -47,5 +49,7 @@ const withoutHelpCommand = ([first, ...others]: ReadonlyArray<string>): Readonly
 export const runCli = (args: ReadonlyArray<string>) =>
   exitCodeOf(
     { name: "parley", asksServer: true, json: args.includes("--json") },
-    Command.runWith(parley, { version: buildText(thisBuild) })(withoutHelpCommand(args))
+    Command.runWith(parley, { version: buildText(thisBuild) })(withoutHelpCommand(args)).pipe(
+      Effect.provideServiceEffect(Proven, Proven.make)
+    )
   )

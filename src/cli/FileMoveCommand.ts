@@ -31,7 +31,7 @@ const moved = Effect.gen(function* () {
     value: { from, to, moved: count },
     text:
       `All files are in ${to}; ${count} were moved by this run, each compared with what was uploaded. Now set PARLEY_FILES_STORE=${kind}, remove ` +
-      `PARLEY_FILES_MOVE_TO and restart. The old bytes are still in ${from}: erase them before that by \`parley files move --erase-old\`, or by hand.`
+      `PARLEY_FILES_MOVE_TO and restart. The old bytes are still in ${from}: erase them before that by \`parley file move --erase-old\`, or by hand.`
   }
 })
 
@@ -75,5 +75,5 @@ export const moveCommand = command(
   )
 ).pipe(
   Command.annotate(Reads, "settings"),
-  Command.withExamples([{ command: "parley files move" }, { command: "parley files move --erase-old" }])
+  Command.withExamples([{ command: "parley file move" }, { command: "parley file move --erase-old" }])
 )

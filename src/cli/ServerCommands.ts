@@ -6,10 +6,11 @@ import { localChecks } from "../admin/LocalChecks.ts"
 import type { ReloadedBody } from "../admin/ReloadBodies.ts"
 import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
-import { askServer, serverUrl } from "./AdminClient.ts"
+import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
 import { listed } from "./Output.ts"
+import { serverUrl } from "./ServerAddress.ts"
 import { printable, type Table, type Text } from "./Table.ts"
 
 const latencyText = (health: ModelHealth | null): string =>

@@ -4,7 +4,7 @@ import { FetchHttpClient, HttpClient, HttpClientRequest, HttpRouter, HttpServer 
 import { HttpApiClient } from "effect/http-api"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
-import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
+import { AdminRoutes, adminRoutes } from "../../src/admin/AdminRoutes.ts"
 import { Reload } from "../../src/admin/Reload.ts"
 import { Audit } from "../../src/audit/Audit.ts"
 import { AdminKeys } from "../../src/auth/AdminKeys.ts"
@@ -16,7 +16,6 @@ import { UserExport } from "../../src/erasure/UserExport.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
 import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
-import { routesOf } from "../../src/http/Routes.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
@@ -35,7 +34,7 @@ import { TestDatabase } from "../support/TestDatabase.ts"
 
 const Routes = Layer.mergeAll(
   AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
-  ErrorBoundary.layer(routesOf(AdminApi))
+  ErrorBoundary.layer(adminRoutes)
 ).pipe(Layer.provide(BodySizeLayer))
 
 /** Files and projects whose own statements are left alone by the faults of a test. */
