@@ -26,7 +26,8 @@ export const ensureBuilt = async ({ app = true, quiet = false } = {}) => {
   await withLock("build", async () => {
     const parts = partsToBuild(app)
     if (parts.length === 0) return
-    if (!quiet) process.stderr.write("Building…\n")
+    if (!quiet)
+      process.stderr.write("Building. This takes up to a minute, and is done once for each version.\n")
     await Promise.all(parts.map((part) => part()))
   })
 }

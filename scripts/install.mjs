@@ -44,7 +44,9 @@ export const npm = () => {
 }
 
 const install = async () => {
-  process.stderr.write("Installing the packages that package-lock.json names (npm ci)…\n")
+  process.stderr.write(
+    "Installing the packages that package-lock.json names (npm ci). This takes a minute or two, and is done once.\n"
+  )
   const [command, args] = npm()
   // No package needs its install script, the ones for this platform are needed even where npm is set to leave optional
   // packages out, and the machine's own Node, about which npm would warn, isn't the one that runs them.

@@ -1,4 +1,4 @@
-import { constants } from "node:os"
+import { constants, networkInterfaces } from "node:os"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, FiberSet, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
@@ -59,6 +59,20 @@ const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE
 const newKey = ({ key, user }: FirstAccount): StartupKey =>
   key === null ? { _tag: "Existing", email: user.email } : { _tag: "First", key: Redacted.value(key) }
 
+/** Addresses of this machine that are shown. */
+const networksMax = 3
+
+/** Where other machines reach a service with this address. */
+const networkUrls = (url: string): ReadonlyArray<string> => {
+  const { hostname, port } = new URL(url)
+  if (reachable(url) === url) return /^(127\.|\[::1\]|localhost$)/.test(hostname) ? [] : [url]
+  return Object.values(networkInterfaces())
+    .flatMap((addresses = []) => addresses)
+    .filter(({ family, internal }) => family === "IPv4" && !internal)
+    .slice(0, networksMax)
+    .map(({ address }) => urlOf(address, Number(port)))
+}
+
 const print = (text: string) => Effect.sync(() => process.stdout.write(text))
 
 /** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
@@ -71,7 +85,8 @@ const announce = Effect.gen(function* () {
       ? yield* firstAccount((user, key) => print(firstKeyNotice(user, Redacted.value(key))))
       : null
   const notice = startupNotice({
-    url: HttpServer.formatAddress(server.address),
+    url: reachable(HttpServer.formatAddress(server.address)),
+    networkUrls: networkUrls(HttpServer.formatAddress(server.address)),
     version: buildText(thisBuild),
     models: yield* router.describe,
     adminUrl: http.adminPort === null ? null : urlOf(http.adminHost, http.adminPort),

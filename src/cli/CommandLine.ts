@@ -38,6 +38,8 @@ interface Printed {
   readonly value: unknown
   /** What is printed without it. */
   readonly text: Text
+  /** Whether programs read the text, which is then never folded. */
+  readonly isRaw?: boolean
   /** What the person should know besides, on the standard error; nothing with `--json`. */
   readonly note?: string | null
   /** Why the command fails although it prints something. */
@@ -66,10 +68,10 @@ export const command = <const Name extends string, const Parameters extends Comm
     name,
     { given: parameters, json },
     Effect.fnUntraced(function* ({ given, json }) {
-      const { failure, note, text, value } = yield* run(given)
+      const { failure, isRaw = false, note, text, value } = yield* run(given)
       const columns = yield* terminalColumns
       if (!json && typeof note === "string") yield* Console.error(render(note, columns))
-      yield* Console.log(json ? JSON.stringify(value, null, 2) : render(text, columns))
+      yield* Console.log(json ? JSON.stringify(value, null, 2) : render(text, isRaw ? null : columns))
       if (typeof failure === "string") return yield* new CliFailure({ message: failure })
     })
   ).pipe(Command.withDescription(description))

@@ -1,6 +1,7 @@
 import { Context, Option } from "effect"
 import type { HelpDoc } from "effect/cli"
-import { render, wrapped } from "./Table.ts"
+import { wrapped } from "../domain/wrapped.ts"
+import { render } from "./Table.ts"
 
 /** What a command reads of its environment; commands are annotated with it. */
 export const Reads = Context.Reference<"server" | "settings" | "nothing">("parley/cli/Reads", {

@@ -195,7 +195,7 @@ const reloadConfig = command(
     const value = yield* askServer((client) => client.server.reload())
     return { value, text: reloadedText(value) }
   })
-)
+).pipe(Command.withExamples([{ command: "parley config reload" }]))
 
 export const configCommand = group("config", "Settings", [printConfig, reloadConfig])
 

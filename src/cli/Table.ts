@@ -1,4 +1,5 @@
 import { CliOutput } from "effect/cli"
+import { wrapped } from "../domain/wrapped.ts"
 
 /** Blanks between two columns. */
 const gap = "  "
@@ -12,21 +13,6 @@ export const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "
 const widthOf = CliOutput.displayWidth
 
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)))
-
-/** The words of a text in lines of at most that width; a longer word has a line of its own. */
-export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  let line = ""
-  for (const word of text.split(/ +/)) {
-    if (line === "") line = word
-    else if (widthOf(line) + 1 + widthOf(word) <= width) line += ` ${word}`
-    else {
-      lines.push(line)
-      line = word
-    }
-  }
-  return [...lines, line]
-}
 
 /** A text whose lines are folded between words, each as far to the right as it began. */
 const folded = (text: string, columns: number): string =>

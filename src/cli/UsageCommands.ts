@@ -7,8 +7,9 @@ import {
   LimitChange,
   reportDaysMax,
   tokensMax,
-  UsageBy
+  ReportBy
 } from "../domain/Allowance.ts"
+import { csvOf } from "../domain/Csv.ts"
 import { ApiKeyId } from "../domain/Ids.ts"
 import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
@@ -77,7 +78,34 @@ export const limitsCommand = group("limits", "Token limits of users", [setLimits
 type Usage = typeof UsageBody.Type
 type Line = Usage["total"] & Partial<Usage["data"][number]>
 
-const usageText = (by: UsageBy, { data, since, total, until }: Usage): Text => {
+/** For a spreadsheet; numbers as they are. */
+const usageCsv = (by: ReportBy, { data }: Usage): string =>
+  csvOf(
+    [
+      by,
+      ...(by === "key" ? ["name", "hint", "owner"] : []),
+      "requests",
+      "completed",
+      "input_tokens",
+      "output_tokens",
+      "tool_calls",
+      "cost"
+    ],
+    data.map((line) => [
+      line.label,
+      ...(by === "key" ? [line.key?.name ?? null, line.key?.hint ?? null, line.key?.owner ?? null] : []),
+      line.requests,
+      line.completed,
+      line.input_tokens,
+      line.output_tokens,
+      line.tool_calls,
+      line.cost ?? null
+    ])
+  ).replace(/\r\n$/, "")
+
+const costDigits = 4
+
+const usageText = (by: ReportBy, { data, since, total, until }: Usage): Text => {
   const lines: ReadonlyArray<Line> = [...data, { ...total, label: "TOTAL" }]
   // The line of the total is of no key.
   const ofKey = (text: (key: NonNullable<Line["key"]>) => string) => (line: Line) =>
@@ -97,6 +125,9 @@ const usageText = (by: UsageBy, { data, since, total, until }: Usage): Text => {
     "TOKENS IN": ({ input_tokens }) => String(input_tokens),
     "TOKENS OUT": ({ output_tokens }) => String(output_tokens),
     "TOOL CALLS": ({ tool_calls }) => String(tool_calls),
+    ...(total.cost === undefined
+      ? {}
+      : { COST: ({ cost }: Line) => (cost === undefined ? "-" : cost.toFixed(costDigits)) }),
     SECONDS: ({ latency_millis }) => (latency_millis === null ? "-" : (latency_millis / 1000).toFixed(1))
   })
   return [`Used from ${since} to ${until} (UTC):`, text]
@@ -125,23 +156,27 @@ const showUsage = command(
       Flag.withDescription("Only this key, by its id"),
       Flag.optional
     ),
-    by: Flag.Literals("by", UsageBy.literals).pipe(
-      Flag.withDescription("Split by day (UTC), model or key"),
+    by: Flag.Literals("by", ReportBy.literals).pipe(
+      Flag.withDescription("Split by day (UTC), model, key, user or organization"),
       Flag.withDefault("day" as const)
     ),
     since: dayFlag(
       "since",
       `The first day (UTC), such as 2026-02-28; a report covers at most ${reportDaysMax} days`
     ),
-    until: dayFlag("until", "The last day (UTC), which is part of the report; today, if left out")
+    until: dayFlag("until", "The last day (UTC), which is part of the report; today, if left out"),
+    csv: Flag.Boolean("csv").pipe(
+      Flag.withDescription("Print a table for a spreadsheet"),
+      Flag.withDefault(false)
+    )
   },
-  Effect.fnUntraced(function* ({ by, key, organization, since, until, user }) {
+  Effect.fnUntraced(function* ({ by, csv, key, organization, since, until, user }) {
     if ([user, organization, key].filter(Option.isSome).length > 1) {
       return yield* new Misused({ message: "Name a user, an organization or a key, not several of them." })
     }
     const query = { by, ...given({ email: user, organization, key_id: key, since, until }) }
     const value = yield* askServer((client) => client.usage.usage({ query }))
-    return { value, text: usageText(by, value) }
+    return csv ? { value, text: usageCsv(by, value), isRaw: true } : { value, text: usageText(by, value) }
   })
 ).pipe(
   Command.withExamples([

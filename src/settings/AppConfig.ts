@@ -110,10 +110,10 @@ export const readSettings = Effect.fnUntraced(function* (
  * is secret.
  */
 export const namedSettings = (settings: Settings) => {
-  const { dataDir, logLevel, ...others } = settings
+  const { dataDir, logFormat, logLevel, ...others } = settings
   const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ...others,
-    service: { dataDir, logLevel },
+    service: { dataDir, logFormat, logLevel },
     s3: settings.files.s3 ?? {}
   }
   return Object.entries(settingsTable).flatMap(([group, settingsOfGroup]) =>

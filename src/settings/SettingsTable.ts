@@ -17,7 +17,10 @@ export const settingsTable = {
     dataDir: setting("PARLEY_DATA_DIR", Text.directory, ".data",
       "Directory of the embedded database, of uploaded files and of the operator's first key", "/var/lib/parley"),
     logLevel: setting("PARLEY_LOG_LEVEL", Text.oneOf(["debug", "info", "warn", "error"]), "info",
-      "Lowest level of messages that are logged")
+      "Lowest level of messages that are logged"),
+    logFormat: setting("PARLEY_LOG_FORMAT", Text.oneOf(["auto", "json", "pretty"]), "auto",
+      "How the log is written: json, a document in each line; pretty, one short line for each request; auto, pretty on a " +
+      "terminal and json elsewhere")
   },
   http: {
     host: setting("HOST", Text.address, "127.0.0.1", "Address to listen on", "0.0.0.0"),

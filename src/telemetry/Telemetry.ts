@@ -8,8 +8,15 @@ import { otlpLayer } from "./Otlp.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
-const logLayer = (level: Settings["logLevel"]) =>
-  Layer.mergeAll(Logger.layer([makeLogLines()]), Layer.succeed(References.MinimumLogLevel, levels[level]))
+/** Short lines for a person at a terminal, and JSON for programs, unless the settings name one. */
+const formatOf = (format: Settings["logFormat"]): "json" | "pretty" =>
+  format === "auto" ? (process.stderr.isTTY ? "pretty" : "json") : format
+
+const logLayer = ({ logFormat, logLevel: level }: Settings) =>
+  Layer.mergeAll(
+    Logger.layer([makeLogLines(formatOf(logFormat))]),
+    Layer.succeed(References.MinimumLogLevel, levels[level])
+  )
 
 /** Creating spans without exporting them would cost every request a part of its time. */
 const untracedLayer = Layer.succeed(References.TracerEnabled, false)
@@ -67,8 +74,9 @@ const processMetricsLayer = ({ build, version }: Build) =>
  */
 export const telemetryLayer = (build: Build) =>
   Layer.unwrap(
-    AppConfig.useSync(({ logLevel, observability }) =>
-      Layer.mergeAll(
+    AppConfig.useSync((settings) => {
+      const { observability } = settings
+      return Layer.mergeAll(
         observability.otlpEndpoint === null
           ? Layer.empty
           : otlpLayer(observability, observability.otlpEndpoint, build.version),
@@ -76,7 +84,7 @@ export const telemetryLayer = (build: Build) =>
       ).pipe(
         // Below the exporters, so that their last figures are whole.
         Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(build) : Layer.empty),
-        Layer.provideMerge(logLayer(logLevel))
+        Layer.provideMerge(logLayer(settings))
       )
-    )
+    })
   )

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { DateTime, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -171,6 +171,51 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
       const { stdout } = yield* run("usage", "show", "--user", eve.email, "--by", "model")
       assert.match(stdout, /^large +2 +1 +1 +198 +2 +4 +1\.5$/m)
       assert.match(stdout, /\nTOTAL +3 +2 +1 +207 +3 +6 +1\.5$/)
+    })
+  )
+
+  it.effect("splits the usage of an organization by user and by organization, also as CSV", () =>
+    Effect.gen(function* () {
+      const heidi = yield* someone("heidi")
+      yield* spend(heidi.caller, "m", 40)
+      const label = (by: string) =>
+        Effect.map(run("usage", "show", "--org", heidi.organization, "--by", by, "--json"), (ran) =>
+          document(Report)(ran).data.map((line) => [line.label, line.input_tokens])
+        )
+      assert.deepStrictEqual(yield* label("user"), [[heidi.email, 40]])
+      assert.deepStrictEqual(yield* label("org"), [[heidi.organization, 40]])
+      const { stdout } = yield* run("usage", "show", "--org", heidi.organization, "--by", "user", "--csv")
+      assert.strictEqual(
+        stdout,
+        "user,requests,completed,input_tokens,output_tokens,tool_calls,cost\r\nheidi@example.com,1,1,40,1,2,"
+      )
+    })
+  )
+
+  it.effect("adds up what the requests of models with prices cost", () =>
+    Effect.gen(function* () {
+      const { caller } = yield* someone("ivan")
+      yield* spend(caller, "priced", 2_000_000)
+      yield* spend(caller, "priced", 500_000)
+      yield* spend(caller, "free of charge", 9)
+      const today = DateTime.formatIsoDateUtc(yield* DateTime.now)
+      const { lines, total } = yield* (yield* Usage).report({
+        userId: caller.userId,
+        organizationId: null,
+        keyId: null,
+        by: "model",
+        since: today,
+        until: today,
+        prices: [{ model: "priced", input: 3, output: 1_000_000 }]
+      })
+      assert.deepStrictEqual(
+        lines.map(({ cost, label }) => [label, cost]),
+        [
+          ["priced", 9.5],
+          ["free of charge", null]
+        ]
+      )
+      assert.strictEqual(total.cost, 9.5)
     })
   )
 

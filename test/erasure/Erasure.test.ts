@@ -61,6 +61,7 @@ layer(erasureLayer, { excludeTestServices: true, timeout: 60_000 })("Deleting", 
         organizationId: organization.id,
         keyId: null,
         by: "key",
+        prices: [],
         since: today,
         until: today
       })

@@ -17,6 +17,7 @@ export type SettingsOverrides = {
  */
 export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   dataDir: overrides.dataDir ?? join(tmpdir(), "parley-test"),
+  logFormat: overrides.logFormat ?? "json",
   logLevel: overrides.logLevel ?? "error",
   http: {
     host: "127.0.0.1",
