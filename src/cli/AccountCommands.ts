@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { LicenseBody, PlanBody } from "../admin/AdminBodies.ts"
 import type { OrganizationId, UserId } from "../domain/Ids.ts"
@@ -91,11 +91,11 @@ const createUser = command(
 const listUsers = command(
   "list",
   "List the users",
-  {},
-  Effect.fnUntraced(function* () {
-    const users = yield* askForAll((client, page: After<UserId>) =>
-      client.accounts.listUsers({ query: page })
-    )
+  { organization: Flag.optional(Parameter.nameFlag("org", "Only the users of this organization")) },
+  Effect.fnUntraced(function* ({ organization }) {
+    const all = yield* askForAll((client, page: After<UserId>) => client.accounts.listUsers({ query: page }))
+    const name = Option.getOrNull(organization)
+    const users = name === null ? all : all.filter((user) => user.organization === name)
     return listed(
       users,
       {
@@ -106,10 +106,12 @@ const listUsers = command(
         "LAST SIGN-IN": ({ last_sign_in_at }) => shortTime(last_sign_in_at),
         SINCE: ({ created_at }) => shortTime(created_at)
       },
-      "There are no users. `parley user create EMAIL --org NAME` creates one."
+      name === null
+        ? "There are no users. `parley user create EMAIL --org NAME` creates one."
+        : "No user belongs to an organization of that name. `parley org list` shows those that exist."
     )
   })
-).pipe(Command.withExamples([{ command: "parley user list" }]))
+).pipe(Command.withExamples([{ command: "parley user list --org Acme" }]))
 
 const setAccess = (name: "disable" | "enable", description: string, text: (email: string) => string) =>
   command(

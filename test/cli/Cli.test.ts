@@ -137,6 +137,11 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
       const [key] = /parley_[0-9A-Za-z]{39}/.exec(made.stdout) ?? []
       yield* (yield* ApiKeys).authenticate(Redacted.make(key ?? ""))
 
+      assert.match(
+        (yield* run("user", "list", "--org", "People")).stdout,
+        /^EMAIL.*\neve@example\.com +People .*$/
+      )
+      assert.match((yield* run("user", "list", "--org", "Nothing")).stdout, /^No user belongs to .*org list/)
       const listed = yield* run("key", "list", "eve@example.com")
       assert.notInclude(listed.stdout, key ?? "no key")
       const [heading, row] = listed.stdout.split("\n")

@@ -44,6 +44,7 @@ describe("settings that are left out", () => {
       assert.deepStrictEqual(settings, {
         ...testConfig(),
         dataDir: resolve(".data"),
+        logFormat: "auto",
         logLevel: "info",
         http: {
           ...testConfig().http,
@@ -74,6 +75,7 @@ describe("settings that are given", () => {
         rows.map((row, index) => [row.name, row.default === "5" ? "4" : String(100 + index)])
       )
       const given: Environment = {
+        PARLEY_LOG_FORMAT: "pretty",
         PARLEY_LOG_LEVEL: "Warn",
         HOST: "0.0.0.0",
         PARLEY_OPENAPI_PUBLIC: "true",
