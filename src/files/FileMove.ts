@@ -142,7 +142,7 @@ const begin = Effect.fnUntraced(function* (table: MoveTable, from: Blobs, to: Bl
   yield* (yield* makeStoreBinding(from)).examine
   if (state.oldStorePlace !== null) {
     return yield* refuse(
-      `The bytes of the last move are still in ${state.oldStorePlace}. Erase them first: \`parley files move --erase-old\` with the settings of that move.`
+      `The bytes of the last move are still in ${state.oldStorePlace}. Erase them first: \`parley file move --erase-old\` with the settings of that move.`
     )
   }
   yield* to.check
@@ -215,7 +215,7 @@ const makeErasure = (table: MoveTable, from: Blobs, kind: StoreKind) =>
     const state = yield* table.state
     if (state?.storeKind !== kind || !state.isMoved) {
       return yield* refuse(
-        "No move of the files with these settings is finished: run `parley files move` first."
+        "No move of the files with these settings is finished: run `parley file move` first."
       )
     }
     let removed = 0

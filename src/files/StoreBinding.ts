@@ -59,7 +59,7 @@ const notBound = (place: string, database: string, known: Binding, found: StoreM
 
 const unfinished = (database: string, { leaving, storePlace }: Binding): string =>
   `The files of ${database} are being moved from ${leaving} to ${storePlace}, and some are still there. Set PARLEY_FILES_STORE and ` +
-  "PARLEY_FILES_MOVE_TO as they were, and run `parley files move` to the end."
+  "PARLEY_FILES_MOVE_TO as they were, and run `parley file move` to the end."
 
 /** What fails at the start is the store's failure, whichever of the two it comes from. */
 const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
