@@ -12,7 +12,7 @@ const serviceRooms = [
 ]
 
 const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit"]
-const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses", "erasure"]
+const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "backup", "responses", "erasure"]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -35,6 +35,8 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   responses: [...belowServices, "api", ...serviceRooms],
   // Deletion and export reach into every room that keeps something of a user.
   erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "retrieval"],
+  // Its archives hold what the store of files holds.
+  backup: [...belowServices, "postgres", "files"],
   http: belowHttp,
   admin: [...belowHttp, "http"],
   console: [...belowHttp, "http", "admin"],
@@ -115,7 +117,7 @@ const confined: ReadonlyArray<Confined> = [
     in: ["providers", "retrieval/vectors", "tools/egress", "cli"]
   },
   { module: "^@effect/platform-node$", names: "^NodeHttpServer", in: ["http", "App"] },
-  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", ...serviceRooms] },
+  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", "backup", ...serviceRooms] },
   {
     module: "^node:",
     in: [
@@ -124,6 +126,7 @@ const confined: ReadonlyArray<Confined> = [
       "settings",
       "telemetry",
       "documents",
+      "backup",
       "tools/egress",
       "http/Server and http/Metrics",
       "App"

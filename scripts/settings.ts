@@ -28,6 +28,7 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   conversations: "Conversations",
   files: "Files",
   s3: "S3-compatible object storage",
+  backup: "Backups",
   tools: "Tools and the web",
   retrieval: "Retrieval",
   observability: "Observability"

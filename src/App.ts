@@ -18,6 +18,7 @@ import { IdentityProvider } from "./auth/IdentityProvider.ts"
 import { Links } from "./auth/Links.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Sessions } from "./auth/Sessions.ts"
+import { Backups } from "./backup/Backups.ts"
 import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
@@ -98,6 +99,7 @@ export const RoomsLayer = Layer.mergeAll(
   Policy.layer,
   Usage.layer,
   Audit.layer,
+  Backups.layer,
   AdminKeys.layer,
   KeyRates.layer
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))

@@ -82,10 +82,20 @@ const licenseCheck: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
   )
 }
 
+/** age encrypts either for a passphrase or for recipients. */
+const backupCheck: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
+  const { passphrase, recipients } = settingsTable.backup
+  const isSet = (row: Setting<unknown>) => (valueOf(row) ?? null) !== null
+  if (!isSet(passphrase) || !isSet(recipients)) return Effect.succeed([])
+  const seen = `a value here and another in ${nameOf(passphrase)}; a backup is encrypted for one of the two`
+  return Effect.succeed([problemOf(recipients, seen)])
+}
+
 /** The settings of the ConfigProvider, or every problem with them and with the files that they name. */
 export const checkedSettings: Effect.Effect<Settings, SettingsInvalid> = readSettings([
   initKeyCheck,
   catalogCheck,
   plansCheck,
-  licenseCheck
+  licenseCheck,
+  backupCheck
 ])

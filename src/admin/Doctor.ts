@@ -12,6 +12,7 @@ import { Database, reasonOf } from "../sql/Database.ts"
 import { newestKnown } from "../sql/Migrations.ts"
 import { readOnlyText } from "../sql/ServerRequirements.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { backupCheck } from "./BackupCheck.ts"
 import { clockChecks } from "./ClockCheck.ts"
 import { identityCheck } from "./IdentityCheck.ts"
 import { diskCheck, settingsChecks } from "./LocalChecks.ts"
@@ -174,6 +175,7 @@ export const examine = Effect.gen(function* () {
       isolated("document readers", readersCheck),
       isolated("web search", webSearchCheck),
       isolated("files", storeCheck),
+      isolated("backup", backupCheck),
       isolated("admin key", adminKeyCheck),
       isolated("single sign-on", identityCheck),
       isolated("plans", plansCheck),

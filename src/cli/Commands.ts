@@ -5,6 +5,7 @@ import { licenseCommand, organizationCommand, planCommand, userCommand } from ".
 import { Proven } from "./AdminClient.ts"
 import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
+import { backupCommand, restoreCommand } from "./BackupCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
 import { conversationCommand } from "./ConversationCommands.ts"
 import { databaseCommand } from "./DatabaseCommands.ts"
@@ -36,6 +37,8 @@ export const parley = group("parley", "Administers a parley server", [
   modelsCommand,
   configCommand,
   auditCommand,
+  backupCommand,
+  restoreCommand,
   migrateCommand,
   databaseCommand,
   doctorCommand

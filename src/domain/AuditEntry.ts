@@ -13,7 +13,8 @@ export const AuditTarget = Schema.Literals([
   "setting",
   "plan",
   "license",
-  "admin_key"
+  "admin_key",
+  "backup"
 ])
 export type AuditTarget = typeof AuditTarget.Type
 
@@ -67,7 +68,9 @@ export const auditActions = {
   "plan.change": action("plan", "starts the service with other terms of a plan"),
   "license.change": action("license", "starts the service with another license"),
   "admin_key.create": action("admin_key", "creates an admin key for an operator"),
-  "admin_key.revoke": action("admin_key", "revokes an admin key of an operator")
+  "admin_key.revoke": action("admin_key", "revokes an admin key of an operator"),
+  "backup.create": action("backup", "makes a backup, or one is made by its schedule"),
+  "backup.restore": action("backup", "restores a backup into this installation")
 }
 export const AuditAction = Schema.Literals(Struct.keys(auditActions))
 export type AuditAction = typeof AuditAction.Type

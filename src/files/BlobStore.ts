@@ -3,6 +3,7 @@ import type { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { isFree } from "../sql/AdvisoryLock.ts"
 import type { Blobs, StoredBlob } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"
 import { generationOf, makePairedBlobs, type StoreKind } from "./blobs/PairedBlobs.ts"
@@ -56,6 +57,8 @@ export class BlobStore extends Context.Service<
     ) => Effect.Effect<PutBlob, E | StorageFailed, R>
     /** The place and the id of the database; fails unless the store is bound to it now. */
     readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
+    /** Whether a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */
+    readonly isHeld: Effect.Effect<boolean, StorageFailed>
   }
 >()("parley/files/BlobStore") {
   static readonly layer: Layer.Layer<
@@ -68,6 +71,16 @@ export class BlobStore extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const blobs = yield* makeBlobs
       const bound = yield* boundTo(blobs)
+      // Asked after the deletion of a file was committed: a backup that begins later does not name it any more.
+      const isHeld = Effect.map(isFree(sql, "backup"), (free) => !free).pipe(
+        Effect.mapError((cause) => new StorageFailed({ operation: "remove", cause }))
+      )
+      const remove = (key: string) =>
+        bound.check.pipe(
+          Effect.andThen(isHeld),
+          Effect.flatMap((held) => (held ? blobs.trash.add(key) : blobs.remove(key))),
+          Effect.withSpan("BlobStore.remove")
+        )
       return {
         place: blobs.place,
         put: Effect.fn("BlobStore.put")(function* (bytes) {
@@ -78,12 +91,13 @@ export class BlobStore extends Context.Service<
         }),
         get: (key, range) => Stream.withSpan(blobs.get(key, range), "BlobStore.get"),
         has: blobs.has,
-        remove: (key) => Effect.withSpan(Effect.andThen(bound.check, blobs.remove(key)), "BlobStore.remove"),
+        remove,
         olderThan: (age) => Stream.withSpan(blobs.olderThan(age), "BlobStore.olderThan"),
         sweepLeftovers: (age) => Effect.withSpan(blobs.sweepLeftovers(age), "BlobStore.sweepLeftovers"),
         trash: blobs.trash,
         check: Effect.withSpan(Effect.andThen(blobs.check, bound.check), "BlobStore.check"),
-        verify: Effect.andThen(bound.check, bound.verify)
+        verify: Effect.andThen(bound.check, bound.verify),
+        isHeld
       }
     })
   )

@@ -123,7 +123,8 @@ const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
   const before = (yield* Clock.currentTimeMillis) - trashSeconds * 1_000
   const expired = [...unknown].filter((key) => (trashed.get(key) ?? Infinity) <= before)
   // The database may have been restored since the first look.
-  const removable = isSuspicious ? [] : yield* unknownAmong(expired.slice(0, most))
+  const isKept = isSuspicious || (yield* blobs.isHeld)
+  const removable = isKept ? [] : yield* unknownAmong(expired.slice(0, most))
   const removed = yield* onEach(removable, (key) => Effect.andThen(blobs.remove(key), blobs.trash.take(key)))
   const swept: Swept = {
     trashed: added.done,

@@ -211,6 +211,20 @@ export const settingsTable = {
     retrySeconds: setting("PARLEY_S3_RETRY_SECONDS", Text.wholeNumber(0, 600), "30",
       "How long a request to the object storage is retried that fails for a temporary reason, such as a restart")
   },
+  backup: {
+    everyHours: optional("PARLEY_BACKUP_EVERY_HOURS", Text.wholeNumber(0, 8_760), "24",
+      "Hours between two scheduled backups; 0 makes none. Without it, 24 with the embedded database and none with DATABASE_URL"),
+    dir: optional("PARLEY_BACKUP_DIR", Text.directory, "/mnt/backups/parley",
+      "Directory of the scheduled backups, best on another disk; without it `backups` in PARLEY_DATA_DIR"),
+    keep: setting("PARLEY_BACKUP_KEEP", Text.wholeNumber(1, 10_000), "7",
+      "How many scheduled backups are kept; older ones are removed once a newer one is verified"),
+    passphrase: secret("PARLEY_BACKUP_PASSPHRASE", Text.passphrase, "AT_LEAST_12_CHARACTERS",
+      "Encrypts backups, and reads them; without it and PARLEY_BACKUP_RECIPIENT, backups are not encrypted"),
+    recipients: optional("PARLEY_BACKUP_RECIPIENT", Text.ageRecipients, `age1${"q".repeat(58)}`,
+      "Public keys of age, by comma, that backups are encrypted for, in place of a passphrase"),
+    identity: secret("PARLEY_BACKUP_IDENTITY", Text.ageIdentity, `AGE-SECRET-KEY-1${"Q".repeat(58)}`,
+      "The private key of a recipient, to verify and restore what was encrypted for it; the service itself does not need it")
+  },
   tools: {
     enabled: setting("PARLEY_TOOLS", Text.someOf(toolNames), toolNames.join(","), "The tools that models are offered"),
     callSeconds: setting("PARLEY_TOOL_SECONDS", Text.wholeNumber(1, 600), "30", "Timeout of one tool call"),

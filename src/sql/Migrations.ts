@@ -75,6 +75,16 @@ export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooN
   }
 }
 
+/** The table that exists from the beginning of a restore to its end. */
+export const restoreTable = "parley_restore"
+
+/** A restore into the database has not come to its end: a part of the data may be missing. */
+export class RestoreUnfinished extends Schema.TaggedError<RestoreUnfinished>()("RestoreUnfinished", {}) {
+  override get message(): string {
+    return "A restore into the database is still running, or was cut off: run `parley restore FILE` again with the same settings. It removes what it has restored so far, and begins anew"
+  }
+}
+
 /** The tables could not be brought up to date; nothing was changed by the migration that failed. */
 export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
   message: Schema.String,
@@ -94,11 +104,16 @@ const Newest = Schema.Tuple([
 
 const nothingApplied = { newest: 0, version: null }
 
+const hasTable = Effect.fnUntraced(function* (name: string) {
+  const sql = yield* SqlClient.SqlClient
+  const found = yield* sql`SELECT 1 WHERE to_regclass(${name}) IS NOT NULL`
+  return found.length > 0
+})
+
 /** The newest migration that was applied, and by which version. Older tables have no column for that. */
 const newestApplied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const found = yield* sql`SELECT 1 WHERE to_regclass(${table}) IS NOT NULL`
-  if (found.length === 0) return nothingApplied
+  if (!(yield* hasTable(table))) return nothingApplied
   const rows = yield* sql`SELECT max(migration_id) AS newest,
       (SELECT to_jsonb(m) ->> 'version' FROM ${sql(table)} m ORDER BY migration_id DESC LIMIT 1) AS version
     FROM ${sql(table)}`
@@ -116,33 +131,48 @@ export interface MigrationPlan {
   readonly pending: ReadonlyArray<string>
 }
 
-const planOf = Effect.gen(function* () {
+const planUpTo = Effect.fnUntraced(function* (after: number) {
   const { newest, version } = yield* newestApplied
   if (newest > newestKnown) return yield* new SchemaTooNew({ found: newest, known: newestKnown, version })
-  const pending = Object.keys(migrations).filter((name) => numberOf(name) > newest)
-  return { before: newest, after: newestKnown, pending } satisfies MigrationPlan
+  const pending = Object.keys(migrations).filter((name) => numberOf(name) > newest && numberOf(name) <= after)
+  return { before: newest, after, pending } satisfies MigrationPlan
 })
+
+/** A restore may begin while a start migrates, and then finds the tables: so this is asked before and after a migration. */
+export const refuseUnfinished = Effect.flatMap(hasTable(restoreTable), (found) =>
+  found ? Effect.fail(new RestoreUnfinished()) : Effect.void
+)
+
+const planOf = Effect.andThen(refuseUnfinished, planUpTo(newestKnown))
 
 /** Told of each migration before it runs. */
 export type OnMigration = (name: string, plan: MigrationPlan) => Effect.Effect<void>
 
 const run = (plan: MigrationPlan, onMigration: OnMigration) => {
-  const announced = Record.map(migrations, (migration, name) =>
-    Effect.andThen(onMigration(name, plan), migration)
+  const announced = Record.map(
+    Record.filter(migrations, (_, name) => numberOf(name) <= plan.after),
+    (migration, name) => Effect.andThen(onMigration(name, plan), migration)
   )
   return Migrator.make({})({ loader: Migrator.fromRecord(announced), table })
 }
 
-const migrateOnce = Effect.fnUntraced(function* (onMigration: OnMigration) {
-  const plan = yield* planOf
+const runPending = Effect.fnUntraced(function* (plan: MigrationPlan, onMigration: OnMigration) {
   // So a role that may not create tables can start the service, once the owner has migrated them.
-  if (plan.pending.length === 0) return plan
+  if (plan.pending.length === 0) return
   yield* run(plan, onMigration)
   // The migrator returns without an error while another one holds the lock.
-  if ((yield* planOf).pending.length > 0) return yield* new MigratorBusy()
+  if ((yield* planUpTo(plan.after)).pending.length > 0) return yield* new MigratorBusy()
+  // The tables of older versions have no column for it.
+  if (plan.after < newestKnown) return
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE ${sql(table)} SET version = ${thisBuild.version}
     WHERE migration_id > ${plan.before} AND version IS NULL`
+})
+
+const migrateOnce = Effect.fnUntraced(function* (onMigration: OnMigration) {
+  const plan = yield* planOf
+  yield* runPending(plan, onMigration)
+  yield* refuseUnfinished
   return plan
 })
 
@@ -177,17 +207,18 @@ const withClient = <A, E extends Error>(
     Effect.scoped,
     Effect.provide(Reactivity.layer),
     Effect.mapError((cause) =>
-      cause instanceof SchemaTooNew
+      cause instanceof SchemaTooNew || cause instanceof RestoreUnfinished
         ? cause
         : new MigrationFailed({ message: `The database can't be migrated: ${reasonOf(cause)}`, cause })
     ),
     inRealTime
   )
 
+/** Why a database can't be migrated. */
+export type MigrationRefused = SchemaTooNew | RestoreUnfinished | MigrationFailed
+
 /** What `migrate` would do. Nothing is changed. */
-export const plannedMigrations = (
-  address: DatabaseAddress
-): Effect.Effect<MigrationPlan, SchemaTooNew | MigrationFailed> =>
+export const plannedMigrations = (address: DatabaseAddress): Effect.Effect<MigrationPlan, MigrationRefused> =>
   withClient(address, planOf).pipe(Effect.withSpan("Migrations.plan"))
 
 /**
@@ -198,13 +229,24 @@ export const plannedMigrations = (
 export const migrate = (
   address: DatabaseAddress,
   onMigration: OnMigration = () => Effect.void
-): Effect.Effect<MigrationPlan, SchemaTooNew | MigrationFailed> =>
+): Effect.Effect<MigrationPlan, MigrationRefused> =>
   withClient(address, migrateOnce(onMigration)).pipe(Effect.withSpan("Migrations.migrate"))
+
+/** Migrates a database that a restore fills, up to the migration of this number. */
+export const migrateRestored = (
+  address: DatabaseAddress,
+  newest: number = newestKnown
+): Effect.Effect<void, MigrationRefused> =>
+  withClient(
+    address,
+    Effect.flatMap(planUpTo(newest), (plan) => runPending(plan, () => Effect.void))
+  ).pipe(Effect.withSpan("Migrations.migrateRestored"))
 
 /** A new database gets its tables silently. */
 const logMigration: OnMigration = (name, { before }) =>
   before === 0 ? Effect.void : Effect.logInfo(`Migrating the database: ${name}.`)
 
 /** Completes when the tables are up to date. */
-export const layerMigrations: Layer.Layer<never, SchemaTooNew | MigrationFailed, Database> =
-  Layer.effectDiscard(Effect.flatMap(Database, ({ address }) => migrate(address, logMigration)))
+export const layerMigrations: Layer.Layer<never, MigrationRefused, Database> = Layer.effectDiscard(
+  Effect.flatMap(Database, ({ address }) => migrate(address, logMigration))
+)

@@ -61,6 +61,37 @@ export const rowsIn = (bytes: Uint8Array): number => {
   return rows
 }
 
+interface Gathered {
+  parts: Array<Uint8Array>
+  bytes: number
+}
+
+/** Cuts a table's text into pieces of whole rows, of about `pieceBytes` each unless one row is longer. */
+export const inRows =
+  (pieceBytes: number) =>
+  <E, R>(text: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+    Stream.mapAccum(
+      text,
+      (): Gathered => ({ parts: [], bytes: 0 }),
+      (gathered, incoming) => {
+        const end = incoming.lastIndexOf(newline) + 1
+        if (end === 0 || gathered.bytes + end < pieceBytes) {
+          gathered.parts.push(incoming)
+          gathered.bytes += incoming.length
+          return [gathered, []]
+        }
+        const piece = Buffer.concat([...gathered.parts, incoming.subarray(0, end)])
+        return [{ parts: [incoming.subarray(end)], bytes: incoming.length - end }, [piece]]
+      },
+      { onHalt: ({ bytes, parts }) => (bytes === 0 ? [] : [Buffer.concat(parts)]) }
+    )
+
+/** Deletes what migrations have put into a table. One that is empty may refuse every deletion, as the audit log does. */
+export const clearTable = Effect.fnUntraced(function* (session: CopySession, { name }: CopiedTable) {
+  const found = yield* session.run(`SELECT 1 FROM ${quoted(name)} LIMIT 1`)
+  if (found.length > 0) yield* session.run(`DELETE FROM ${quoted(name)}`)
+})
+
 /** Adds the rows of such a text to a table; the answer is their number. */
 export const writeTable = <E, R>(
   session: CopySession,
@@ -119,21 +150,30 @@ const foreignKeyQuery = `SELECT conrelid::regclass::text AS table, quote_ident(c
   FROM pg_constraint
   WHERE connamespace = current_schema()::regnamespace AND contype = 'f' AND conparentid = 0 ORDER BY conname`
 
-/**
- * Lets `load` fill tables in any order: foreign keys are dropped before and added again after it, which checks all rows
- * at once. To be called in a transaction.
- */
-export const withoutForeignKeys = Effect.fnUntraced(function* <A, E, R>(
-  session: CopySession,
-  load: Effect.Effect<A, E, R>
-) {
+/** A foreign key of the session's schema, as statements name and add it. */
+type ForeignKey = Readonly<Record<"table" | "name" | "definition", unknown>>
+
+/** Lets tables be filled in any order, and fast. To be called in a transaction; `addForeignKeys` takes what it returns. */
+export const dropForeignKeys = Effect.fnUntraced(function* (session: CopySession) {
   const keys = yield* session.run(foreignKeyQuery)
   for (const { name, table } of keys) yield* session.run(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
-  const loaded = yield* load
-  for (const { definition, name, table } of keys)
-    yield* session.run(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
-  return loaded
+  return keys as ReadonlyArray<ForeignKey>
 })
+
+/** Adds them again, which checks all rows at once. */
+export const addForeignKeys = (session: CopySession, keys: ReadonlyArray<ForeignKey>) =>
+  Effect.forEach(
+    keys,
+    ({ definition, name, table }) => session.run(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`),
+    { discard: true }
+  )
+
+/** Runs `load` without the foreign keys. To be called in a transaction. */
+export const withoutForeignKeys = <A, E, R>(
+  session: CopySession,
+  load: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | CopyFailed, R> =>
+  Effect.flatMap(dropForeignKeys(session), (keys) => Effect.tap(load, () => addForeignKeys(session, keys)))
 
 /** Runs a transaction. Where it fails or is interrupted, the session has to be closed, which rolls it back. */
 export const inTransaction = <A, E, R>(

@@ -153,6 +153,12 @@ export const databasePending = gauge(
   "{request}",
   "Statements that wait for a connection to the database"
 )
+export const lastBackupTime = gauge(
+  "parley.backup.last_success.timestamp",
+  "s",
+  "Time of the newest good backup, in seconds since 1970; 0 where there is none"
+)
+export const backupFailures = counter("parley.backup.failures", "{backup}", "Scheduled backups that failed")
 export const buildInfo = gauge("parley.build.info", "1", "1, with the version and the build as labels", [
   "version",
   "build"
@@ -183,6 +189,8 @@ const instruments = [
   databaseConnections,
   databaseConnectionsMax,
   databasePending,
+  lastBackupTime,
+  backupFailures,
   buildInfo,
   memoryUsage,
   heapUsed,

@@ -9,6 +9,7 @@ import { Reload } from "../../src/admin/Reload.ts"
 import { Audit } from "../../src/audit/Audit.ts"
 import { AdminKeys } from "../../src/auth/AdminKeys.ts"
 import { ClientAddress } from "../../src/auth/ClientAddress.ts"
+import { Backups } from "../../src/backup/Backups.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
 import { Erasure } from "../../src/erasure/Erasure.ts"
@@ -57,7 +58,9 @@ const Server = (overrides: SettingsOverrides) =>
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
     ),
-    Layer.provideMerge(Layer.mergeAll(authLayer(testConfig(overrides)), Audit.layer, AdminKeys.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(authLayer(testConfig(overrides)), Audit.layer, AdminKeys.layer, Backups.layer)
+    ),
     Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
     Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),
     Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),

@@ -213,6 +213,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
           "disk",
           "document readers",
           "web search",
+          "backup",
           "admin key",
           "single sign-on",
           "settings"

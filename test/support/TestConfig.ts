@@ -85,6 +85,15 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   },
   usage: { dailyTokens: null, monthlyTokens: null, waitSeconds: 5, ...overrides.usage },
   conversations: { leaseSeconds: 30, turnWaitSeconds: 120, retentionDays: 30, ...overrides.conversations },
+  backup: {
+    everyHours: 0,
+    dir: null,
+    keep: 7,
+    passphrase: null,
+    recipients: null,
+    identity: null,
+    ...overrides.backup
+  },
   files: {
     store: "directory",
     moveTo: null,

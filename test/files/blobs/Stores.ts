@@ -165,7 +165,8 @@ export const quickS3 = Layer.effect(
   Effect.map(makeS3Blobs(quickLimits), (blobs) => ({
     ...blobs,
     put: (bytes) => Effect.map(blobs.put(bytes), (put) => ({ ...put, generation: 0 })),
-    verify: Effect.succeed({ database: "the database", databaseId: randomUUID() })
+    verify: Effect.succeed({ database: "the database", databaseId: randomUUID() }),
+    isHeld: Effect.succeed(false)
   }))
 )
 

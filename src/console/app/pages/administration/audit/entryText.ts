@@ -12,7 +12,8 @@ export const targetNames: Readonly<Record<AuditTarget, string>> = {
   setting: "Setting",
   plan: "Plan",
   license: "License",
-  admin_key: "Admin key"
+  admin_key: "Admin key",
+  backup: "Backup"
 }
 
 export const originNames: Readonly<Record<AuditEntryBody["origin"], string>> = {
