@@ -4,16 +4,21 @@ import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { defaultPlan, type Organization } from "../domain/Account.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
 import { type License, type PlanCatalog, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
-import type { AdminGroups } from "./AdminApi.ts"
+import { type AdminGroups, graceSecondsDefault } from "./AdminApi.ts"
 import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
 import { userBody } from "./AdminPeopleHandlers.ts"
 import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
 
 export const organizationBody = (organization: Organization) =>
   Struct.renameKeys(organization, { createdAt: "created_at" })
+
+const oneOwner = Effect.fail(
+  new InvalidRequest({ param: "email", message: "Name either a user (`email`) or an `organization`." })
+)
 
 /** Organizations, users and their keys. */
 export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
@@ -24,7 +29,7 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
       const accounts = yield* Accounts
       const apiKeys = yield* ApiKeys
       const onboarding = yield* Onboarding
-      const { keyBody, keysBody } = yield* makeKeyBodies
+      const { keyBody, keysBody, rolledKeyBody } = yield* makeKeyBodies
 
       /** The user of that address as a list. */
       const usersOf = (email: string) =>
@@ -55,9 +60,17 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
           const { key, user } = yield* onboarding.userWithKey(email, organization, role)
           return { ...userBody(user), key_id: key.id, key: Redacted.value(key.key) }
         }, enveloped),
-        listKeys: Effect.fnUntraced(function* ({ query: { after, email } }) {
-          const { id } = yield* accounts.findUserByEmail(email)
-          return yield* keysBody(yield* apiKeys.list(id, after))
+        listKeys: Effect.fnUntraced(function* ({ query: { after, email, organization } }) {
+          if (email !== undefined && organization === undefined) {
+            const { id } = yield* accounts.findUserByEmail(email)
+            return yield* keysBody(yield* apiKeys.list(id, after))
+          }
+          if (organization === undefined || email !== undefined) return yield* oneOwner
+          const id = yield* accounts.findOrganization(organization)
+          return yield* keysBody(yield* apiKeys.listOfOrganization(id, after))
+        }, enveloped),
+        rollKey: Effect.fnUntraced(function* ({ params, payload: { grace_seconds = graceSecondsDefault } }) {
+          return yield* rolledKeyBody(yield* apiKeys.roll(params.id, grace_seconds))
         }, enveloped),
         createKey: Effect.fnUntraced(function* ({
           payload: { email, expires_in_seconds: seconds, name, ...limits }

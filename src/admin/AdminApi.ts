@@ -48,6 +48,8 @@ export const NewUserBody = Schema.Struct({
 const keyFields = {
   id: ApiKeyId,
   user_id: UserId,
+  /** Of the user. */
+  email: Schema.String,
   name: Schema.String,
   /** The key's last four characters. */
   hint: Schema.String,
@@ -62,6 +64,27 @@ export const KeyBody = Schema.Struct(keyFields)
 
 /** A new key, which is shown here and never again. */
 export const NewKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
+
+const day = 86_400
+
+/** For how long a key that is replaced is valid: at most, and if nothing is said. */
+export const graceSecondsMax = 30 * day
+export const graceSecondsDefault = day
+
+/** How long the old key is valid beside the new one; 0: it expires at once. */
+export const RollPayload = Schema.Struct({
+  grace_seconds: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: graceSecondsMax }))
+  )
+})
+
+/** A key in place of another one, which is shown here and never again. */
+export const RolledKeyBody = Schema.Struct({
+  ...keyFields,
+  key: Schema.String,
+  /** Until when the old key is valid. */
+  old_expires_at: Time
+})
 
 /**
  * Admits those who may administer, and sets CurrentActor. Under /admin that is the holder of the operator's key, by
@@ -106,7 +129,12 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }).annotate(Access, "installation"),
     HttpApiEndpoint.get("listKeys", "/keys", {
-      query: { email: Email, after: Schema.optionalKey(ApiKeyId) },
+      /** Of one user, or of all users of an organization. */
+      query: {
+        email: Schema.optionalKey(Email),
+        organization: Schema.optionalKey(AccountName),
+        after: Schema.optionalKey(ApiKeyId)
+      },
       success: listBody(KeyBody)
     }).annotate(Access, "organization"),
     HttpApiEndpoint.post("createKey", "/keys", {
@@ -117,6 +145,12 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
         ...keyLimitsFields
       }),
       success: NewKeyBody
+    }),
+    HttpApiEndpoint.post("rollKey", "/keys/:id/roll", {
+      params: { id: ApiKeyId },
+      payload: RollPayload,
+      success: RolledKeyBody,
+      error: Conflict
     }),
     HttpApiEndpoint.post("setKeyLimits", "/keys/:id/limits", {
       params: { id: ApiKeyId },

@@ -341,6 +341,8 @@ const table: {
       `A user may have ${keysMax} valid keys, and has them. Revoke some that are not in use.`
     ),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
+  ApiKeyNotActive: () =>
+    conflict("api_key_not_active", "The key was revoked or has expired. Create a new one.", "id"),
   AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
   ReloadRefused: ({ message }) => conflict("reload_refused", `Everything stays as it was. ${message}`, ""),
   AdminKeyExists: () =>

@@ -1,7 +1,7 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Option, Redacted } from "effect"
-import { Command, Flag } from "effect/cli"
-import type { KeyBody } from "../admin/AdminApi.ts"
+import { Argument, Command, Flag } from "effect/cli"
+import { graceSecondsMax, type KeyBody } from "../admin/AdminApi.ts"
 import { expirySecondsMax } from "../admin/AdminKeysApi.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { tokensMax } from "../domain/Allowance.ts"
@@ -102,15 +102,21 @@ const createKey = command(
 
 const listKeys = command(
   "list",
-  "List a user's keys",
-  { email: Parameter.email },
-  Effect.fnUntraced(function* ({ email }) {
+  "List the keys of a user, or of all users of an organization",
+  { email: Argument.optional(Parameter.email), organization: Flag.optional(Parameter.organizationFlag) },
+  Effect.fnUntraced(function* ({ email, organization }) {
+    if (Option.isSome(email) === Option.isSome(organization)) {
+      return yield* new Misused({ message: "Name a user by EMAIL, or an organization by --org." })
+    }
+    const query = given({ email, organization })
+    const owner = Option.getOrElse(email, () => "The organization")
     const keys = yield* askForAll((client, page: After<ApiKeyId>) =>
-      client.accounts.listKeys({ query: { email, ...page } })
+      client.accounts.listKeys({ query: { ...query, ...page } })
     )
     return listed(
       keys,
       {
+        ...(Option.isSome(organization) ? { USER: ({ email }: Key) => email } : {}),
         NAME: ({ name }) => name,
         KEY: ({ hint }) => `…${hint}`,
         STATUS: ({ status }) => status,
@@ -119,10 +125,15 @@ const listKeys = command(
         ...limitColumns,
         ID: ({ id }) => id
       },
-      `${email} has no keys. \`parley key create ${email} --name NAME\` creates one.`
+      `${owner} has no keys. \`parley key create ${Option.getOrElse(email, () => "EMAIL")} --name NAME\` creates one.`
     )
   })
-).pipe(Command.withExamples([{ command: "parley key list ada@example.com" }]))
+).pipe(
+  Command.withExamples([
+    { command: "parley key list ada@example.com" },
+    { command: "parley key list --org Example" }
+  ])
+)
 
 const setLimits = command(
   "limits",
@@ -150,6 +161,34 @@ const setLimits = command(
   ])
 )
 
+const grace = Flag.String("grace").pipe(
+  Flag.filterMap(
+    (text) =>
+      text === "0"
+        ? Option.some(0)
+        : Option.filter(parseDuration(text), (seconds) => seconds <= graceSecondsMax),
+    Parameter.must("a duration such as 12h or 7d (units s, m, h, d, w), at most 30d, or 0")
+  ),
+  Flag.withMetavar("duration"),
+  Flag.withDescription("How long the old key is valid beside the new one; 1d, if left out"),
+  Flag.optional
+)
+
+const rollKey = command(
+  "roll",
+  "Replace a key by a new one with the same name, limits and expiry, and print it once",
+  { id: Parameter.keyId, grace },
+  Effect.fnUntraced(function* ({ grace, id }) {
+    const payload = given({ grace_seconds: grace })
+    const value = yield* askServer((client) => client.accounts.rollKey({ params: { id }, payload }))
+    const old = `The old key is valid until ${shortTime(value.old_expires_at)}.`
+    return {
+      value,
+      text: `Created key "${value.name}" of ${value.email}. ${old}\n${secretNotice(value.key)}`
+    }
+  })
+).pipe(Command.withExamples([{ command: "parley key roll 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55 --grace 7d" }]))
+
 const revokeKey = command(
   "revoke",
   "Revoke a key permanently",
@@ -175,4 +214,11 @@ const generateKey = command(
   Command.withExamples([{ command: "parley key generate" }])
 )
 
-export const keyCommand = group("key", "API keys", [createKey, listKeys, setLimits, revokeKey, generateKey])
+export const keyCommand = group("key", "API keys", [
+  createKey,
+  listKeys,
+  setLimits,
+  rollKey,
+  revokeKey,
+  generateKey
+])

@@ -296,6 +296,9 @@ export class TooManyKeys extends Schema.TaggedError<TooManyKeys>()("TooManyKeys"
 
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
 
+/** The key was revoked or has expired, so that no other one can replace it. */
+export class ApiKeyNotActive extends Schema.TaggedError<ApiKeyNotActive>()("ApiKeyNotActive", {}) {}
+
 export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}
 
 /** A file of the settings has a fault, so that it is not read again. `message` is for the operator. */

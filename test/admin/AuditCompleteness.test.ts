@@ -134,6 +134,14 @@ const walks: ReadonlyArray<Walk> = [
     refused: ({ accounts }) => accounts.revokeKey({ params: { id: ApiKeyId.make(nowhere) } })
   },
   {
+    endpoint: "accounts.rollKey",
+    actions: ["api_key.roll"],
+    change: ({ accounts }, { keyId }) =>
+      accounts.rollKey({ params: { id: keyId }, payload: { grace_seconds: 0 } }),
+    // The old key has expired.
+    refused: ({ accounts }) => accounts.rollKey({ params: { id: ApiKeyId.make(nowhere) }, payload: {} })
+  },
+  {
     endpoint: "accounts.setKeyLimits",
     actions: ["api_key.limits"],
     change: ({ accounts }, { keyId }) =>

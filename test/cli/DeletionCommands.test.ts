@@ -20,6 +20,8 @@ const refused = (ran: Ran, message: RegExp) => {
   assert.match(ran.stderr, message)
 }
 
+const MadeKey = Schema.fromJsonString(Schema.Struct({ id: Schema.String, key: Schema.String }))
+
 /** An organization, and the address of a user in it who has a file. */
 const someTenant = Effect.gen(function* () {
   const [name, email] = [randomUUID(), `${randomUUID()}@example.com`]
@@ -137,6 +139,33 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("parley
       )
       const left = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(ConversationId)))
       assert.isEmpty(left(succeeded(yield* run("conversation", "list", email, "--json"))))
+    })
+  )
+
+  it.effect("replaces a key, and lists the keys of an organization with their users", () =>
+    Effect.gen(function* () {
+      const { email, name } = yield* someTenant
+      const colleague = `${randomUUID()}@example.com`
+      succeeded(yield* run("user", "create", colleague, "--org", name, "--with-key"))
+      const made = succeeded(yield* run("key", "create", email, "--name", "ci", "--json"))
+      const { id, key } = Schema.decodeUnknownSync(MadeKey)(made)
+      const { entries, value } = yield* added(run("key", "roll", id, "--grace", "7d"))
+      assert.deepStrictEqual(
+        entries.map(({ action, targetId }) => [action, targetId]),
+        [["api_key.roll", id]]
+      )
+      const printed = succeeded(value)
+      assert.match(printed, /^Created key "ci" of .*\. The old key is valid until 20\d\d-.* UTC\./m)
+      assert.notInclude(printed, key)
+      const listed = succeeded(yield* run("key", "list", "--org", name))
+      assert.match(listed, new RegExp(`${email} +ci +…${key.slice(-4)} +active +20`))
+      assert.match(listed, new RegExp(`${email} +ci +….... +active +-`))
+      assert.include(listed, colleague)
+      const both = yield* run("key", "list", email, "--org", name)
+      assert.strictEqual(both.code, 2)
+      assert.match(both.stderr, /Name a user by EMAIL, or an organization by --org/)
+      succeeded(yield* run("key", "revoke", id))
+      refused(yield* run("key", "roll", id), /was revoked or has expired/)
     })
   )
 })

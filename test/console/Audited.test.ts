@@ -52,6 +52,7 @@ const unrecorded = new Set([
   "adminKeys.create",
   "adminKeys.revoke",
   "people.setUpLink",
+  "accounts.rollKey",
   "data.deleteConversation",
   "projects.search",
   "policy.enableUser",

@@ -116,11 +116,16 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "adminKeys.list": { admitted: [], sample: none },
   "adminKeys.create": { admitted: [], sample: () => ({ body: { name: "stolen" } }) },
   "adminKeys.revoke": { admitted: [], sample: () => ({ body: { name: "stolen" } }) },
-  "accounts.listKeys": { admitted: organization, sample: ofUser },
+  "accounts.listKeys": {
+    admitted: organization,
+    sample: ofUser,
+    foreign: (other) => [ofUser(other), { query: { organization: other.organization } }]
+  },
   "accounts.createKey": {
     admitted: [],
     sample: ({ email }) => ({ body: { email, name: "stolen" } })
   },
+  "accounts.rollKey": { admitted: [], sample: ({ keyId }) => ({ params: { id: keyId }, body: {} }) },
   "accounts.setKeyLimits": {
     admitted: organization,
     sample: ({ keyId }) => ({ params: { id: keyId }, body: { daily_tokens: 5 } })

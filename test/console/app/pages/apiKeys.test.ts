@@ -12,6 +12,7 @@ const noLimits: OwnKey["limits"] = { daily: null, monthly: null, requests_per_mi
 const key = (name: string, status: OwnKey["status"], limits = noLimits): OwnKey => ({
   id: ApiKeyId.make("00000000-0000-4000-8000-000000000001"),
   user_id: UserId.make("00000000-0000-4000-8000-000000000002"),
+  email: "user@example.com",
   name,
   hint: "wxyz",
   status,
