@@ -12,7 +12,7 @@ const serviceRooms = [
 ]
 
 const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit"]
-const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "backup", "responses", "erasure"]
+const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses"]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -20,8 +20,6 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   settings: ["domain"],
   telemetry: ["domain", "settings"],
   api: ["domain"],
-  // What other programs import as parley/api.
-  sdk: ["domain", "api"],
   migrations: [],
   postgres: ["domain", "settings", "telemetry"],
   sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
@@ -33,10 +31,6 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   // A candidate is a model of a provider.
   routing: [...belowServices, "providers"],
   responses: [...belowServices, "api", ...serviceRooms],
-  // Deletion and export reach into every room that keeps something of a user.
-  erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "retrieval"],
-  // Its archives hold what the store of files holds.
-  backup: [...belowServices, "postgres", "files"],
   http: belowHttp,
   admin: [...belowHttp, "http"],
   console: [...belowHttp, "http", "admin"],
@@ -56,9 +50,7 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
       name: "http/Server and http/Metrics",
       room: "http",
       files: ["src/http/Server.ts", "src/http/Metrics.ts"]
-    },
-    // The doctor asks the service itself through its public address.
-    { name: "admin/HttpProbe", room: "admin", files: ["src/admin/HttpProbe.ts"] }
+    }
   ]
 
 interface Confined {
@@ -70,7 +62,7 @@ interface Confined {
 
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  { module: "^effect/http-api", in: ["api", "sdk", "http", "admin", "console", "app", "cli", "App"] },
+  { module: "^effect/http-api", in: ["api", "http", "admin", "console", "app", "cli", "App"] },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
@@ -83,29 +75,11 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
-    in: [
-      "sdk",
-      "providers",
-      "telemetry",
-      "retrieval/vectors",
-      "tools/egress",
-      "admin/HttpProbe",
-      "cli",
-      "app"
-    ]
+    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
   },
   {
     module: "^effect/http/(HttpClient|FetchHttpClient)",
-    in: [
-      "sdk",
-      "providers",
-      "telemetry",
-      "retrieval/vectors",
-      "tools/egress",
-      "admin/HttpProbe",
-      "cli",
-      "app"
-    ]
+    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
   },
   {
     module: "^@effect/platform-node$",
@@ -117,7 +91,7 @@ const confined: ReadonlyArray<Confined> = [
     in: ["providers", "retrieval/vectors", "tools/egress", "cli"]
   },
   { module: "^@effect/platform-node$", names: "^NodeHttpServer", in: ["http", "App"] },
-  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", "backup", ...serviceRooms] },
+  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", ...serviceRooms] },
   {
     module: "^node:",
     in: [
@@ -126,7 +100,6 @@ const confined: ReadonlyArray<Confined> = [
       "settings",
       "telemetry",
       "documents",
-      "backup",
       "tools/egress",
       "http/Server and http/Metrics",
       "App"
@@ -151,9 +124,9 @@ const restrictedIn = (room: string, names: ReadonlyArray<string>) => {
       message: "src imports nothing outside of src and migrations."
     },
     // It holds the version.
-    ...(room === "settings"
+    ...(["App", "admin", "console", "cli"].includes(room)
       ? []
-      : [{ regex: "package\\.json$", message: "src/settings/Build.ts reads package.json." }]),
+      : [{ regex: "package\\.json$", message: "Only App, admin, console and cli read package.json." }]),
     ...(room === "app"
       ? []
       : [{ regex: "^\\./(console/)?app/", message: "The service imports nothing of the browser's part." }]),

@@ -1,13 +1,12 @@
-import { buildApi } from "./build-api.mjs"
 import { buildApp, isAppBuilt } from "./build-app.mjs"
 import { buildService, isServiceBuilt } from "./build-service.mjs"
 import { ensureInstalled } from "./install.mjs"
 import { withLock } from "./lock.mjs"
 
-/** Builds the service with the command line, the web application and the typed client into dist. */
+/** Builds the service with the command line, and the web application, into dist. */
 export const build = async () => {
   await ensureInstalled()
-  await withLock("build", () => Promise.all([buildService(), buildApp(), buildApi()]))
+  await withLock("build", () => Promise.all([buildService(), buildApp()]))
 }
 
 /** The parts that are missing, or whose sources have changed since they were built. */
@@ -26,8 +25,7 @@ export const ensureBuilt = async ({ app = true, quiet = false } = {}) => {
   await withLock("build", async () => {
     const parts = partsToBuild(app)
     if (parts.length === 0) return
-    if (!quiet)
-      process.stderr.write("Building. This takes up to a minute, and is done once for each version.\n")
+    if (!quiet) process.stderr.write("Building…\n")
     await Promise.all(parts.map((part) => part()))
   })
 }

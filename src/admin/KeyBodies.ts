@@ -1,5 +1,4 @@
-import { DateTime, Effect, Redacted, Struct } from "effect"
-import type { RolledKey } from "../auth/ApiKeys.ts"
+import { DateTime, Effect, Struct } from "effect"
 import type { ApiKeyRecord, Page } from "../domain/Account.ts"
 import type { KeyAllowance, KeyWindow } from "../domain/Allowance.ts"
 import type { KeyLimitChanges } from "../domain/KeyLimits.ts"
@@ -7,8 +6,8 @@ import { Usage } from "../usage/Usage.ts"
 import type { KeyBody } from "./AdminApi.ts"
 import { type KeyLimitsPayload, pageBody } from "./AdminBodies.ts"
 
-export const statusOf = (
-  { expiresAt, revokedAt }: Pick<ApiKeyRecord, "expiresAt" | "revokedAt">,
+const statusOf = (
+  { expiresAt, revokedAt }: ApiKeyRecord,
   now: DateTime.Utc
 ): (typeof KeyBody.Type)["status"] => {
   if (revokedAt !== null) return "revoked"
@@ -44,13 +43,7 @@ export const makeKeyBodies = Effect.gen(function* () {
     return (record: ApiKeyRecord) => bodyOf(record, allowanceOf(record), now)
   })
 
-  const rolledKeyBody = Effect.fnUntraced(function* ({ key, oldExpiresAt, ...record }: RolledKey) {
-    const bodyOf = yield* keyBodies([record])
-    return { ...bodyOf(record), key: Redacted.value(key), old_expires_at: oldExpiresAt }
-  })
-
   return {
-    rolledKeyBody,
     keyBody: (record: ApiKeyRecord) => Effect.map(keyBodies([record]), (bodyOf) => bodyOf(record)),
     keysBody: (page: Page<ApiKeyRecord>) =>
       Effect.map(keyBodies(page.data), (bodyOf) => pageBody(bodyOf)(page))

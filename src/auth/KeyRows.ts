@@ -11,7 +11,6 @@ import { visible } from "../sql/visible.ts"
 const keyFields = {
   id: ApiKeyId,
   userId: UserId,
-  email: Schema.String,
   name: Schema.String,
   hint: Schema.String,
   createdAt: Schema.DateTimeUtcFromDate,
@@ -27,6 +26,7 @@ export const ownerColumns = "u.email, u.organization_id, o.name AS organization"
 /** A key that was just changed, with its owner. */
 export const ChangedRow = Schema.Struct({
   ...RecordRow.fields,
+  email: Schema.String,
   organizationId: OrganizationId,
   organization: Schema.String
 })

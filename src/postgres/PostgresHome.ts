@@ -192,16 +192,12 @@ const canUse = (directory: string, account: PostgresAccount) =>
     ({ code }) => code === 0
   )
 
-/** The directory of the sockets: near the data where the path is short enough. */
-export const socketsOf = (home: string): string => {
-  const near = `${home}/run`
-  return Buffer.byteLength(near) <= socketDirectoryBytesMax ? near : `${tmpdir()}/parley-${shortName(home)}`
-}
-
-/** Prepares that directory for the account alone. */
+/** A directory of the account's own for the sockets, near the data where the path is short enough. */
 const socketDirectory = Effect.fnUntraced(function* (home: string, account: PostgresAccount | null) {
   const fs = yield* FileSystem.FileSystem
-  const directory = socketsOf(home)
+  const near = `${home}/run`
+  const directory =
+    Buffer.byteLength(near) <= socketDirectoryBytesMax ? near : `${tmpdir()}/parley-${shortName(home)}`
   yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
   const isLink = yield* Effect.isSuccess(fs.readLink(directory))
   const { uid } = ownerOf(yield* fs.stat(directory))

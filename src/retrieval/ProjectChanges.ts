@@ -25,11 +25,7 @@ interface Named {
   readonly organization: string
 }
 
-export const entryOf = (
-  action: AuditEntry["action"],
-  project: Named,
-  details: AuditDetails = {}
-): AuditEntry => ({
+const entryOf = (action: AuditEntry["action"], project: Named, details: AuditDetails = {}): AuditEntry => ({
   action,
   target: { id: project.id, name: project.name },
   organization: within(project),

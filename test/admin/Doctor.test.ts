@@ -17,10 +17,7 @@ it.effect("the check of a database that is down fails with the reason", () =>
   Effect.gen(function* () {
     const { detail, status } = yield* databaseCheck
     assert.strictEqual(status, "failed")
-    assert.match(
-      detail,
-      /^The database does not answer: it is restarting\. Start it, or correct DATABASE_URL/
-    )
+    assert.strictEqual(detail, "The database does not answer: it is restarting")
   }).pipe(
     Effect.provideService(Database, {
       ping: Effect.void,

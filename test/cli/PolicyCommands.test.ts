@@ -50,16 +50,20 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
         succeeded(yield* run("org", "set-plan", "Acme", "--plan", "pro")),
         /^Organization Acme has plan pro\./
       )
-      assert.deepInclude(document(yield* run("org", "set-plan", "Acme", "--plan", "free", "--json")), {
-        name: "Acme",
-        plan: "free"
-      })
-      refused(yield* run("org", "set-plan", "Acme", "--plan", "gold"), /The plans are: default, free, pro\./)
-      refused(
-        yield* run("org", "set-plan", "acme", "--plan", "pro"),
-        /organization does not exist\. Those that exist: .*Acme/
+      assert.deepInclude(
+        document(yield* run("org", "set-plan", "--org", "Acme", "--plan", "free", "--json")),
+        {
+          name: "Acme",
+          plan: "free"
+        }
       )
-      refused(yield* run("org", "set-plan", "--plan", "pro"), /argument: org/, 2)
+      refused(yield* run("org", "set-plan", "Acme", "--plan", "gold"), /The plans are: default, free, pro\./)
+      refused(yield* run("org", "set-plan", "Nobody", "--plan", "pro"), /organization does not exist/)
+      refused(yield* run("org", "set-plan", "--plan", "pro"), /Name one organization\./)
+      refused(
+        yield* run("org", "set-plan", "Acme", "--org", "Acme", "--plan", "pro"),
+        /Name one organization\./
+      )
       refused(yield* run("org", "set-plan", "Acme"), /plan/, 2)
     })
   )
@@ -88,7 +92,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
     Effect.gen(function* () {
       succeeded(yield* run("user", "create", "eve@example.com", "--org", "Acme"))
       assert.match(
-        succeeded(yield* run("user", "disable", "eve@example.com")),
+        succeeded(yield* run("user", "disable", "--email", "eve@example.com")),
         /^Disabled user eve@example\.com/
       )
       assert.match(succeeded(yield* run("user", "list")), /^eve@example\.com +Acme +member +disabled /m)
@@ -98,7 +102,7 @@ layer(withPlans, { excludeTestServices: true })("parley with plans", (it) => {
       )
       assert.match(succeeded(yield* run("user", "list")), /^eve@example\.com +Acme +member +active /m)
       refused(yield* run("user", "disable", "nobody@example.com"), /user does not exist/)
-      refused(yield* run("user", "enable"), /argument: email/, 2)
+      refused(yield* run("user", "enable"), /Name one user\./)
     })
   )
 

@@ -140,8 +140,7 @@ export class ScriptedModel extends Context.Service<
           models: Effect.sync(() => models),
           health: Effect.succeed([scriptedHealth]),
           probe: Effect.succeed([{ provider: "scripted", isWell: true, detail: "It answers." }]),
-          describe: Effect.succeed("Scripted models answer."),
-          prepare: Effect.succeed(null)
+          describe: Effect.succeed("Scripted models answer.")
         })
         return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))
       })

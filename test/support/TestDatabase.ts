@@ -26,10 +26,9 @@ export class TestDatabase extends Context.Service<
   static readonly clone: Layer.Layer<TestDatabase> = Layer.effect(
     TestDatabase,
     Effect.gen(function* () {
-      const { strategy, template, url } = inject("testServer")
+      const { template, url } = inject("testServer")
       const name = `parley_test_${randomUUID().replaceAll("-", "")}`
-      const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY ${strategy}`
-      yield* Effect.acquireRelease(onServer(url, create), () =>
+      yield* Effect.acquireRelease(onServer(url, `CREATE DATABASE ${name} TEMPLATE ${template}`), () =>
         Effect.orDie(onServer(url, `DROP DATABASE ${name} WITH (FORCE)`))
       )
       return { url: Redacted.make(urlOfDatabase(url, name)) }

@@ -31,10 +31,9 @@ describe("what can be done with a user", () => {
       "role",
       "password",
       "sessions",
-      "disable",
-      "delete"
+      "disable"
     ])
-    assert.deepStrictEqual(tasksFor("owner", user("member", "2026-01-01")), ["role", "enable", "delete"])
+    assert.deepStrictEqual(tasksFor("owner", user("member", "2026-01-01")), ["role", "enable"])
   })
 
   it("includes to unlink it only where an identity provider signs it in", () => {
