@@ -3,6 +3,7 @@ import type { Locator, Page } from "playwright-core"
 
 const tabsMax = 60
 const focusMillisMax = 2_000
+const focusPauseMillis = 20
 
 /** Empty if the element that has the focus can be seen; otherwise why not. */
 const focusProblem = `(() => {
@@ -29,12 +30,15 @@ export const hasFocus = (target: Locator): Promise<boolean> =>
 export const waitForFocus = (target: Locator): Promise<void> =>
   target.and(target.page().locator(":focus")).waitFor()
 
-/** At the end of a dialog the focus moves on by way of a guard, and for a moment nothing has it. */
+/**
+ * At the end of a dialog the focus moves on by way of a guard, and for a moment nothing has it. The
+ * policy of the page refuses `waitForFunction`, which evaluates text there.
+ */
 const assertFocusSeen = async (page: Page): Promise<void> => {
   const deadline = Date.now() + focusMillisMax
   let problem = await page.evaluate<string>(focusProblem)
   while (problem !== "" && Date.now() < deadline) {
-    await page.waitForTimeout(20)
+    await page.waitForTimeout(focusPauseMillis)
     problem = await page.evaluate<string>(focusProblem)
   }
   assert.strictEqual(problem, "")
