@@ -12,6 +12,7 @@ import { linkIdentity } from "../console/ConsoleFixture.ts"
 import { someFile } from "../retrieval/fixtures.ts"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible, assertFits, saveScreenshot } from "./Checks.ts"
+import { waitForFocus } from "./Keyboard.ts"
 import { seeding, signedIn, someUser } from "./SignedIn.ts"
 import { browse, type VisitOptions } from "./Visit.ts"
 
@@ -127,17 +128,20 @@ browserTests("The administration:", (it) => {
       yield* seeding(someUser(email, "Administrators"))
       yield* visiting(pagePaths.users, async (page) => {
         const menu = button(page, `Actions for ${email}`)
-        await menu.focus()
-        await page.keyboard.press("Enter")
-        await page.getByRole("menuitem", { name: "Change role…" }).and(page.locator(":focus")).waitFor()
-        await page.keyboard.press("Enter")
         const dialog = page.getByRole("dialog", { name: "Change role" })
-        await dialog.waitFor()
+        const open = async () => {
+          await page.keyboard.press("Enter")
+          await waitForFocus(page.getByRole("menuitem", { name: "Change role…" }))
+          await page.keyboard.press("Enter")
+          await dialog.waitFor()
+        }
+        await menu.focus()
+        await open()
         await assertAccessible(page)
         await page.keyboard.press("Escape")
-        await menu.and(page.locator(":focus")).waitFor()
-        await page.keyboard.press("Enter")
-        await page.keyboard.press("Enter")
+        await dialog.waitFor({ state: "detached" })
+        await waitForFocus(menu)
+        await open()
         await dialog.getByLabel("Role").focus()
         await page.keyboard.press("ArrowDown")
         await page.keyboard.press("Tab")
@@ -200,7 +204,7 @@ browserTests("The administration:", (it) => {
         await button(page, "Revoke laptop").click()
         await page.getByRole("alertdialog").getByRole("button", { name: "Revoke key" }).click()
         await row(page, "laptop").filter({ hasText: "Revoked" }).waitFor()
-        assert.strictEqual(await button(page, "Revoke laptop").count(), 0)
+        await button(page, "Revoke laptop").waitFor({ state: "detached" })
       })
     })
   )

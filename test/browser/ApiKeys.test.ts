@@ -176,10 +176,13 @@ const revokeByKeyboard = async (page: Page, name: string) => {
   const choose = async () => {
     await page.keyboard.press("Enter")
     const item = page.getByRole("menuitem", { name: "Revoke…" })
-    await item.waitFor()
+    const current = page.getByRole("menuitem").and(page.locator(":focus"))
+    await current.waitFor()
     for (let presses = 0; !(await hasFocus(item)); presses++) {
       assert.isBelow(presses, 5)
+      const before = await current.innerText()
       await page.keyboard.press("ArrowDown")
+      await current.filter({ hasNotText: before }).waitFor()
     }
     await page.keyboard.press("Enter")
     await question.waitFor()

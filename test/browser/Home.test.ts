@@ -1,14 +1,14 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Locator, Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible, assertFits } from "./Checks.ts"
+import { waitForFocus } from "./Keyboard.ts"
 import { givePassword, signIn } from "./Owner.ts"
 import { browse, type VisitOptions } from "./Visit.ts"
 
 const title = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true })
 /** Waits until the element has the focus. */
-const focused = (page: Page, element: Locator) => element.and(page.locator(":focus")).waitFor()
 const unauthorized = [/status of 401/]
 
 /** The first page, signed in. */
@@ -95,12 +95,12 @@ browserTests("The application of a signed-in user:", (it) => {
       await page.reload()
       await title(page, "Home").waitFor()
       await page.keyboard.press("Tab")
-      await focused(page, page.getByRole("link", { name: "Skip to content" }))
+      await waitForFocus(page.getByRole("link", { name: "Skip to content" }))
       await page.keyboard.press("Enter")
-      await focused(page, page.locator("#main"))
+      await waitForFocus(page.locator("#main"))
       await page.getByRole("link", { name: "Account" }).focus()
       await page.keyboard.press("Enter")
-      await focused(page, title(page, "Account"))
+      await waitForFocus(title(page, "Account"))
     })
   )
 
@@ -114,11 +114,11 @@ browserTests("The application of a signed-in user:", (it) => {
         await assertAccessible(page)
         await page.keyboard.press("Escape")
         await menu.waitFor({ state: "detached" })
-        await focused(page, button)
+        await waitForFocus(button)
         await button.click()
         await menu.getByRole("link", { name: "Account" }).click()
         await title(page, "Account").waitFor()
-        assert.strictEqual(await menu.count(), 0)
+        await menu.waitFor({ state: "detached" })
         await assertFits(page)
       },
       { width: 360 }

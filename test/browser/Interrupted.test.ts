@@ -88,7 +88,7 @@ browserTests(
             await Effect.runPromise(kill)
             await page.getByRole("alert").getByText("broke off before its end. Ask again.").waitFor()
             assert.include(await page.getByRole("region", { name: "Answer" }).innerText(), "This begins")
-            assert.isTrue(await page.getByRole("button", { name: "Ask" }).isEnabled())
+            await page.getByRole("button", { name: "Ask", disabled: false }).waitFor()
             await Effect.runPromise(startAgain)
             await page.getByRole("button", { name: "Ask" }).click()
             await page.getByText("This begins").waitFor()

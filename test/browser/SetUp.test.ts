@@ -2,6 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible, assertFits } from "./Checks.ts"
+import { waitForFocus } from "./Keyboard.ts"
 import { ServedApp } from "./ServedApp.ts"
 import { browse } from "./Visit.ts"
 
@@ -27,7 +28,7 @@ browserTests("The set-up link of the first start", (it) => {
           const password = page.getByLabel("New password", { exact: true })
           await password.press("Enter")
           await page.getByText("Please fill out this field.").waitFor()
-          assert.strictEqual(await password.and(page.locator(":focus")).count(), 1)
+          await waitForFocus(password)
           await password.fill("short")
           await page.keyboard.press("Enter")
           await page.getByText("at least 12 characters. A few words").waitFor()
