@@ -91,11 +91,10 @@ const framed = async (page: Page, addresses: ReadonlyArray<string>): Promise<Rea
     frame.src = address
     document.body.append(frame)
   })))`)
-  return page
-    .frames()
-    .slice(1)
-    .map((frame) => frame.url())
-    .filter((url) => !url.startsWith("chrome-error:"))
+  const frames = page.frames().slice(1)
+  // A frame's address is known only some time after its load event.
+  await Promise.all(frames.map((frame) => frame.waitForURL(/./, { waitUntil: "commit" })))
+  return frames.map((frame) => frame.url()).filter((url) => !url.startsWith("chrome-error:"))
 }
 
 const isMarked = (page: Page) => page.evaluate<boolean>("window.xss !== undefined")
