@@ -12,7 +12,7 @@ const serviceRooms = [
 ]
 
 const belowServices = ["domain", "settings", "telemetry", "sql", "documents", "audit"]
-const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "responses"]
+const belowHttp = [...belowServices, "api", "postgres", ...serviceRooms, "backup", "responses", "erasure"]
 
 /** The rooms that each room may import besides itself. App are the files of src itself. */
 const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -20,6 +20,8 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   settings: ["domain"],
   telemetry: ["domain", "settings"],
   api: ["domain"],
+  // What other programs import as parley/api.
+  sdk: ["domain", "api"],
   migrations: [],
   postgres: ["domain", "settings", "telemetry"],
   sql: ["domain", "settings", "telemetry", "postgres", "migrations"],
@@ -31,6 +33,10 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   // A candidate is a model of a provider.
   routing: [...belowServices, "providers"],
   responses: [...belowServices, "api", ...serviceRooms],
+  // Deletion and export reach into every room that keeps something of a user.
+  erasure: [...belowServices, "plans", "auth", "usage", "conversations", "files", "retrieval"],
+  // Its archives hold what the store of files holds.
+  backup: [...belowServices, "postgres", "files"],
   http: belowHttp,
   admin: [...belowHttp, "http"],
   console: [...belowHttp, "http", "admin"],
@@ -50,7 +56,9 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
       name: "http/Server and http/Metrics",
       room: "http",
       files: ["src/http/Server.ts", "src/http/Metrics.ts"]
-    }
+    },
+    // The doctor asks the service itself through its public address.
+    { name: "admin/HttpProbe", room: "admin", files: ["src/admin/HttpProbe.ts"] }
   ]
 
 interface Confined {
@@ -62,7 +70,7 @@ interface Confined {
 
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  { module: "^effect/http-api", in: ["api", "http", "admin", "console", "app", "cli", "App"] },
+  { module: "^effect/http-api", in: ["api", "sdk", "http", "admin", "console", "app", "cli", "App"] },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
@@ -75,11 +83,29 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "^effect/http$",
     names: "^(HttpClient|FetchHttpClient)",
-    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
+    in: [
+      "sdk",
+      "providers",
+      "telemetry",
+      "retrieval/vectors",
+      "tools/egress",
+      "admin/HttpProbe",
+      "cli",
+      "app"
+    ]
   },
   {
     module: "^effect/http/(HttpClient|FetchHttpClient)",
-    in: ["providers", "telemetry", "retrieval/vectors", "tools/egress", "cli", "app"]
+    in: [
+      "sdk",
+      "providers",
+      "telemetry",
+      "retrieval/vectors",
+      "tools/egress",
+      "admin/HttpProbe",
+      "cli",
+      "app"
+    ]
   },
   {
     module: "^@effect/platform-node$",
@@ -91,7 +117,7 @@ const confined: ReadonlyArray<Confined> = [
     in: ["providers", "retrieval/vectors", "tools/egress", "cli"]
   },
   { module: "^@effect/platform-node$", names: "^NodeHttpServer", in: ["http", "App"] },
-  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", ...serviceRooms] },
+  { module: "^(effect/sql|@effect/sql-pg)", in: ["sql", "migrations", "audit", "backup", ...serviceRooms] },
   {
     module: "^node:",
     in: [
@@ -100,6 +126,7 @@ const confined: ReadonlyArray<Confined> = [
       "settings",
       "telemetry",
       "documents",
+      "backup",
       "tools/egress",
       "http/Server and http/Metrics",
       "App"
@@ -124,9 +151,9 @@ const restrictedIn = (room: string, names: ReadonlyArray<string>) => {
       message: "src imports nothing outside of src and migrations."
     },
     // It holds the version.
-    ...(["App", "admin", "console", "cli"].includes(room)
+    ...(room === "settings"
       ? []
-      : [{ regex: "package\\.json$", message: "Only App, admin, console and cli read package.json." }]),
+      : [{ regex: "package\\.json$", message: "src/settings/Build.ts reads package.json." }]),
     ...(room === "app"
       ? []
       : [{ regex: "^\\./(console/)?app/", message: "The service imports nothing of the browser's part." }]),

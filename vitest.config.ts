@@ -5,6 +5,8 @@ const testSecondsMax = 60
 const common = {
   environment: "node",
   pool: "forks",
+  // A worker loads Effect and the service once, for all of its files; most of the time of a run went there.
+  isolate: false,
   testTimeout: testSecondsMax * 1_000,
   hookTimeout: testSecondsMax * 1_000
 } as const

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs"
 import { basename, join } from "node:path"
+import { buildId } from "./build-id.mjs"
 import { Trouble } from "./child.mjs"
 import { root } from "./node24.mjs"
 import { isStamped, removeOldParts, replace, stampOf, writeStamp } from "./output.mjs"
@@ -7,7 +8,14 @@ import { isStamped, removeOldParts, replace, stampOf, writeStamp } from "./outpu
 const directory = join(root, "dist")
 
 /** What the bundle is made of. */
-const sources = ["src", "migrations", "package.json", "package-lock.json", "scripts/build-service.mjs"]
+const sources = [
+  "src",
+  "migrations",
+  "package.json",
+  "package-lock.json",
+  "scripts/build-service.mjs",
+  "scripts/build-id.mjs"
+]
 /** The browser's part is built beside it. */
 const browserSources = ["src/console/app/"]
 
@@ -27,6 +35,8 @@ const bundle = async () => {
         chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
       },
       loader: { ".wasm": "copy" },
+      // src/settings/Build.ts shows it.
+      define: { parleyBuild: JSON.stringify(buildId()) },
       // Nothing uses it, but a late import is always made a part.
       external: ["*/httpApiSwagger.js"],
       outdir: directory,
@@ -74,5 +84,8 @@ export const buildService = async () => {
     replace(path, contents)
   }
   writeStamp(directory, stamp)
-  removeOldParts(directory, new Set([join(directory, "app"), ...files.map(({ path }) => path)]))
+  removeOldParts(
+    directory,
+    new Set([join(directory, "app"), join(directory, "api"), ...files.map(({ path }) => path)])
+  )
 }

@@ -1,12 +1,13 @@
+import { buildApi } from "./build-api.mjs"
 import { buildApp, isAppBuilt } from "./build-app.mjs"
 import { buildService, isServiceBuilt } from "./build-service.mjs"
 import { ensureInstalled } from "./install.mjs"
 import { withLock } from "./lock.mjs"
 
-/** Builds the service with the command line, and the web application, into dist. */
+/** Builds the service with the command line, the web application and the typed client into dist. */
 export const build = async () => {
   await ensureInstalled()
-  await withLock("build", () => Promise.all([buildService(), buildApp()]))
+  await withLock("build", () => Promise.all([buildService(), buildApp(), buildApi()]))
 }
 
 /** The parts that are missing, or whose sources have changed since they were built. */
@@ -25,7 +26,8 @@ export const ensureBuilt = async ({ app = true, quiet = false } = {}) => {
   await withLock("build", async () => {
     const parts = partsToBuild(app)
     if (parts.length === 0) return
-    if (!quiet) process.stderr.write("Building…\n")
+    if (!quiet)
+      process.stderr.write("Building. This takes up to a minute, and is done once for each version.\n")
     await Promise.all(parts.map((part) => part()))
   })
 }

@@ -37,14 +37,16 @@ const isInstalled = (dev) => {
   })
 }
 
-/** Under `npm start` that npm is meant, whatever the PATH says. */
-const npm = () => {
+/** The command and first arguments of npm: under `npm start` that npm, whatever the PATH says. */
+export const npm = () => {
   const path = process.env.npm_execpath
   return path?.endsWith("npm-cli.js") ? [process.execPath, [path]] : ["npm", []]
 }
 
 const install = async () => {
-  process.stderr.write("Installing the packages that package-lock.json names (npm ci)…\n")
+  process.stderr.write(
+    "Installing the packages that package-lock.json names (npm ci). This takes a minute or two, and is done once.\n"
+  )
   const [command, args] = npm()
   // No package needs its install script, the ones for this platform are needed even where npm is set to leave optional
   // packages out, and the machine's own Node, about which npm would warn, isn't the one that runs them.

@@ -15,7 +15,7 @@ import {
   unreadable,
   unusable
 } from "../src/cli/CommandLine.ts"
-import { printable } from "../src/cli/Output.ts"
+import { printable } from "../src/cli/Table.ts"
 import { AccountName, expected } from "../src/domain/Account.ts"
 import { toolNames } from "../src/domain/ModelCall.ts"
 import { type LicenseBounds, ModelPattern, operationNames } from "../src/domain/Plan.ts"
@@ -212,7 +212,10 @@ const license = group("license", "Creates key pairs and signs licenses", [keygen
 
 /** Runs one command line, and returns the exit code of the process. */
 export const runLicense = (args: ReadonlyArray<string>) =>
-  exitCodeOf("license", Command.runWith(license, { version: manifest.version })(args))
+  exitCodeOf(
+    { name: "license", asksServer: false, json: args.includes("--json") },
+    Command.runWith(license, { version: manifest.version })(args)
+  )
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   NodeRuntime.runMain(

@@ -6,13 +6,17 @@ import { script, succeeded, Trouble } from "./child.mjs"
 import { closingLine, countsVariable, readCounts } from "./closing-line.mjs"
 import { ensureInstalled } from "./install.mjs"
 import { envFile, root, runNode } from "./node24.mjs"
+import { stageCommand } from "./stage.mjs"
 
 const success = { code: 0, signal: null }
 const failure = { code: 1, signal: null }
 
 const inProject = (args, options) => runNode(args, { cwd: root, ...options })
 
-const test = async (args) => {
+/** All tests but those in a browser, which take as much of the processor as everything else; or those that are named. */
+const test = (args) => runTests(args.length === 0 ? ["--project=!browser"] : args)
+
+const runTests = async (args) => {
   const directory = mkdtempSync(join(tmpdir(), "parley-counts-"))
   const path = join(directory, "counts.json")
   try {
@@ -36,6 +40,7 @@ const checks = [
   ["format", [oxfmt, "--check"]],
   ["lint", ["node_modules/oxlint/bin/oxlint", "--deny-warnings"]],
   ["types", ["node_modules/typescript/bin/tsc", "-p", "."]],
+  ["types of the examples", ["node_modules/typescript/bin/tsc", "-p", "examples"]],
   ["types of the web application", ["node_modules/typescript/bin/tsc", "-p", "src/console/app"]],
   ["architecture", ["scripts/check-architecture.ts"]]
 ]
@@ -55,6 +60,7 @@ const check = async () => {
 
 const commands = {
   test,
+  "test:browser": (args) => runTests(["--project=browser", ...args]),
   check,
   build: async () => {
     await build()
@@ -69,7 +75,11 @@ const commands = {
   format: (args) => inProject([oxfmt, ...args]),
   // In the directory of the caller, to which the path of a key is relative.
   license: (args) => runNode([join(root, "scripts/license.ts"), ...args]),
-  settings: (args) => inProject(["scripts/settings.ts", ...args])
+  settings: (args) => inProject(["scripts/settings.ts", ...args]),
+  stage: async (args) => {
+    await stageCommand(args)
+    return success
+  }
 }
 
 await script(async () => {

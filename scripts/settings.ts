@@ -28,6 +28,7 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   conversations: "Conversations",
   files: "Files",
   s3: "S3-compatible object storage",
+  backup: "Backups",
   tools: "Tools and the web",
   retrieval: "Retrieval",
   observability: "Observability"
@@ -64,7 +65,7 @@ const exampleLines = ({
 /** The text of .env.example. */
 export const envExample = (): string =>
   [
-    "# Copy this file to .env, which npm start and npm run parley read, and uncomment what you need.",
+    "# Copy this file to .env, which npm start and npx parley read, and uncomment what you need.",
     "# What the environment sets already wins over the file. A setting with a default shows the default.",
     ...Object.values(settingsTable).flatMap((group) =>
       Object.values<Setting<unknown>>(group).map(exampleLines)

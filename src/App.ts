@@ -1,15 +1,16 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { HttpMiddleware, HttpRouter } from "effect/http"
+import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { AdminApi } from "./admin/AdminApi.ts"
 import { AdminKey } from "./admin/AdminKey.ts"
-import { AdminRoutes } from "./admin/AdminRoutes.ts"
+import { AdminRoutes, adminRoutes } from "./admin/AdminRoutes.ts"
 import { layerRecordedStart } from "./admin/InstallationFacts.ts"
+import { Reload } from "./admin/Reload.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
 import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
+import { AdminKeys } from "./auth/AdminKeys.ts"
 import { ApiKeys } from "./auth/ApiKeys.ts"
 import { ClientAddress } from "./auth/ClientAddress.ts"
 import { Identities } from "./auth/Identities.ts"
@@ -17,6 +18,7 @@ import { IdentityProvider } from "./auth/IdentityProvider.ts"
 import { Links } from "./auth/Links.ts"
 import { Onboarding } from "./auth/Onboarding.ts"
 import { Sessions } from "./auth/Sessions.ts"
+import { Backups } from "./backup/Backups.ts"
 import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
@@ -25,6 +27,8 @@ import { Conversations } from "./conversations/Conversations.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
 import { pooledRandomLayer } from "./domain/PooledRandom.ts"
+import { Erasure } from "./erasure/Erasure.ts"
+import { UserExport } from "./erasure/UserExport.ts"
 import { BlobStore } from "./files/BlobStore.ts"
 import { FileStore } from "./files/FileStore.ts"
 import { leaveAllStores } from "./files/StoreBinding.ts"
@@ -38,8 +42,14 @@ import { FilesHandlers } from "./http/FilesHandlers.ts"
 import { MetricsRoute, MetricsServerLayer, MetricsText } from "./http/Metrics.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { routesOf } from "./http/Routes.ts"
-import { BodySizeLayer, ServerLayer } from "./http/Server.ts"
-import { SystemHandlers, SystemRoutes, systemRoutes } from "./http/SystemHandlers.ts"
+import { adminServerAt, BodySizeLayer, portUnavailable, ServerLayer } from "./http/Server.ts"
+import {
+  ProcessRoutes,
+  processRoutes,
+  SystemHandlers,
+  SystemRoutes,
+  systemRoutes
+} from "./http/SystemHandlers.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
@@ -48,6 +58,7 @@ import { Projects } from "./retrieval/Projects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
 import { jobsTable as indexJobsTable } from "./retrieval/vectors/EmbeddingJobs.ts"
 import { Router } from "./routing/Router.ts"
+import { AppConfig } from "./settings/AppConfig.ts"
 import { Database } from "./sql/Database.ts"
 import { unlockAllJobs } from "./sql/JobQueue.ts"
 import { layerMigrations } from "./sql/Migrations.ts"
@@ -88,6 +99,8 @@ export const RoomsLayer = Layer.mergeAll(
   Policy.layer,
   Usage.layer,
   Audit.layer,
+  Backups.layer,
+  AdminKeys.layer,
   KeyRates.layer
 ).pipe(Layer.provideMerge(Layer.merge(plansLayer, InstalledLicense.layer)))
 
@@ -106,38 +119,78 @@ export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe
   Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
 )
 
-const knownRoutes = [
-  ...[Api, AdminApi, ConsoleApi].flatMap((api) => routesOf(api)),
+/** The operator's interface, and its routes. */
+const OperatorRoutes = AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer]))
+const operatorRoutes = adminRoutes
+
+const usersRoutes = [
+  ...[Api, ConsoleApi].flatMap((api) => routesOf(api)),
   ...systemRoutes,
   ...identityRoutes,
   ...appRoutes
 ]
 
-/** The public interface, the operator's side, the web application's, and what surrounds them. */
-const Routes = Layer.mergeAll(
+/** The public interface, the web application's, and what surrounds them. */
+const UsersRoutes = Layer.mergeAll(
   HttpApiBuilder.layer(Api).pipe(
     Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers]),
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
   ),
-  AdminRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
-  ConsoleRoutes.pipe(Layer.provide([AdminKey.layer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
+  ConsoleRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
   IdentityRoutes,
   SystemRoutes,
   MetricsRoute,
-  AppRoutes.pipe(Layer.provide(NodeServices.layer)),
-  ErrorBoundary.layer(knownRoutes)
+  AppRoutes.pipe(Layer.provide(NodeServices.layer))
+)
+
+/** What PORT answers: the operator's interface too, unless that has a port of its own. */
+const Routes = Layer.unwrap(
+  AppConfig.useSync(({ http }) =>
+    http.adminPort === null
+      ? Layer.mergeAll(UsersRoutes, OperatorRoutes, ErrorBoundary.layer([...usersRoutes, ...operatorRoutes]))
+      : Layer.merge(UsersRoutes, ErrorBoundary.layer(usersRoutes))
+  )
 ).pipe(Layer.provide(BodySizeLayer))
+
+const quiet = { disableLogger: true, disableListenLog: true }
+
+const adminUnavailable = portUnavailable(
+  "The operator's interface",
+  "PARLEY_ADMIN_HOST and PARLEY_ADMIN_PORT"
+)
+
+/** What PARLEY_ADMIN_PORT answers, if there is one. It gives nothing on, since each port has a router of its own. */
+const AdminServerLayer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { adminPort } = (yield* AppConfig).http
+    if (adminPort === null) return
+    // Links for browsers lead to the port of the web application.
+    const usersServer = Layer.succeed(HttpServer.HttpServer, yield* HttpServer.HttpServer)
+    const routes = Layer.mergeAll(
+      OperatorRoutes.pipe(Layer.provide(usersServer)),
+      ProcessRoutes,
+      ErrorBoundary.layer([...operatorRoutes, ...processRoutes])
+    ).pipe(Layer.provide(BodySizeLayer))
+    yield* HttpRouter.serve(routes, quiet).pipe(
+      Layer.provide(adminServerAt(adminPort)),
+      Layer.build,
+      Effect.catchTag("ServeError", (error) => Effect.fail(adminUnavailable(error)))
+    )
+  })
+)
 
 /** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
 /** The interfaces on any database, models and services. The port is opened last. */
-export const ServiceLayer = HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
+export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
+  Layer.provideMerge(AdminServerLayer),
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),
   Layer.provide(UntracedServerLayer),
-  Layer.provide([Responses.layer, MetricsText.layer]),
-  Layer.provideMerge(Drain.layer)
+  Layer.provide([Responses.layer, MetricsText.layer, AdminKey.layer.pipe(Layer.provide(NodeServices.layer))]),
+  Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
+  Layer.provideMerge(Layer.merge(Drain.layer, Reload.layer))
 )
 
 /** The whole service, which needs only its settings. */

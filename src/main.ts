@@ -1,9 +1,10 @@
-import { constants } from "node:os"
-import { NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Exit, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
+import { constants, networkInterfaces } from "node:os"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Cause, Effect, Exit, FiberSet, Layer, Predicate, Redacted, type Runtime, Clock } from "effect"
 import { HttpServer } from "effect/http"
-import manifest from "../package.json" with { type: "json" }
+import { leaveAddress, reachable, urlOf } from "./admin/AddressFile.ts"
 import { checkedSettings } from "./admin/CheckedSettings.ts"
+import { Reload } from "./admin/Reload.ts"
 import { firstAccount, firstKeyNotice, setUpUrl, type StartupKey, startupNotice } from "./admin/Startup.ts"
 import { AppLayer } from "./App.ts"
 import type { FirstAccount } from "./auth/Onboarding.ts"
@@ -11,8 +12,10 @@ import { Drain } from "./http/Drain.ts"
 import { databaseElsewhere } from "./postgres/DataDisk.ts"
 import { isRoot, rootText } from "./postgres/PostgresHome.ts"
 import { Router } from "./routing/Router.ts"
-import { AppConfig, unknownText, unknownVariables } from "./settings/AppConfig.ts"
+import { AppConfig, unknownVariables } from "./settings/AppConfig.ts"
+import { buildText, thisBuild } from "./settings/Build.ts"
 import { variable } from "./settings/Setting.ts"
+import { unknownText } from "./settings/SettingProblem.ts"
 import { settingsTable } from "./settings/SettingsTable.ts"
 import { ignoredParameters } from "./sql/DatabaseClient.ts"
 import { telemetryLayer } from "./telemetry/Telemetry.ts"
@@ -56,11 +59,25 @@ const givenKey = Effect.map(variable(`${settingsTable.auth.initApiKey.name}_FILE
 const newKey = ({ key, user }: FirstAccount): StartupKey =>
   key === null ? { _tag: "Existing", email: user.email } : { _tag: "First", key: Redacted.value(key) }
 
+/** Addresses of this machine that are shown. */
+const networksMax = 3
+
+/** Where other machines reach a service with this address. */
+const networkUrls = (url: string): ReadonlyArray<string> => {
+  const { hostname, port } = new URL(url)
+  if (reachable(url) === url) return /^(127\.|\[::1\]|localhost$)/.test(hostname) ? [] : [url]
+  return Object.values(networkInterfaces())
+    .flatMap((addresses = []) => addresses)
+    .filter(({ family, internal }) => family === "IPv4" && !internal)
+    .slice(0, networksMax)
+    .map(({ address }) => urlOf(address, Number(port)))
+}
+
 const print = (text: string) => Effect.sync(() => process.stdout.write(text))
 
 /** Shows the operator where the service is and a request to try; at the very first start, the first key before that. */
 const announce = Effect.gen(function* () {
-  const { auth, dataDir, database } = yield* AppConfig
+  const { auth, dataDir, database, http } = yield* AppConfig
   const router = yield* Router
   const server = yield* HttpServer.HttpServer
   const first =
@@ -68,9 +85,11 @@ const announce = Effect.gen(function* () {
       ? yield* firstAccount((user, key) => print(firstKeyNotice(user, Redacted.value(key))))
       : null
   const notice = startupNotice({
-    url: HttpServer.formatAddress(server.address),
-    version: manifest.version,
+    url: reachable(HttpServer.formatAddress(server.address)),
+    networkUrls: networkUrls(HttpServer.formatAddress(server.address)),
+    version: buildText(thisBuild),
     models: yield* router.describe,
+    adminUrl: http.adminPort === null ? null : urlOf(http.adminHost, http.adminPort),
     dataDir,
     databaseDir: database.url === null ? yield* databaseElsewhere(dataDir) : null,
     key: first === null ? yield* givenKey : newKey(first),
@@ -78,6 +97,33 @@ const announce = Effect.gen(function* () {
   })
   yield* print(notice)
 })
+
+/**
+ * A hangup asks for the files to be read again, as of a daemon. On a terminal it means that the terminal was closed, and ends
+ * the process.
+ */
+const reloadAtHangup = Effect.gen(function* () {
+  if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) return
+  const { here } = yield* Reload
+  const run = yield* FiberSet.makeRuntime()
+  const failed = Effect.catchTag(here, "DatabaseUnavailable", () =>
+    Effect.logError("The plans and models can't be read again while the database doesn't answer.")
+  )
+  const reload = () => void run(Effect.ignore(failed))
+  yield* Effect.acquireRelease(
+    Effect.sync(() => process.on("SIGHUP", reload)),
+    () => Effect.sync(() => process.off("SIGHUP", reload))
+  )
+})
+
+/** So that the command line finds the service. */
+const leaveOperatorAddress = Effect.gen(function* () {
+  const { dataDir, http } = yield* AppConfig
+  const server = yield* HttpServer.HttpServer
+  const url =
+    http.adminPort === null ? HttpServer.formatAddress(server.address) : urlOf(http.adminHost, http.adminPort)
+  yield* leaveAddress(dataDir, reachable(url), process.pid)
+}).pipe(Effect.provide(NodeServices.layer))
 
 /** Comes before anything is started, since a misspelled variable may be why the start fails. */
 const warn = Effect.gen(function* () {
@@ -92,14 +138,16 @@ const warn = Effect.gen(function* () {
 /** The service from its start to the end of the last stream. */
 const program = Effect.gen(function* () {
   const drain = yield* Drain
+  yield* leaveOperatorAddress
   yield* announce
+  yield* reloadAtHangup
   // A signal interrupts this: the server still answers while it drains, and is closed afterwards.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
 }).pipe(Effect.provide(AppLayer))
 
 const configured = warn.pipe(
   Effect.andThen(program),
-  Effect.provide(telemetryLayer(manifest.version)),
+  Effect.provide(telemetryLayer(thisBuild)),
   Effect.provide(Layer.effect(AppConfig, checkedSettings))
 )
 

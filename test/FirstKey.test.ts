@@ -72,7 +72,7 @@ layer(Layer.mergeAll(TestDatabase.layer, NodeFileSystem.layer), { excludeTestSer
           const later = yield* startService(env)
           const url = yield* later.url
           assert.deepStrictEqual(shownKeys(later.output().out), [])
-          assert.include(later.output().out, "key create --user owner@example.com --name NAME")
+          assert.include(later.output().out, "npx parley key create owner@example.com --name NAME")
           // Each start shows a new link, as long as nobody has set up the web application.
           const [link, ...others] = shownLinks(later.output().out)
           assert.isEmpty(others)

@@ -1,10 +1,10 @@
-import { existsSync, readdirSync, rmSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { readdirSync } from "node:fs"
+import { dirname } from "node:path"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Redacted } from "effect"
 import { makeMockModelServer, mockDirective, type MockModelServer } from "./support/MockModelServer.ts"
-import { buildBundle, bundle, startService } from "./support/ServiceProcess.ts"
+import { bundle, sources, startService } from "./support/ServiceProcess.ts"
 import { assertGrammar } from "./support/StreamGrammar.ts"
 import { TestDatabase } from "./support/TestDatabase.ts"
 import { untilValue } from "./support/until.ts"
@@ -60,7 +60,8 @@ layer(processLayer, { excludeTestServices: true })("the process", (it) => {
     () =>
       Effect.gen(function* () {
         const upstream = yield* makeMockModelServer
-        const service = yield* startService(yield* variables(upstream))
+        // The one service that is started as `npm run dev` does it.
+        const service = yield* startService(yield* variables(upstream), sources)
         const url = yield* service.url
         const key = firstKey(service.output().out)
         const stream = yield* openStream(url, key, {
@@ -156,15 +157,15 @@ layer(processLayer, { excludeTestServices: true })("the bundle", (it) => {
     "asks a model server, and counts by itself what that doesn't count",
     () =>
       Effect.gen(function* () {
-        yield* buildBundle
         const upstream = yield* makeMockModelServer
-        const service = yield* startService(
-          yield* variables(upstream, { PARLEY_INIT_API_KEY: initKey }),
-          bundle
-        )
+        const service = yield* startService(yield* variables(upstream, { PARLEY_INIT_API_KEY: initKey }))
         const input = `Hi ${mockDirective({ deltas: ["Hello", " there"], usage: null })}`
-        const url = `${yield* service.url}/v1/responses`
-        const response = responseOf(yield* call(url, { key: initKey, body: { input, stream: false } }))
+        const url = yield* service.url
+        const { build } = JSON.parse((yield* call(`${url}/version`, {})).text)
+        assert.match(build, /^(unknown|[0-9a-f]{12,40}(-dirty)?)$/)
+        assert.include(service.output().out, ` (${build}) is ready on `)
+        const request = { key: initKey, body: { input, stream: false } }
+        const response = responseOf(yield* call(`${url}/v1/responses`, request))
         assert.strictEqual(response.output_text, "Hello there")
         assert.strictEqual(response.model, "mock-model")
         assert.strictEqual(response.usage?.output_tokens, 2)
@@ -179,15 +180,14 @@ layer(processLayer, { excludeTestServices: true })("the bundle's parts", (it) =>
     "hold the reference page's script, and nothing of Swagger",
     () =>
       Effect.gen(function* () {
-        const directory = dirname(bundle)
-        const swagger = () =>
-          existsSync(directory) ? readdirSync(directory).filter((name) => /swagger/i.test(name)) : []
-        // A build leaves the parts of earlier ones for a while.
-        for (const name of swagger()) rmSync(join(directory, name))
-        yield* buildBundle
-        assert.deepStrictEqual(swagger(), [])
         const upstream = yield* makeMockModelServer
-        const service = yield* startService(yield* variables(upstream), bundle)
+        const service = yield* startService(yield* variables(upstream))
+        const parts = readdirSync(dirname(bundle))
+        assert.isAbove(parts.filter((name) => name.startsWith("part-")).length, 1)
+        assert.deepStrictEqual(
+          parts.filter((name) => /swagger/i.test(name)),
+          []
+        )
         const script = yield* call(`${yield* service.url}/docs/reference.js`, {})
         assert.strictEqual(script.status, 200)
         assert.include(script.text, "window.Scalar={createApiReference:")

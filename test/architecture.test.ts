@@ -64,6 +64,9 @@ describe("oxlint", () => {
     ["src/api", "../domain/Conversation.ts", true],
     ["src/api", "../settings/AppConfig.ts", false],
     ["src/api", "../usage/Usage.ts", false],
+    ["src/sdk", "../api/Api.ts", true],
+    ["src/sdk", "../settings/AppConfig.ts", false],
+    ["src/usage", "../sdk/ParleyClient.ts", false],
     ["src/settings", "../domain/Account.ts", true],
     ["src/settings", "../auth/ApiKeys.ts", false],
     ["src/sql", "../settings/AppConfig.ts", true],
@@ -100,7 +103,8 @@ describe("oxlint", () => {
     ["src/cli", "../admin/AdminApi.ts", true],
     ["src/App.ts", "./http/Sse.ts", true],
     ["src/main.ts", "../test/support/A.ts", false],
-    ["src/cli", "../../package.json", true],
+    ["src/settings/Build.ts", "../../package.json", true],
+    ["src/cli", "../../package.json", false],
     ["src/usage", "../../package.json", false]
   ]
   for (const [from, to, isAllowed] of arrows) {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
+import manifest from "../package.json" with { type: "json" }
 
 const scripts = new URL("../scripts/", import.meta.url)
 const imports = (names: string, file: string) => `import { ${names} } from "${new URL(file, scripts).href}"\n`
@@ -137,14 +138,25 @@ describe("the closing line", () => {
 })
 
 describe("npm start", () => {
-  for (const args of [["--help"], ["--port", "4000"]]) {
-    it(`refuses the arguments ${args.join(" ")}, and names the variable of the port`, async () => {
-      const file = fileURLToPath(new URL("start.mjs", scripts))
-      const { code, output } = await outcomeOf(
-        spawn(process.execPath, [file, ...args], { stdio: ["ignore", "pipe", "pipe"] })
-      )
+  const start = (...args: ReadonlyArray<string>) =>
+    outcomeOf(
+      spawn(process.execPath, [fileURLToPath(new URL("start.mjs", scripts)), ...args], {
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+    )
+
+  it("prints its help and its version, and starts nothing", async () => {
+    const help = await start("--help")
+    assert.strictEqual(help.code, 0)
+    assert.match(help.output, /--port PORT[^]*--host HOST[^]*docs\/settings\.md/)
+    assert.deepStrictEqual(await start("--version"), { ...help, output: `${manifest.version}\n` })
+  })
+
+  for (const args of [["--prot", "4000"], ["4000"], ["--port"]]) {
+    it(`refuses ${args.join(" ")}, and shows what there is`, async () => {
+      const { code, output } = await start(...args)
       assert.strictEqual(code, 64)
-      assert.match(output, /takes no arguments.*PORT=4000 npm start/)
+      assert.match(output, /^npm start: .*\n[^]*--port PORT/)
     })
   }
 })

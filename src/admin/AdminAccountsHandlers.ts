@@ -4,16 +4,21 @@ import { Accounts } from "../auth/Accounts.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import { defaultPlan, type Organization } from "../domain/Account.ts"
-import { type License, Plans } from "../domain/Plan.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import { type License, type PlanCatalog, Plans } from "../domain/Plan.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { InstalledLicense, stateOf } from "../plans/License.ts"
-import type { AdminGroups } from "./AdminApi.ts"
+import { type AdminGroups, graceSecondsDefault } from "./AdminApi.ts"
 import { type LicenseBody, pageBody, type PlanBody } from "./AdminBodies.ts"
 import { userBody } from "./AdminPeopleHandlers.ts"
 import { limitChanges, makeKeyBodies } from "./KeyBodies.ts"
 
-const organizationBody = (organization: Organization) =>
+export const organizationBody = (organization: Organization) =>
   Struct.renameKeys(organization, { createdAt: "created_at" })
+
+const oneOwner = Effect.fail(
+  new InvalidRequest({ param: "email", message: "Name either a user (`email`) or an `organization`." })
+)
 
 /** Organizations, users and their keys. */
 export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
@@ -24,7 +29,7 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
       const accounts = yield* Accounts
       const apiKeys = yield* ApiKeys
       const onboarding = yield* Onboarding
-      const { keyBody, keysBody } = yield* makeKeyBodies
+      const { keyBody, keysBody, rolledKeyBody } = yield* makeKeyBodies
 
       /** The user of that address as a list. */
       const usersOf = (email: string) =>
@@ -55,9 +60,17 @@ export const accountsHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Adm
           const { key, user } = yield* onboarding.userWithKey(email, organization, role)
           return { ...userBody(user), key_id: key.id, key: Redacted.value(key.key) }
         }, enveloped),
-        listKeys: Effect.fnUntraced(function* ({ query: { after, email } }) {
-          const { id } = yield* accounts.findUserByEmail(email)
-          return yield* keysBody(yield* apiKeys.list(id, after))
+        listKeys: Effect.fnUntraced(function* ({ query: { after, email, organization } }) {
+          if (email !== undefined && organization === undefined) {
+            const { id } = yield* accounts.findUserByEmail(email)
+            return yield* keysBody(yield* apiKeys.list(id, after))
+          }
+          if (organization === undefined || email !== undefined) return yield* oneOwner
+          const id = yield* accounts.findOrganization(organization)
+          return yield* keysBody(yield* apiKeys.listOfOrganization(id, after))
+        }, enveloped),
+        rollKey: Effect.fnUntraced(function* ({ params, payload: { grace_seconds = graceSecondsDefault } }) {
+          return yield* rolledKeyBody(yield* apiKeys.roll(params.id, grace_seconds))
         }, enveloped),
         createKey: Effect.fnUntraced(function* ({
           payload: { email, expires_in_seconds: seconds, name, ...limits }
@@ -94,7 +107,7 @@ const installedBody = (license: License, nowMillis: number): LicenseBody["licens
 
 /** Every plan of the catalog, and every other one that an organization has. */
 const plansBody = (
-  { catalog, termsOf }: Plans["Service"],
+  { catalog, termsOf }: PlanCatalog,
   inUse: ReadonlyArray<{ readonly plan: string; readonly organizations: number }>
 ) => {
   const counts = new Map(inUse.map(({ organizations, plan }) => [plan, organizations]))
@@ -120,11 +133,7 @@ export const policyHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
         accounts.setDisabled(email, isDisabled).pipe(Effect.map(userBody), enveloped)
 
       return handlers.handleAll({
-        listPlans: () =>
-          accounts.plansInUse.pipe(
-            Effect.map((inUse) => plansBody(plans, inUse)),
-            enveloped
-          ),
+        listPlans: () => Effect.zipWith(plans.current, accounts.plansInUse, plansBody).pipe(enveloped),
         setPlan: ({ payload }) =>
           accounts.setPlan(payload.organization, payload.plan).pipe(Effect.map(organizationBody), enveloped),
         disableUser: ({ payload }) => setDisabled(payload.email, true),

@@ -13,6 +13,7 @@ import {
   KeyLimitsPayload,
   listBody,
   LimitsBody,
+  OrganizationBody,
   SetLimitsPayload,
   UsageBody,
   usageQuery,
@@ -22,29 +23,20 @@ import {
   ModelsBody,
   SettingBody
 } from "./AdminBodies.ts"
+import { AdminKeysGroup, ExpirySeconds } from "./AdminKeysApi.ts"
 import { AuditGroup } from "./AuditApi.ts"
+import { DataGroup } from "./DataApi.ts"
 import { PeopleGroup, UserBody, userFields } from "./PeopleApi.ts"
 import { FilesGroup, ProjectsGroup } from "./ProjectsApi.ts"
+import { ReloadedBody } from "./ReloadBodies.ts"
 
 /** The operator's interface, under /admin. It is not part of the public interface or its OpenAPI document. */
 
 /** What the `User-Agent` of the command line begins with, followed by its version. Source: RFC 9110, section 10.1.5. */
 export const cliProduct = "parley-cli"
 
-const day = 86_400
-
-/** A key that should last longer needs no expiry. */
-export const expirySecondsMax = 3_650 * day
-
 const Time = Schema.DateTimeUtcFromString
 const TimeOrNull = Schema.NullOr(Time)
-
-export const OrganizationBody = Schema.Struct({
-  id: OrganizationId,
-  name: Schema.String,
-  plan: Schema.String,
-  created_at: Time
-})
 
 /** A new user; the key, if one was asked for, is shown here and never again. */
 export const NewUserBody = Schema.Struct({
@@ -56,6 +48,8 @@ export const NewUserBody = Schema.Struct({
 const keyFields = {
   id: ApiKeyId,
   user_id: UserId,
+  /** Of the user. */
+  email: Schema.String,
   name: Schema.String,
   /** The key's last four characters. */
   hint: Schema.String,
@@ -70,6 +64,27 @@ export const KeyBody = Schema.Struct(keyFields)
 
 /** A new key, which is shown here and never again. */
 export const NewKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
+
+const day = 86_400
+
+/** For how long a key that is replaced is valid: at most, and if nothing is said. */
+export const graceSecondsMax = 30 * day
+export const graceSecondsDefault = day
+
+/** How long the old key is valid beside the new one; 0: it expires at once. */
+export const RollPayload = Schema.Struct({
+  grace_seconds: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: graceSecondsMax }))
+  )
+})
+
+/** A key in place of another one, which is shown here and never again. */
+export const RolledKeyBody = Schema.Struct({
+  ...keyFields,
+  key: Schema.String,
+  /** Until when the old key is valid. */
+  old_expires_at: Time
+})
 
 /**
  * Admits those who may administer, and sets CurrentActor. Under /admin that is the holder of the operator's key, by
@@ -114,20 +129,28 @@ class AccountsGroup extends HttpApiGroup.make("accounts")
       error: Conflict
     }).annotate(Access, "installation"),
     HttpApiEndpoint.get("listKeys", "/keys", {
-      query: { email: Email, after: Schema.optionalKey(ApiKeyId) },
+      /** Of one user, or of all users of an organization. */
+      query: {
+        email: Schema.optionalKey(Email),
+        organization: Schema.optionalKey(AccountName),
+        after: Schema.optionalKey(ApiKeyId)
+      },
       success: listBody(KeyBody)
     }).annotate(Access, "organization"),
     HttpApiEndpoint.post("createKey", "/keys", {
       payload: Schema.Struct({
         email: Email,
         name: AccountName,
-        /** Left out or null: the key is valid until it is revoked. */
-        expires_in_seconds: Schema.optionalKey(
-          Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: expirySecondsMax })))
-        ),
+        expires_in_seconds: ExpirySeconds,
         ...keyLimitsFields
       }),
       success: NewKeyBody
+    }),
+    HttpApiEndpoint.post("rollKey", "/keys/:id/roll", {
+      params: { id: ApiKeyId },
+      payload: RollPayload,
+      success: RolledKeyBody,
+      error: Conflict
     }),
     HttpApiEndpoint.post("setKeyLimits", "/keys/:id/limits", {
       params: { id: ApiKeyId },
@@ -193,6 +216,8 @@ class ServerGroup extends HttpApiGroup.make("server")
       payload: ExplainPayload,
       success: ExplainedBody
     }),
+    /** Reads the files of plans and models again, in every process of the database. */
+    HttpApiEndpoint.post("reload", "/config/reload", { success: ReloadedBody, error: Conflict }),
     HttpApiEndpoint.get("config", "/config", { success: Schema.Struct({ data: Schema.Array(SettingBody) }) }),
     HttpApiEndpoint.get("doctor", "/doctor", { success: Schema.Struct({ checks: Schema.Array(Check) }) })
   )
@@ -203,12 +228,14 @@ class ServerGroup extends HttpApiGroup.make("server")
 export class AdminApi extends HttpApi.make("parley-admin")
   .add(AccountsGroup)
   .add(PeopleGroup)
+  .add(DataGroup)
   .add(FilesGroup)
   .add(ProjectsGroup)
   .add(UsageGroup)
   .add(PolicyGroup)
   .add(ServerGroup)
   .add(AuditGroup)
+  .add(AdminKeysGroup)
   // Added after BoundedBody, so that it runs before it: nothing of an unauthenticated body is read.
   .middleware(Administration)
   .prefix("/admin")

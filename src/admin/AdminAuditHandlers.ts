@@ -23,6 +23,7 @@ const entryBody = (record: AuditRecord): AuditEntryBody =>
   Struct.renameKeys(record, {
     actorId: "actor_id",
     actorEmail: "actor_email",
+    actorName: "actor_name",
     targetType: "target_type",
     targetId: "target_id",
     targetName: "target_name",

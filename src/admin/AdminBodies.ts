@@ -1,7 +1,7 @@
 import { Schema, Struct } from "effect"
 import { AccountName, Email, type Page, PlanName } from "../domain/Account.ts"
-import { CalendarDay, LimitChange, LimitSource, UsageBy } from "../domain/Allowance.ts"
-import { ApiKeyId, FileId, ProjectId, UserId } from "../domain/Ids.ts"
+import { CalendarDay, LimitChange, LimitSource, ReportBy } from "../domain/Allowance.ts"
+import { ApiKeyId, FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
 import { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { LicenseBounds, PlanTerms } from "../domain/Plan.ts"
@@ -23,6 +23,13 @@ export const searchHitsMax = 100
 export const searchHitsDefault = 10
 /** The longest query, in characters. */
 export const queryCharactersMax = 10_000
+
+export const OrganizationBody = Schema.Struct({
+  id: OrganizationId,
+  name: Schema.String,
+  plan: Schema.String,
+  created_at: Time
+})
 
 export const ProjectBody = Schema.Struct({
   id: ProjectId,
@@ -146,7 +153,7 @@ export const usageQuery = {
   email: Schema.optionalKey(Email),
   organization: Schema.optionalKey(AccountName),
   key_id: Schema.optionalKey(ApiKeyId),
-  by: Schema.optionalKey(UsageBy),
+  by: Schema.optionalKey(ReportBy),
   /** The first day and the last one, UTC; without them the last 30 days. */
   since: Schema.optionalKey(CalendarDay),
   until: Schema.optionalKey(CalendarDay)
@@ -161,7 +168,9 @@ const sums = {
   output_tokens: Schema.Int,
   tool_calls: Schema.Int,
   /** Average time from the request to the end of the answer, failed or not; null if unknown. */
-  latency_millis: Schema.NullOr(Schema.Finite)
+  latency_millis: Schema.NullOr(Schema.Finite),
+  /** By the present prices of the catalog, for the requests whose model has one; left out where none has. */
+  cost: Schema.optionalKey(Schema.Finite)
 }
 
 export const UsageBody = Schema.Struct({
@@ -170,7 +179,7 @@ export const UsageBody = Schema.Struct({
   days: Schema.Int,
   data: Schema.Array(
     Schema.Struct({
-      /** The day, the name of the model, or the id of the key. */
+      /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
       label: Schema.String,
       ...sums,
       /** Null unless the report is split by key. */

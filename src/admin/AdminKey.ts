@@ -3,6 +3,7 @@ import { Digest, Mac, SecureRandom } from "effect/crypto"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { adminKey } from "../settings/TextCodec.ts"
+import { proofOf } from "./KeyProof.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
@@ -89,6 +90,8 @@ export class AdminKey extends Context.Service<
   {
     /** Takes the same time for any presented key. */
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
+    /** Shows that this is the installation of the key; see KeyProof. */
+    readonly prove: (challenge: string) => Effect.Effect<string>
     /** Where the key is kept; null when the settings give it. */
     readonly file: string | null
   }
@@ -98,12 +101,13 @@ export class AdminKey extends Context.Service<
     Effect.gen(function* () {
       const { auth, dataDir } = yield* AppConfig
       const path = yield* Path.Path
-      const services = yield* Effect.context<Digest.Digest>()
+      const services = yield* Effect.context<Digest.Digest | Mac.Mac>()
       const file = auth.adminKey === null ? path.join(dataDir, adminKeyFileName) : null
       const key = auth.adminKey ?? (yield* keyInFile(path.join(dataDir, adminKeyFileName)))
       const expected = yield* KeyToken.hash(key)
       return AdminKey.of({
         file,
+        prove: (challenge) => Effect.provideContext(proofOf(key, challenge), services),
         // The hashes have one length and reveal nothing of the key.
         matches: (presented) =>
           KeyToken.hash(presented).pipe(

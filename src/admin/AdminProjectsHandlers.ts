@@ -10,7 +10,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 import { type FoundBody, pageBody, searchHitsDefault } from "./AdminBodies.ts"
 
-const projectBody = (project: Project) => Struct.renameKeys(project, { createdAt: "created_at" })
+export const projectBody = (project: Project) => Struct.renameKeys(project, { createdAt: "created_at" })
 
 const memberBody = (member: ProjectMember) => Struct.renameKeys(member, { userId: "id", addedAt: "added_at" })
 

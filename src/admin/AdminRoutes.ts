@@ -1,45 +1,62 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiSecurity } from "effect/http-api"
+import { AdminKeys } from "../auth/AdminKeys.ts"
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { AdminKeyRejected } from "../domain/Errors.ts"
 import { authorizationHeader } from "../http/Authentication.ts"
-import { respondTo } from "../http/ErrorBoundary.ts"
+import { logFailure, respondTo } from "../http/ErrorBoundary.ts"
+import { routesOf } from "../http/Routes.ts"
 import { accountsHandlers, policyHandlers } from "./AdminAccountsHandlers.ts"
 import { AdminApi, type AdminGroups, Administration, cliProduct } from "./AdminApi.ts"
 import { auditHandlers } from "./AdminAuditHandlers.ts"
+import { dataHandlers } from "./AdminDataHandlers.ts"
 import { filesHandlers } from "./AdminFilesHandlers.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { adminKeysHandlers } from "./AdminKeysHandlers.ts"
 import { peopleHandlers } from "./AdminPeopleHandlers.ts"
 import { projectsHandlers } from "./AdminProjectsHandlers.ts"
 import { serverHandlers } from "./AdminServerHandlers.ts"
 import { usageHandlers } from "./AdminUsageHandlers.ts"
+import { ProofApi } from "./ProofApi.ts"
 
 const bearerKey = HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
 
-/** Where the audit log says that the holder of the operator's key acts from. */
+/** Where the audit log says that an operator acts from. */
 const originOf = ({ headers }: HttpServerRequest.HttpServerRequest): "cli" | "api" =>
   headers["user-agent"]?.startsWith(`${cliProduct}/`) === true ? "cli" : "api"
 
-/** Admits only the holder of the operator's key, and keeps every response out of caches. */
+/**
+ * Admits only the holders of admin keys, and keeps every response out of caches. The key of the settings or of the data
+ * directory is known without a database.
+ */
 const AdminKeyLayer = Layer.effect(
   Administration,
   Effect.gen(function* () {
     const adminKey = yield* AdminKey
+    const adminKeys = yield* AdminKeys
     const clientAddress = yield* ClientAddress
+
+    /** The named key that the request presents; null for the one that has no name. */
+    const keyOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      if (authorizationHeader(request) !== "readable") return yield* new AdminKeyRejected()
+      const presented = yield* bearerKey
+      return (yield* adminKey.matches(presented)) ? null : yield* adminKeys.authenticate(presented)
+    })
+
     return Administration.of((httpEffect) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const isReadable = authorizationHeader(request) === "readable"
-        const isOperator = isReadable && (yield* adminKey.matches(yield* bearerKey))
-        const response = isOperator
-          ? yield* Effect.provideService(httpEffect, CurrentActor, {
+        const key = yield* Effect.result(keyOf(request))
+        const response = Result.isFailure(key)
+          ? yield* Effect.as(logFailure(key.failure), respondTo(key.failure))
+          : yield* Effect.provideService(httpEffect, CurrentActor, {
               _tag: "Operator",
               origin: originOf(request),
-              address: clientAddress.of(request).address
+              address: clientAddress.of(request).address,
+              key: key.success
             })
-          : respondTo(new AdminKeyRejected())
         return HttpServerResponse.setHeader(response, "cache-control", "no-store")
       })
     )
@@ -54,17 +71,36 @@ export const administrationHandlers = <Id extends string, Groups extends HttpApi
   return Layer.mergeAll(
     accountsHandlers(administration),
     peopleHandlers(administration),
+    dataHandlers(administration),
     filesHandlers(administration),
     projectsHandlers(administration),
     usageHandlers(administration),
     policyHandlers(administration),
     serverHandlers(administration),
-    auditHandlers(administration)
+    auditHandlers(administration),
+    adminKeysHandlers(administration)
   )
 }
 
-/** The operator's interface, under /admin. */
-export const AdminRoutes = HttpApiBuilder.layer(AdminApi).pipe(
-  Layer.provide(administrationHandlers(AdminApi)),
-  Layer.provide(AdminKeyLayer)
+const proofHandlers = HttpApiBuilder.group(
+  ProofApi,
+  "proof",
+  Effect.fnUntraced(function* (handlers) {
+    const adminKey = yield* AdminKey
+    return handlers.handle("prove", ({ query }) =>
+      Effect.map(adminKey.prove(query.challenge), (proof) => ({ proof }))
+    )
+  })
 )
+
+/** The operator's interface, under /admin. */
+export const AdminRoutes = Layer.merge(
+  HttpApiBuilder.layer(AdminApi).pipe(
+    Layer.provide(administrationHandlers(AdminApi)),
+    Layer.provide(AdminKeyLayer)
+  ),
+  HttpApiBuilder.layer(ProofApi).pipe(Layer.provide(proofHandlers))
+)
+
+/** The routes of that. */
+export const adminRoutes = [...routesOf(AdminApi), ...routesOf(ProofApi)]

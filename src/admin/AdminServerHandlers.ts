@@ -15,6 +15,7 @@ import { describeSettings } from "../settings/AppConfig.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 import type { ExplainedBody, ExplainPayload } from "./AdminBodies.ts"
 import { examine } from "./Doctor.ts"
+import { Reload } from "./Reload.ts"
 
 /** Never "-0.00". */
 const hundredths = (value: number): string => ((Math.round(value * 100) || 0) / 100).toFixed(2)
@@ -58,7 +59,7 @@ const explainModels = Effect.fnUntraced(function* (
   settings: Settings,
   payload: typeof ExplainPayload.Type
 ): Effect.fn.Return<ExplainedBody, PlanNotFound, Plans> {
-  const { catalog } = yield* Plans
+  const { catalog } = yield* (yield* Plans).current
   if (catalog !== null && payload.plan !== undefined && !catalog.has(payload.plan)) {
     return yield* new PlanNotFound({ plans: [...catalog.keys()] })
   }
@@ -105,6 +106,7 @@ export const serverHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
       const plans = yield* Plans
       const policy = yield* Policy
       const router = yield* Router
+      const reload = yield* Reload
       const services = yield* Effect.context<Effect.Services<typeof examine>>()
       return handlers.handleAll({
         models: () =>
@@ -116,6 +118,7 @@ export const serverHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, Admin
           }),
         explainModels: ({ payload }) =>
           enveloped(Effect.provideService(explainModels(router, policy, settings, payload), Plans, plans)),
+        reload: () => enveloped(reload.everywhere),
         config: () => Effect.succeed({ data: describeSettings(settings) }),
         doctor: () => Effect.map(Effect.provideContext(examine, services), (checks) => ({ checks }))
       })

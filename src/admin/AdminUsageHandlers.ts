@@ -9,25 +9,30 @@ import {
   type AllowanceState,
   daysBetween,
   reportDaysMax,
-  type UsageBy,
+  type ReportBy,
   type WindowState
 } from "../domain/Allowance.ts"
 import { ApiKeyNotFound, InvalidRequest } from "../domain/Errors.ts"
+import type { ModelSpec } from "../domain/Model.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
+import { Router } from "../routing/Router.ts"
 import { Usage } from "../usage/Usage.ts"
-import type { Report, ReportRequest } from "../usage/UsageReport.ts"
+import type { ModelPriceOf, Report, ReportRequest } from "../usage/UsageReport.ts"
 import type { AdminGroups } from "./AdminApi.ts"
 
 const windowBody = (window: WindowState) => Struct.renameKeys(window, { resetsAt: "resets_at" })
 
-const sumsBody = <Sums extends Report["total"]>(sums: Sums) =>
-  Struct.renameKeys(sums, {
+/** The cost is told where prices are known. */
+const sumsBody = <Sums extends Report["total"]>({ cost, ...sums }: Sums) => ({
+  ...(cost === null ? {} : { cost }),
+  ...Struct.renameKeys(sums, {
     tokenizerCounted: "tokenizer_counted",
     inputTokens: "input_tokens",
     outputTokens: "output_tokens",
     toolCalls: "tool_calls",
     latencyMillis: "latency_millis"
   })
+})
 
 /** Days that a report covers, the last one included, unless the first one is named. */
 const reportDays = 30
@@ -65,12 +70,22 @@ export const limitsBody = (email: string, { daily, monthly }: AllowanceState) =>
 export const usageBody = Effect.fnUntraced(function* (
   usage: Usage["Service"],
   who: Pick<ReportRequest, "userId" | "organizationId" | "keyId">,
-  { by = "day", ...query }: Days & { readonly by?: UsageBy }
+  { by = "day", ...query }: Days & { readonly by?: ReportBy },
+  prices: ReadonlyArray<ModelPriceOf> = []
 ) {
   const { days, since, until } = yield* daysOf(query)
-  const { lines, total } = yield* usage.report({ ...who, by, since, until })
+  const { lines, total } = yield* usage.report({ ...who, by, since, until, prices })
   return { since, until, days, data: lines.map(sumsBody), total: sumsBody(total) }
 })
+
+/** The catalog's prices by the ids of the models; of the first provider, where several have the same model. */
+const pricesOf = (models: ReadonlyArray<ModelSpec>): ReadonlyArray<ModelPriceOf> => {
+  const prices = new Map<string, ModelPriceOf>()
+  for (const { id, price } of models) {
+    if (price !== undefined && !prices.has(id)) prices.set(id, { model: id, ...price })
+  }
+  return [...prices.values()]
+}
 
 /** Limits and usage. */
 export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminGroups>) =>
@@ -80,6 +95,7 @@ export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
     Effect.fnUntraced(function* (handlers) {
       const accounts = yield* Accounts
       const apiKeys = yield* ApiKeys
+      const router = yield* Router
       const usage = yield* Usage
 
       const limitsOf = ({ email, id }: User) =>
@@ -101,7 +117,8 @@ export const usageHandlers = <Id extends string>(api: HttpApi.HttpApi<Id, AdminG
             organization === undefined
               ? yield* actorsOrganization
               : yield* accounts.findOrganization(organization)
-          const body = yield* usageBody(usage, { userId, organizationId, keyId }, query)
+          const prices = pricesOf(yield* router.models)
+          const body = yield* usageBody(usage, { userId, organizationId, keyId }, query, prices)
           // Records may outlive their key, but an id that no key ever had is a mistake.
           if (keyId !== null && body.total.requests === 0 && !(yield* apiKeys.exists(keyId))) {
             return yield* new ApiKeyNotFound()

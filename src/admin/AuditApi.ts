@@ -41,7 +41,7 @@ const Text = StorableText.check(Schema.isNonEmpty(), Schema.isMaxLength(auditTex
 
 /** What is left out doesn't filter. */
 export const auditFilter = {
-  /** The e-mail address of a person; or `operator` or `system`. */
+  /** The e-mail address of a person; or `operator`, `operator:NAME` for the admin key of that name, or `system`. */
   actor: Schema.optionalKey(Text),
   action: Schema.optionalKey(AuditAction),
   target_type: Schema.optionalKey(AuditTarget),
@@ -61,7 +61,7 @@ export const AuditEntryBody = Schema.Struct({
   id: AuditEntryId,
   at: Schema.DateTimeUtcFromString,
   actor: AuditActor,
-  /** Of a person. */
+  /** Of a person, or of an operator's admin key. */
   actor_id: Schema.NullOr(Schema.String),
   actor_email: Schema.NullOr(Schema.String),
   origin: AuditOrigin,
@@ -75,7 +75,9 @@ export const AuditEntryBody = Schema.Struct({
   organization_id: Schema.NullOr(OrganizationId),
   organization: Schema.NullOr(Schema.String),
   /** Facts, and what changed from which value to which. */
-  details: AuditDetails
+  details: AuditDetails,
+  /** Of an operator's admin key, if it has a name. The last one, so that columns of an export keep their places. */
+  actor_name: Schema.NullOr(Schema.String)
 })
 export type AuditEntryBody = typeof AuditEntryBody.Type
 

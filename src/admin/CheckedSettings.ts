@@ -3,14 +3,11 @@ import * as KeyToken from "../auth/KeyToken.ts"
 import { readLicense } from "../plans/License.ts"
 import { type PlansInvalid, readPlansFile } from "../plans/PlanCatalog.ts"
 import { type CatalogInvalid, readCatalogFile } from "../routing/CatalogFile.ts"
-import {
-  readSettings,
-  type Settings,
-  type SettingsCheck,
-  type SettingsInvalid
-} from "../settings/AppConfig.ts"
+import { readSettings, type Settings } from "../settings/AppConfig.ts"
 import { problemLine } from "../settings/JsonFile.ts"
 import { type Setting, shown } from "../settings/Setting.ts"
+import type { SettingsInvalid } from "../settings/SettingProblem.ts"
+import type { SettingsCheck } from "../settings/SettingsChecks.ts"
 import { settingsTable } from "../settings/SettingsTable.ts"
 
 /** A malformed key is rejected at the start and not at the first request. */
@@ -22,7 +19,7 @@ const initKeyCheck: SettingsCheck = ({ problemOf, valueOf }) =>
     return [
       problemOf(initApiKey, "<redacted>, which is no key that this program has created", {
         allowed: "a key that `parley key generate` has printed, for which it needs no server",
-        example: "$(npm run --silent parley -- key generate)"
+        example: "$(npx parley key generate)"
       })
     ]
   })
@@ -85,10 +82,20 @@ const licenseCheck: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
   )
 }
 
+/** age encrypts either for a passphrase or for recipients. */
+const backupCheck: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
+  const { passphrase, recipients } = settingsTable.backup
+  const isSet = (row: Setting<unknown>) => (valueOf(row) ?? null) !== null
+  if (!isSet(passphrase) || !isSet(recipients)) return Effect.succeed([])
+  const seen = `a value here and another in ${nameOf(passphrase)}; a backup is encrypted for one of the two`
+  return Effect.succeed([problemOf(recipients, seen)])
+}
+
 /** The settings of the ConfigProvider, or every problem with them and with the files that they name. */
 export const checkedSettings: Effect.Effect<Settings, SettingsInvalid> = readSettings([
   initKeyCheck,
   catalogCheck,
   plansCheck,
-  licenseCheck
+  licenseCheck,
+  backupCheck
 ])

@@ -1,27 +1,26 @@
-import { DateTime, Duration, Effect, FileSystem } from "effect"
+import { DateTime, Effect, FileSystem } from "effect"
 import { Accounts } from "../auth/Accounts.ts"
 import { Conversations } from "../conversations/Conversations.ts"
-import { TextExtraction } from "../documents/TextExtraction.ts"
-import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { type License, Plans } from "../domain/Plan.ts"
 import { StoreHealth, type StoreReport } from "../files/StoreHealth.ts"
 import { InstalledLicense, notInForceText, stateOf } from "../plans/License.ts"
 import { databaseElsewhere } from "../postgres/DataDisk.ts"
-import { demoModel } from "../providers/DemoModel.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
-import { Router } from "../routing/Router.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Database, reasonOf } from "../sql/Database.ts"
+import { newestKnown } from "../sql/Migrations.ts"
 import { readOnlyText } from "../sql/ServerRequirements.ts"
-import { SearchProbe } from "../tools/WebSearch.ts"
-import type { Check } from "./AdminBodies.ts"
 import { AdminKey } from "./AdminKey.ts"
+import { backupCheck } from "./BackupCheck.ts"
+import { clockChecks } from "./ClockCheck.ts"
 import { identityCheck } from "./IdentityCheck.ts"
-import { diskCheck, failed, ok, type Outcome, searchCheck, settingsChecks, warning } from "./LocalChecks.ts"
+import { diskCheck, settingsChecks } from "./LocalChecks.ts"
+import { failed, isolated, ok, type Outcome, warning } from "./Outcome.ts"
+import { modelChecks, readersCheck, webSearchCheck } from "./OutsideChecks.ts"
+import { publicAddressChecks } from "./PublicAddress.ts"
+import { Reload } from "./Reload.ts"
 
-/** A larger difference of clocks is worth a warning: keys expire and days begin by them. */
-const clockSecondsMax = 5
 /** A license that ends this soon is worth a warning. */
 const licenseDaysLow = 30
 /** Undefined plans that the check names. */
@@ -39,27 +38,21 @@ export const databaseCheck = Effect.gen(function* () {
   const elsewhere = database.url === null ? yield* databaseElsewhere(dataDir) : null
   const embedded = elsewhere === null ? "the embedded one" : `the embedded one in ${elsewhere}`
   const which = database.url === null ? embedded : "the one of DATABASE_URL"
-  return ok(`PostgreSQL ${version}, ${which}, with tables of version ${schemaVersion}.`)
+  const found = `PostgreSQL ${version}, ${which}, with tables of version ${schemaVersion}.`
+  return schemaVersion > newestKnown
+    ? warning(
+        `${found} A newer version of the service has migrated it; this process knows ${newestKnown}. Update this process.`
+      )
+    : ok(found)
 }).pipe(
   Effect.catchTag("DatabaseUnavailable", (error) =>
-    Effect.succeed(failed(`The database does not answer: ${reasonOf(error)}`))
+    Effect.succeed(
+      failed(
+        `The database does not answer: ${reasonOf(error)}. Start it, or correct DATABASE_URL; the service goes on by itself.`
+      )
+    )
   )
 )
-
-const clockCheck = Effect.gen(function* () {
-  const { facts } = yield* Database
-  const before = yield* DateTime.now
-  const { now } = yield* facts
-  const after = yield* DateTime.now
-  // The database read its clock between the two.
-  const ahead = Duration.toSeconds(DateTime.distance(after, now))
-  const behind = Duration.toSeconds(DateTime.distance(now, before))
-  const seconds = Math.max(0, ahead, behind)
-  const difference = `This machine's clock and the database's differ by ${seconds.toFixed(1)} seconds.`
-  return seconds > clockSecondsMax
-    ? warning(`${difference} Keep both right, for instance by NTP.`)
-    : ok(difference)
-})
 
 const conversationsCheck = Effect.gen(function* () {
   const { idle, kept } = yield* (yield* Conversations).counts
@@ -72,52 +65,12 @@ const conversationsCheck = Effect.gen(function* () {
   )
 })
 
-/** The known models, and a probe of each of their servers. */
-const modelChecks = Effect.gen(function* () {
-  const router = yield* Router
-  const known = yield* router.models
-  const detail = yield* router.describe
-  const isDemo = known.every(({ id }) => id === demoModel.id)
-  const probes = yield* router.probe
-  const isDoubtful = isDemo || probes.some(({ isWell }) => !isWell)
-  return [
-    { name: "models", ...(known.length === 0 ? failed : isDoubtful ? warning : ok)(detail) },
-    ...probes.map(({ detail, isWell, provider }) => ({
-      name: `provider ${provider}`,
-      ...(isWell ? ok : failed)(detail)
-    }))
-  ]
-})
-
 /** One embedding, where an embeddings server is set. */
 const embeddingChecks = Effect.gen(function* () {
   const { probe } = yield* Retrieval
   if (probe === null) return []
   const { detail, isWell } = yield* probe
   return [{ name: "embeddings", ...(isWell ? ok : failed)(detail) }]
-})
-
-/** Whether the processes that read documents are confined. */
-const readersCheck = Effect.gen(function* () {
-  const missing = yield* (yield* TextExtraction).unconfined
-  return missing.length === 0
-    ? ok("They run without privileges and without a network.")
-    : warning(missing.join(" "))
-})
-
-/** One search, where the settings name a provider that models may ask. */
-const webSearchCheck = Effect.gen(function* () {
-  const settings = searchCheck((yield* AppConfig).tools)
-  const { search } = yield* SearchProbe
-  if (search === null || settings.status !== "ok") return settings
-  return yield* search.pipe(
-    Effect.map((results) =>
-      results > 0
-        ? ok(`${settings.detail} It answers.`)
-        : warning(`${settings.detail} It answers, but found nothing for a common word.`)
-    ),
-    Effect.catchTag("ToolFailed", ({ message }) => Effect.succeed(failed(`${settings.detail} ${message}`)))
-  )
 })
 
 const storeOutcome = ({ database, databaseId, looked, missing, place, trashed }: StoreReport): Outcome => {
@@ -155,9 +108,17 @@ const adminKeyCheck = Effect.gen(function* () {
   )
 )
 
+/** Whether the files that were changed while the service runs could be used. */
+const reloadCheck = Effect.gen(function* () {
+  const problem = yield* (yield* Reload).problem
+  if (problem === null) return []
+  const detail = `The service goes on with what it read before. Correct the file, and run \`parley config reload\`: ${problem}`
+  return [{ name: "reload", ...failed(detail) }]
+})
+
 /** Whether organizations have plans that the catalog doesn't define. */
 const plansCheck = Effect.gen(function* () {
-  const { catalog } = yield* Plans
+  const { catalog } = yield* (yield* Plans).current
   const inUse = yield* (yield* Accounts).plansInUse
   if (catalog === null)
     return ok("Plans bound nothing. To set bounds, name a catalog of plans in PARLEY_PLANS_FILE.")
@@ -201,31 +162,12 @@ const licenseCheck = Effect.gen(function* () {
   return (isNear ? warning : ok)(`It is in force until ${DateTime.formatIso(end)}.`)
 })
 
-/** One check: its failure is its outcome, and the other checks are reported all the same. */
-const isolated = <R>(
-  name: string,
-  self: Effect.Effect<Outcome | ReadonlyArray<Check>, DatabaseUnavailable, R>
-): Effect.Effect<ReadonlyArray<Check>, never, R> =>
-  self.pipe(
-    Effect.catchTag("DatabaseUnavailable", () =>
-      Effect.succeed(warning("The database does not answer, which this check needs."))
-    ),
-    Effect.catchDefect((defect) => {
-      const reason = failureReason(defect)
-      return Effect.as(
-        Effect.logError(`The check "${name}" failed: ${reason}`),
-        failed(`This check could not be made: ${reason}`)
-      )
-    }),
-    Effect.map((outcome) => ("status" in outcome ? [{ name, ...outcome }] : outcome))
-  )
-
 /** All checks of a running server. None of them changes anything. */
 export const examine = Effect.gen(function* () {
   const checks = yield* Effect.all(
     [
       isolated("database", databaseCheck),
-      isolated("clock", clockCheck),
+      isolated("clock", clockChecks),
       isolated("conversations", conversationsCheck),
       isolated("models", modelChecks),
       isolated("embeddings", embeddingChecks),
@@ -233,10 +175,13 @@ export const examine = Effect.gen(function* () {
       isolated("document readers", readersCheck),
       isolated("web search", webSearchCheck),
       isolated("files", storeCheck),
+      isolated("backup", backupCheck),
       isolated("admin key", adminKeyCheck),
       isolated("single sign-on", identityCheck),
       isolated("plans", plansCheck),
+      isolated("reload", reloadCheck),
       isolated("license", licenseCheck),
+      isolated("public address", publicAddressChecks),
       isolated("settings", settingsChecks)
     ],
     { concurrency: "unbounded" }

@@ -5,7 +5,7 @@ import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { identityCallbackPath } from "../http/Routes.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { groupRulesIn } from "../settings/OidcCodec.ts"
-import { failed, ok, type Outcome, warning } from "./LocalChecks.ts"
+import { failed, ok, type Outcome, warning } from "./Outcome.ts"
 
 /** Organizations that are looked up, and missing ones that the check names. */
 const organizationsMax = 100
@@ -35,20 +35,28 @@ const placesProblem = Effect.fnUntraced(function* (oidc: Settings["oidc"]) {
   return `New users are refused whose organization doesn't exist. Create it by \`parley org create\`: ${shown}.`
 })
 
+/** Whether the OpenID provider of the settings answers. */
+export const identityProviderCheck: Effect.Effect<Outcome, never, AppConfig | IdentityProvider> = Effect.gen(
+  function* () {
+    const { console, http, oidc } = yield* AppConfig
+    const { name, probe } = yield* IdentityProvider
+    if (name === null)
+      return ok("Users sign in by password. PARLEY_OIDC_ISSUER names an OpenID provider for them.")
+    const refusal = yield* Effect.match(probe, { onFailure: ({ reason }) => reason, onSuccess: () => null })
+    if (refusal !== null) return failed(`${oidc.issuer} can't be used: ${refusal}`)
+    const redirectUri = (console.publicUrl ?? `http://localhost:${http.port}`) + identityCallbackPath
+    return ok(`${oidc.issuer} answers. The redirect URI to register there is ${redirectUri}.`)
+  }
+)
+
 /** Whether people can sign in by the OpenID provider of the settings, as far as can be known without one of them. */
 export const identityCheck: Effect.Effect<
   Outcome,
   DatabaseUnavailable,
   Accounts | AppConfig | IdentityProvider
 > = Effect.gen(function* () {
-  const { console, http, oidc } = yield* AppConfig
-  const { name, probe } = yield* IdentityProvider
-  if (name === null)
-    return ok("Users sign in by password. PARLEY_OIDC_ISSUER names an OpenID provider for them.")
-  const refusal = yield* Effect.match(probe, { onFailure: ({ reason }) => reason, onSuccess: () => null })
-  if (refusal !== null) return failed(`${oidc.issuer} can't be used: ${refusal}`)
-  const redirectUri = (console.publicUrl ?? `http://localhost:${http.port}`) + identityCallbackPath
-  const answers = `${oidc.issuer} answers. The redirect URI to register there is ${redirectUri}.`
-  const problem = yield* placesProblem(oidc)
-  return problem === null ? ok(answers) : warning(`${answers} ${problem}`)
+  const answer = yield* identityProviderCheck
+  if (answer.status !== "ok" || (yield* IdentityProvider).name === null) return answer
+  const problem = yield* placesProblem((yield* AppConfig).oidc)
+  return problem === null ? answer : warning(`${answer.detail} ${problem}`)
 })

@@ -52,10 +52,14 @@ const licenseFact = (license: License | null): InstallationFact => ({
   usual: null
 })
 
+/** Records how the plans differ from those of the latest start, or of the latest reading. */
+export const recordPlans = (catalog: ReadonlyMap<string, PlanTerms> | null) =>
+  recordInstallation(planFacts(catalog))
+
 /** Records how this start differs from the latest one: its settings, its plans and its license. */
 export const recordStart = Effect.gen(function* () {
   const settings = yield* AppConfig
-  const { catalog } = yield* Plans
+  const { catalog } = yield* (yield* Plans).current
   const { license } = yield* InstalledLicense
   yield* recordInstallation([...settingFacts(settings), ...planFacts(catalog), licenseFact(license)])
 })

@@ -1,4 +1,5 @@
-import { DateTime, Effect, Struct } from "effect"
+import { DateTime, Effect, Redacted, Struct } from "effect"
+import type { RolledKey } from "../auth/ApiKeys.ts"
 import type { ApiKeyRecord, Page } from "../domain/Account.ts"
 import type { KeyAllowance, KeyWindow } from "../domain/Allowance.ts"
 import type { KeyLimitChanges } from "../domain/KeyLimits.ts"
@@ -6,8 +7,8 @@ import { Usage } from "../usage/Usage.ts"
 import type { KeyBody } from "./AdminApi.ts"
 import { type KeyLimitsPayload, pageBody } from "./AdminBodies.ts"
 
-const statusOf = (
-  { expiresAt, revokedAt }: ApiKeyRecord,
+export const statusOf = (
+  { expiresAt, revokedAt }: Pick<ApiKeyRecord, "expiresAt" | "revokedAt">,
   now: DateTime.Utc
 ): (typeof KeyBody.Type)["status"] => {
   if (revokedAt !== null) return "revoked"
@@ -43,7 +44,13 @@ export const makeKeyBodies = Effect.gen(function* () {
     return (record: ApiKeyRecord) => bodyOf(record, allowanceOf(record), now)
   })
 
+  const rolledKeyBody = Effect.fnUntraced(function* ({ key, oldExpiresAt, ...record }: RolledKey) {
+    const bodyOf = yield* keyBodies([record])
+    return { ...bodyOf(record), key: Redacted.value(key), old_expires_at: oldExpiresAt }
+  })
+
   return {
+    rolledKeyBody,
     keyBody: (record: ApiKeyRecord) => Effect.map(keyBodies([record]), (bodyOf) => bodyOf(record)),
     keysBody: (page: Page<ApiKeyRecord>) =>
       Effect.map(keyBodies(page.data), (bodyOf) => pageBody(bodyOf)(page))

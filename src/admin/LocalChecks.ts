@@ -1,42 +1,31 @@
-import { Effect, Option } from "effect"
+import { NodeCrypto } from "@effect/platform-node"
+import { Effect, Layer, Option, type Redacted, References } from "effect"
+import { IdentityProvider } from "../auth/IdentityProvider.ts"
+import { TextExtraction } from "../documents/TextExtraction.ts"
 import { portProblem } from "../http/Server.ts"
-import { diskProblem, freeSpace } from "../postgres/DataDisk.ts"
+import { diskProblem, freeMebibytesMin, freeSpace } from "../postgres/DataDisk.ts"
 import { examineEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { isRoot, rootText } from "../postgres/PostgresHome.ts"
 import { unusedModelSettings } from "../routing/ModelCatalog.ts"
-import { AppConfig, type Settings, unknownText, unknownVariables } from "../settings/AppConfig.ts"
+import { Router } from "../routing/Router.ts"
+import { AppConfig, unknownVariables } from "../settings/AppConfig.ts"
+import { unknownText } from "../settings/SettingProblem.ts"
 import { ignoredParameters } from "../sql/DatabaseClient.ts"
+import { plannedMigrations } from "../sql/Migrations.ts"
 import { meetsRequirements } from "../sql/ServerRequirements.ts"
+import { Egress } from "../tools/Egress.ts"
+import { Network } from "../tools/egress/Network.ts"
+import { SearchProbe } from "../tools/WebSearch.ts"
 import type { Check } from "./AdminBodies.ts"
 import { checkedSettings } from "./CheckedSettings.ts"
-
-/** The outcome of a check. */
-export type Outcome = Omit<Check, "name">
-
-export const ok = (detail: string): Outcome => ({ status: "ok", detail })
-export const warning = (detail: string): Outcome => ({ status: "warning", detail })
-export const failed = (detail: string): Outcome => ({ status: "failed", detail })
+import { outsideClockChecks } from "./ClockCheck.ts"
+import { identityProviderCheck } from "./IdentityCheck.ts"
+import { failed, isolated, named, ok, warning } from "./Outcome.ts"
+import { modelChecks, readersCheck, webSearchCheck } from "./OutsideChecks.ts"
+import { isLoopback, publicAddressOfSettings } from "./PublicAddress.ts"
 
 /** Less free space than this is worth a warning. */
 const spaceMebibytesLow = 2_048
-
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || host.startsWith("127.")
-
-/** Whether the settings name a web search. A service without one works: the tool is not offered to models. */
-export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["tools"]): Outcome => {
-  if (searchProvider === null) {
-    return ok(
-      "Models can't search the web. PARLEY_SEARCH_PROVIDER=searxng with PARLEY_SEARCH_URL names a SearXNG server of your " +
-        "own, which needs no key; PARLEY_SEARCH_PROVIDER=brave, tavily or exa takes PARLEY_SEARCH_API_KEY."
-    )
-  }
-  if (!enabled.includes("web_search")) {
-    return warning(`${searchProvider} is configured, but PARLEY_TOOLS leaves web_search out.`)
-  }
-  const where = searchUrl === null ? "" : ` at ${new URL(searchUrl).origin}`
-  return ok(`Models can search the web: ${searchProvider}${where} is asked.`)
-}
 
 /** Checks of the account and the settings that make no request, with a line for each problem. */
 export const settingsChecks = Effect.gen(function* () {
@@ -46,34 +35,54 @@ export const settingsChecks = Effect.gen(function* () {
     unknown.length === 0 ? null : unknownText(unknown),
     database.url === null ? null : ignoredParameters(database.url),
     unusedModelSettings(models),
-    isLoopback(http.host)
+    http.adminPort === null || isLoopback(http.adminHost)
       ? null
-      : `HOST is ${http.host}, so other machines can connect, and without TLS. Put a proxy in front that ends TLS.`
+      : `PARLEY_ADMIN_HOST is ${http.adminHost}, so other machines can reach the operator's interface, and without TLS. Let it be an address ` +
+        "that only operators reach, or 127.0.0.1."
   ].filter((problem) => problem !== null)
   const outcomes = problems.length === 0 ? [ok("All settings are valid.")] : problems.map(warning)
   const account: ReadonlyArray<Check> = isRoot() ? [{ name: "account", ...warning(rootText) }] : []
   return [...account, ...outcomes.map((outcome) => ({ name: "settings", ...outcome }))]
 })
 
-const databaseProblem = Effect.gen(function* () {
-  const { database, dataDir } = yield* AppConfig
-  if (database.url === null) return yield* examineEmbedded(dataDir)
-  return yield* meetsRequirements({ url: database.url }, database)
+/** What a start here would find in the database of DATABASE_URL. */
+const schemaCheck = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  const { after, before, pending } = yield* plannedMigrations({ url })
+  if (before === 0) return ok("It is empty. The first start creates the tables.")
+  if (pending.length === 0) return ok(`Nothing keeps the service from using it. It has schema ${before}.`)
+  return warning(
+    `It has schema ${before}, and this version needs ${after}: the next start runs ${pending.length} migrations. Make a backup ` +
+      "before; `parley migrate --dry-run` lists them."
+  )
 })
 
-const databaseCheck = databaseProblem.pipe(
-  Effect.as(ok("Nothing keeps the service from using it.")),
-  Effect.catch(({ message }) => Effect.succeed(failed(message)))
-)
+const databaseCheck = Effect.gen(function* () {
+  const { database, dataDir } = yield* AppConfig
+  if (database.url === null) {
+    yield* examineEmbedded(dataDir)
+    return ok("Nothing keeps the service from using it.")
+  }
+  yield* meetsRequirements({ url: database.url }, database)
+  return yield* schemaCheck(database.url)
+}).pipe(Effect.catch(({ message }) => Effect.succeed(failed(message))))
 
 export const diskCheck = Effect.gen(function* () {
   const { dataDir } = yield* AppConfig
   const problem = yield* diskProblem(dataDir)
-  if (problem !== null) return failed(problem)
+  if (problem !== null)
+    return failed(
+      `${problem} Make room, or let the account of the service write there; PARLEY_DATA_DIR names the directory.`
+    )
   return Option.match(yield* freeSpace(dataDir), {
-    onNone: () => warning("The free space of the data directory is unknown."),
-    onSome: ({ directory, mebibytes }) =>
-      (mebibytes < spaceMebibytesLow ? warning : ok)(`${mebibytes} MiB are free in ${directory}.`)
+    onNone: () => warning("The free space of the data directory is unknown. Watch it by other means."),
+    onSome: ({ directory, mebibytes }) => {
+      const free = `${mebibytes} MiB are free in ${directory}.`
+      return mebibytes < spaceMebibytesLow
+        ? warning(
+            `${free} Make room: below ${freeMebibytesMin} MiB the service is not ready, and takes no files.`
+          )
+        : ok(free)
+    }
   })
 })
 
@@ -81,6 +90,7 @@ const portChecks = Effect.gen(function* () {
   const { http, observability } = yield* AppConfig
   const ports = [
     { setting: "PORT", host: http.host, port: http.port },
+    { setting: "PARLEY_ADMIN_PORT", host: http.adminHost, port: http.adminPort },
     { setting: "PARLEY_METRICS_PORT", host: observability.metricsHost, port: observability.metricsPort }
   ]
   const outcomes = yield* Effect.forEach(ports, ({ host, port, setting }) =>
@@ -93,14 +103,43 @@ const portChecks = Effect.gen(function* () {
   return outcomes.flat().map((outcome): Check => ({ name: "port", ...outcome }))
 })
 
+/** What can be asked without the service and without its database. */
+const OutsideLayer = Layer.mergeAll(
+  Router.layer,
+  IdentityProvider.layer,
+  TextExtraction.layer,
+  SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
+).pipe(Layer.provide(NodeCrypto.layer))
+
+const outsideChecks = Effect.all(
+  [
+    isolated("clock", outsideClockChecks),
+    isolated("models", modelChecks),
+    isolated("document readers", readersCheck),
+    isolated("web search", webSearchCheck),
+    isolated("single sign-on", identityProviderCheck)
+  ],
+  { concurrency: "unbounded" }
+).pipe(
+  Effect.map((checks) => checks.flat()),
+  Effect.provide(OutsideLayer),
+  // The settings' own check reads the catalog, too, and says what is wrong in it.
+  Effect.catchTag("CatalogInvalid", ({ message }) => Effect.succeed(named("models", [failed(message)])))
+)
+
 /** The checks of a server that does not run, from its settings and without changing anything. */
 export const localChecks: Effect.Effect<ReadonlyArray<Check>> = checkedSettings.pipe(
   Effect.flatMap((settings) =>
     Effect.gen(function* () {
+      const [outside, database, disk] = yield* Effect.all([outsideChecks, databaseCheck, diskCheck], {
+        concurrency: "unbounded"
+      })
       return [
-        { name: "database", ...(yield* databaseCheck) },
-        { name: "disk", ...(yield* diskCheck) },
+        ...named("database", [database]),
+        ...named("disk", [disk]),
         ...(yield* portChecks),
+        ...outside,
+        ...(yield* publicAddressOfSettings),
         ...(yield* settingsChecks)
       ]
     }).pipe(Effect.provideService(AppConfig, settings))
@@ -112,6 +151,8 @@ export const localChecks: Effect.Effect<ReadonlyArray<Check>> = checkedSettings.
       ),
       ...(unknown.length === 0 ? [] : [warning(unknownText(unknown))])
     ]
-    return Effect.succeed(outcomes.map((outcome) => ({ name: "settings", ...outcome })))
-  })
+    return Effect.succeed(named("settings", outcomes))
+  }),
+  // What would be logged is in the lines.
+  Effect.provideService(References.MinimumLogLevel, "None")
 )

@@ -3,6 +3,7 @@ import { Links } from "../auth/Links.ts"
 import { Onboarding } from "../auth/Onboarding.ts"
 import type { User } from "../domain/Account.ts"
 import { LicenseForbids } from "../domain/Errors.ts"
+import { wrapped } from "../domain/wrapped.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { applicationUrl, linkUrl } from "./LinkUrl.ts"
 
@@ -52,8 +53,12 @@ export const setUpUrl = Effect.gen(function* () {
 export interface Startup {
   readonly url: string
   readonly version: string
+  /** Its addresses for other machines, if it listens on more than this one. */
+  readonly networkUrls: ReadonlyArray<string>
   /** A sentence about what answers. */
   readonly models: string
+  /** The operator's interface, if it has a port of its own. */
+  readonly adminUrl: string | null
   readonly dataDir: string
   /** Where the embedded database is, if not below `dataDir`. */
   readonly databaseDir: string | null
@@ -72,10 +77,12 @@ export type StartupKey =
   | { readonly _tag: "Existing"; readonly email: string }
 
 const curl = (url: string, key: string): ReadonlyArray<string> => [
-  `  curl -N ${url}/v1/responses \\`,
+  `  curl ${url}/v1/responses \\`,
   `    -H "Authorization: Bearer ${key}" \\`,
   `    -H "Content-Type: application/json" \\`,
-  `    -d '{"input": "Hello! What are you, and what can you do?"}'`
+  `    -d '{"input": "Hello! What are you, and what can you do?", "stream": false}'`,
+  "",
+  '  Without "stream": false the answer comes as a stream of events.'
 ]
 
 /** A text as one word of a shell's command, whatever is in it. */
@@ -102,7 +109,7 @@ const invitation = ({ key, url }: Startup): ReadonlyArray<string> => {
   if (key._tag === "Existing") {
     const email = /^[\w.@+-]+$/.test(key.email) ? key.email : quoted(key.email)
     return [
-      `  Ask something (with a key from \`npm run parley -- key create --user ${email} --name NAME\`):`,
+      `  Ask something (with a key from \`npx parley key create ${email} --name NAME\`):`,
       "",
       ...curl(url, "$PARLEY_API_KEY")
     ]
@@ -118,11 +125,29 @@ const setUp = ({ setUpUrl }: Startup): ReadonlyArray<string> =>
     ? []
     : [
         "  Set up the web application in a browser. The link works once, within 30 minutes and until the next start;",
-        "  `npm run parley -- setup-link` prints another one:",
+        "  `npx parley setup-link` prints another one:",
         "",
         `    ${setUpUrl}`,
         ""
       ]
+
+/** Columns of the output; what is longer is folded between words. */
+const columnsMax = 100
+
+/** A label and a text beside it, in as many lines as it needs. */
+const folded = (label: string, text: string): ReadonlyArray<string> =>
+  wrapped(text, columnsMax - label.length).map(
+    (line, index) => (index === 0 ? label : " ".repeat(label.length)) + line
+  )
+
+/** Where others reach a service that listens on more than this machine, and what they should know. */
+const exposed = ({ networkUrls }: Startup): ReadonlyArray<string> => {
+  if (networkUrls.length === 0) return []
+  const text =
+    "Others reach it there over plain HTTP, which shows keys and texts to everyone on the way: put a reverse proxy with TLS in " +
+    "front, and keep /admin and /metrics inside (docs/deployment.md)."
+  return [...networkUrls.map((url) => `  network    ${url}`), ...folded("             ", text), ""]
+}
 
 /** The start-up output, as text that ends with a new line. */
 export const startupNotice = (startup: Startup): string =>
@@ -130,13 +155,19 @@ export const startupNotice = (startup: Startup): string =>
     "",
     `  parley ${startup.version} is ready on ${startup.url}`,
     "",
-    `  models     ${startup.models}`,
+    ...folded("  models     ", startup.models),
+    `  browser    ${startup.url}/`,
     `  reference  ${startup.url}/docs`,
+    ...(startup.adminUrl === null ? [] : [`  admin      ${startup.adminUrl}`]),
     `  data       ${startup.dataDir}`,
     ...(startup.databaseDir === null ? [] : [`  database   ${startup.databaseDir}`]),
     "",
+    ...exposed(startup),
     ...setUp(startup),
     ...invitation(startup),
+    "",
+    "  `npx parley help` shows how to add users and keys, `npx parley doctor` checks this installation.",
+    "  Ctrl-C stops it.",
     "",
     ""
   ].join("\n")

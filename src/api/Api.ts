@@ -43,6 +43,9 @@ class SystemApi extends HttpApiGroup.make("system")
     OpenApi.annotations({ title: "System", description: "The description of the interface." })
   ) {}
 
+/** Of the interface; the software has a version of its own. */
+export const apiVersion = "1.0.0"
+
 /** The public interface, declared once: routes, schemas, errors and the OpenAPI document all come from here. */
 export class Api extends HttpApi.make("parley")
   .add(ResponsesApi)
@@ -52,7 +55,7 @@ export class Api extends HttpApi.make("parley")
   .annotateMerge(
     OpenApi.annotations({
       title: "Conversational Response Service",
-      version: "1.0.0",
+      version: apiVersion,
       description:
         "One endpoint that answers messages, and files to refer to in them. The service chooses the model, keeps the " +
         "conversations, and counts the tokens that every answer takes."

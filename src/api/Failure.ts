@@ -169,6 +169,8 @@ const roleProblems = {
   email: unmanaged,
   id: unmanaged,
   role: "Your role doesn't permit you to give this role. Ask an owner of the installation.",
+  organization:
+    "Your role doesn't permit you to manage all users of this organization. Ask an owner of the installation.",
   with_key: "Users create their own keys in the web application: leave `with_key` out."
 } as const
 
@@ -302,6 +304,25 @@ const table: {
       "email"
     ),
   UserNotFound: () => notFound("user_not_found", "The user does not exist.", "email"),
+  FilesHeirUnsuitable: () =>
+    conflict(
+      "files_heir_unsuitable",
+      "Files can be handed over only to another user of the same organization who isn't disabled.",
+      "files_to"
+    ),
+  UserHasFiles: ({ files }) =>
+    conflict(
+      "user_has_files",
+      `The user has ${files === 1 ? "a file" : `${files} files`}. Say what becomes of them: \`files\`: "erase", or \`files_to\` with ` +
+        "the e-mail address of the user who gets them.",
+      "files"
+    ),
+  OrganizationNotEmpty: ({ projects, users }) =>
+    conflict(
+      "organization_not_empty",
+      `The organization is not empty (users: ${users}, projects: ${projects}). Delete them first, or with it (\`with_contents\`).`,
+      "organization"
+    ),
   UserOfOtherOrganization: () =>
     conflict(
       "user_of_other_organization",
@@ -320,7 +341,27 @@ const table: {
       `A user may have ${keysMax} valid keys, and has them. Revoke some that are not in use.`
     ),
   ApiKeyNotFound: () => notFound("api_key_not_found", "The key does not exist.", "id"),
+  ApiKeyNotActive: () =>
+    conflict("api_key_not_active", "The key was revoked or has expired. Create a new one.", "id"),
   AdminKeyRejected: () => unauthorized("invalid_admin_key", "The admin key is missing or not the right one."),
+  ReloadRefused: ({ message }) => conflict("reload_refused", `Everything stays as it was. ${message}`, ""),
+  AdminKeyExists: () =>
+    conflict(
+      "admin_key_exists",
+      "An admin key of that name exists already. Revoke it, or take another name.",
+      "name"
+    ),
+  AdminKeyNotFound: () =>
+    notFound(
+      "admin_key_not_found",
+      "There is no admin key of that name; `parley admin-key list` shows them.",
+      "name"
+    ),
+  TooManyAdminKeys: ({ keysMax }) =>
+    forbidden(
+      "admin_key_quota_exceeded",
+      `There may be ${keysMax} valid admin keys, and there are. Revoke some that are not in use.`
+    ),
   MetricsTokenRejected: () =>
     unauthorized("invalid_metrics_token", "The token for the metrics is missing or not the right one."),
   SessionEnded: () =>

@@ -11,12 +11,20 @@ const detailCharactersMax = 2_000
 const actorColumns = (actor: Actor) => {
   switch (actor._tag) {
     case "System":
-      return { actor: "system", actor_id: null, actor_email: null, origin: "server", address: null }
+      return {
+        actor: "system",
+        actor_id: null,
+        actor_email: null,
+        actor_name: null,
+        origin: "server",
+        address: null
+      }
     case "Operator":
       return {
         actor: "operator",
-        actor_id: null,
+        actor_id: actor.key?.id ?? null,
         actor_email: null,
+        actor_name: actor.key?.name ?? null,
         origin: actor.origin,
         address: actor.address
       }
@@ -25,6 +33,7 @@ const actorColumns = (actor: Actor) => {
         actor: "person",
         actor_id: actor.userId,
         actor_email: actor.email,
+        actor_name: null,
         origin: "browser",
         address: actor.address
       }
@@ -70,9 +79,9 @@ export const makeAuditRecorder: Effect.Effect<AuditRecorder, never, SqlClient.Sq
       const { action, organization, target } = entry
       const who = actorColumns(yield* CurrentActor)
       yield* sql`
-        INSERT INTO audit_log (id, at, actor, actor_id, actor_email, origin, address, action, target_type, target_id,
+        INSERT INTO audit_log (id, at, actor, actor_id, actor_email, actor_name, origin, address, action, target_type, target_id,
           target_name, organization_id, organization, details)
-        SELECT audit_id(now.at), now.at, ${who.actor}, ${who.actor_id}::uuid, ${who.actor_email}, ${who.origin},
+        SELECT audit_id(now.at), now.at, ${who.actor}, ${who.actor_id}::uuid, ${who.actor_email}, ${who.actor_name}, ${who.origin},
           ${who.address}, ${action}, ${auditActions[action].target}, ${target.id}, ${target.name},
           ${organization?.id ?? null}::uuid, ${organization?.name ?? null}, ${jsonOf(entry.details)}::jsonb
         FROM (SELECT clock_timestamp() AS at) AS now`

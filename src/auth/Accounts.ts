@@ -3,9 +3,11 @@ import { SqlClient } from "effect/sql"
 import type { Organization, Page, Role, User } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
+  type FilesHeirUnsuitable,
   type LicenseForbids,
   type LastOwner,
   type OrganizationExists,
+  type OrganizationNotEmpty,
   type OrganizationNotFound,
   type PlanNotFound,
   type RoleForbids,
@@ -18,8 +20,10 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
+import { makeOrganizationChanges } from "./OrganizationChanges.ts"
 import { makeOrganizations, type PlanRow } from "./Organizations.ts"
 import { makeUserChanges } from "./UserChanges.ts"
+import { type DeletedUser, makeUserDeletion } from "./UserDeletion.ts"
 import { selectUsers, UserRow } from "./UserTable.ts"
 
 /**
@@ -47,6 +51,26 @@ export class Accounts extends Context.Service<
     readonly findOrganization: (
       name: string
     ) => Effect.Effect<OrganizationId, OrganizationNotFound | DatabaseUnavailable>
+    /** Entries of the audit log keep the name of their time. */
+    readonly renameOrganization: (
+      name: string,
+      newName: string
+    ) => Effect.Effect<Organization, OrganizationNotFound | OrganizationExists | DatabaseUnavailable>
+    /** Deletes an organization without users and projects, and frees its name. */
+    readonly deleteOrganization: (
+      name: string
+    ) => Effect.Effect<
+      Organization,
+      OrganizationNotFound | OrganizationNotEmpty | RoleForbids | LastOwner | DatabaseUnavailable
+    >
+    readonly organizationContents: (
+      id: OrganizationId
+    ) => Effect.Effect<
+      { readonly users: number; readonly projects: number },
+      RoleForbids | LastOwner | DatabaseUnavailable
+    >
+    readonly someUsersOf: (id: OrganizationId) => Effect.Effect<ReadonlyArray<string>, DatabaseUnavailable>
+    readonly forgetOrganizations: Effect.Effect<void, DatabaseUnavailable>
     /** The role is `member` if it is left out. */
     readonly createUser: (
       email: string,
@@ -73,6 +97,21 @@ export class Accounts extends Context.Service<
     readonly endSessions: (
       email: string
     ) => Effect.Effect<number, UserNotFound | RoleForbids | DatabaseUnavailable>
+    /**
+     * Removes by what the user is known and signs in, and frees the address; the answer is the user as it was. What the user has
+     * stored is the business of Erasure, by `deletedUsers`: files go to the user of the address `filesTo`, or are deleted.
+     */
+    readonly deleteUser: (
+      email: string,
+      filesTo: string | null
+    ) => Effect.Effect<
+      User,
+      UserNotFound | RoleForbids | LastOwner | FilesHeirUnsuitable | DatabaseUnavailable
+    >
+    /** Deleted users whose rows are still there, some at a time, beginning after `after`. */
+    readonly deletedUsers: (after?: UserId) => Effect.Effect<ReadonlyArray<DeletedUser>, DatabaseUnavailable>
+    /** Removes the row of a deleted user to whom nothing refers. */
+    readonly forgetUser: (id: UserId) => Effect.Effect<void, DatabaseUnavailable>
     /** The users and organizations that a license counts. */
     readonly counts: Effect.Effect<Counts, DatabaseUnavailable>
     /** The case of the address doesn't matter. */
@@ -100,18 +139,20 @@ export class Accounts extends Context.Service<
 
       const listUsers = Effect.fn("Accounts.listUsers")(function* (after = UserId.make(firstId)) {
         const found = yield* sql`
-          ${select} WHERE u.id > ${after} ${yield* visible(sql, "u.organization_id")}
+          ${select} WHERE u.id > ${after} AND u.deleted_at IS NULL ${yield* visible(sql, "u.organization_id")}
           ORDER BY u.id LIMIT ${pageRowsAsked}`.pipe(rowsAs(UserRow))
         return pageOf(found)
       }, orUnavailable)
 
       const firstUser = Effect.suspend(
-        () => sql`${select} ORDER BY u.disabled_at IS NOT NULL, u.id LIMIT 1`
+        () => sql`${select} WHERE u.deleted_at IS NULL ORDER BY u.disabled_at IS NOT NULL, u.id LIMIT 1`
       ).pipe(rowAs(UserRow), orUnavailable, Effect.withSpan("Accounts.firstUser"))
 
       return Accounts.of({
         ...(yield* makeOrganizations),
+        ...(yield* makeOrganizationChanges),
         ...(yield* makeUserChanges),
+        ...(yield* makeUserDeletion),
         findUserByEmail,
         counts: orUnavailable(seats.counts),
         listUsers,

@@ -1,11 +1,12 @@
 import { Clock, Context, DateTime, Effect, Layer, Option, type Redacted } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { ApiKeyRecord, Caller, Page } from "../domain/Account.ts"
 import {
   ApiKeyNotFound,
+  type ApiKeyNotActive,
   ApiKeyRejected,
   type DatabaseUnavailable,
   type RoleForbids,
@@ -14,7 +15,7 @@ import {
   UserDisabled,
   UserNotFound
 } from "../domain/Errors.ts"
-import { ApiKeyId, type UserId } from "../domain/Ids.ts"
+import { ApiKeyId, type OrganizationId, type UserId } from "../domain/Ids.ts"
 import { type KeyLimitChanges, noKeyLimits } from "../domain/KeyLimits.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -22,6 +23,7 @@ import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeKeyChanges } from "./KeyChanges.ts"
 import { type KnownKey, makeKeyLookup } from "./KeyLookup.ts"
+import { makeKeyRoll } from "./KeyRoll.ts"
 import { ChangedRow, entryOf, limitsOf, ownedBy, ownerColumns, recordOf, RecordRow } from "./KeyRows.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
@@ -31,6 +33,15 @@ import { makeWebKeys } from "./WebKeys.ts"
 export interface CreatedKey extends ApiKeyRecord {
   readonly key: Redacted.Redacted
 }
+
+/** A key that replaces another one, which is valid until `oldExpiresAt`. */
+export interface RolledKey extends CreatedKey {
+  readonly oldExpiresAt: DateTime.Utc
+}
+
+const listColumns =
+  "k.id, k.user_id, k.name, k.hint, k.created_at, k.expires_at, k.revoked_at, k.last_used_at, k.daily_tokens::float8, " +
+  "k.monthly_tokens::float8, k.requests_per_minute"
 
 export interface KeyRequest {
   readonly userId: UserId
@@ -42,8 +53,8 @@ export interface KeyRequest {
 }
 
 /**
- * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke` and `setLimits` are within what
- * the actor sees, and the latter two within what the actor manages, unless an owner is given.
+ * The API keys of users. The database holds their SHA-256, never the keys. `exists`, `revoke`, `roll` and `setLimits` are within what
+ * the actor sees, and the latter three within what the actor manages, unless an owner is given.
  */
 export class ApiKeys extends Context.Service<
   ApiKeys,
@@ -73,6 +84,20 @@ export class ApiKeys extends Context.Service<
       userId: UserId,
       after?: ApiKeyId
     ) => Effect.Effect<Page<ApiKeyRecord>, DatabaseUnavailable>
+    /** The keys of all users of an organization; the same otherwise. */
+    readonly listOfOrganization: (
+      id: OrganizationId,
+      after?: ApiKeyId
+    ) => Effect.Effect<Page<ApiKeyRecord>, DatabaseUnavailable>
+    /**
+     * Creates a key with the name, the limits and the expiry of an active one, which is then valid for `graceSeconds` more at most;
+     * with an owner, only one of that user. What is used of limits is counted anew.
+     */
+    readonly roll: (
+      id: ApiKeyId,
+      graceSeconds: number,
+      owner?: UserId
+    ) => Effect.Effect<RolledKey, ApiKeyNotFound | ApiKeyNotActive | RoleForbids | DatabaseUnavailable>
     /** Revokes a key for good; with an owner, only one of that user. A second call changes nothing. */
     readonly revoke: (
       id: ApiKeyId,
@@ -104,7 +129,9 @@ export class ApiKeys extends Context.Service<
       const lookup = yield* makeKeyLookup(cacheSeconds)
       const recordUse = yield* makeLastUse
       const audit = yield* makeAuditRecorder
-      const changes = yield* makeKeyChanges((hash) => lookup.forget(Hex.encode(hash)))
+      const forget = (hash: Uint8Array) => lookup.forget(Hex.encode(hash))
+      const changes = yield* makeKeyChanges(forget)
+      const roll = yield* makeKeyRoll(forget)
 
       const hashOf = (key: Redacted.Redacted) => Effect.provideContext(KeyToken.hash(key), services)
 
@@ -177,14 +204,22 @@ export class ApiKeys extends Context.Service<
         return found.length > 0
       }, orUnavailable)
 
+      const page = (condition: Statement.Fragment, after = ApiKeyId.make(firstId)) =>
+        sql`
+          SELECT ${sql.literal(listColumns)}, u.email FROM api_keys k JOIN users u ON u.id = k.user_id
+          WHERE ${condition} AND k.kind = 'issued' AND k.id > ${after} ORDER BY k.id LIMIT ${pageRowsAsked}`.pipe(
+          rowsAs(RecordRow),
+          Effect.map((rows) => pageOf(rows.map(recordOf)))
+        )
+
       const list = Effect.fn("ApiKeys.list")(
-        (userId: UserId, after = ApiKeyId.make(firstId)) =>
-          sql`
-            SELECT ${recordColumns} FROM api_keys
-            WHERE user_id = ${userId} AND kind = 'issued' AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
-            rowsAs(RecordRow),
-            Effect.map((rows) => pageOf(rows.map(recordOf)))
-          ),
+        (userId: UserId, after?: ApiKeyId) => page(sql`k.user_id = ${userId}`, after),
+        orUnavailable
+      )
+
+      const listOfOrganization = Effect.fn("ApiKeys.listOfOrganization")(
+        (id: OrganizationId, after?: ApiKeyId) =>
+          page(sql`u.organization_id = ${id} AND u.deleted_at IS NULL`, after),
         orUnavailable
       )
 
@@ -194,6 +229,8 @@ export class ApiKeys extends Context.Service<
         adopt,
         exists,
         list,
+        listOfOrganization,
+        roll,
         ...changes,
         webKeyOf: yield* makeWebKeys
       })

@@ -64,6 +64,8 @@ export class ClientAddress extends Context.Service<
     readonly of: (
       request: Pick<HttpServerRequest.HttpServerRequest, "headers" | "remoteAddress">
     ) => RequestOrigin
+    /** Whether it comes from one of those proxies. */
+    readonly isProxy: (request: Pick<HttpServerRequest.HttpServerRequest, "remoteAddress">) => boolean
   }
 >()("parley/auth/ClientAddress") {
   static readonly layer = Layer.effect(
@@ -82,9 +84,16 @@ export class ClientAddress extends Context.Service<
         return next === null ? null : clientOf(next, forwarded.slice(0, -1))
       }
 
+      const peerOf = (remoteAddress: Option.Option<string>) =>
+        addressOf(Option.getOrElse(remoteAddress, () => ""))
+
       return ClientAddress.of({
+        isProxy: ({ remoteAddress }) => {
+          const peer = peerOf(remoteAddress)
+          return peer !== null && isTrusted(peer)
+        },
         of: ({ headers, remoteAddress }) => {
-          const peer = addressOf(Option.getOrElse(remoteAddress, () => ""))
+          const peer = peerOf(remoteAddress)
           const isSecure = publicUrl?.startsWith("https:") === true
           if (peer === null) return { address: null, isSecure }
           const client = clientOf(peer, listed(headers["x-forwarded-for"]))

@@ -1,14 +1,12 @@
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import { Role } from "../domain/Account.ts"
-import { CurrentActor, mayManage } from "../domain/Actor.ts"
-import { ApiKeyNotFound, RoleForbids } from "../domain/Errors.ts"
 import type { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { KeyLimitChanges } from "../domain/KeyLimits.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
-import { entryOf, LimitedRow, limitsEntry, ownedBy, ownerColumns, recordOf, RevokedRow } from "./KeyRows.ts"
+import { makeKeyAccess } from "./KeyAccess.ts"
+import { entryOf, LimitedRow, limitsEntry, ownerColumns, recordOf, RevokedRow } from "./KeyRows.ts"
 
 const changedColumns =
   "api_keys.id, user_id, name, hint, hash, created_at, expires_at, api_keys.revoked_at, last_used_at, " +
@@ -20,25 +18,7 @@ export const makeKeyChanges = Effect.fnUntraced(function* (
 ) {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
-
-  /** A condition that the actor may change keys of the user `u`; users change their own ones, whatever their role. */
-  const changeable = Effect.fnUntraced(function* (owner?: UserId) {
-    const owned = yield* ownedBy(sql, owner)
-    if (owner !== undefined) return owned
-    const actor = yield* CurrentActor
-    return sql`${owned} AND ${sql.in(
-      "u.role",
-      Role.literals.filter((role) => mayManage(actor, role))
-    )}`
-  })
-
-  /** Why a key was not changed. */
-  const refusal = Effect.fnUntraced(function* (id: ApiKeyId, owner?: UserId) {
-    const seen = yield* sql`
-      SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id
-      WHERE k.id = ${id} AND k.kind = 'issued' ${yield* ownedBy(sql, owner)}`
-    return seen.length > 0 ? new RoleForbids({ param: "id" }) : new ApiKeyNotFound()
-  })
+  const { changeable, refusal } = yield* makeKeyAccess
 
   const revoke = Effect.fn("ApiKeys.revoke")(function* (id: ApiKeyId, owner?: UserId) {
     const now = DateTime.toDateUtc(yield* DateTime.now)

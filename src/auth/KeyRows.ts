@@ -11,6 +11,7 @@ import { visible } from "../sql/visible.ts"
 const keyFields = {
   id: ApiKeyId,
   userId: UserId,
+  email: Schema.String,
   name: Schema.String,
   hint: Schema.String,
   createdAt: Schema.DateTimeUtcFromDate,
@@ -26,7 +27,6 @@ export const ownerColumns = "u.email, u.organization_id, o.name AS organization"
 /** A key that was just changed, with its owner. */
 export const ChangedRow = Schema.Struct({
   ...RecordRow.fields,
-  email: Schema.String,
   organizationId: OrganizationId,
   organization: Schema.String
 })

@@ -16,7 +16,7 @@ import { visible } from "../sql/visible.ts"
 /** Plans in use that are listed. */
 const plansListedMax = 1_000
 
-const OrganizationRow = Schema.Struct({
+export const OrganizationRow = Schema.Struct({
   id: OrganizationId,
   name: Schema.String,
   plan: Schema.String,
@@ -29,7 +29,7 @@ export const PlanRow = Schema.Struct({ plan: Schema.String, organizations: Schem
 const OrganizationIdRow = Schema.Struct({ id: OrganizationId })
 
 /** The target and the organization of an entry of the audit log. */
-const aboutOrganization = ({ id, name }: Organization) => ({
+export const aboutOrganization = ({ id, name }: Organization) => ({
   target: { id, name },
   organization: { id, name }
 })
@@ -54,14 +54,15 @@ const createdEntry = (created: Organization | undefined): AuditEntry | undefined
 export const makeOrganizations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const random = yield* SecureRandom.SecureRandom
-  const { catalog } = yield* Plans
+  const plans = yield* Plans
   const seats = yield* makeSeats
   const audit = yield* makeAuditRecorder
 
-  const knownPlan = (plan: string) =>
-    catalog === null || catalog.has(plan)
-      ? Effect.void
-      : Effect.fail(new PlanNotFound({ plans: [...catalog.keys()] }))
+  const knownPlan = Effect.fnUntraced(function* (plan: string) {
+    const { catalog } = yield* plans.current
+    if (catalog === null || catalog.has(plan)) return
+    return yield* new PlanNotFound({ plans: [...catalog.keys()] })
+  })
 
   const organizationColumns = sql.literal("id, name, plan, created_at")
 
@@ -93,7 +94,7 @@ export const makeOrganizations = Effect.gen(function* () {
   const plansInUse = Effect.suspend(
     () => sql`
       SELECT plan, count(*)::float8 AS organizations FROM organizations
-      GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
+      WHERE deleted_at IS NULL GROUP BY plan ORDER BY plan COLLATE "C" LIMIT ${plansListedMax}`
   ).pipe(rowsAs(PlanRow), orUnavailable, Effect.withSpan("Accounts.plansInUse"))
 
   const listOrganizations = Effect.fn("Accounts.listOrganizations")(function* (
@@ -101,7 +102,7 @@ export const makeOrganizations = Effect.gen(function* () {
   ) {
     const found = yield* sql`
       SELECT ${organizationColumns} FROM organizations
-      WHERE id > ${after} ${yield* visible(sql, "id")} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+      WHERE id > ${after} AND deleted_at IS NULL ${yield* visible(sql, "id")} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
       rowsAs(OrganizationRow)
     )
     return pageOf(found)

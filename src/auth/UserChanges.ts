@@ -2,18 +2,17 @@ import { DateTime, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
-import type { Role, User } from "../domain/Account.ts"
+import type { Role } from "../domain/Account.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
-import { LastOwner, OrganizationNotFound, UserExists, UserNotFound } from "../domain/Errors.ts"
+import { OrganizationNotFound, UserExists, UserNotFound } from "../domain/Errors.ts"
 import { UserId } from "../domain/Ids.ts"
 import { makeSeats } from "../plans/License.ts"
-import { lockUntilCommit } from "../sql/AdvisoryLock.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
 import { makeLinkTable } from "./LinkTable.ts"
-import { makeManagedUser, requireRole } from "./ManagedUser.ts"
+import { makeManagedUser, makeOwnerRule, requireRole } from "./ManagedUser.ts"
 import { makeRoleChange } from "./RoleChange.ts"
 import { makeSessionTable } from "./SessionTable.ts"
 import { userColumns, UserRow } from "./UserTable.ts"
@@ -28,6 +27,7 @@ export const makeUserChanges = Effect.gen(function* () {
   const sessions = yield* makeSessionTable
   const changeRole = yield* makeRoleChange
   const locked = yield* makeManagedUser
+  const owners = yield* makeOwnerRule
 
   const create = Effect.fn("Accounts.createUser")(function* (
     email: string,
@@ -57,21 +57,11 @@ export const makeUserChanges = Effect.gen(function* () {
     return yield* found.length === 0 ? new OrganizationNotFound() : new UserExists()
   }, orUnavailable)
 
-  /** Fails if the user is the only owner that isn't disabled. Exact until the end of the transaction. */
-  const requireOtherOwner = Effect.fnUntraced(function* ({ disabledAt, id, role }: User) {
-    if (role !== "owner" || disabledAt !== null) return
-    const others = yield* sql`
-      SELECT id FROM users WHERE role = 'owner' AND disabled_at IS NULL AND id <> ${id} LIMIT 1`
-    if (others.length === 0) return yield* new LastOwner()
-  })
-
-  const lockOwners = lockUntilCommit(sql, "owners")
-
   const disable = Effect.fnUntraced(function* (email: string) {
-    yield* lockOwners
+    yield* owners.lock
     const user = yield* locked(email)
     if (user.disabledAt !== null) return user
-    yield* requireOtherOwner(user)
+    yield* owners.requireOther(user)
     const disabledAt = yield* DateTime.now
     yield* sql`UPDATE users SET disabled_at = ${DateTime.toDateUtc(disabledAt)} WHERE id = ${user.id}`
     yield* sessions.endAll(user.id)
@@ -99,11 +89,11 @@ export const makeUserChanges = Effect.gen(function* () {
 
   const setRole = Effect.fn("Accounts.setRole")(
     function* (email: string, role: Role) {
-      yield* lockOwners
+      yield* owners.lock
       const user = yield* locked(email)
       yield* requireRole(role, "role")
       if (user.role === role) return user
-      yield* requireOtherOwner(user)
+      yield* owners.requireOther(user)
       const actor = yield* CurrentActor
       const isOwn = actor._tag === "Person" && actor.userId === user.id
       return yield* changeRole(user, role, isOwn ? actor.sessionId : undefined)

@@ -1,12 +1,13 @@
-import { Effect } from "effect"
-import { Flag } from "effect/cli"
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
 import type { LicenseBody, PlanBody } from "../admin/AdminBodies.ts"
 import type { OrganizationId, UserId } from "../domain/Ids.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { command, given, group } from "./CommandLine.ts"
+import { deleteOrganization, deleteUser, renameOrganization } from "./DeletionCommands.ts"
 import { secretNotice } from "./KeyCommands.ts"
-import { listed, listText, shortTime, table } from "./Output.ts"
+import { listed, listText, shortTime } from "./Output.ts"
 import {
   endSessions,
   invite,
@@ -16,6 +17,7 @@ import {
   setRole,
   unlink
 } from "./PeopleCommands.ts"
+import { Table, type Text } from "./Table.ts"
 
 const createOrganization = command(
   "create",
@@ -26,7 +28,7 @@ const createOrganization = command(
     const value = yield* askServer((client) => client.accounts.createOrganization({ payload }))
     return { value, text: `Created organization ${value.name} (plan ${value.plan}).` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley org create Acme --plan team" }]))
 
 const listOrganizations = command(
   "list",
@@ -36,32 +38,36 @@ const listOrganizations = command(
     const organizations = yield* askForAll((client, page: After<OrganizationId>) =>
       client.accounts.listOrganizations({ query: page })
     )
-    return listed(organizations, {
-      NAME: ({ name }) => name,
-      PLAN: ({ plan }) => plan,
-      SINCE: ({ created_at }) => shortTime(created_at),
-      ID: ({ id }) => id
-    })
+    return listed(
+      organizations,
+      {
+        NAME: ({ name }) => name,
+        PLAN: ({ plan }) => plan,
+        SINCE: ({ created_at }) => shortTime(created_at)
+      },
+      "There are no organizations. `parley org create NAME` creates one."
+    )
   })
-)
+).pipe(Command.withExamples([{ command: "parley org list --json" }]))
 
 const setPlan = command(
   "set-plan",
   "Change the plan of an organization",
-  { name: Parameter.organizationToChange, plan: Parameter.newPlan },
-  Effect.fnUntraced(function* ({ name, plan }) {
-    const payload = { organization: yield* Parameter.one(name, "organization"), plan }
+  { organization: Parameter.organizationName, plan: Parameter.newPlan },
+  Effect.fnUntraced(function* (payload) {
     const value = yield* askServer((client) => client.policy.setPlan({ payload }))
     return {
       value,
       text: `Organization ${value.name} has plan ${value.plan}. Every server applies it within 5 seconds.`
     }
   })
-)
+).pipe(Command.withExamples([{ command: "parley org set-plan Acme --plan team" }]))
 
 export const organizationCommand = group("org", "Organizations", [
   createOrganization,
   setPlan,
+  renameOrganization,
+  deleteOrganization,
   listOrganizations
 ])
 
@@ -73,48 +79,52 @@ const withKey = Flag.Boolean("with-key").pipe(
 const createUser = command(
   "create",
   "Create a user",
-  { email: Parameter.email, organization: Parameter.organization, role: newRole, withKey },
+  { email: Parameter.email, organization: Parameter.organizationFlag, role: newRole, withKey },
   Effect.fnUntraced(function* ({ email, organization, role, withKey }) {
     const payload = { email, organization, ...given({ role }), with_key: withKey }
     const value = yield* askServer((client) => client.accounts.createUser({ payload }))
     const text = `Created user ${value.email} in ${value.organization}.`
     return { value, text: value.key === null ? text : `${text} The key:\n${secretNotice(value.key)}` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley user create ada@example.com --org Acme --with-key" }]))
 
 const listUsers = command(
   "list",
   "List the users",
-  {},
-  Effect.fnUntraced(function* () {
-    const users = yield* askForAll((client, page: After<UserId>) =>
-      client.accounts.listUsers({ query: page })
+  { organization: Flag.optional(Parameter.nameFlag("org", "Only the users of this organization")) },
+  Effect.fnUntraced(function* ({ organization }) {
+    const all = yield* askForAll((client, page: After<UserId>) => client.accounts.listUsers({ query: page }))
+    const name = Option.getOrNull(organization)
+    const users = name === null ? all : all.filter((user) => user.organization === name)
+    return listed(
+      users,
+      {
+        EMAIL: ({ email }) => email,
+        ORGANIZATION: ({ organization }) => organization,
+        ROLE: ({ role }) => role,
+        STATUS: ({ disabled_at }) => (disabled_at === null ? "active" : "disabled"),
+        "LAST SIGN-IN": ({ last_sign_in_at }) => shortTime(last_sign_in_at),
+        SINCE: ({ created_at }) => shortTime(created_at)
+      },
+      name === null
+        ? "There are no users. `parley user create EMAIL --org NAME` creates one."
+        : "No user belongs to an organization of that name. `parley org list` shows those that exist."
     )
-    return listed(users, {
-      EMAIL: ({ email }) => email,
-      ORGANIZATION: ({ organization }) => organization,
-      ROLE: ({ role }) => role,
-      STATUS: ({ disabled_at }) => (disabled_at === null ? "active" : "disabled"),
-      "LAST SIGN-IN": ({ last_sign_in_at }) => shortTime(last_sign_in_at),
-      SINCE: ({ created_at }) => shortTime(created_at),
-      ID: ({ id }) => id
-    })
   })
-)
+).pipe(Command.withExamples([{ command: "parley user list --org Acme" }]))
 
 const setAccess = (name: "disable" | "enable", description: string, text: (email: string) => string) =>
   command(
     name,
     description,
-    { user: Parameter.userToChange },
-    Effect.fnUntraced(function* ({ user }) {
-      const payload = { email: yield* Parameter.one(user, "user") }
+    { email: Parameter.email },
+    Effect.fnUntraced(function* (payload) {
       const value = yield* askServer(({ policy }) =>
         name === "disable" ? policy.disableUser({ payload }) : policy.enableUser({ payload })
       )
       return { value, text: text(value.email) }
     })
-  )
+  ).pipe(Command.withExamples([{ command: `parley user ${name} ada@example.com` }]))
 
 const disableUser = setAccess(
   "disable",
@@ -138,6 +148,7 @@ export const userCommand = group("user", "Users", [
   unlink,
   disableUser,
   enableUser,
+  deleteUser,
   listUsers
 ])
 
@@ -169,10 +180,10 @@ const listPlans = command(
       "TOKENS A DAY": bound(({ tokens }) => boundText(tokens?.daily)),
       "A MONTH": bound(({ tokens }) => boundText(tokens?.monthly))
     })
-    const note = "\n\nPlans bound nothing, because PARLEY_PLANS_FILE names no catalog of plans."
-    return { value, text: value.catalog ? text : `${text}${note}` }
+    const note = "Plans bound nothing, because PARLEY_PLANS_FILE names no catalog of plans."
+    return { value, text: value.catalog ? text : [text, "", note] }
   })
-)
+).pipe(Command.withExamples([{ command: "parley plan list" }]))
 
 export const planCommand = group("plan", "Plans of organizations", [listPlans])
 
@@ -181,10 +192,10 @@ const stateTexts = { in_force: "in force", early: "not in force yet", over: "end
 const used = (count: number, max: number | undefined): string =>
   `${count} of ${max === undefined ? "any number" : max}`
 
-const licenseText = ({ license, organizations, users }: LicenseBody): string => {
+const licenseText = ({ license, organizations, users }: LicenseBody): Text => {
   if (license === null) return "This is the free edition: complete, and without bounds."
   const { bounds } = license
-  return table(
+  return new Table(
     ["LICENSE", license.id],
     [
       ["licensee", license.licensee],
@@ -210,6 +221,6 @@ const showLicense = command(
     const value = yield* askServer((client) => client.policy.license())
     return { value, text: licenseText(value) }
   })
-)
+).pipe(Command.withExamples([{ command: "parley license show" }]))
 
 export const licenseCommand = group("license", "The license of the installation", [showLicense])

@@ -1,120 +1,127 @@
-import { Duration, Effect, FileSystem, Option, Path, type PlatformError, Redacted, Schema } from "effect"
+import { NodeCrypto } from "@effect/platform-node"
+import { Context, Duration, Effect, Ref, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Hex } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import manifest from "../../package.json" with { type: "json" }
 import { AdminApi, cliProduct } from "../admin/AdminApi.ts"
-import { adminKeyFileName, readAdminKey } from "../admin/AdminKey.ts"
-import { variable } from "../settings/Setting.ts"
-import { settingsTable } from "../settings/SettingsTable.ts"
-import { allowedOf, httpUrl } from "../settings/TextCodec.ts"
+import { challengeBytes, isProof, proofOf } from "../admin/KeyProof.ts"
+import { ProofApi } from "../admin/ProofApi.ts"
+import { thisBuild } from "../settings/Build.ts"
 import { CliFailure } from "./CommandLine.ts"
+import {
+  findAddress,
+  findKey,
+  type FoundAddress,
+  type FoundKey,
+  noAnswer,
+  serverUrl
+} from "./ServerAddress.ts"
+import { printable } from "./Table.ts"
 
 /** No request but an upload takes longer. */
 const answerSeconds = 30
-
-const defaultPort = settingsTable.http.port.default
-
-/** The address of the server: PARLEY_URL, or this machine and the port that a server started here would take. */
-export const serverUrl: Effect.Effect<string, CliFailure> = Effect.gen(function* () {
-  const port = (yield* variable("PORT")) ?? "0"
-  const local = `http://127.0.0.1:${port === "0" ? defaultPort : port}`
-  const address = Schema.decodeOption(httpUrl)((yield* variable("PARLEY_URL")) ?? local)
-  if (Option.isSome(address)) return address.value
-  return yield* new CliFailure({
-    message: `PARLEY_URL must be ${allowedOf(httpUrl)}, such as http://127.0.0.1:3000.`
-  })
-})
-
-/** The file in which the first start of a server with these settings puts the key. */
-const keyFileOfDataDir = Effect.gen(function* () {
-  const path = yield* Path.Path
-  const { name, parse } = settingsTable.service.dataDir
-  const directory = parse(yield* variable(name))
-  if (Option.isNone(directory)) return yield* new CliFailure({ message: `${name} must be a path.` })
-  return path.join(directory.value, adminKeyFileName)
-})
-
-const unreadable = (file: string) => (error: PlatformError.PlatformError) =>
-  new CliFailure({
-    message:
-      error.reason._tag === "NotFound"
-        ? `There is no admin key in ${file}; the first start of the server makes it. For a server elsewhere, set PARLEY_URL and PARLEY_ADMIN_KEY.`
-        : `The admin key in ${file} can't be read (${error.reason._tag}). Run this as the user who started the server, or set PARLEY_ADMIN_KEY.`
-  })
-
-/** The key, and where it comes from. */
-interface FoundKey {
-  readonly key: Redacted.Redacted
-  readonly from: string
-}
-
-const findKey: Effect.Effect<FoundKey, CliFailure, FileSystem.FileSystem | Path.Path> = Effect.gen(
-  function* () {
-    const given = yield* variable("PARLEY_ADMIN_KEY")
-    if (given !== undefined) return { key: Redacted.make(given), from: "PARLEY_ADMIN_KEY" }
-    const file = (yield* variable("PARLEY_ADMIN_KEY_FILE")) ?? (yield* keyFileOfDataDir)
-    const key = yield* readAdminKey(file).pipe(
-      Effect.catchTags({
-        PlatformError: (error) => unreadable(file)(error),
-        AdminKeyUnusable: ({ message }) => new CliFailure({ message })
-      })
-    )
-    return { key, from: file }
-  }
-)
 
 type Client = HttpApiClient.ForApi<typeof AdminApi>
 
 const Refusal = Schema.Struct({ error: Schema.Struct({ message: Schema.String, code: Schema.String }) })
 const isRefusal = Schema.is(Refusal)
 
-const noServer = (url: string): CliFailure =>
-  new CliFailure({
-    message: `No server answers at ${url}. Start it with \`npm start\`, or set PARLEY_URL to where it is.`
-  })
-
 /** The connection failed, or a body that was being sent did. */
 const unansweredTags: ReadonlySet<string> = new Set(["TransportError", "EncodeError"])
 
+/** Paths that are part of the service; PARLEY_URL must not end in one. */
+const innerPath = /\/(v1|openai\/v1|admin|console|docs)\/?$/
+
+const noParley = ({ url }: FoundAddress, status: number | undefined): CliFailure => {
+  const [path] = innerPath.exec(url) ?? []
+  return new CliFailure({
+    code: "no_parley",
+    message:
+      path === undefined
+        ? `What answers at ${url} is no parley of this version${status === undefined ? "" : ` (status ${status})`}.`
+        : `PARLEY_URL must be the address of the server, without ${path}: ${url.slice(0, -path.length)}`
+  })
+}
+
+/** What it means that no answer came, if not that the server isn't there. */
+type Unanswered = (url: string) => CliFailure
+
 /** What went wrong between here and the server, as the person at the terminal can act on it. */
 const explain =
-  (url: string, from: string, unanswered: (url: string) => CliFailure) =>
+  (address: FoundAddress, from: string, unanswered: Unanswered | null) =>
   (error: unknown): CliFailure => {
+    const { url } = address
     if (isRefusal(error)) {
       const { code, message } = error.error
+      if (code === "route_not_found") return noParley(address, undefined)
       return new CliFailure({
+        code,
         message:
           code === "invalid_admin_key" ? `The server at ${url} refuses the admin key of ${from}.` : message
       })
     }
     if (HttpClientError.isHttpClientError(error) && unansweredTags.has(error.reason._tag)) {
-      return unanswered(url)
+      return unanswered === null ? noAnswer(address, error) : unanswered(url)
     }
-    const status = HttpClientError.isHttpClientError(error) ? error.response?.status : undefined
-    return new CliFailure({
-      message: `What answers at ${url} is no parley of this version${status === undefined ? "" : ` (status ${status})`}.`
-    })
+    return noParley(address, HttpClientError.isHttpClientError(error) ? error.response?.status : undefined)
   }
 
-/** Asks the server one thing, however long it takes. `unanswered` says what it means that no answer came. */
+/** Whether this run of the command line has seen that the server has its admin key. */
+export class Proven extends Context.Service<Proven, Ref.Ref<boolean>>()("parley/cli/Proven") {
+  static readonly make = Ref.make(false)
+}
+
+const signed = HttpClientRequest.setHeader("user-agent", `${cliProduct}/${thisBuild.version}`)
+
+/** Whatever sits at an address, no request goes elsewhere. */
+const withoutRedirects = Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
+
+/** Fails unless the server has the key, which is not sent for that. */
+const prove = Effect.fnUntraced(function* (address: FoundAddress, { from, key }: FoundKey) {
+  const random = yield* SecureRandom.SecureRandom
+  const challenge = Hex.encode(yield* random.randomBytes(challengeBytes))
+  const client = yield* HttpApiClient.make(ProofApi, {
+    baseUrl: address.url,
+    transformClient: HttpClient.mapRequest(signed)
+  })
+  const { proof } = yield* client.proof
+    .prove({ query: { challenge } })
+    .pipe(withoutRedirects, Effect.mapError(explain(address, from, null)))
+  if (isProof(proof, yield* proofOf(key, challenge))) return
+  return yield* new CliFailure({
+    code: "other_installation",
+    message:
+      `The server at ${address.url} does not have the admin key of ${from}, which was not sent: it is the server of ` +
+      "another installation. To use a key with a server, set both PARLEY_URL and PARLEY_ADMIN_KEY."
+  })
+}, Effect.provide(NodeCrypto.layer))
+
+/**
+ * Asks the server one thing, however long it takes. `unanswered` says what it means that no answer came. A key or an address
+ * that the operator didn't name is used only after the server has proved that it has the key.
+ */
 export const askWithoutLimit = Effect.fnUntraced(function* <A, E>(
   question: (client: Client) => Effect.Effect<A, E>,
-  unanswered: (url: string) => CliFailure
+  unanswered: Unanswered | null
 ) {
-  const url = yield* serverUrl
-  const { from, key } = yield* findKey
+  const address = yield* findAddress
+  const found = yield* findKey
+  const proven = yield* Proven
+  const isNamed = address.by === "PARLEY_URL" && found.isNamed
+  if (!isNamed && !(yield* Ref.get(proven))) {
+    yield* prove(address, found)
+    yield* Ref.set(proven, true)
+  }
   const client = yield* HttpApiClient.make(AdminApi, {
-    baseUrl: url,
+    baseUrl: address.url,
     transformClient: HttpClient.mapRequest((request) =>
-      HttpClientRequest.bearerToken(request, key).pipe(
-        HttpClientRequest.setHeader("user-agent", `${cliProduct}/${manifest.version}`)
-      )
+      signed(HttpClientRequest.bearerToken(request, found.key))
     )
   })
   return yield* question(client).pipe(
-    // Whatever sits at that address, the key goes nowhere else.
-    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-    Effect.mapError(explain(url, from, unanswered))
+    withoutRedirects,
+    Effect.mapError(explain(address, found.from, unanswered))
   )
 })
 
@@ -124,13 +131,61 @@ export const tooLong = Effect.fnUntraced(function* (what: string, seconds: numbe
   return yield* new CliFailure({ message: `The server at ${url} ${what} ${seconds} seconds.` })
 })
 
-/** Asks the server one thing. */
-export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
-  askWithoutLimit(question, noServer).pipe(
+const askOnce = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
+  askWithoutLimit(question, null).pipe(
     Effect.timeoutOrElse({
       duration: Duration.seconds(answerSeconds),
       orElse: () => tooLong("took longer than", answerSeconds)
     })
+  )
+
+/** Names that a message lists. */
+const namedMax = 10
+
+/** The names that exist of something, all of them where they are few. */
+const existing = (names: ReadonlyArray<string>, hasMore: boolean, command: string): string => {
+  const more = hasMore || names.length > namedMax ? `, and more: see \`${command}\`` : ""
+  return names.length === 0
+    ? "There are none."
+    : `Those that exist: ${names.slice(0, namedMax).map(printable).join(", ")}${more}.`
+}
+
+/** For the operator, who may see every name: what exists, where something doesn't. By the code of the refusal. */
+const withExisting = Effect.fnUntraced(function* ({ code, message }: CliFailure) {
+  switch (code) {
+    case "organization_not_found": {
+      const { data, has_more } = yield* askOnce((client) => client.accounts.listOrganizations({ query: {} }))
+      return `${message} ${existing(
+        data.map(({ name }) => name),
+        has_more,
+        "parley org list"
+      )}`
+    }
+    case "user_not_found": {
+      const { data, has_more } = yield* askOnce((client) => client.accounts.listUsers({ query: {} }))
+      return `${message} ${existing(
+        data.map(({ email }) => email),
+        has_more,
+        "parley user list"
+      )}`
+    }
+    case "api_key_not_found":
+      return `${message} \`parley key list EMAIL\` shows the ids of a user's keys.`
+    default:
+      return message
+  }
+})
+
+/** Asks the server one thing. */
+export const askServer = <A, E>(question: (client: Client) => Effect.Effect<A, E>) =>
+  askOnce(question).pipe(
+    Effect.catchTag("CliFailure", (failure) =>
+      withExisting(failure).pipe(
+        // The first failure says more.
+        Effect.orElseSucceed(() => failure.message),
+        Effect.flatMap((message) => Effect.fail(new CliFailure({ ...failure, message })))
+      )
+    )
   )
 
 /** Pages that are fetched of one list. */

@@ -13,7 +13,8 @@ import { type AuditDetails, auditActions, AuditAction, AuditTarget } from "../do
 import { AuditEntryId } from "../domain/Ids.ts"
 import { askServer, tooLong } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { CliFailure, command, given, group } from "./CommandLine.ts"
+import { CliFailure, command, given, group, json } from "./CommandLine.ts"
+import { Reads } from "./HelpText.ts"
 import { listed, shortTime } from "./Output.ts"
 
 /** How long an export may make no progress. */
@@ -37,7 +38,10 @@ const timeFlag = (name: string, description: string) =>
   )
 
 const filterFlags = {
-  actor: textFlag("actor", "Only what this user did, by e-mail address; or operator, or system"),
+  actor: textFlag(
+    "actor",
+    "Only what this user did, by e-mail address; or operator, operator:NAME of an admin key, or system"
+  ),
   action: Flag.Literals("action", AuditAction.literals).pipe(
     Flag.withDescription("Only this action, such as api_key.revoke; see docs/audit.md"),
     Flag.optional
@@ -75,7 +79,8 @@ const detailsText = (details: AuditDetails): string =>
 
 const columns: Readonly<Record<string, (entry: AuditEntryBody) => string>> = {
   TIME: ({ at }) => shortTime(at),
-  ACTOR: ({ actor, actor_email }) => actor_email ?? actor,
+  ACTOR: ({ actor, actor_email, actor_name }) =>
+    actor_email ?? (actor_name === null ? actor : `${actor}:${actor_name}`),
   FROM: ({ address, origin }) => (address === null ? origin : `${origin} ${address}`),
   ACTION: ({ action }) => action,
   TARGET: ({ target_name }) => target_name,
@@ -100,12 +105,12 @@ const listEntries = command(
   Effect.fnUntraced(function* ({ after, limit, ...filter }) {
     const query = { ...filterQuery(filter), ...given({ after }), limit }
     const { data, has_more } = yield* askServer((client) => client.audit.list({ query }))
-    const { text } = listed(data, columns)
+    const { text } = listed(data, columns, "No entry matches.")
     const last = data.at(-1)
-    const more = has_more && last !== undefined ? `\n\nThere are older entries: --after ${last.id}` : ""
-    return { value: { data, has_more }, text: text + more }
+    const more = has_more && last !== undefined ? ["", `There are older entries: --after ${last.id}`] : []
+    return { value: { data, has_more }, text: [text, ...more] }
   })
-)
+).pipe(Command.withExamples([{ command: "parley audit list --actor ada@example.com --since 2026-02-01" }]))
 
 const listActions = command("actions", "List the actions that are recorded", {}, () =>
   Effect.succeed(
@@ -122,7 +127,7 @@ const listActions = command("actions", "List the actions that are recorded", {},
       }
     )
   )
-)
+).pipe(Command.annotate(Reads, "nothing"), Command.withExamples([{ command: "parley audit actions" }]))
 
 const brokenOff = new CliFailure({
   message: "The export broke off: what was written is not complete. Try again."
@@ -136,11 +141,12 @@ const exportEntries = Command.make(
     format: Flag.Literals("format", auditFormats).pipe(
       Flag.withDescription("A table with a heading, or a JSON document in each line"),
       Flag.withDefault("csv" as const)
-    )
+    ),
+    json
   },
-  Effect.fnUntraced(function* ({ format, ...filter }) {
+  Effect.fnUntraced(function* ({ format, json, ...filter }) {
     const stdio = yield* Stdio.Stdio
-    const query = { ...filterQuery(filter), format }
+    const query = { ...filterQuery(filter), format: json ? ("jsonl" as const) : format }
     const bytes = yield* askServer((client) => client.audit.export({ query }))
     yield* bytes.pipe(
       Stream.mapError(() => brokenOff),
@@ -154,6 +160,11 @@ const exportEntries = Command.make(
       )
     )
   })
-).pipe(Command.withDescription("Write all entries that match to the standard output, oldest first"))
+).pipe(
+  Command.withDescription(
+    "Write all entries that match to the standard output, oldest first; with --json, a JSON document in each line"
+  ),
+  Command.withExamples([{ command: "parley audit export --since 2026-02-01 --until 2026-02-28" }])
+)
 
 export const auditCommand = group("audit", "Who did what", [listEntries, exportEntries, listActions])

@@ -5,11 +5,15 @@ import { AccountName, Email, expected, PlanName } from "../domain/Account.ts"
 import { ApiKeyId, FileId, LinkId, ProjectId } from "../domain/Ids.ts"
 import { ProjectName } from "../domain/Project.ts"
 import { purposeCharactersMax } from "../domain/StoredFile.ts"
-import { askServer } from "./AdminClient.ts"
+import { type After, askForAll } from "./AdminClient.ts"
 import { CliFailure } from "./CommandLine.ts"
-import { printable } from "./Output.ts"
+import { printable } from "./Table.ts"
 
-/** Arguments and flags that several commands take, each checked before anything is sent. */
+/**
+ * Arguments and flags that several commands take, each checked before anything is sent. What a command is about is named by
+ * position, in one way everywhere: a user by e-mail address, an organization by name, a project by ORG/PROJECT, by a name that
+ * is unique or by id, everything else by id, behind its owner if it has one. Flags say the rest.
+ */
 
 /** A rule as the end of "Expected: …". */
 export const must = (rule: string) => () => `${rule}.`
@@ -19,31 +23,46 @@ const isAccountName = Schema.is(AccountName)
 
 /** A flag with the e-mail address of a user. */
 export const emailFlag = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.filter(isEmail, must(expected.email)), Flag.withDescription(description))
+  Flag.String(name).pipe(
+    Flag.filter(isEmail, must(expected.email)),
+    Flag.withMetavar("email"),
+    Flag.withDescription(description)
+  )
 
 /** A flag with the name of an organization, a user or a key. */
 export const nameFlag = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.filter(isAccountName, must(expected.name)), Flag.withDescription(description))
+  Flag.String(name).pipe(
+    Flag.filter(isAccountName, must(expected.name)),
+    Flag.withMetavar("name"),
+    Flag.withDescription(description)
+  )
 
-const idArgument = <Id>(decode: (text: string) => Option.Option<Id>, what: string) =>
+/** The id of a thing, which `parley <what> list` shows. */
+export const idArgument = <Id>(decode: (text: string) => Option.Option<Id>, what: string) =>
   Argument.String("id").pipe(
     Argument.filterMap(decode, must(`the id of a ${what}, as \`parley ${what} list\` shows it`)),
-    Argument.withDescription(`Id of the ${what}`)
+    Argument.withDescription(`Id of the ${what}, as \`parley ${what} list\` shows it`)
   )
 
 export const keyId = idArgument(Schema.decodeOption(ApiKeyId), "key")
 export const invitationId = idArgument(Schema.decodeOption(LinkId), "invitation")
 export const fileId = idArgument(Schema.decodeOption(FileId), "file")
 
-export const organizationName = Argument.String("name").pipe(
+export const organizationName = Argument.String("org").pipe(
   Argument.filter(isAccountName, must(expected.name)),
   Argument.withDescription("Name of the organization")
 )
 
-export const organization = nameFlag("org", "Name of the organization")
+export const newOrganizationName = Argument.String("new-name").pipe(
+  Argument.filter(isAccountName, must(expected.name)),
+  Argument.withDescription("The new name")
+)
+
+export const organizationFlag = nameFlag("org", "Name of the organization")
 
 export const newPlan = Flag.String("plan").pipe(
   Flag.filter(Schema.is(PlanName), must(expected.plan)),
+  Flag.withMetavar("plan"),
   Flag.withDescription("Plan of the organization")
 )
 
@@ -53,32 +72,6 @@ export const email = Argument.String("email").pipe(
   Argument.filter(isEmail, must(expected.email)),
   Argument.withDescription("E-mail address of the user")
 )
-
-export const user = emailFlag("user", "E-mail address of the owner")
-
-/** A name that is given as an argument or by a flag. */
-interface Named {
-  readonly asArgument: Option.Option<string>
-  readonly byFlag: Option.Option<string>
-}
-
-/** The one name that was given. */
-export const one = ({ asArgument, byFlag }: Named, what: string): Effect.Effect<string, CliFailure> => {
-  const [name, ...others] = [asArgument, byFlag].flatMap(Option.toArray)
-  return name !== undefined && others.length === 0
-    ? Effect.succeed(name)
-    : Effect.fail(new CliFailure({ message: `Name one ${what}.` }))
-}
-
-export const organizationToChange = {
-  asArgument: Argument.optional(organizationName),
-  byFlag: Flag.optional(organization)
-}
-
-export const userToChange = {
-  asArgument: Argument.optional(email),
-  byFlag: Flag.optional(emailFlag("email", "E-mail address of the user"))
-}
 
 export const purpose = Flag.String("purpose").pipe(
   Flag.filter(Schema.is(Purpose), must(`1 to ${purposeCharactersMax} characters`)),
@@ -101,23 +94,43 @@ export const countFlag = (
   )
 
 export const project = Argument.String("project").pipe(
-  Argument.withDescription("The project, by its name or its id")
+  Argument.withDescription("The project: ORG/PROJECT, its name if only one has it, or its id")
 )
 
-/** Projects of one name that a message lists. */
+/** Projects that a message lists. */
 const namedMax = 10
+/** Slashes in an argument behind each of which a project's name may begin. */
+const slashesMax = 8
 
-/** The project that a command line names, by its id or by its name. */
+/** A project as a command line names it. */
+const pathOf = ({ name, organization }: { readonly name: string; readonly organization: string }): string =>
+  `${printable(organization)}/${printable(name)}`
+
+/** The names of a project that a text may mean: the whole of it, and what is behind each slash. */
+const namesIn = (text: string): ReadonlyArray<string> => {
+  const parts = text.split("/")
+  return parts.map((_, index) => parts.slice(index).join("/")).filter((name) => Schema.is(ProjectName)(name))
+}
+
+/** The project that a command line names, by ORG/PROJECT, by its name or by its id. */
 export const findProject = Effect.fnUntraced(function* (text: string) {
   if (Schema.is(ProjectId)(text)) return { id: ProjectId.make(text), name: text }
-  const unknown = new CliFailure({ message: `There is no project ${printable(text)}.` })
-  if (!Schema.is(ProjectName)(text)) return yield* unknown
-  const { data } = yield* askServer((client) => client.projects.list({ query: { name: text } }))
-  const [found, ...others] = data
-  if (found === undefined) return yield* unknown
-  if (others.length === 0) return { id: found.id, name: found.name }
-  const ids = data.slice(0, namedMax).map(({ id, organization }) => `${id} (${printable(organization)})`)
+  const named = yield* Effect.forEach(namesIn(text).slice(0, slashesMax + 1), (name) =>
+    askForAll((client, page: After<ProjectId>) => client.projects.list({ query: { name, ...page } }))
+  )
+  const isMeant = (name: string) => name.toLowerCase() === text.toLowerCase()
+  const found = named.flat().filter((one) => isMeant(one.name) || isMeant(`${one.organization}/${one.name}`))
+  const [project, ...others] = found
+  if (project === undefined) {
+    return yield* new CliFailure({
+      code: "project_not_found",
+      message: `There is no project ${printable(text)}. \`parley project list\` shows those that exist.`
+    })
+  }
+  if (others.length === 0) return { id: project.id, name: project.name }
+  const paths = found.slice(0, namedMax).map(pathOf)
   return yield* new CliFailure({
-    message: `${data.length} projects have the name ${printable(text)}; name yours by its id: ${ids.join(", ")}.`
+    code: "ambiguous",
+    message: `${found.length} projects have the name ${printable(text)}; name yours with its organization: ${paths.join(", ")}.`
   })
 })

@@ -7,13 +7,21 @@ import {
   type PlatformError,
   Record,
   Runtime,
-  Schema
+  Schema,
+  Terminal
 } from "effect"
-import { CliConfig, CliOutput, Command, Flag, GlobalFlag } from "effect/cli"
-import { printable } from "./Output.ts"
+import { CliConfig, CliError, CliOutput, Command, Flag, GlobalFlag } from "effect/cli"
+import { helpText, usageText } from "./HelpText.ts"
+import { printable, render, type Text } from "./Table.ts"
 
-/** Why a command failed, as one line for the person at the terminal. */
-export class CliFailure extends Schema.TaggedError<CliFailure>()("CliFailure", { message: Schema.String }) {}
+/** Why a command failed, for the person at the terminal; `code` is for programs. */
+export class CliFailure extends Schema.TaggedError<CliFailure>()("CliFailure", {
+  message: Schema.String,
+  code: Schema.optionalKey(Schema.String)
+}) {}
+
+/** The parts of a command line are allowed each by itself, and not together. */
+export class Misused extends Schema.TaggedError<Misused>()("Misused", { message: Schema.String }) {}
 
 /** Why a file of this machine can't be used. */
 export const unusable = (path: string, why: string): CliFailure =>
@@ -24,22 +32,32 @@ export const unreadable =
   ({ reason }: PlatformError.PlatformError): CliFailure =>
     unusable(path, reason._tag === "NotFound" ? "does not exist" : `can't be read (${reason._tag})`)
 
-/** What a command writes to the standard output. */
+/** What a command writes. */
 interface Printed {
   /** What `--json` prints. */
   readonly value: unknown
   /** What is printed without it. */
-  readonly text: string
+  readonly text: Text
+  /** Whether programs read the text, which is then never folded. */
+  readonly isRaw?: boolean
+  /** What the person should know besides, on the standard error; nothing with `--json`. */
+  readonly note?: string | null
   /** Why the command fails although it prints something. */
   readonly failure?: string | null
 }
 
 export const json = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print one JSON document"),
+  Flag.withDescription("Print one JSON document, and errors as JSON"),
   Flag.withDefault(false)
 )
 
-/** A command that prints a text, or with `--json` a document. */
+/** The width of the terminal; null where the output goes elsewhere, which is never folded. */
+const terminalColumns = Effect.gen(function* () {
+  const columns = yield* (yield* Terminal.Terminal).columns
+  return columns > 0 ? columns : null
+})
+
+/** A command that prints a text, or with `--json` a document. Give it an example by `Command.withExamples`. */
 export const command = <const Name extends string, const Parameters extends Command.Command.Config, E, R>(
   name: Name,
   description: string,
@@ -50,9 +68,11 @@ export const command = <const Name extends string, const Parameters extends Comm
     name,
     { given: parameters, json },
     Effect.fnUntraced(function* ({ given, json }) {
-      const { failure = null, text, value } = yield* run(given)
-      yield* Console.log(json ? JSON.stringify(value, null, 2) : text)
-      if (failure !== null) return yield* new CliFailure({ message: failure })
+      const { failure, isRaw = false, note, text, value } = yield* run(given)
+      const columns = yield* terminalColumns
+      if (!json && typeof note === "string") yield* Console.error(render(note, columns))
+      yield* Console.log(json ? JSON.stringify(value, null, 2) : render(text, isRaw ? null : columns))
+      if (typeof failure === "string") return yield* new CliFailure({ message: failure })
     })
   ).pipe(Command.withDescription(description))
 
@@ -73,44 +93,80 @@ export const given = <Options extends Readonly<Record<string, Option.Option<unkn
 /** How a command ends. */
 const exitCode = { done: 0, failed: 1, misused: 2 } as const
 
-const formatter = CliOutput.defaultFormatter({ colors: false, globalFlags: "none" })
+/** A program of commands. */
+interface Program {
+  /** Stands in front of each error. */
+  readonly name: string
+  /** Whether its commands ask a server unless they say otherwise. */
+  readonly asksServer: boolean
+  /** Whether errors are printed as JSON documents. */
+  readonly json: boolean
+}
+
+const errorText = ({ json, name }: Program, code: string, messages: ReadonlyArray<string>): string =>
+  json
+    ? JSON.stringify({ error: { code, message: messages.join("\n") } })
+    : messages.map((message) => `${name}: ${message}`).join("\n")
 
 /** Requested help goes to the standard output, everything about an invalid command to the standard error. */
-const presenter = (name: string): CliOutput.Presenter => ({
+const presenter = (program: Program, columns: number | null): CliOutput.Presenter => ({
   present: (event) => {
     switch (event._tag) {
       case "Version":
         return Console.log(event.version)
-      case "Help":
-        return (event.reason === "Requested" ? Console.log : Console.error)(
-          formatter.formatHelpDoc(event.helpDoc)
+      case "Help": {
+        const help = helpText(event.helpDoc, { columns, asksServer: program.asksServer })
+        const isAsked = event.reason === "Requested" || event.commandPath.length === 1
+        if (isAsked) return Console.log(help)
+        const path = event.commandPath.join(" ")
+        return Console.error(
+          program.json ? errorText(program, "usage", [`${path} needs a subcommand.`]) : help
         )
+      }
       case "InvalidInvocation": {
-        const problems = event.errors.map(({ message }) => `${name}: ${message}`)
-        const help = `Usage: ${event.helpDoc.usage}\nMore by: ${event.commandPath.join(" ")} --help`
-        return Console.error([...problems, help].join("\n"))
+        const problems = event.errors.map(({ message }) => message)
+        const more = [`Usage: ${usageText(event.helpDoc)}`, `More by: ${event.commandPath.join(" ")} --help`]
+        const text = errorText(program, "usage", problems)
+        return Console.error(program.json ? text : render([text, ...more], columns))
       }
     }
   }
 })
 
-const presentation = (name: string) =>
-  Layer.merge(
-    CliOutput.layerPresenter(presenter(name)),
-    CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+const presentation = (program: Program) =>
+  Layer.unwrap(
+    Effect.map(terminalColumns, (columns) =>
+      Layer.merge(
+        CliOutput.layerPresenter(presenter(program, columns)),
+        CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+      )
+    )
   )
 
-/** Runs a command to the exit code of the process. `name` stands in front of each error. */
-export const exitCodeOf = <A, E, R>(name: string, command: Effect.Effect<A, E, R>) =>
+/** Whether the program was called without a command, which is answered by its help. */
+const isHelpAlone = (error: unknown): boolean =>
+  CliError.isCliError(error) &&
+  error._tag === "ShowHelp" &&
+  error.errors.length === 0 &&
+  error.commandPath.length === 1
+
+/** Runs a command to the exit code of the process. */
+export const exitCodeOf = <A, E, R>(program: Program, command: Effect.Effect<A, E, R>) =>
   command.pipe(
-    Effect.as(exitCode.done),
-    Effect.catch((error) =>
-      error instanceof CliFailure
-        ? Effect.as(Console.error(`${name}: ${error.message}`), exitCode.failed)
-        : // The presenter has already shown what is wrong.
-          Effect.succeed(exitCode.misused)
+    Effect.as<number>(exitCode.done),
+    Effect.catch(
+      Effect.fnUntraced(function* (error) {
+        if (isHelpAlone(error)) return exitCode.done
+        // The presenter has already shown what is wrong.
+        if (!(error instanceof CliFailure) && !(error instanceof Misused)) return exitCode.misused
+        const isMisuse = error instanceof Misused
+        const code = isMisuse ? "usage" : (error.code ?? "failed")
+        const text = errorText(program, code, [error.message])
+        yield* Console.error(program.json ? text : render(text, yield* terminalColumns))
+        return isMisuse ? exitCode.misused : exitCode.failed
+      })
     ),
-    Effect.provide(presentation(name))
+    Effect.provide(presentation(program))
   )
 
 /** Ends the process with the exit code that its program returns. */

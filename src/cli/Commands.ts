@@ -1,22 +1,34 @@
+import { Effect } from "effect"
 import { Command } from "effect/cli"
-import manifest from "../../package.json" with { type: "json" }
+import { buildText, thisBuild } from "../settings/Build.ts"
 import { licenseCommand, organizationCommand, planCommand, userCommand } from "./AccountCommands.ts"
+import { Proven } from "./AdminClient.ts"
+import { adminKeyCommand } from "./AdminKeyCommands.ts"
 import { auditCommand } from "./AuditCommands.ts"
+import { backupCommand, restoreCommand } from "./BackupCommands.ts"
 import { exitCodeOf, group } from "./CommandLine.ts"
+import { conversationCommand } from "./ConversationCommands.ts"
+import { databaseCommand } from "./DatabaseCommands.ts"
+import { dataCommand } from "./ExportCommands.ts"
 import { fileCommand } from "./FileCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
+import { migrateCommand } from "./MigrateCommand.ts"
 import { invitationCommand, setUpLinkCommand } from "./PeopleCommands.ts"
 import { projectCommand } from "./ProjectCommands.ts"
 import { configCommand, doctorCommand, modelsCommand } from "./ServerCommands.ts"
 import { limitsCommand, usageCommand } from "./UsageCommands.ts"
 
-const parley = group("parley", "Administers a parley server", [
+/** The `parley` command with everything below it. */
+export const parley = group("parley", "Administers a parley server", [
   organizationCommand,
   userCommand,
   invitationCommand,
   setUpLinkCommand,
   keyCommand,
+  adminKeyCommand,
   fileCommand,
+  conversationCommand,
+  dataCommand,
   projectCommand,
   limitsCommand,
   usageCommand,
@@ -25,9 +37,22 @@ const parley = group("parley", "Administers a parley server", [
   modelsCommand,
   configCommand,
   auditCommand,
+  backupCommand,
+  restoreCommand,
+  migrateCommand,
+  databaseCommand,
   doctorCommand
 ])
 
+/** `parley help key create` is `parley key create --help`. */
+const withoutHelpCommand = ([first, ...others]: ReadonlyArray<string>): ReadonlyArray<string> =>
+  first === "help" ? [...others, "--help"] : [first, ...others].filter((word) => word !== undefined)
+
 /** Runs one command line, and returns the exit code of the process. */
 export const runCli = (args: ReadonlyArray<string>) =>
-  exitCodeOf("parley", Command.runWith(parley, { version: manifest.version })(args))
+  exitCodeOf(
+    { name: "parley", asksServer: true, json: args.includes("--json") },
+    Command.runWith(parley, { version: buildText(thisBuild) })(withoutHelpCommand(args)).pipe(
+      Effect.provideServiceEffect(Proven, Proven.make)
+    )
+  )

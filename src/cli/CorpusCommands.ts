@@ -7,7 +7,8 @@ import type { CorpusStatus } from "../domain/Project.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given } from "./CommandLine.ts"
-import { type Advance, listed, printable, shortTime, uploading, withProgress } from "./Output.ts"
+import { type Advance, listed, shortTime, uploading, withProgress } from "./Output.ts"
+import { printable } from "./Table.ts"
 import { findLocalFile, type LocalFile, refuseLarger, upload } from "./Upload.ts"
 
 /** Files that are uploaded at once, where the server allows as many. */
@@ -160,7 +161,8 @@ export const addFiles = command(
   })
 ).pipe(
   // `fetch` keeps every piece of a body that it has sent, until the end.
-  Command.provide(NodeHttpClient.layerNodeHttp)
+  Command.provide(NodeHttpClient.layerNodeHttp),
+  Command.withExamples([{ command: "parley project add-file Acme/Handbook handbook.md travel.pdf --wait" }])
 )
 
 export const listCorpus = command(
@@ -169,18 +171,22 @@ export const listCorpus = command(
   { project: Parameter.project },
   Effect.fnUntraced(function* ({ project }) {
     const { id } = yield* Parameter.findProject(project)
-    return listed(yield* filesOf(id), {
-      NAME: ({ filename }) => filename,
-      STATUS: ({ status }) => status,
-      CHUNKS: ({ chunks }) => String(chunks ?? "-"),
-      BYTES: ({ bytes }) => String(bytes),
-      OWNER: ({ owner }) => owner,
-      SINCE: ({ added_at }) => shortTime(added_at),
-      ID: ({ id }) => id,
-      DETAILS: ({ status_details }) => status_details ?? ""
-    })
+    return listed(
+      yield* filesOf(id),
+      {
+        NAME: ({ filename }) => filename,
+        STATUS: ({ status }) => status,
+        CHUNKS: ({ chunks }) => String(chunks ?? "-"),
+        BYTES: ({ bytes }) => String(bytes),
+        OWNER: ({ owner }) => owner,
+        SINCE: ({ added_at }) => shortTime(added_at),
+        ID: ({ id }) => id,
+        DETAILS: ({ status_details }) => status_details ?? ""
+      },
+      "The project has no files. `parley project add-file PROJECT PATH` adds some."
+    )
   })
-)
+).pipe(Command.withExamples([{ command: "parley project files Acme/Handbook" }]))
 
 export const removeFile = command(
   "remove-file",
@@ -193,6 +199,10 @@ export const removeFile = command(
     )
     return { value, text: `Removed file ${id} from project ${printable(name)}; its owner keeps it.` }
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley project remove-file Acme/Handbook 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55" }
+  ])
 )
 
 export const reindex = command(
@@ -207,4 +217,4 @@ export const reindex = command(
       text: `${plural(value.files)} of project ${printable(name)} will be indexed again; see \`parley project files\`.`
     }
   })
-)
+).pipe(Command.withExamples([{ command: "parley project reindex Acme/Handbook" }]))

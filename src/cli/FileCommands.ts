@@ -13,7 +13,10 @@ import { layerMigrations } from "../sql/Migrations.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
-import { listed, printable, shortTime, table, uploading, withProgress } from "./Output.ts"
+import { moveCommand } from "./FileMoveCommand.ts"
+import { Reads } from "./HelpText.ts"
+import { listed, shortTime, uploading, withProgress } from "./Output.ts"
+import { printable, Table } from "./Table.ts"
 import { findLocalFile, refuseLarger, upload } from "./Upload.ts"
 
 const timeOf = ({ created_at }: FileObject): string => shortTime(DateTime.makeUnsafe(created_at * 1000))
@@ -21,31 +24,33 @@ const timeOf = ({ created_at }: FileObject): string => shortTime(DateTime.makeUn
 const listFiles = command(
   "list",
   "List a user's files, newest first",
-  { user: Parameter.user, purpose: Parameter.purpose },
-  Effect.fnUntraced(function* ({ purpose, user }) {
-    const query = { email: user, ...given({ purpose }) }
+  { email: Parameter.email, purpose: Parameter.purpose },
+  Effect.fnUntraced(function* ({ email, purpose }) {
+    const query = { email, ...given({ purpose }) }
     const files = yield* askForAll((client, page: After<FileId>) =>
       client.files.list({ query: { ...query, ...page } })
     )
-    return listed(files, {
-      NAME: ({ filename }) => filename,
-      PURPOSE: ({ purpose }) => purpose,
-      BYTES: ({ bytes }) => String(bytes),
-      STATUS: ({ status }) => status,
-      SINCE: timeOf,
-      ID: ({ id }) => id
-    })
+    return listed(
+      files,
+      {
+        NAME: ({ filename }) => filename,
+        PURPOSE: ({ purpose }) => purpose,
+        BYTES: ({ bytes }) => String(bytes),
+        STATUS: ({ status }) => status,
+        SINCE: timeOf,
+        ID: ({ id }) => id
+      },
+      `${email} has no files.`
+    )
   })
-)
+).pipe(Command.withExamples([{ command: "parley file list ada@example.com" }]))
 
 const showFile = command(
   "show",
   "Show the properties of a file",
-  { id: Parameter.fileId, user: Parameter.user },
-  Effect.fnUntraced(function* ({ id, user }) {
-    const file = yield* askServer((client) =>
-      client.files.get({ params: { file_id: id }, query: { email: user } })
-    )
+  { email: Parameter.email, id: Parameter.fileId },
+  Effect.fnUntraced(function* ({ email, id }) {
+    const file = yield* askServer((client) => client.files.get({ params: { file_id: id }, query: { email } }))
     const rows = [
       ["id", file.id],
       ["name", file.filename],
@@ -55,20 +60,26 @@ const showFile = command(
       ["status", file.status],
       ...(file.status_details === undefined ? [] : [["details", file.status_details]])
     ]
-    return { value: file, text: table(["FIELD", "VALUE"], rows) }
+    return { value: file, text: new Table(["FIELD", "VALUE"], rows) }
   })
+).pipe(
+  Command.withExamples([{ command: "parley file show ada@example.com 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55" }])
 )
 
 const deleteFile = command(
   "delete",
   "Delete a file permanently",
-  { id: Parameter.fileId, user: Parameter.user },
-  Effect.fnUntraced(function* ({ id, user }) {
+  { email: Parameter.email, id: Parameter.fileId },
+  Effect.fnUntraced(function* ({ email, id }) {
     const value = yield* askServer((client) =>
-      client.files.delete({ params: { file_id: id }, query: { email: user } })
+      client.files.delete({ params: { file_id: id }, query: { email } })
     )
     return { value, text: `Deleted file ${value.id}, its text and its bytes.` }
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley file delete ada@example.com 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55" }
+  ])
 )
 
 /** The state of the text of a file that was just stored. */
@@ -77,7 +88,7 @@ const outcome = ({ id, status, status_details }: FileObject, user: string): stri
     case "processed":
       return "Its text is ready (processed)."
     case "uploaded":
-      return `Its text is still being read (uploaded); look again with \`parley file show ${id} --user ${user}\`.`
+      return `Its text is still being read (uploaded); look again with \`parley file show ${user} ${id}\`.`
     case "error":
       return `Its text can't be read (error). ${printable(status_details ?? "")}`.trimEnd()
   }
@@ -87,23 +98,24 @@ const uploadFile = command(
   "upload",
   "Upload a file for a user",
   {
+    email: Parameter.email,
     path: Argument.String("path").pipe(Argument.withDescription("Path of the file")),
-    user: Parameter.user,
     purpose: Parameter.purpose
   },
-  Effect.fnUntraced(function* ({ path, purpose, user }) {
+  Effect.fnUntraced(function* ({ email, path, purpose }) {
     const file = yield* findLocalFile(path)
-    const limits = yield* askServer((client) => client.files.uploadLimits({ query: { email: user } }))
+    const limits = yield* askServer((client) => client.files.uploadLimits({ query: { email } }))
     yield* refuseLarger(path, file, limits.file_bytes_max)
-    const about = { email: user, ...given({ purpose }) }
+    const about = { email, ...given({ purpose }) }
     const value = yield* withProgress(uploading(printable(file.name), file.size), (advance) =>
       upload(file, about, advance)
     )
-    return { value, text: `Stored "${printable(value.filename)}" as ${value.id}. ${outcome(value, user)}` }
+    return { value, text: `Stored "${printable(value.filename)}" as ${value.id}. ${outcome(value, email)}` }
   })
 ).pipe(
   // `fetch` keeps every piece of a body that it has sent, until the end.
-  Command.provide(NodeHttpClient.layerNodeHttp)
+  Command.provide(NodeHttpClient.layerNodeHttp),
+  Command.withExamples([{ command: "parley file upload ada@example.com report.pdf" }])
 )
 
 const adopt = Effect.gen(function* () {
@@ -146,6 +158,13 @@ const adoptStore = command(
     },
     Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
   )
-)
+).pipe(Command.annotate(Reads, "settings"), Command.withExamples([{ command: "parley file adopt-store" }]))
 
-export const fileCommand = group("file", "Files", [listFiles, showFile, deleteFile, uploadFile, adoptStore])
+export const fileCommand = group("file", "Files", [
+  listFiles,
+  showFile,
+  deleteFile,
+  uploadFile,
+  moveCommand,
+  adoptStore
+]).pipe(Command.withAlias("files"))

@@ -1,14 +1,16 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { Effect, Option, Redacted } from "effect"
-import { Command, Flag } from "effect/cli"
-import { expirySecondsMax, type KeyBody } from "../admin/AdminApi.ts"
+import { Argument, Command, Flag } from "effect/cli"
+import { graceSecondsMax, type KeyBody } from "../admin/AdminApi.ts"
+import { expirySecondsMax } from "../admin/AdminKeysApi.ts"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { tokensMax } from "../domain/Allowance.ts"
 import type { ApiKeyId } from "../domain/Ids.ts"
 import { requestsPerMinuteMax } from "../domain/KeyLimits.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { CliFailure, command, given, group } from "./CommandLine.ts"
+import { command, Misused, given, group } from "./CommandLine.ts"
+import { Reads } from "./HelpText.ts"
 import { listed, shortTime } from "./Output.ts"
 
 export const secretNotice = (key: string): string =>
@@ -23,11 +25,12 @@ export const parseDuration = (text: string): Option.Option<number> => {
   return seconds >= 1 && seconds <= expirySecondsMax ? Option.some(seconds) : Option.none()
 }
 
-const expiresIn = Flag.String("expires-in").pipe(
+export const expiresIn = Flag.String("expires-in").pipe(
   Flag.filterMap(
     parseDuration,
     Parameter.must("a duration such as 12h, 30d or 4w (units s, m, h, d, w), at most 3650d")
   ),
+  Flag.withMetavar("time"),
   Flag.withDescription("Time until the key expires, such as 30d; never, if left out"),
   Flag.optional
 )
@@ -43,6 +46,7 @@ const parseLimit =
 const limitFlag = (name: string, max: number, description: string) =>
   Flag.String(name).pipe(
     Flag.filterMap(parseLimit(max), Parameter.must(`a whole number from 1 to ${max}, or none`)),
+    Flag.withMetavar("number"),
     Flag.withDescription(`${description}; none: no limit besides those of the user`),
     Flag.optional
   )
@@ -85,35 +89,50 @@ const limitColumns = {
 const createKey = command(
   "create",
   "Create a key, and print it once",
-  { user: Parameter.user, name: Parameter.nameFlag("name", "Name of the key"), expiresIn, ...limits },
-  Effect.fnUntraced(function* ({ expiresIn, name, user, ...flags }) {
+  { email: Parameter.email, name: Parameter.nameFlag("name", "Name of the key"), expiresIn, ...limits },
+  Effect.fnUntraced(function* ({ email, expiresIn, name, ...flags }) {
     const expiry = { expires_in_seconds: Option.getOrNull(expiresIn) }
-    const payload = { email: user, name, ...expiry, ...limitsPayload(flags) }
+    const payload = { email, name, ...expiry, ...limitsPayload(flags) }
     const value = yield* askServer((client) => client.accounts.createKey({ payload }))
     const until =
       value.expires_at === null ? "which doesn't expire" : `valid until ${shortTime(value.expires_at)}`
-    return { value, text: `Created key "${value.name}" of ${user}, ${until}:\n${secretNotice(value.key)}` }
+    return { value, text: `Created key "${value.name}" of ${email}, ${until}:\n${secretNotice(value.key)}` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley key create ada@example.com --name ci --expires-in 30d" }]))
 
 const listKeys = command(
   "list",
-  "List a user's keys",
-  { user: Parameter.user },
-  Effect.fnUntraced(function* ({ user }) {
+  "List the keys of a user, or of all users of an organization",
+  { email: Argument.optional(Parameter.email), organization: Flag.optional(Parameter.organizationFlag) },
+  Effect.fnUntraced(function* ({ email, organization }) {
+    if (Option.isSome(email) === Option.isSome(organization)) {
+      return yield* new Misused({ message: "Name a user by EMAIL, or an organization by --org." })
+    }
+    const query = given({ email, organization })
+    const owner = Option.getOrElse(email, () => "The organization")
     const keys = yield* askForAll((client, page: After<ApiKeyId>) =>
-      client.accounts.listKeys({ query: { email: user, ...page } })
+      client.accounts.listKeys({ query: { ...query, ...page } })
     )
-    return listed(keys, {
-      NAME: ({ name }) => name,
-      KEY: ({ hint }) => `…${hint}`,
-      STATUS: ({ status }) => status,
-      EXPIRES: ({ expires_at }) => shortTime(expires_at),
-      "LAST USED": ({ last_used_at }) => shortTime(last_used_at),
-      ...limitColumns,
-      ID: ({ id }) => id
-    })
+    return listed(
+      keys,
+      {
+        ...(Option.isSome(organization) ? { USER: ({ email }: Key) => email } : {}),
+        NAME: ({ name }) => name,
+        KEY: ({ hint }) => `…${hint}`,
+        STATUS: ({ status }) => status,
+        EXPIRES: ({ expires_at }) => shortTime(expires_at),
+        "LAST USED": ({ last_used_at }) => shortTime(last_used_at),
+        ...limitColumns,
+        ID: ({ id }) => id
+      },
+      `${owner} has no keys. \`parley key create ${Option.getOrElse(email, () => "EMAIL")} --name NAME\` creates one.`
+    )
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley key list ada@example.com" },
+    { command: "parley key list --org Example" }
+  ])
 )
 
 const setLimits = command(
@@ -124,7 +143,7 @@ const setLimits = command(
     if (Object.values(flags).every(Option.isNone)) {
       const message =
         "Say what to set: --daily-tokens, --monthly-tokens, --requests-per-minute, or several of them."
-      return yield* new CliFailure({ message })
+      return yield* new Misused({ message })
     }
     const value = yield* askServer((client) =>
       client.accounts.setKeyLimits({ params: { id }, payload: limitsPayload(flags) })
@@ -136,7 +155,39 @@ const setLimits = command(
     })
     return { value, text }
   })
+).pipe(
+  Command.withExamples([
+    { command: "parley key limits 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55 --daily-tokens 100000" }
+  ])
 )
+
+const grace = Flag.String("grace").pipe(
+  Flag.filterMap(
+    (text) =>
+      text === "0"
+        ? Option.some(0)
+        : Option.filter(parseDuration(text), (seconds) => seconds <= graceSecondsMax),
+    Parameter.must("a duration such as 12h or 7d (units s, m, h, d, w), at most 30d, or 0")
+  ),
+  Flag.withMetavar("duration"),
+  Flag.withDescription("How long the old key is valid beside the new one; 1d, if left out"),
+  Flag.optional
+)
+
+const rollKey = command(
+  "roll",
+  "Replace a key by a new one with the same name, limits and expiry, and print it once",
+  { id: Parameter.keyId, grace },
+  Effect.fnUntraced(function* ({ grace, id }) {
+    const payload = given({ grace_seconds: grace })
+    const value = yield* askServer((client) => client.accounts.rollKey({ params: { id }, payload }))
+    const old = `The old key is valid until ${shortTime(value.old_expires_at)}.`
+    return {
+      value,
+      text: `Created key "${value.name}" of ${value.email}. ${old}\n${secretNotice(value.key)}`
+    }
+  })
+).pipe(Command.withExamples([{ command: "parley key roll 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55 --grace 7d" }]))
 
 const revokeKey = command(
   "revoke",
@@ -147,7 +198,7 @@ const revokeKey = command(
     const text = `Revoked key "${value.name}" (…${value.hint}). Every server rejects it within 5 seconds.`
     return { value, text }
   })
-)
+).pipe(Command.withExamples([{ command: "parley key revoke 0198c5f2-7d8e-7c3a-9f10-2b6f0a4d1e55" }]))
 
 const generateKey = command(
   "generate",
@@ -157,6 +208,17 @@ const generateKey = command(
     const key = Redacted.value(yield* KeyToken.makeKey)
     return { value: { key }, text: key }
   })
-).pipe(Command.provide(NodeCrypto.layer))
+).pipe(
+  Command.provide(NodeCrypto.layer),
+  Command.annotate(Reads, "nothing"),
+  Command.withExamples([{ command: "parley key generate" }])
+)
 
-export const keyCommand = group("key", "API keys", [createKey, listKeys, setLimits, revokeKey, generateKey])
+export const keyCommand = group("key", "API keys", [
+  createKey,
+  listKeys,
+  setLimits,
+  rollKey,
+  revokeKey,
+  generateKey
+])

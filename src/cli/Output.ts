@@ -1,38 +1,20 @@
 import { Console, DateTime, Effect, Stdio, Stream } from "effect"
+import { Table } from "./Table.ts"
 
-/** Blanks between two columns. */
-const gap = "  "
-
-/** Some texts come from elsewhere, such as the ids of a provider's models; none may steer the terminal. */
-export const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "\u{fffd}")
-
-/** Rows with their columns aligned, under their headings. */
-export const table = (
-  headings: ReadonlyArray<string>,
-  contents: ReadonlyArray<ReadonlyArray<string>>
-): string => {
-  const rows = contents.map((row) => row.map(printable))
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0))
-  )
-  const line = (cells: ReadonlyArray<string>) =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join(gap)
-      .trimEnd()
-  return [line(headings), ...rows.map(line)].join("\n")
-}
-
-/** A list as a command prints it: a line for each item, and its column's text for each heading. */
+/** A list as a command prints it: a line for each item, and its column's text for each heading; `none` says that it is empty. */
 export const listed = <Item>(
   items: ReadonlyArray<Item>,
-  columns: Readonly<Record<string, (item: Item) => string>>
-) => ({
+  columns: Readonly<Record<string, (item: Item) => string>>,
+  none = "None."
+): { readonly value: ReadonlyArray<Item>; readonly text: Table | string } => ({
   value: items,
-  text: table(
-    Object.keys(columns),
-    items.map((item) => Object.values(columns).map((textOf) => textOf(item)))
-  )
+  text:
+    items.length === 0
+      ? none
+      : new Table(
+          Object.keys(columns),
+          items.map((item) => Object.values(columns).map((textOf) => textOf(item)))
+        )
 })
 
 /** To the minute, in UTC; a dash where there is no time. */
@@ -50,7 +32,7 @@ interface Work {
   /** What is being done, and to what; printable. */
   readonly title: string
   readonly total: number
-  readonly unit: "bytes" | "files"
+  readonly unit: "bytes" | "files" | "tables"
   /** Printed when all of it is done. */
   readonly done: string
 }

@@ -5,9 +5,11 @@ import type { ProjectId, UserId } from "../domain/Ids.ts"
 import { ProjectName, projectNameExpected, ProjectRole } from "../domain/Project.ts"
 import { type After, askForAll, askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
-import { CliFailure, command, group, unreadable } from "./CommandLine.ts"
+import { CliFailure, command, group, json, unreadable } from "./CommandLine.ts"
 import { addFiles, listCorpus, reindex, removeFile } from "./CorpusCommands.ts"
-import { listed, printable, shortTime } from "./Output.ts"
+import { deleteProject, renameProject } from "./DeletionCommands.ts"
+import { listed, shortTime } from "./Output.ts"
+import { printable, type Table, type Text } from "./Table.ts"
 
 const createProject = command(
   "create",
@@ -17,14 +19,14 @@ const createProject = command(
       Argument.filter(Schema.is(ProjectName), Parameter.must(projectNameExpected)),
       Argument.withDescription("Name of the project")
     ),
-    organization: Parameter.nameFlag("org", "Name of the organization that the project belongs to")
+    organization: Parameter.organizationFlag
   },
   Effect.fnUntraced(function* (payload) {
     const value = yield* askServer((client) => client.projects.create({ payload }))
     const name = `${printable(value.name)} of ${printable(value.organization)}`
     return { value, text: `Created project ${name}: ${value.id}.` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley project create Handbook --org Acme" }]))
 
 const listProjects = command(
   "list",
@@ -34,16 +36,20 @@ const listProjects = command(
     const projects = yield* askForAll((client, page: After<ProjectId>) =>
       client.projects.list({ query: page })
     )
-    return listed(projects, {
-      NAME: ({ name }) => name,
-      ORGANIZATION: ({ organization }) => organization,
-      MEMBERS: ({ members }) => String(members),
-      FILES: ({ files }) => String(files),
-      SINCE: ({ created_at }) => shortTime(created_at),
-      ID: ({ id }) => id
-    })
+    return listed(
+      projects,
+      {
+        NAME: ({ name }) => name,
+        ORGANIZATION: ({ organization }) => organization,
+        MEMBERS: ({ members }) => String(members),
+        FILES: ({ files }) => String(files),
+        SINCE: ({ created_at }) => shortTime(created_at),
+        ID: ({ id }) => id
+      },
+      "There are no projects. `parley project create NAME --org NAME` creates one."
+    )
   })
-)
+).pipe(Command.withExamples([{ command: "parley project list" }]))
 
 const listMembers = command(
   "members",
@@ -54,14 +60,17 @@ const listMembers = command(
     const members = yield* askForAll((client, page: After<UserId>) =>
       client.projects.listMembers({ params: { project_id: id }, query: page })
     )
-    return listed(members, {
-      EMAIL: ({ email }) => email,
-      ROLE: ({ role }) => role,
-      SINCE: ({ added_at }) => shortTime(added_at),
-      ID: ({ id }) => id
-    })
+    return listed(
+      members,
+      {
+        EMAIL: ({ email }) => email,
+        ROLE: ({ role }) => role,
+        SINCE: ({ added_at }) => shortTime(added_at)
+      },
+      "The project has no members. `parley project add-member PROJECT EMAIL` adds one."
+    )
   })
-)
+).pipe(Command.withExamples([{ command: "parley project members Acme/Handbook" }]))
 
 const addMember = command(
   "add-member",
@@ -81,6 +90,8 @@ const addMember = command(
     )
     return { value, text: `${value.email} is now ${value.role} of project ${printable(name)}.` }
   })
+).pipe(
+  Command.withExamples([{ command: "parley project add-member Acme/Handbook ada@example.com --role owner" }])
 )
 
 const removeMember = command(
@@ -94,7 +105,7 @@ const removeMember = command(
     )
     return { value, text: `${printable(email)} is no longer a member of project ${printable(name)}.` }
   })
-)
+).pipe(Command.withExamples([{ command: "parley project remove-member Acme/Handbook ada@example.com" }]))
 
 /** Characters of a passage that are shown. */
 const shownCharacters = 300
@@ -141,24 +152,34 @@ const hitText =
       .join("\n")
   }
 
-const explanationText = ({ chunks, languages, terms }: NonNullable<FoundBody["explanation"]>): string =>
-  [
-    `${chunks} chunks; languages: ${languages.map(printable).join(", ")}.`,
-    listed(terms, {
-      TERM: ({ term }) => term,
-      WORD: ({ word }) => word,
-      EDITS: ({ edits }) => String(edits),
-      CHUNKS: ({ chunks }) => String(chunks),
-      IDF: ({ idf }) => number(idf),
-      WEIGHT: ({ weight }) => number(weight)
-    }).text
-  ].join("\n")
+const explanationText = ({
+  chunks,
+  languages,
+  terms
+}: NonNullable<FoundBody["explanation"]>): ReadonlyArray<string | Table> => {
+  const languagesText = languages.length === 0 ? "" : ` Languages: ${languages.map(printable).join(", ")}.`
+  return [
+    `${chunks === 1 ? "1 chunk" : `${chunks} chunks`}.${languagesText}`,
+    listed(
+      terms,
+      {
+        TERM: ({ term }) => term,
+        WORD: ({ word }) => word,
+        EDITS: ({ edits }) => String(edits),
+        CHUNKS: ({ chunks }) => String(chunks),
+        IDF: ({ idf }) => number(idf),
+        WEIGHT: ({ weight }) => number(weight)
+      },
+      "No term of the query is in the project."
+    ).text,
+    ""
+  ]
+}
 
-const foundText = (found: FoundBody): string =>
-  [
-    ...(found.explanation === null ? [] : [explanationText(found.explanation)]),
-    ...(found.nothing === null ? found.hits.map(hitText(found)) : [reasons[found.nothing]])
-  ].join("\n\n")
+const foundText = (found: FoundBody): Text => [
+  ...(found.explanation === null ? [] : explanationText(found.explanation)),
+  found.nothing === null ? found.hits.map(hitText(found)).join("\n\n") : reasons[found.nothing]
+]
 
 const limitFlag = (usual: number) =>
   Parameter.countFlag(
@@ -195,7 +216,7 @@ const search = command(
     const value = yield* searchIn(id, payload)
     return { value, text: foundText(value) }
   })
-)
+).pipe(Command.withExamples([{ command: 'parley project search Acme/Handbook "parental leave" --explain' }]))
 
 const Query = Schema.Struct({
   _id: Schema.Union([Schema.String, Schema.Int]),
@@ -221,7 +242,7 @@ const queriesOf = Effect.fnUntraced(function* (path: string) {
   )
 })
 
-/** Prints a line of JSON for each query, in their order, for programs that measure the search. */
+/** Prints a line of JSON for each query, in their order, for programs that measure the search; with `--json`, one array. */
 const evaluate = Command.make(
   "eval",
   {
@@ -229,9 +250,10 @@ const evaluate = Command.make(
     queries: Flag.String("queries").pipe(
       Flag.withDescription('A file with a line of JSON for each query: {"_id": "1", "text": "What …?"}')
     ),
-    limit: limitFlag(evaluationHits)
+    limit: limitFlag(evaluationHits),
+    json
   },
-  Effect.fnUntraced(function* ({ limit, project, queries }) {
+  Effect.fnUntraced(function* ({ json, limit, project, queries }) {
     const { id } = yield* Parameter.findProject(project)
     const answerTo = Effect.fnUntraced(function* ({ _id, text }: typeof Query.Type) {
       const { hits } = yield* searchIn(id, { query: text, limit, explain: false })
@@ -242,16 +264,22 @@ const evaluate = Command.make(
         end,
         score
       }))
-      return JSON.stringify({ query_id: String(_id), results })
+      return { query_id: String(_id), results }
     })
-    const lines = Stream.mapEffect(yield* queriesOf(queries), answerTo, { concurrency: queriesAtOnce })
-    yield* Stream.runForEach(lines, (line) => Console.log(line))
+    const answers = Stream.mapEffect(yield* queriesOf(queries), answerTo, { concurrency: queriesAtOnce })
+    if (json) return yield* Console.log(JSON.stringify(yield* Stream.runCollect(answers), null, 2))
+    yield* Stream.runForEach(answers, (answer) => Console.log(JSON.stringify(answer)))
   })
-).pipe(Command.withDescription("Search for every query of a file, and print a line of JSON for each"))
+).pipe(
+  Command.withDescription("Search for every query of a file, and print a line of JSON for each"),
+  Command.withExamples([{ command: "parley project eval Acme/Handbook --queries queries.jsonl" }])
+)
 
 export const projectCommand = group("project", "Projects: members, files and search", [
   createProject,
   listProjects,
+  renameProject,
+  deleteProject,
   listMembers,
   addMember,
   removeMember,

@@ -1,14 +1,17 @@
-import { Console, Effect } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from "../admin/AdminBodies.ts"
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
+import type { ReloadedBody } from "../admin/ReloadBodies.ts"
 import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
-import { askServer, serverUrl } from "./AdminClient.ts"
+import { askServer } from "./AdminClient.ts"
 import * as Parameter from "./CliParameters.ts"
 import { CliFailure, command, given, group } from "./CommandLine.ts"
-import { listed, printable } from "./Output.ts"
+import { listed } from "./Output.ts"
+import { serverUrl } from "./ServerAddress.ts"
+import { printable, type Table, type Text } from "./Table.ts"
 
 const latencyText = (health: ModelHealth | null): string =>
   health === null || health.firstOutputSeconds === null ? "-" : `${health.firstOutputSeconds.toFixed(2)} s`
@@ -25,7 +28,7 @@ const limitText =
   (model: ModelSpec): string =>
     `${model[name]}${model.assumed?.includes(name) === true ? "?" : ""}`
 
-const providersText = (providers: ReadonlyArray<ProviderHealth>): string =>
+const providersTable = (providers: ReadonlyArray<ProviderHealth>): string | Table =>
   listed(providers, {
     PROVIDER: ({ provider }) => provider,
     HEALTH: ({ openSeconds, state }) => (openSeconds === null ? state : `${state}, ${openSeconds} s more`),
@@ -63,14 +66,14 @@ const listModels = command(
     })
     const lines = [
       text,
-      ...(providers.length === 0 ? [] : ["", providersText(providers)]),
+      ...(providers.length === 0 ? [] : ["", providersTable(providers)]),
       "",
       ...(models.some(({ assumed }) => assumed !== undefined) ? [assumedNote] : []),
       description
     ]
-    return { value, text: lines.join("\n") }
+    return { value, text: lines }
   })
-)
+).pipe(Command.withExamples([{ command: "parley models list" }]))
 
 const candidateText = (
   { max_output_tokens, model, provider, reasons }: ExplainedBody["candidates"][number],
@@ -86,20 +89,23 @@ const candidateText = (
 const excludedText = ({ model, provider, reason }: ExplainedBody["excluded"][number]): string =>
   printable(`-  ${model} (${provider}): ${reason}`)
 
-const explanationText = ({ balance, candidates, difficulty, excluded }: ExplainedBody): string =>
+const explanationText = ({ balance, candidates, difficulty, excluded }: ExplainedBody): Text => [
+  `The difficulty is ${difficulty.score.toFixed(2)} of 1; a model needs at least that quality to be eligible.`,
+  "",
+  listed(difficulty.features, {
+    FEATURE: ({ name }) => name,
+    POINTS: ({ points }) => points.toFixed(2),
+    WHY: ({ sentence }) => sentence
+  }).text,
+  "",
   [
-    `The difficulty is ${difficulty.score.toFixed(2)} of 1; a model needs at least that quality to be eligible.`,
-    listed(difficulty.features, {
-      FEATURE: ({ name }) => name,
-      POINTS: ({ points }) => points.toFixed(2),
-      WHY: ({ sentence }) => sentence
-    }).text,
     candidates.length === 0
       ? "No model can answer."
       : `With a balance of ${balance} (0: the cheapest eligible model, 100: the best model), these are asked in this order:`,
     ...candidates.map(candidateText),
     ...(excluded.length === 0 ? [] : [["Left out:", ...excluded.map(excludedText)].join("\n")])
   ].join("\n\n")
+]
 
 const explainModels = command(
   "explain",
@@ -131,6 +137,8 @@ const explainModels = command(
     const value = yield* askServer((client) => client.server.explainModels({ payload }))
     return { value, text: explanationText(value) }
   })
+).pipe(
+  Command.withExamples([{ command: 'parley models explain "Prove that primes never end." --plan team' }])
 )
 
 export const modelsCommand = group("models", "Models", [listModels, explainModels])
@@ -144,10 +152,10 @@ const printConfig = command(
     const value = yield* askServer((client) => client.server.config()).pipe(
       Effect.map(({ data }) => ({ source: "server" as const, settings: data })),
       Effect.catchTag("CliFailure", ({ message }) =>
-        Console.error(`parley: ${message} These are the settings of this environment instead.`).pipe(
-          Effect.andThen(checkedSettings),
+        checkedSettings.pipe(
           Effect.map((settings) => ({
             source: "environment" as const,
+            reason: message,
             settings: describeSettings(settings)
           })),
           Effect.catchTag("SettingsInvalid", (error) => new CliFailure({ message: error.message }))
@@ -159,11 +167,37 @@ const printConfig = command(
       VALUE: (setting) => setting.value ?? "-",
       DEFAULT: (setting) => setting.default ?? "-"
     })
-    return { value, text }
+    const note =
+      value.source === "server" ? null : `${value.reason} These are the settings of this environment instead.`
+    return { value, text, note }
   })
-)
+).pipe(Command.withExamples([{ command: "parley config print" }]))
 
-export const configCommand = group("config", "Settings", [printConfig])
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+
+const reloadedText = ({ models, plans }: ReloadedBody): string => {
+  const read = [
+    ...(plans === null ? [] : [`${counted(plans.plans, "plan")} of ${plans.file}`]),
+    ...(models === null
+      ? []
+      : [`${counted(models.models, "model")} at ${counted(models.providers, "provider")} of ${models.file}`])
+  ]
+  return read.length === 0
+    ? "There is nothing to read again: neither PARLEY_PLANS_FILE nor PARLEY_MODELS_FILE is set."
+    : `Read again: ${read.join(" and ")}. Other processes of the database follow within seconds; \`parley doctor\` and the log of each say if one can't.`
+}
+
+const reloadConfig = command(
+  "reload",
+  "Read the files of plans and models again, without a restart",
+  {},
+  Effect.fnUntraced(function* () {
+    const value = yield* askServer((client) => client.server.reload())
+    return { value, text: reloadedText(value) }
+  })
+).pipe(Command.withExamples([{ command: "parley config reload" }]))
+
+export const configCommand = group("config", "Settings", [printConfig, reloadConfig])
 
 const serverChecks = askServer((client) => client.server.doctor()).pipe(
   Effect.flatMap(({ checks }) =>
@@ -199,4 +233,4 @@ export const doctorCommand = command(
       failure: failed === 0 ? null : `${failed} of ${checks.length} checks failed.`
     }
   })
-)
+).pipe(Command.withExamples([{ command: "parley doctor --json" }]))

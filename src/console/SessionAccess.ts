@@ -1,6 +1,5 @@
 import { DateTime, Effect, type Redacted } from "effect"
 import { HttpEffect, type HttpServerRequest } from "effect/http"
-import manifest from "../../package.json" with { type: "json" }
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import { IdentityProvider } from "../auth/IdentityProvider.ts"
 import { Links } from "../auth/Links.ts"
@@ -9,6 +8,7 @@ import type { StartedSession } from "../auth/SessionTable.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentActor, type Person } from "../domain/Actor.ts"
 import type { KnownSession, SessionClient } from "../domain/Session.ts"
+import { thisBuild } from "../settings/Build.ts"
 import { makeSessionCookie } from "./SessionCookie.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -87,7 +87,7 @@ export const makeSessionAccess = Effect.gen(function* () {
       },
       csrf_token: csrfToken,
       expires_at: session.expiresAt,
-      version: manifest.version
+      version: thisBuild.version
     }
   })
 

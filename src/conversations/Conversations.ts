@@ -1,5 +1,6 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
+import type { Page, User } from "../domain/Account.ts"
 import type { ConversationState, OpenTurn, StoredTurn, FileSearchCall } from "../domain/Conversation.ts"
 import {
   ConversationNotFound,
@@ -14,10 +15,12 @@ import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
+import { makeOwnedConversations, type OwnedConversation, type OwnedTurn } from "./OwnedConversations.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type CommitTurn, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 
+export type { OwnedConversation, OwnedTurn } from "./OwnedConversations.ts"
 export type { CommitTurn, FoundItem } from "./TurnTable.ts"
 
 /** How long a commit is retried while the database is unavailable. */
@@ -86,6 +89,31 @@ export class Conversations extends Context.Service<
       userId: UserId,
       ids: ReadonlyArray<ItemId>
     ) => Effect.Effect<ReadonlyMap<ItemId, FoundItem>, InvalidRequest | DatabaseUnavailable>
+    /** Oldest first, beginning after `after`. */
+    readonly listOf: (
+      userId: UserId,
+      after?: ConversationId
+    ) => Effect.Effect<Page<OwnedConversation>, DatabaseUnavailable>
+    /** Up to `turnsPageRows` turns, from the position `from` on, oldest first. */
+    readonly turnsOf: (
+      id: ConversationId,
+      from: number
+    ) => Effect.Effect<ReadonlyArray<OwnedTurn>, DatabaseUnavailable>
+    /** A conversation of the user and some turns, for an operator: the audit log has that it was read. */
+    readonly readOf: (
+      user: User,
+      id: ConversationId,
+      from: number
+    ) => Effect.Effect<
+      { readonly conversation: OwnedConversation; readonly turns: ReadonlyArray<OwnedTurn> },
+      ConversationNotFound | DatabaseUnavailable
+    >
+    readonly deleteOf: (
+      user: User,
+      id: ConversationId
+    ) => Effect.Effect<void, ConversationNotFound | DatabaseUnavailable>
+    /** Deletes some conversations of a user with their turns, and returns how many. */
+    readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     /** All hidden conversations, and those of them that the next sweep will delete for their age. */
     readonly counts: Effect.Effect<{ readonly kept: number; readonly idle: number }, DatabaseUnavailable>
   }
@@ -174,9 +202,11 @@ export class Conversations extends Context.Service<
         )
       })
 
+      const owned = yield* makeOwnedConversations
+
       const counts = countConversations.pipe(Effect.provideContext(services), orUnavailable)
 
-      return { create, open, read, history, commit, lost, ofResponse, lastSearch, items, counts }
+      return { create, open, read, history, commit, lost, ofResponse, lastSearch, items, ...owned, counts }
     })
   ).pipe(Layer.provide(pooledRandomLayer))
 }

@@ -75,6 +75,8 @@ export interface User {
 export interface ApiKeyRecord {
   readonly id: ApiKeyId
   readonly userId: UserId
+  /** The e-mail address of the user. */
+  readonly email: string
   readonly name: string
   /** The last four characters, to tell keys apart. */
   readonly hint: string

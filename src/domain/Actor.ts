@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
 import type { Role } from "./Account.ts"
-import type { OrganizationId, SessionId, UserId } from "./Ids.ts"
+import type { AdminKeyId, OrganizationId, SessionId, UserId } from "./Ids.ts"
 
 /** The user of a session of the web application. */
 export interface Person {
@@ -20,8 +20,14 @@ export interface Person {
 export type Actor =
   /** The service itself, such as at its start. */
   | { readonly _tag: "System" }
-  /** The holder of the operator's key, through the command line or another client of the operator's interface. */
-  | { readonly _tag: "Operator"; readonly origin: "cli" | "api"; readonly address: string | null }
+  /** The holder of an admin key, through the command line or another client of the operator's interface. */
+  | {
+      readonly _tag: "Operator"
+      readonly origin: "cli" | "api"
+      readonly address: string | null
+      /** Null for the key of the settings or of the data directory, which names no one. */
+      readonly key: { readonly id: AdminKeyId; readonly name: string } | null
+    }
   | Person
 
 /** Set by the authentication of a request. Read by the audit log, and where an administrator sees only one organization. */

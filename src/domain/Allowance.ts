@@ -61,6 +61,10 @@ export interface KeyAllowance {
 export const UsageBy = Schema.Literals(["day", "model", "key"])
 export type UsageBy = typeof UsageBy.Type
 
+/** How an operator's report is grouped. */
+export const ReportBy = Schema.Literals([...UsageBy.literals, "user", "org"])
+export type ReportBy = typeof ReportBy.Type
+
 /** Of one usage report: a leap year. */
 export const reportDaysMax = 366
 

@@ -8,10 +8,13 @@ export const AuditTarget = Schema.Literals([
   "api_key",
   "project",
   "file",
+  "conversation",
   "link",
   "setting",
   "plan",
-  "license"
+  "license",
+  "admin_key",
+  "backup"
 ])
 export type AuditTarget = typeof AuditTarget.Type
 
@@ -21,6 +24,8 @@ const action = (target: AuditTarget, description: string) => ({ target, descript
 export const auditActions = {
   "organization.create": action("organization", "creates an organization"),
   "organization.plan": action("organization", "changes the plan of an organization"),
+  "organization.rename": action("organization", "renames an organization"),
+  "organization.delete": action("organization", "deletes an organization"),
   "user.create": action("user", "creates a user"),
   "user.disable": action("user", "disables a user"),
   "user.enable": action("user", "enables a user"),
@@ -28,6 +33,8 @@ export const auditActions = {
   "user.role": action("user", "changes the role of a user"),
   "user.password": action("user", "sets or changes a password"),
   "user.limits": action("user", "changes the token limits of a user"),
+  "user.delete": action("user", "deletes a user with what the user has stored"),
+  "user.export": action("user", "exports what the service keeps of a user"),
   "identity.link": action("user", "links an account of the identity provider to a user"),
   "identity.unlink": action("user", "removes the link between a user and accounts of the identity provider"),
   "session.start": action("user", "signs in"),
@@ -41,7 +48,10 @@ export const auditActions = {
   "api_key.adopt": action("api_key", "stores the API key of `PARLEY_INIT_API_KEY`"),
   "api_key.limits": action("api_key", "changes the limits of an API key"),
   "api_key.revoke": action("api_key", "revokes an API key"),
+  "api_key.roll": action("api_key", "replaces an API key by a new one"),
   "project.create": action("project", "creates a project"),
+  "project.rename": action("project", "renames a project"),
+  "project.delete": action("project", "deletes a project; files stay with their owners"),
   "project.member_add": action("project", "adds a member to a project"),
   "project.member_role": action("project", "changes the role of a member of a project"),
   "project.member_remove": action("project", "removes a member from a project"),
@@ -50,9 +60,17 @@ export const auditActions = {
   "project.reindex": action("project", "has the files of a project indexed again"),
   "file.upload": action("file", "uploads a file for a user"),
   "file.delete": action("file", "deletes a file of a user"),
+  "file.move": action("file", "moves all files to another store"),
+  "conversation.read": action("conversation", "reads a conversation of a user"),
+  "conversation.delete": action("conversation", "deletes a conversation of a user"),
   "setting.change": action("setting", "starts the service with another value of a setting"),
+  "setting.reload": action("setting", "has the plans and models read again"),
   "plan.change": action("plan", "starts the service with other terms of a plan"),
-  "license.change": action("license", "starts the service with another license")
+  "license.change": action("license", "starts the service with another license"),
+  "admin_key.create": action("admin_key", "creates an admin key for an operator"),
+  "admin_key.revoke": action("admin_key", "revokes an admin key of an operator"),
+  "backup.create": action("backup", "makes a backup, or one is made by its schedule"),
+  "backup.restore": action("backup", "restores a backup into this installation")
 }
 export const AuditAction = Schema.Literals(Struct.keys(auditActions))
 export type AuditAction = typeof AuditAction.Type
@@ -96,7 +114,7 @@ export const aboutUser = (user: OfOrganization & { readonly id: string; readonly
   organization: within(user)
 })
 
-/** `operator`: the holder of the operator's key; `system`: the service itself. */
+/** `operator`: the holder of an admin key; `system`: the service itself. */
 export const AuditActor = Schema.Literals(["system", "operator", "person"])
 
 /** An entry as it is stored. */
@@ -106,6 +124,8 @@ export interface AuditRecord {
   readonly actor: typeof AuditActor.Type
   readonly actorId: string | null
   readonly actorEmail: string | null
+  /** Of the operator's key, if it is one of the database. */
+  readonly actorName: string | null
   readonly origin: typeof AuditOrigin.Type
   /** Of the client, if it is known. */
   readonly address: string | null

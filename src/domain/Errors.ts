@@ -244,12 +244,29 @@ export class UserExists extends Schema.TaggedError<UserExists>()("UserExists", {
 
 /** The actor's role doesn't permit to manage a user of that role, or to give it. */
 export class RoleForbids extends Schema.TaggedError<RoleForbids>()("RoleForbids", {
-  /** The field of the request: the user, the role that it is to get, a key or link of the user, or a key for another user. */
-  param: Schema.Literals(["email", "role", "id", "with_key"])
+  /** The field of the request: the user, the role that it is to get, a key or link of the user, a key for another user, or their organization. */
+  param: Schema.Literals(["email", "role", "id", "with_key", "organization"])
 }) {}
 
 /** The only owner who isn't disabled can be neither disabled nor given another role. */
 export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) {}
+
+/** Files are handed over to another user of the same organization, who isn't disabled. */
+export class FilesHeirUnsuitable extends Schema.TaggedError<FilesHeirUnsuitable>()(
+  "FilesHeirUnsuitable",
+  {}
+) {}
+
+/** A user who has files is deleted only with a word about the files. */
+export class UserHasFiles extends Schema.TaggedError<UserHasFiles>()("UserHasFiles", {
+  files: Schema.Int
+}) {}
+
+/** An organization is deleted when it has no users and projects, or together with them. */
+export class OrganizationNotEmpty extends Schema.TaggedError<OrganizationNotEmpty>()("OrganizationNotEmpty", {
+  users: Schema.Int,
+  projects: Schema.Int
+}) {}
 
 export class UserNotFound extends Schema.TaggedError<UserNotFound>()("UserNotFound", {}) {}
 
@@ -279,7 +296,26 @@ export class TooManyKeys extends Schema.TaggedError<TooManyKeys>()("TooManyKeys"
 
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
 
+/** The key was revoked or has expired, so that no other one can replace it. */
+export class ApiKeyNotActive extends Schema.TaggedError<ApiKeyNotActive>()("ApiKeyNotActive", {}) {}
+
 export class AdminKeyRejected extends Schema.TaggedError<AdminKeyRejected>()("AdminKeyRejected", {}) {}
+
+/** A file of the settings has a fault, so that it is not read again. `message` is for the operator. */
+export class ReloadRefused extends Schema.TaggedError<ReloadRefused>()("ReloadRefused", {
+  message: Schema.String
+}) {}
+
+/** Another admin key that isn't revoked has the name. */
+export class AdminKeyExists extends Schema.TaggedError<AdminKeyExists>()("AdminKeyExists", {}) {}
+
+/** No admin key that isn't revoked has the name. */
+export class AdminKeyNotFound extends Schema.TaggedError<AdminKeyNotFound>()("AdminKeyNotFound", {}) {}
+
+/** There are as many valid admin keys as there may be. */
+export class TooManyAdminKeys extends Schema.TaggedError<TooManyAdminKeys>()("TooManyAdminKeys", {
+  keysMax: Schema.Int
+}) {}
 
 export class MetricsTokenRejected extends Schema.TaggedError<MetricsTokenRejected>()(
   "MetricsTokenRejected",

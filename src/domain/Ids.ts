@@ -12,6 +12,9 @@ export type UserId = typeof UserId.Type
 export const ApiKeyId = Uuid.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
 
+export const AdminKeyId = Uuid.pipe(Schema.brand("AdminKeyId"))
+export type AdminKeyId = typeof AdminKeyId.Type
+
 export const ConversationId = Uuid.pipe(Schema.brand("ConversationId"))
 export type ConversationId = typeof ConversationId.Type
 

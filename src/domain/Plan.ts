@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import { tokensMax } from "./Allowance.ts"
 import { toolNames } from "./ModelCall.ts"
 
@@ -55,14 +55,21 @@ export interface PlanStorage {
   readonly bytes: number | null
 }
 
+/** Plans as a file has them; never changed. */
+export interface PlanCatalog {
+  /** By name, `default` included; null without a catalog: then every plan is without bounds. */
+  readonly catalog: ReadonlyMap<string, PlanTerms> | null
+  /** Null for a plan that the catalog doesn't have: its organizations may do nothing. */
+  readonly termsOf: (plan: string) => PlanTerms | null
+}
+
 /** The plans of this installation. Its layer is in plans/PlanCatalog. */
 export class Plans extends Context.Service<
   Plans,
   {
-    /** By name, `default` included; null without a catalog: then every plan is without bounds. */
-    readonly catalog: ReadonlyMap<string, PlanTerms> | null
-    /** Null for a plan that the catalog doesn't have: its organizations may do nothing. */
-    readonly termsOf: (plan: string) => PlanTerms | null
+    /** As of the start, or of the latest `replace`. */
+    readonly current: Effect.Effect<PlanCatalog>
+    readonly replace: (catalog: PlanCatalog) => Effect.Effect<void>
   }
 >()("parley/domain/Plans") {}
 

@@ -1,10 +1,12 @@
 import { Context, Effect, type FileSystem, Layer, type Path, Schedule, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import type { Blobs } from "./blobs/Blobs.ts"
+import { isFree } from "../sql/AdvisoryLock.ts"
+import type { Blobs, StoredBlob } from "./blobs/Blobs.ts"
 import { makeDirectoryBlobs } from "./blobs/DirectoryBlobs.ts"
+import { generationOf, makePairedBlobs, type StoreKind } from "./blobs/PairedBlobs.ts"
 import { makePostgresBlobs } from "./blobs/PostgresBlobs.ts"
 import { makeS3Blobs } from "./blobs/S3Blobs.ts"
 import {
@@ -14,22 +16,32 @@ import {
   type StoreNotShared
 } from "./StoreBinding.ts"
 
-export type { StoredBlob } from "./blobs/Blobs.ts"
+/** What was put, and the generation of the files at that time. */
+export interface PutBlob extends StoredBlob {
+  readonly generation: number
+}
 
 /** How often a process checks that its store is bound to its database, and tries to bind one that is not. */
 const bindAgainSeconds = 5
 
-/** The store that the settings name, not bound to anything. */
-export const makeBlobs = Effect.gen(function* () {
-  const { files } = yield* AppConfig
-  switch (files.store) {
+/** A store of a kind, not bound to anything. */
+export const makeBlobsOf = (kind: StoreKind) => {
+  switch (kind) {
     case "directory":
-      return yield* makeDirectoryBlobs
+      return makeDirectoryBlobs
     case "postgres":
-      return yield* makePostgresBlobs
+      return makePostgresBlobs
     case "s3":
-      return yield* makeS3Blobs()
+      return makeS3Blobs()
   }
+}
+
+/** The store that the settings name, or the two of a move. */
+export const makeBlobs = Effect.gen(function* () {
+  const { moveTo, store } = (yield* AppConfig).files
+  const first: Blobs = yield* makeBlobsOf(store)
+  if (moveTo === null) return first
+  return yield* makePairedBlobs(first, yield* makeBlobsOf(moveTo), moveTo)
 })
 
 /**
@@ -38,9 +50,15 @@ export const makeBlobs = Effect.gen(function* () {
  */
 export class BlobStore extends Context.Service<
   BlobStore,
-  Omit<Blobs, "mark"> & {
+  Omit<Blobs, "mark" | "put"> & {
+    /** Stores bytes as `Blobs.put` does, and says before which moves of the files that was. */
+    readonly put: <E, R>(
+      bytes: Stream.Stream<Uint8Array, E, R>
+    ) => Effect.Effect<PutBlob, E | StorageFailed, R>
     /** The place and the id of the database; fails unless the store is bound to it now. */
     readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
+    /** Whether a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */
+    readonly isHeld: Effect.Effect<boolean, StorageFailed>
   }
 >()("parley/files/BlobStore") {
   static readonly layer: Layer.Layer<
@@ -50,19 +68,36 @@ export class BlobStore extends Context.Service<
   > = Layer.effect(
     BlobStore,
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const blobs = yield* makeBlobs
       const bound = yield* boundTo(blobs)
+      // Asked after the deletion of a file was committed: a backup that begins later does not name it any more.
+      const isHeld = Effect.map(isFree(sql, "backup"), (free) => !free).pipe(
+        Effect.mapError((cause) => new StorageFailed({ operation: "remove", cause }))
+      )
+      const remove = (key: string) =>
+        bound.check.pipe(
+          Effect.andThen(isHeld),
+          Effect.flatMap((held) => (held ? blobs.trash.add(key) : blobs.remove(key))),
+          Effect.withSpan("BlobStore.remove")
+        )
       return {
         place: blobs.place,
-        put: (bytes) => Effect.withSpan(Effect.andThen(bound.check, blobs.put(bytes)), "BlobStore.put"),
+        put: Effect.fn("BlobStore.put")(function* (bytes) {
+          yield* bound.check
+          // Asked for first: what is put into the new store at the moment of the move counts as in the old one, and is put again.
+          const generation = yield* generationOf(sql)
+          return { ...(yield* blobs.put(bytes)), generation }
+        }),
         get: (key, range) => Stream.withSpan(blobs.get(key, range), "BlobStore.get"),
         has: blobs.has,
-        remove: (key) => Effect.withSpan(Effect.andThen(bound.check, blobs.remove(key)), "BlobStore.remove"),
+        remove,
         olderThan: (age) => Stream.withSpan(blobs.olderThan(age), "BlobStore.olderThan"),
         sweepLeftovers: (age) => Effect.withSpan(blobs.sweepLeftovers(age), "BlobStore.sweepLeftovers"),
         trash: blobs.trash,
         check: Effect.withSpan(Effect.andThen(blobs.check, bound.check), "BlobStore.check"),
-        verify: Effect.andThen(bound.check, bound.verify)
+        verify: Effect.andThen(bound.check, bound.verify),
+        isHeld
       }
     })
   )

@@ -25,6 +25,7 @@ import {
   type WantedText
 } from "./FileTable.ts"
 import { type IncomingFile, makeFileUploads } from "./FileUploads.ts"
+import { makeOwnerChange } from "./OwnerChange.ts"
 import type { QuotaProblem } from "./UploadLimits.ts"
 
 export type { ListFiles, TextSummary } from "./FileTable.ts"
@@ -63,6 +64,12 @@ export class FileStore extends Context.Service<
     ) => Effect.Effect<StoredFile, FileNotFound | DatabaseUnavailable>
     /** Deletes the file, its text and its bytes. */
     readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, FileNotFound | DatabaseUnavailable>
+    /** Expired files that are still there included. */
+    readonly countOf: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
+    /** Gives some files to another user, and returns how many. */
+    readonly handOverSome: (from: UserId, to: UserId) => Effect.Effect<number, DatabaseUnavailable>
+    /** Deletes some files of a user with their texts and bytes, and returns how many. */
+    readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     /** The bytes from `start` (inclusive) to `end` (exclusive). The first ones are there when this succeeds. */
     readonly content: (
       userId: UserId,
@@ -149,7 +156,16 @@ export class FileStore extends Context.Service<
         return wanted.length === 0 ? [] : yield* orUnavailable(table.beginnings(userId, wanted))
       })
 
-      return FileStore.of({ upload, list, get, delete: remove, content, summaries, beginnings })
+      return FileStore.of({
+        upload,
+        list,
+        get,
+        delete: remove,
+        content,
+        summaries,
+        beginnings,
+        ...(yield* makeOwnerChange)
+      })
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }

@@ -1,5 +1,5 @@
 import { Cause, Clock, Duration, Effect, Schedule, Schema, Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { StorageFailed } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -123,7 +123,8 @@ const sweepBlobs = Effect.fnUntraced(function* (age: Duration.Duration) {
   const before = (yield* Clock.currentTimeMillis) - trashSeconds * 1_000
   const expired = [...unknown].filter((key) => (trashed.get(key) ?? Infinity) <= before)
   // The database may have been restored since the first look.
-  const removable = isSuspicious ? [] : yield* unknownAmong(expired.slice(0, most))
+  const isKept = isSuspicious || (yield* blobs.isHeld)
+  const removable = isKept ? [] : yield* unknownAmong(expired.slice(0, most))
   const removed = yield* onEach(removable, (key) => Effect.andThen(blobs.remove(key), blobs.trash.take(key)))
   const swept: Swept = {
     trashed: added.done,
@@ -175,13 +176,13 @@ const sweepEvery = "1 minute"
 /** Files that one statement deletes. */
 const batchFilesMax = 100
 
-/** Deletes a batch of expired files with their texts, their bytes and their share of the counts. */
-export const deleteExpiredBatch = Effect.gen(function* () {
+/** Deletes a batch of files with their texts, their bytes and their share of the counts, and returns how many. */
+export const deleteBatch = Effect.fnUntraced(function* (condition: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore
   const gone = yield* sql`WITH gone AS (
       DELETE FROM files WHERE id IN (
-        SELECT id FROM files WHERE expires_at <= now()
+        SELECT id FROM files WHERE ${condition}
         ORDER BY expires_at LIMIT ${batchFilesMax} FOR UPDATE SKIP LOCKED
       ) RETURNING user_id, bytes, storage_key
     ), counted AS (
@@ -194,7 +195,12 @@ export const deleteExpiredBatch = Effect.gen(function* () {
   // The hourly sweep finds the bytes that could not be removed.
   yield* Effect.forEach(gone, ({ key }) => Effect.ignore(blobs.remove(key)), { discard: true })
   return gone.length
-}).pipe(Effect.uninterruptible)
+}, Effect.uninterruptible)
+
+/** Deletes a batch of expired files. */
+export const deleteExpiredBatch = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  deleteBatch(sql`expires_at <= now()`)
+)
 
 const sweep = Effect.gen(function* () {
   while ((yield* deleteExpiredBatch) === batchFilesMax) yield* Effect.yieldNow

@@ -1,9 +1,10 @@
-import { Effect, Option, Redacted, Schema, Stream, Schedule } from "effect"
+import { Effect, Option, Schema, Stream, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { StorageFailed } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { databasePlace } from "../sql/Database.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 import { type Blobs, type StoreMark, noMark } from "./blobs/Blobs.ts"
@@ -28,6 +29,8 @@ const Bindings = Schema.Tuple([
     databaseId: Schema.String,
     storeId: Schema.NullOr(Schema.String),
     storePlace: Schema.NullOr(Schema.String),
+    /** Where some files still are, while a move of them is under way. */
+    leaving: Schema.NullOr(Schema.String),
     hasFiles: Schema.Boolean,
     newStoreId: Schema.String
   })
@@ -38,14 +41,6 @@ const BlobKey = Schema.Struct({ key: Schema.String })
 type Binding = (typeof Bindings.Type)[0]
 
 const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
-const databasePlace = ({ database, dataDir }: Settings): string => {
-  if (database.url === null) return `the embedded database in ${dataDir}`
-  const url = URL.parse(Redacted.value(database.url))
-  return url === null
-    ? "the database of DATABASE_URL"
-    : `the database ${url.pathname.slice(1)} at ${url.host}`
-}
 
 const remedy =
   "The service doesn't use the two together, because it would take the files of one for garbage, or could not find those of the other. Check " +
@@ -62,12 +57,27 @@ const notBound = (place: string, database: string, known: Binding, found: StoreM
   })
 }
 
+const unfinished = (database: string, { leaving, storePlace }: Binding): string =>
+  `The files of ${database} are being moved from ${leaving} to ${storePlace}, and some are still there. Set PARLEY_FILES_STORE and ` +
+  "PARLEY_FILES_MOVE_TO as they were, and run `parley file move` to the end."
+
 /** What fails at the start is the store's failure, whichever of the two it comes from. */
 const asked = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     orUnavailable,
     Effect.mapError((cause) => new StorageFailed({ operation: "start", cause }))
   )
+
+/** Processes that start at once agree on the id of a new store, because it comes from the database's id and the place. */
+const makeBinding = (sql: SqlClient.SqlClient, place: string) =>
+  Effect.gen(function* () {
+    yield* sql`INSERT INTO file_store_binding (database_id) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING`
+    const rows = yield* sql`SELECT database_id, store_id, store_place,
+      CASE WHEN moved_at IS NULL THEN old_store_place END AS leaving, EXISTS (SELECT FROM files) AS has_files,
+      encode(substr(sha256(convert_to(database_id || ${place}, 'UTF8')), 1, 16), 'hex')::uuid AS new_store_id
+    FROM file_store_binding`
+    return (yield* Schema.decodeUnknownEffect(Bindings)(rows))[0]
+  }).pipe(asked)
 
 /** Binds a store to the database, and looks whether they belong together. */
 export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
@@ -77,15 +87,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   const database = databasePlace(settings)
   const isShared = settings.files.store === "directory" && settings.files.directoryShared
 
-  /** Processes that start at once agree on the id of a new store, because it comes from the database's id and the place. */
-  const binding = Effect.gen(function* () {
-    yield* sql`INSERT INTO file_store_binding (database_id) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING`
-    const rows =
-      yield* sql`SELECT database_id, store_id, store_place, EXISTS (SELECT FROM files) AS has_files,
-        encode(substr(sha256(convert_to(database_id || ${place}, 'UTF8')), 1, 16), 'hex')::uuid AS new_store_id
-      FROM file_store_binding`
-    return (yield* Schema.decodeUnknownEffect(Bindings)(rows))[0]
-  }).pipe(asked)
+  const binding = makeBinding(sql, place)
 
   const isEmpty = Effect.map(Stream.runHead(blobs.olderThan(0)), Option.isNone)
 
@@ -119,6 +121,7 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
   /** Why the two don't belong together, or null. */
   const problem = Effect.fnUntraced(function* (known: Binding, found: StoreMark) {
     const here = capitalized(place)
+    if (known.leaving !== null && settings.files.moveTo === null) return unfinished(database, known)
     if (found.database !== null && found.database !== known.databaseId) {
       return `${here} holds the files of another database (id ${found.database}) than ${database} (id ${known.databaseId}).`
     }
@@ -154,7 +157,11 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     if (found.database !== known.databaseId)
       yield* mark?.write({ store, database: known.databaseId }) ?? Effect.void
     if (known.storeId === store && known.storePlace === place) return
-    yield* asked(sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}`)
+    // Of two stores, the move says which is the current one.
+    const kind = settings.files.moveTo === null ? sql`${settings.files.store}` : sql`store_kind`
+    yield* asked(
+      sql`UPDATE file_store_binding SET store_id = ${store}::uuid, store_place = ${place}, store_kind = ${kind}`
+    )
   })
 
   /** Gives the database's place and id; fails unless the ids still say that the two belong together. */
@@ -188,12 +195,12 @@ export const makeStoreBinding = Effect.fnUntraced(function* (blobs: Blobs) {
     return { place, database, previousDatabaseId, isWhole }
   })
 
-  return { bind, verify, adopt }
+  return { bind, verify, adopt, examine: Effect.asVoid(examine) }
 })
 
 /** How often a process renews its registration, and after how long without renewal it counts as ended. */
 const beatSeconds = 10
-const silenceSeconds = 60
+export const silenceSeconds = 60
 /** How long the end of the process may wait for its row to go. */
 const leaveSeconds = 5
 
@@ -229,13 +236,18 @@ const joinStore = Effect.fnUntraced(function* (store: string, place: string) {
   const random = yield* SecureRandom.SecureRandom
   const id = yield* random.uuidV7()
   const isShared = files.store === "directory" && files.directoryShared
+  // A process with the two stores of a move follows the database.
+  const own =
+    files.moveTo === null
+      ? sql`${store}::uuid`
+      : sql`coalesce((SELECT store_id FROM file_store_binding), ${store}::uuid)`
 
-  const beat = sql`INSERT INTO file_store_replicas (id, directory, location, seen_at)
-    VALUES (${id}::uuid, ${store}::uuid, ${place}, clock_timestamp())
+  const beat = sql`INSERT INTO file_store_replicas (id, directory, location, seen_at, move_to)
+    VALUES (${id}::uuid, ${own}, ${place}, clock_timestamp(), ${files.moveTo})
     ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()`
 
   const others = sql`SELECT location FROM file_store_replicas
-    WHERE directory <> ${store}::uuid AND seen_at > clock_timestamp() - make_interval(secs => ${silenceSeconds})
+    WHERE directory <> ${own} AND seen_at > clock_timestamp() - make_interval(secs => ${silenceSeconds})
     ORDER BY seen_at DESC LIMIT 1`.pipe(rowsAs(OtherStore))
 
   const join = Effect.gen(function* () {

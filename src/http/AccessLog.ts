@@ -12,6 +12,7 @@ import {
   Tracer
 } from "effect"
 import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
+import { ClientAddress } from "../auth/ClientAddress.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -40,6 +41,8 @@ interface Access {
   readonly method: string
   /** Null if no route has the path. */
   readonly route: string | null
+  /** Of the client, if it is known. */
+  readonly address: string | null
   readonly span: Tracer.Span | null
   /** Null until the response's headers are known. */
   status: number | null
@@ -97,7 +100,7 @@ const millisBetween = (from: bigint, to: bigint): number =>
 
 /** The fields of the log line; unknown ones are left out. */
 const annotationsOf = (
-  { entry, method, requestId, route, status }: Access,
+  { address, entry, method, requestId, route, status }: Access,
   outcome: Outcome,
   endNanos: bigint
 ): Readonly<Record<string, string | number>> => {
@@ -111,6 +114,7 @@ const annotationsOf = (
       durationMillis: millisBetween(beganNanos, endNanos),
       outcome,
       errorCode: entry.errorCode,
+      address,
       user: caller?.userId,
       key: caller?.keyId,
       organization: caller?.organizationId,
@@ -152,6 +156,7 @@ export const isSampled = (
 /** Writes one log line for each request when it has ended, updates the metrics, and traces a share of the requests. */
 export const makeAccessLog = Effect.gen(function* () {
   const { accessLog, otlpEndpoint, otlpSignals, traceShare } = (yield* AppConfig).observability
+  const clientAddress = yield* ClientAddress
   const isTraced = otlpEndpoint !== null && otlpSignals.includes("traces")
 
   const serverSpan = Effect.fnUntraced(function* (
@@ -202,6 +207,7 @@ export const makeAccessLog = Effect.gen(function* () {
       requestId,
       method: request.method,
       route,
+      address: accessLog ? clientAddress.of(request).address : null,
       span: isTraced ? yield* serverSpan(request, requestId, route) : null,
       status: null
     }

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Duration, Effect, Layer, Metric, Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Layer, Metric, Redacted } from "effect"
 import { Digest, Mac } from "effect/crypto"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hash } from "../auth/KeyToken.ts"
@@ -11,6 +11,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { authorizationHeader } from "./Authentication.ts"
 import { respondTo } from "./ErrorBoundary.ts"
+import { portUnavailable } from "./Server.ts"
 
 /** How often provider health is refreshed for export by OTLP; a scrape refreshes it itself. */
 const refreshSeconds = 10
@@ -22,6 +23,14 @@ const show = ({ provider, running, state, waiting }: ProviderHealth): Effect.Eff
     }
     yield* Metric.update(Instruments.providerRunning.of(provider), running)
     yield* Metric.update(Instruments.providerWaiting.of(provider), waiting)
+  })
+
+/** A provider that a reloaded catalog doesn't have any more is in no state. */
+const hide = (provider: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const one of providerStates) yield* Metric.update(Instruments.providerState.of(provider, one), 0)
+    yield* Metric.update(Instruments.providerRunning.of(provider), 0)
+    yield* Metric.update(Instruments.providerWaiting.of(provider), 0)
   })
 
 /** Counters start at 0, so that the first increment shows as a rise. */
@@ -48,7 +57,17 @@ export class MetricsText extends Context.Service<
     Effect.gen(function* () {
       const router = yield* Router
       const { otlpEndpoint, otlpSignals } = (yield* AppConfig).observability
-      const refresh = Effect.flatMap(router.health, Effect.forEach(show, { discard: true }))
+      const shown = new Set<string>()
+      const refresh = Effect.gen(function* () {
+        const providers = yield* router.health
+        const names = new Set(providers.map(({ provider }) => provider))
+        for (const one of [...shown].filter((name) => !names.has(name))) {
+          shown.delete(one)
+          yield* hide(one)
+        }
+        yield* Effect.forEach(providers, show, { discard: true })
+        for (const name of names) shown.add(name)
+      })
       yield* initialize
       if (otlpEndpoint !== null && otlpSignals.includes("metrics")) {
         yield* refresh.pipe(
@@ -109,12 +128,6 @@ const connectionsMax = 100
 /** For the last responses when the process shuts down. */
 const closeSeconds = 1
 
-/** The port for metrics can't be opened. `message` is for the operator. */
-export class MetricsPortUnavailable extends Schema.TaggedError<MetricsPortUnavailable>()(
-  "MetricsPortUnavailable",
-  { message: Schema.String }
-) {}
-
 const serverOf = () => {
   const server = createServer({
     maxHeaderSize: headerBytesMax,
@@ -128,6 +141,8 @@ const serverOf = () => {
 
 const isMetrics = ({ method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   (method === "GET" || method === "HEAD") && /^\/metrics(\?|$)/.test(url)
+
+const metricsUnavailable = portUnavailable("The metrics", "PARLEY_METRICS_HOST and PARLEY_METRICS_PORT")
 
 /** The metrics on a port of their own, without a token; only if the settings name the port. */
 export const MetricsServerLayer = Layer.unwrap(
@@ -148,17 +163,7 @@ export const MetricsServerLayer = Layer.unwrap(
           gracefulShutdownTimeout: Duration.seconds(closeSeconds)
         })
       ),
-      Layer.catchTag("ServeError", ({ cause }) =>
-        Layer.effectDiscard(
-          Effect.fail(
-            new MetricsPortUnavailable({
-              message:
-                `The metrics can't be served: ${cause instanceof Error ? cause.message : String(cause)}. ` +
-                "PARLEY_METRICS_HOST and PARLEY_METRICS_PORT say where to listen for them."
-            })
-          )
-        )
-      )
+      Layer.catchTag("ServeError", (error) => Layer.effectDiscard(Effect.fail(metricsUnavailable(error))))
     )
   })
 )

@@ -1,5 +1,13 @@
+/** Where `parley doctor` reads a stream through the address that people use: see StreamProbe. */
+export const streamProbePath = "/healthz/stream"
+
 /** What machines request again and again. */
-export const probes: ReadonlySet<string | null> = new Set(["/healthz", "/readyz", "/metrics"])
+export const probes: ReadonlySet<string | null> = new Set([
+  "/healthz",
+  "/readyz",
+  "/metrics",
+  streamProbePath
+])
 
 /** Where an identity provider sends browsers back to, below the address of the service; to be registered with the provider. */
 export const identityCallbackPath = "/console/sign-in/oidc/callback"

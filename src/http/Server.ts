@@ -9,9 +9,9 @@ import {
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate } from "effect"
+import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { HttpIncomingMessage } from "effect/http"
+import { HttpIncomingMessage, type HttpServerError } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -215,29 +215,49 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   return server
 })
 
-export const ServerLayer = Layer.unwrap(
-  Effect.gen(function* () {
-    const { files, http } = yield* AppConfig
-    const server = yield* makeNodeServer({
-      maxHeaderSize: headerBytesMax,
-      headersTimeout: http.headersSeconds * 1000,
-      requestTimeout: (Math.max(http.requestSeconds, files.uploadSeconds) + graceSeconds) * 1000,
-      keepAliveTimeout: keepAliveSeconds * 1000,
-      connectionsCheckingInterval: checkSeconds * 1000,
-      noDelay: true,
-      // ErrorBoundary checks for it and answers with the envelope.
-      requireHostHeader: false,
-      // A request to upgrade to another protocol is handled like any other request.
-      shouldUpgradeCallback: () => false
+/** A port beside the service's own can't be opened. `message` is for the operator. */
+export class PortUnavailable extends Schema.TaggedError<PortUnavailable>()("PortUnavailable", {
+  message: Schema.String
+}) {}
+
+/** Explains why a port can't be opened, with the settings that name it. */
+export const portUnavailable =
+  (what: string, settings: string) =>
+  ({ cause }: HttpServerError.ServeError): PortUnavailable =>
+    new PortUnavailable({
+      message:
+        `${what} can't be served: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+        `${settings} say where to listen for that.`
     })
-    yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
-    return NodeHttpServer.layer(() => server, {
-      host: http.host,
-      port: http.port,
-      gracefulShutdownTimeout: Duration.seconds(closeSeconds)
-    })
+
+const serverAt = Effect.fnUntraced(function* (host: string, port: number) {
+  const { files, http } = yield* AppConfig
+  const server = yield* makeNodeServer({
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: http.headersSeconds * 1000,
+    requestTimeout: (Math.max(http.requestSeconds, files.uploadSeconds) + graceSeconds) * 1000,
+    keepAliveTimeout: keepAliveSeconds * 1000,
+    connectionsCheckingInterval: checkSeconds * 1000,
+    noDelay: true,
+    // ErrorBoundary checks for it and answers with the envelope.
+    requireHostHeader: false,
+    // A request to upgrade to another protocol is handled like any other request.
+    shouldUpgradeCallback: () => false
   })
-)
+  yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
+  return NodeHttpServer.layer(() => server, {
+    host,
+    port,
+    gracefulShutdownTimeout: Duration.seconds(closeSeconds)
+  })
+})
+
+/** Where users are served. */
+export const ServerLayer = Layer.unwrap(AppConfig.use(({ http }) => serverAt(http.host, http.port)))
+
+/** Where the operator is served apart from users. */
+export const adminServerAt = (port: number) =>
+  Layer.unwrap(AppConfig.use(({ http }) => serverAt(http.adminHost, port)))
 
 /** Limits every body that is read whole. */
 export const BodySizeLayer = Layer.unwrap(

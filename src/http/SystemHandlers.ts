@@ -1,17 +1,19 @@
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Api } from "../api/Api.ts"
+import { Api, apiVersion } from "../api/Api.ts"
 import { openApiDocument } from "../api/OpenApiDocument.ts"
 import type { ProviderHealth } from "../domain/Model.ts"
 import { StoreHealth } from "../files/StoreHealth.ts"
 import { makeDiskProblem } from "../postgres/DataDisk.ts"
 import { Router } from "../routing/Router.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { thisBuild } from "../settings/Build.ts"
 import { Database } from "../sql/Database.ts"
 import { Drain } from "./Drain.ts"
 import { ReferencePage } from "./ReferencePage.ts"
-import { route } from "./Routes.ts"
+import { route, streamProbePath } from "./Routes.ts"
+import { StreamProbe } from "./StreamProbe.ts"
 
 const document = HttpServerResponse.jsonUnsafe(openApiDocument)
 
@@ -20,6 +22,13 @@ export const SystemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
 )
 
 const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })
+
+/** What runs here, for whom asks before it has a key: the command line, a monitor, an operator with several processes. */
+const Version = HttpRouter.add(
+  "GET",
+  "/version",
+  HttpServerResponse.jsonUnsafe({ name: "parley", ...thisBuild, api: apiVersion })
+)
 
 const Healthz = HttpRouter.add("GET", "/healthz", alive)
 
@@ -70,9 +79,15 @@ const Readyz = HttpRouter.use((router) =>
   })
 )
 
-/** Routes outside of the described interface: probes for the operator, and the reference page. */
-export const SystemRoutes = Layer.mergeAll(Healthz, Readyz, ReferencePage)
+/** What every port of the service answers without a key. */
+export const ProcessRoutes = Layer.mergeAll(Healthz, Version)
 
-export const systemRoutes = ["/healthz", "/readyz", "/docs", "/docs/reference.js"].map((path) =>
-  route("GET", path)
-)
+export const processRoutes = ["/healthz", "/version"].map((path) => route("GET", path))
+
+/** Routes outside of the described interface: probes for the operator, and the reference page. */
+export const SystemRoutes = Layer.mergeAll(ProcessRoutes, Readyz, StreamProbe, ReferencePage)
+
+export const systemRoutes = [
+  ...processRoutes,
+  ...["/readyz", streamProbePath, "/docs", "/docs/reference.js"].map((path) => route("GET", path))
+]

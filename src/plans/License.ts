@@ -149,7 +149,7 @@ export const makeSeats = Effect.gen(function* () {
   const counts = Effect.suspend(
     () => sql`SELECT
       (SELECT count(*) FROM users WHERE disabled_at IS NULL)::float8 AS users,
-      (SELECT count(*) FROM organizations)::float8 AS organizations`
+      (SELECT count(*) FROM organizations WHERE deleted_at IS NULL)::float8 AS organizations`
   ).pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Counts]))),
     Effect.map(([row]) => row)

@@ -1,6 +1,6 @@
-import { Effect, Layer, Result, Schema } from "effect"
+import { Effect, Layer, Ref, Result, Schema } from "effect"
 import { defaultPlan, expected, PlanName } from "../domain/Account.ts"
-import { Plans, PlanTerms } from "../domain/Plan.ts"
+import { type PlanCatalog, Plans, PlanTerms } from "../domain/Plan.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { FileProblem, problemLine, readJsonFile, shapeProblems } from "../settings/JsonFile.ts"
 
@@ -58,15 +58,21 @@ export const readPlansFile = Effect.fnUntraced(function* (
 })
 
 /** Without a catalog, every plan is without bounds. */
-export const plansOf = (catalog: ReadonlyMap<string, PlanTerms> | null): Plans["Service"] => ({
+export const plansOf = (catalog: ReadonlyMap<string, PlanTerms> | null): PlanCatalog => ({
   catalog,
   termsOf: (plan) => (catalog === null ? {} : (catalog.get(plan) ?? null))
+})
+
+/** The plans of the file that the settings name, as it is now. */
+export const readPlans = Effect.gen(function* () {
+  const { plansFile } = (yield* AppConfig).policy
+  return plansOf(plansFile === null ? null : yield* readPlansFile(plansFile))
 })
 
 export const plansLayer: Layer.Layer<Plans, PlansInvalid, AppConfig> = Layer.effect(
   Plans,
   Effect.gen(function* () {
-    const { plansFile } = (yield* AppConfig).policy
-    return Plans.of(plansOf(plansFile === null ? null : yield* readPlansFile(plansFile)))
+    const current = yield* Ref.make(yield* readPlans)
+    return Plans.of({ current: Ref.get(current), replace: (catalog) => Ref.set(current, catalog) })
   })
 )

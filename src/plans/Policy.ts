@@ -7,7 +7,7 @@ import {
   UserNotFound
 } from "../domain/Errors.ts"
 import type { ProjectId, UserId } from "../domain/Ids.ts"
-import { Plans, type PlanStorage } from "../domain/Plan.ts"
+import { type PlanCatalog, Plans, type PlanStorage } from "../domain/Plan.ts"
 import { type ProjectMembership, proveMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
@@ -55,7 +55,7 @@ export class Policy extends Context.Service<
             SELECT EXISTS (
               SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
             ) AS is_member
-            FROM projects WHERE id = ${projectId}::uuid
+            FROM projects WHERE id = ${projectId}::uuid AND deleted_at IS NULL
               ${userId === null ? yield* visible(sql, "organization_id") : sql.literal("")}`.pipe(
             rowAs(ProjectRow),
             orUnavailable
@@ -80,23 +80,33 @@ export class Policy extends Context.Service<
     )
 }
 
-/** Computed once for each plan of the catalog and each state of the license. */
+/** Computed once for each plan of a catalog and each state of the license. */
 const makePermissions = Effect.gen(function* () {
   const plans = yield* Plans
   const { license } = yield* InstalledLicense
-  const cached = new Map<string, Permissions>()
+  const caches = new WeakMap<PlanCatalog, Map<string, Permissions>>()
 
-  const compute = (plan: string, nowMillis: number): Permissions => {
+  const cacheOf = (catalog: PlanCatalog): Map<string, Permissions> => {
+    const cache = caches.get(catalog) ?? new Map<string, Permissions>()
+    caches.set(catalog, cache)
+    return cache
+  }
+
+  const compute = (current: PlanCatalog, plan: string, nowMillis: number): Permissions => {
+    const cached = cacheOf(current)
     const state = license === null ? "in_force" : stateOf(license, nowMillis)
-    const isKnown = plans.catalog?.has(plan) ?? false
+    const isKnown = current.catalog?.has(plan) ?? false
     // Undefined plans are not cached: their number has no limit.
     const key = isKnown ? `${state} ${plan}` : state
     const known = cached.get(key)
     if (known !== undefined) return known
-    const permissions = permissionsOf({ plan, terms: plans.termsOf(plan), license, state })
-    if (plans.catalog === null || isKnown) cached.set(key, permissions)
+    const permissions = permissionsOf({ plan, terms: current.termsOf(plan), license, state })
+    if (current.catalog === null || isKnown) cached.set(key, permissions)
     return permissions
   }
 
-  return (plan: string) => Effect.map(Clock.currentTimeMillis, (nowMillis) => compute(plan, nowMillis))
+  return (plan: string) =>
+    Effect.zipWith(plans.current, Clock.currentTimeMillis, (current, nowMillis) =>
+      compute(current, plan, nowMillis)
+    )
 })

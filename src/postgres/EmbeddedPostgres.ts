@@ -1,8 +1,8 @@
 import { rmdir } from "node:fs/promises"
-import { connect, createServer, type Server } from "node:net"
 import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, FileSystem, type PlatformError, Schedule, Schema } from "effect"
+import { Effect, FileSystem, type PlatformError, Schedule } from "effect"
 import { inRealTime } from "../domain/Monotonic.ts"
+import { answers, DataDirectoryInUse, ownDirectory } from "./DirectoryOwner.ts"
 import {
   chownTree,
   EmbeddedPostgresFailed,
@@ -16,18 +16,10 @@ import {
   initAccount,
   leaveSharedAccount,
   type PostgresHome,
-  preparePostgresHome
+  preparePostgresHome,
+  socketsOf
 } from "./PostgresHome.ts"
 import { type PostgresServer, startPostgresServer, stopOrphan } from "./PostgresServer.ts"
-
-/** Another running process owns the embedded server's directory. */
-export class DataDirectoryInUse extends Schema.TaggedError<DataDirectoryInUse>()("DataDirectoryInUse", {
-  directory: Schema.String
-}) {
-  override get message(): string {
-    return `${this.directory} is in use by another running process: give this one its own data directory, or let both share a PostgreSQL server through DATABASE_URL`
-  }
-}
 
 export interface EmbeddedPostgresOptions {
   /** The service's data directory; the server lives in `postgres` below it. */
@@ -50,6 +42,14 @@ export interface EmbeddedPostgresAddress {
 
 const superuser = "parley"
 const port = 5432
+
+const addressAt = (sockets: string): EmbeddedPostgresAddress => ({
+  host: sockets,
+  path: `${sockets}/.s.PGSQL.${port}`,
+  username: superuser,
+  database: "postgres"
+})
+
 /** Connections beyond the pool's: for the operator, and for the server's own reserve. */
 const spareConnections = 10
 
@@ -104,25 +104,37 @@ export const startEmbeddedPostgres = Effect.fn("EmbeddedPostgres.start")(
       }
     }).pipe(Effect.forkScoped)
 
-    return {
-      host: home.sockets,
-      path: `${home.sockets}/.s.PGSQL.${port}`,
-      username: superuser,
-      database: "postgres"
-    } satisfies EmbeddedPostgresAddress
+    return addressAt(home.sockets)
   },
   (effect) => Effect.catchTag(effect, "PlatformError", unprepared),
   Effect.provide(NodeFileSystem.layer),
   inRealTime
 )
 
+/** Where the embedded server of a data directory is, or would be. */
+const homeOf = Effect.fnUntraced(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  const entry = `${dataDir}/postgres`
+  const directory = yield* Effect.orElseSucceed(fs.realPath(entry), () => entry)
+  return { directory, account: null, data: `${directory}/data`, sockets: socketsOf(directory) }
+})
+
+/** Whether the embedded server of a data directory has data, and its address while another process runs it. */
+export const findEmbedded = Effect.fn("EmbeddedPostgres.find")(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { data, sockets } = yield* homeOf(dataDir)
+  const isRunning = yield* answers(`${sockets}/owner`)
+  return {
+    hasData: yield* Effect.orElseSucceed(fs.exists(`${data}/PG_VERSION`), () => false),
+    running: isRunning ? addressAt(sockets) : null
+  }
+}, Effect.provide(NodeFileSystem.layer))
+
 /** Fails if the embedded server can't start on the data directory now: another process runs it, or its data is of another version. */
 export const examineEmbedded = Effect.fn("EmbeddedPostgres.examine")(
   function* (dataDir: string) {
     const fs = yield* FileSystem.FileSystem
-    const entry = `${dataDir}/postgres`
-    const directory = yield* Effect.orElseSucceed(fs.realPath(entry), () => entry)
-    const home = { directory, account: null, data: `${directory}/data`, sockets: `${directory}/run` }
+    const home = yield* homeOf(dataDir)
     if (yield* answers(`${home.sockets}/owner`)) return yield* new DataDirectoryInUse({ directory: dataDir })
     if (yield* Effect.orElseSucceed(fs.exists(`${home.data}/PG_VERSION`), () => false)) {
       yield* checkVersion(home, yield* preparePostgresBinaries(home))
@@ -171,8 +183,8 @@ const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: 
   return yield* new EmbeddedPostgresFailed({
     message:
       `PostgreSQL ${written} wrote the data in ${home.data}, and this version of the service contains PostgreSQL ${binaries.major}, which can't read it. ` +
-      `Start the version that contains PostgreSQL ${written}; or run a PostgreSQL ${written} of your own on the directory, move the data with the ` +
-      `pg_dump and pg_restore of a newer one, and name that one in DATABASE_URL.`
+      `With the version of the service that contains PostgreSQL ${written}: \`parley backup FILE\`. Then stop that, rename ${home.directory}, and with this ` +
+      "version: `parley restore FILE`. See docs/upgrading.md. Or move the database to a server of your own first: `parley database move URL`."
   })
 })
 
@@ -217,71 +229,3 @@ const serverSettings = (home: PostgresHome, options: EmbeddedPostgresOptions): R
   log_checkpoints: "off",
   ...(options.durable ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" })
 })
-
-/** How often a stale socket is removed before giving up; each repetition means that another process was quicker. */
-const attemptsMax = 5
-/** A process that was just killed may still be exiting. */
-const graceSeconds = 2
-
-/**
- * Owns `directory` until the scope closes, or fails within seconds with `DataDirectoryInUse`.
- *
- * A Unix socket at `path` that accepts connections means ownership: the kernel closes it with the process, even after
- * kill -9, and a process in another container of the same machine sees it too. No data is exchanged.
- */
-const ownDirectory = (directory: string, path: string) =>
-  Effect.acquireRelease(
-    acquire(directory, path).pipe(
-      Effect.retry({
-        schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ duration: `${graceSeconds} seconds` })),
-        while: (error) => error._tag === "DataDirectoryInUse"
-      })
-    ),
-    // Closing removes the socket's file as well.
-    (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
-  ).pipe(Effect.asVoid)
-
-const acquire = Effect.fnUntraced(function* (directory: string, path: string) {
-  const fs = yield* FileSystem.FileSystem
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const server = yield* listen(path)
-    if (server !== null) return server
-    if (yield* answers(path)) return yield* new DataDirectoryInUse({ directory })
-    // Two processes may find the same stale socket. Renaming gives it to one of them, and asking again afterwards shows
-    // whether the quicker one had already put its own socket there.
-    const moved = `${path}.${process.pid}`
-    if (yield* Effect.isFailure(fs.rename(path, moved))) continue
-    if (yield* answers(moved)) {
-      yield* fs.rename(moved, path).pipe(Effect.ignore)
-      return yield* new DataDirectoryInUse({ directory })
-    }
-    yield* fs.remove(moved, { force: true }).pipe(Effect.ignore)
-  }
-  return yield* new DataDirectoryInUse({ directory })
-})
-
-/** The listening server, or null when `path` exists already. */
-const listen = (path: string) =>
-  Effect.callback<Server | null, EmbeddedPostgresFailed>((resume) => {
-    const server = createServer((socket) => socket.destroy())
-    server.unref()
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      resume(
-        error.code === "EADDRINUSE"
-          ? Effect.succeed(null)
-          : Effect.fail(new EmbeddedPostgresFailed({ message: `Can't listen on ${path}: ${error.message}` }))
-      )
-    })
-    server.listen(path, () => resume(Effect.succeed(server)))
-  })
-
-/** Whether a process listens at `path`. */
-const answers = (path: string) =>
-  Effect.callback<boolean>((resume) => {
-    const socket = connect(path)
-    socket.once("connect", () => {
-      socket.destroy()
-      resume(Effect.succeed(true))
-    })
-    socket.once("error", () => resume(Effect.succeed(false)))
-  })

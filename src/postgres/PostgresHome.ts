@@ -192,12 +192,16 @@ const canUse = (directory: string, account: PostgresAccount) =>
     ({ code }) => code === 0
   )
 
-/** A directory of the account's own for the sockets, near the data where the path is short enough. */
+/** The directory of the sockets: near the data where the path is short enough. */
+export const socketsOf = (home: string): string => {
+  const near = `${home}/run`
+  return Buffer.byteLength(near) <= socketDirectoryBytesMax ? near : `${tmpdir()}/parley-${shortName(home)}`
+}
+
+/** Prepares that directory for the account alone. */
 const socketDirectory = Effect.fnUntraced(function* (home: string, account: PostgresAccount | null) {
   const fs = yield* FileSystem.FileSystem
-  const near = `${home}/run`
-  const directory =
-    Buffer.byteLength(near) <= socketDirectoryBytesMax ? near : `${tmpdir()}/parley-${shortName(home)}`
+  const directory = socketsOf(home)
   yield* fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
   const isLink = yield* Effect.isSuccess(fs.readLink(directory))
   const { uid } = ownerOf(yield* fs.stat(directory))

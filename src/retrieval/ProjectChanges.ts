@@ -25,7 +25,11 @@ interface Named {
   readonly organization: string
 }
 
-const entryOf = (action: AuditEntry["action"], project: Named, details: AuditDetails = {}): AuditEntry => ({
+export const entryOf = (
+  action: AuditEntry["action"],
+  project: Named,
+  details: AuditDetails = {}
+): AuditEntry => ({
   action,
   target: { id: project.id, name: project.name },
   organization: within(project),

@@ -67,21 +67,23 @@ export const makeProjectTable = Effect.gen(function* () {
   /** Oldest first; one row more than a page has. */
   const page = Effect.fnUntraced(function* (name: string | null, after?: ProjectId) {
     return yield* sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
-      WHERE p.id > ${after ?? firstId}::uuid ${yield* visible(sql, "p.organization_id")}
+      WHERE p.id > ${after ?? firstId}::uuid AND p.deleted_at IS NULL ${yield* visible(sql, "p.organization_id")}
       ${name === null ? sql.literal("") : sql`AND lower(p.name) = lower(${name})`}
       ORDER BY p.id LIMIT ${pageRowsAsked}`.pipe(rowsAs(ProjectRow))
   })
 
   const find = Effect.fnUntraced(function* (id: ProjectId) {
     return yield* sql`SELECT ${columns} FROM projects p JOIN organizations o ON o.id = p.organization_id
-      WHERE p.id = ${id}::uuid ${yield* visible(sql, "p.organization_id")}`.pipe(rowAs(ProjectRow))
+      WHERE p.id = ${id}::uuid AND p.deleted_at IS NULL ${yield* visible(sql, "p.organization_id")}`.pipe(
+      rowAs(ProjectRow)
+    )
   })
 
   /** Until the end of the transaction, others that lock it wait, so that changes of a project come one after the other. */
   const lock = Effect.fnUntraced(function* (id: ProjectId) {
     return yield* sql`SELECT p.id, p.name, p.organization_id, o.name AS organization
       FROM projects p JOIN organizations o ON o.id = p.organization_id
-      WHERE p.id = ${id}::uuid ${yield* visible(sql, "p.organization_id")}
+      WHERE p.id = ${id}::uuid AND p.deleted_at IS NULL ${yield* visible(sql, "p.organization_id")}
       FOR NO KEY UPDATE OF p`.pipe(rowAs(LockedRow))
   })
 
@@ -123,7 +125,8 @@ export const makeProjectTable = Effect.gen(function* () {
     const [row] = yield* sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS user,
         coalesce(u.organization_id = p.organization_id, false) AS same_organization
       FROM (SELECT ${projectId}::uuid AS project_id, lower(${email}) AS email) AS named
-      LEFT JOIN projects p ON p.id = named.project_id ${yield* visible(sql, "p.organization_id")}
+      LEFT JOIN projects p ON p.id = named.project_id AND p.deleted_at IS NULL
+        ${yield* visible(sql, "p.organization_id")}
       LEFT JOIN users u ON lower(u.email) = named.email ${yield* visible(sql, "u.organization_id")}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([Place])))
     )
@@ -203,8 +206,8 @@ export const makeCorpusTable = Effect.gen(function* () {
 
   /** Adds a file of the project's organization; false where there is none, or where it was added before. */
   const insert = Effect.fnUntraced(function* ({ fileId, projectId }: CorpusKey) {
-    const rows = yield* sql`INSERT INTO project_files (project_id, file_id, added_by)
-      SELECT p.id, f.id, u.id
+    const rows = yield* sql`INSERT INTO project_files (project_id, file_id)
+      SELECT p.id, f.id
       FROM projects p, files f JOIN users u ON u.id = f.user_id
       WHERE p.id = ${projectId}::uuid AND f.id = ${fileId}::uuid AND ${isKept} AND u.organization_id = p.organization_id
         ${yield* visible(sql, "p.organization_id")}
@@ -217,7 +220,8 @@ export const makeCorpusTable = Effect.gen(function* () {
     const [row] = yield* sql`SELECT p.id IS NOT NULL AS project, u.id IS NOT NULL AS file,
         coalesce(u.organization_id = p.organization_id, false) AS same_organization
       FROM (SELECT ${projectId}::uuid AS project_id, ${fileId}::uuid AS file_id) AS named
-      LEFT JOIN projects p ON p.id = named.project_id ${yield* visible(sql, "p.organization_id")}
+      LEFT JOIN projects p ON p.id = named.project_id AND p.deleted_at IS NULL
+        ${yield* visible(sql, "p.organization_id")}
       LEFT JOIN files f ON f.id = named.file_id AND ${isKept}
       LEFT JOIN users u ON u.id = f.user_id ${yield* visible(sql, "u.organization_id")}`.pipe(
       Effect.flatMap(Schema.decodeUnknownEffect(Schema.Tuple([FilePlace])))

@@ -13,11 +13,12 @@ import {
   type UserNotFound,
   type UserOfOtherOrganization
 } from "../domain/Errors.ts"
-import type { FileId, ProjectId, UserId } from "../domain/Ids.ts"
+import type { FileId, OrganizationId, ProjectId, UserId } from "../domain/Ids.ts"
 import type { CorpusFile, CorpusStatus, Project, ProjectMember, ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { pageOf } from "../sql/Paging.ts"
 import { makeProjectChanges, requireUser } from "./ProjectChanges.ts"
+import { makeProjectDeletion, type UserMembership } from "./ProjectDeletion.ts"
 import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 import type { Retrieval } from "./Retrieval.ts"
 
@@ -84,6 +85,23 @@ export class Projects extends Context.Service<
     ) => Effect.Effect<void, ProjectNotFound | FileNotFound | DatabaseUnavailable>
     /** Has every file indexed again in the background; those that are searchable stay so. The answer is how many. */
     readonly reindex: (id: ProjectId) => Effect.Effect<number, ProjectNotFound | DatabaseUnavailable>
+    /** Entries of the audit log keep the name of their time. */
+    readonly rename: (
+      id: ProjectId,
+      name: string
+    ) => Effect.Effect<Project, ProjectNotFound | ProjectExists | DatabaseUnavailable>
+    /** From then on the project doesn't exist for anybody. Files stay with their owners. */
+    readonly delete: (
+      id: ProjectId
+    ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
+    /** Deleted projects of which something is left, some at a time. */
+    readonly deletedProjects: Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
+    /** Removes files of a deleted project, and the project once it has none; the answer is how many. */
+    readonly eraseSome: (id: ProjectId) => Effect.Effect<number, DatabaseUnavailable>
+    readonly someOf: (id: OrganizationId) => Effect.Effect<ReadonlyArray<ProjectId>, DatabaseUnavailable>
+    readonly membershipsOf: (id: UserId) => Effect.Effect<ReadonlyArray<UserMembership>, DatabaseUnavailable>
+    /** Ends every membership of a user. */
+    readonly removeUser: (id: UserId) => Effect.Effect<void, DatabaseUnavailable>
   }
 >()("parley/retrieval/Projects") {
   static readonly layer: Layer.Layer<Projects, never, Retrieval | SqlClient.SqlClient> = Layer.effect(
@@ -92,6 +110,7 @@ export class Projects extends Context.Service<
       const table = yield* makeProjectTable
       const corpus = yield* makeCorpusTable
       const changes = yield* makeProjectChanges
+      const deletion = yield* makeProjectDeletion
 
       const list = Effect.fn("Projects.list")(function* (query: {
         readonly name: string | null
@@ -128,7 +147,7 @@ export class Projects extends Context.Service<
         return pageOf(yield* corpus.page(id, query.status, query.after))
       }, orUnavailable)
 
-      return Projects.of({ ...changes, list, get, members, fileOwner, files })
+      return Projects.of({ ...changes, ...deletion, list, get, members, fileOwner, files })
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 }

@@ -46,6 +46,15 @@ export interface CatalogContent {
   readonly models: ReadonlyArray<ModelSpec>
 }
 
+/** What a file of the catalog says now, not yet in force. */
+export interface PreparedCatalog {
+  readonly file: string
+  readonly models: number
+  readonly providers: number
+  /** Puts it in force for requests that begin from now on. */
+  readonly apply: Effect.Effect<void>
+}
+
 /** The catalog file has mistakes; the service must not start. */
 export class CatalogInvalid extends Schema.TaggedError<CatalogInvalid>()("CatalogInvalid", {
   /** The file, or the variable, that has to be changed. */

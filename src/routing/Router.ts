@@ -3,7 +3,10 @@ import { ModelForbidden, NoModelAvailable, PromptTooLong } from "../domain/Error
 import type { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Candidates.ts"
-import { type CatalogEntry, ModelCatalog, type ServerProbe } from "./ModelCatalog.ts"
+import type { CatalogInvalid, PreparedCatalog } from "./CatalogFile.ts"
+import type { CatalogEntry } from "./Connections.ts"
+import { ModelCatalog } from "./ModelCatalog.ts"
+import type { ServerProbe } from "./ServerProbe.ts"
 
 /** Candidates of one request, besides the one with the largest window. */
 const candidatesMax = 8
@@ -37,6 +40,8 @@ export class Router extends Context.Service<
     readonly probe: Effect.Effect<ReadonlyArray<ServerProbe>>
     /** A sentence for people: which models answer. */
     readonly describe: Effect.Effect<string>
+    /** Reads the file of the catalog again; null without one. */
+    readonly prepare: Effect.Effect<PreparedCatalog | null, CatalogInvalid>
   }
 >()("parley/models/Router") {
   static readonly layerNoDeps = Layer.effect(
@@ -79,7 +84,8 @@ export class Router extends Context.Service<
         ),
         health: catalog.health,
         probe: catalog.probe,
-        describe: catalog.describe
+        describe: catalog.describe,
+        prepare: catalog.prepare
       })
     })
   )

@@ -1,48 +1,12 @@
-import { ConfigProvider, Context, Effect, Option, Redacted, Schema, Struct } from "effect"
-import { isLoopback } from "./OidcCodec.ts"
+import { ConfigProvider, Context, Effect, Option, Redacted, Struct } from "effect"
 import { type FoundSecret, secretVariable, type Setting, shown, variable } from "./Setting.ts"
+import { type SettingProblem, SettingsInvalid } from "./SettingProblem.ts"
+import { type Given, ownChecks, type SettingsCheck } from "./SettingsChecks.ts"
 import { settingsTable } from "./SettingsTable.ts"
 
 type Row = Setting<unknown>
 
 const rows: ReadonlyArray<Row> = Object.values(settingsTable).flatMap((group) => Object.values<Row>(group))
-
-const SettingProblem = Schema.Struct({
-  name: Schema.String,
-  /** What was found, without anything secret. */
-  seen: Schema.String,
-  /** The places inside of it that are wrong, where it is a file with many. */
-  details: Schema.optionalKey(Schema.Array(Schema.String)),
-  allowed: Schema.String,
-  example: Schema.String
-})
-export type SettingProblem = typeof SettingProblem.Type
-
-const problemText = ({ allowed, details = [], example, name, seen }: SettingProblem): string => {
-  const lines = [name, `  seen:    ${seen}`, ...details.map((detail) => `             ${detail}`)]
-  return [...lines, `  allowed: ${allowed}`, `  example: ${example}`].map((line) => `  ${line}`).join("\n")
-}
-
-/** The environment can't be used. The message lists every problem, and holds no secret. */
-export class SettingsInvalid extends Schema.TaggedError<SettingsInvalid>()("SettingsInvalid", {
-  problems: Schema.NonEmptyArray(SettingProblem),
-  /** Variables that begin like settings but are none: one of them may be what is missing. */
-  unknown: Schema.Array(Schema.String)
-}) {
-  override get message(): string {
-    const count = new Set(this.problems.map(({ name }) => name)).size
-    const paragraphs = [
-      `${count === 1 ? "One setting is" : `${count} settings are`} invalid:`,
-      ...this.problems.map(problemText),
-      ...(this.unknown.length === 0 ? [] : [unknownText(this.unknown)])
-    ]
-    return paragraphs.join("\n\n")
-  }
-}
-
-/** A sentence about variables that begin like settings but are none. */
-export const unknownText = (names: ReadonlyArray<string>): string =>
-  `${names.length === 1 ? "This variable is no setting" : "These variables are no settings"}, and may be misspelled: ${names.join(", ")}.`
 
 /** A row, and what was found of it. */
 interface Found extends FoundSecret {
@@ -70,20 +34,6 @@ const foundProblems = ({ name, problem, setting, text }: Found): ReadonlyArray<S
   ]
 }
 
-/** Settings as far as they have been read. */
-export interface Given {
-  /** The value of a row, null where it is not set; undefined where there is a problem with it. */
-  readonly valueOf: <A>(setting: Setting<A>) => A | undefined
-  /** The variable that a row was taken from. */
-  readonly nameOf: (setting: Row) => string
-  /** A problem with a row that is allowed by itself; `allowed` and `example` are those of the row unless given. */
-  readonly problemOf: (
-    setting: Row,
-    seen: string,
-    words?: { readonly allowed?: string; readonly example?: string }
-  ) => SettingProblem
-}
-
 const givenOf = (found: ReadonlyArray<Found>): Given => {
   const byName = new Map(found.map((row) => [row.setting.name, row]))
   const nameOf = ({ name }: Row) => byName.get(name)?.name ?? name
@@ -100,82 +50,6 @@ const givenOf = (found: ReadonlyArray<Found>): Given => {
       example: `${setting.name}=${example}`
     })
   }
-}
-
-/** Finds what is wrong with settings beyond a single one. */
-export type SettingsCheck = (given: Given) => Effect.Effect<ReadonlyArray<SettingProblem>>
-
-/** Variables that name a database for other programs. */
-const databaseNames = [
-  ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSERVICE"],
-  ["POSTGRES_URL", "PARLEY_DATABASE_URL"]
-].flat()
-
-/** A fallback to the embedded database would hide that another one was meant. */
-const databaseProblems: SettingsCheck = Effect.fnUntraced(function* ({ problemOf, valueOf }) {
-  const { url } = settingsTable.database
-  const isSet = (name: string) => Effect.map(variable(name), (text) => text !== undefined)
-  const names = yield* Effect.filter(databaseNames, isSet)
-  if (names.length === 0 || valueOf(url) !== null) return []
-  const seen = `nothing, but ${names.join(", ")}, which this service doesn't read`
-  return [problemOf(url, seen, { allowed: `${url.allowed}; or neither, for the embedded database` })]
-})
-
-/** Settings that are missing although another one needs them: without them its service can't be reached. */
-const missingProblems: SettingsCheck = ({ nameOf, problemOf, valueOf }) => {
-  const { files, oidc, retrieval, s3, tools } = settingsTable
-  const isSet = (row: Row) => (valueOf(row) ?? null) !== null
-  const missing = (by: string, rows: ReadonlyArray<Row>) =>
-    rows.filter((row) => valueOf(row) === null).map((row) => problemOf(row, `nothing, but ${by}`))
-  const s3Needs = [s3.endpoint, s3.bucket, s3.accessKeyId, s3.secretAccessKey]
-  const oidcNeeds: ReadonlyArray<Row> = [oidc.issuer, oidc.clientId, oidc.clientSecret]
-  const oidcGiven = oidcNeeds.find(isSet)
-  const provider = valueOf(tools.searchProvider)
-  const searchNeeds = provider === "searxng" ? tools.searchUrl : tools.searchKey
-  return Effect.succeed([
-    ...(valueOf(files.store) === "s3" ? missing(`${files.store.name} is s3`, s3Needs) : []),
-    ...(isSet(tools.searchProvider)
-      ? missing(`${tools.searchProvider.name} is ${provider}`, [searchNeeds])
-      : []),
-    ...(isSet(retrieval.embeddingsUrl)
-      ? missing(`${retrieval.embeddingsUrl.name} is set`, [retrieval.embeddingsModel])
-      : []),
-    ...(oidcGiven === undefined ? [] : missing(`${nameOf(oidcGiven)} is set`, oidcNeeds))
-  ])
-}
-
-/** A provider sends browsers back to an address that was registered with it, and this service must know it. */
-const publicUrlProblems: SettingsCheck = ({ problemOf, valueOf }) => {
-  const { console, http, oidc } = settingsTable
-  const [host, issuer, publicUrl] = [valueOf(http.host), valueOf(oidc.issuer), valueOf(console.publicUrl)]
-  if (typeof issuer !== "string" || publicUrl !== null || host === undefined || isLoopback(host)) {
-    return Effect.succeed([])
-  }
-  const seen = `nothing, but ${oidc.issuer.name} is set and ${http.host.name} is ${shown(host)}`
-  return Effect.succeed([problemOf(console.publicUrl, seen)])
-}
-
-/** All addresses of the machine. */
-const wildcards: ReadonlyArray<unknown> = ["0.0.0.0", "::"]
-
-/** Numbers that are allowed by themselves, but not together with another one. */
-const conflictProblems: SettingsCheck = ({ problemOf, valueOf }) => {
-  const { http, observability } = settingsTable
-  const [headers, request] = [valueOf(http.headersSeconds), valueOf(http.requestSeconds)]
-  const [port, metricsPort] = [valueOf(http.port), valueOf(observability.metricsPort)]
-  const hosts = [valueOf(http.host), valueOf(observability.metricsHost)]
-  const isSameHost = hosts[0] === hosts[1] || hosts.some((host) => wildcards.includes(host))
-  const problems: Array<SettingProblem> = []
-  // Node refuses to start a server whose headers may take longer than the whole request.
-  if (headers !== undefined && request !== undefined && headers > request) {
-    const allowed = `at most ${http.requestSeconds.name}, which is ${request}`
-    problems.push(problemOf(http.headersSeconds, shown(`${headers}`), { allowed, example: `${request}` }))
-  }
-  if (port !== undefined && port === metricsPort && isSameHost) {
-    const allowed = `another port than ${http.port.name}, which is ${port} at the same address`
-    problems.push(problemOf(observability.metricsPort, shown(`${port}`), { allowed }))
-  }
-  return Effect.succeed(problems)
 }
 
 interface ReadRow extends Struct.Lambda {
@@ -199,8 +73,9 @@ const valuesOf = ({ valueOf }: Given) => {
   const readRow = Struct.lambda<ReadRow>(valueOf)
   const readGroup = Struct.lambda<ReadGroup>((group) => Struct.map(group, readRow))
   const { s3, service, ...groups } = Struct.map(settingsTable, readGroup)
-  /** `s3` is null unless `store` is "s3". */
-  const files = { ...groups.files, s3: groups.files.store === "s3" && isWhole(s3) ? s3 : null }
+  /** `s3` is null unless a store is "s3". */
+  const isS3 = groups.files.store === "s3" || groups.files.moveTo === "s3"
+  const files = { ...groups.files, s3: isS3 && isWhole(s3) ? s3 : null }
   const console = { ...groups.console, basePath: basePathOf(groups.console.publicUrl) }
   return { ...service, ...groups, files, console }
 }
@@ -222,10 +97,9 @@ export const readSettings = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Settings, SettingsInvalid> {
   const found = yield* Effect.forEach(rows, find)
   const given = givenOf(found)
-  const allChecks = [missingProblems, publicUrlProblems, conflictProblems, databaseProblems, ...checks]
   const [first, ...others] = [
     ...found.flatMap(foundProblems),
-    ...(yield* Effect.forEach(allChecks, (check) => check(given))).flat()
+    ...(yield* Effect.forEach([...ownChecks, ...checks], (check) => check(given))).flat()
   ]
   if (first === undefined) return valuesOf(given)
   return yield* new SettingsInvalid({ problems: [first, ...others], unknown: yield* unknownVariables })
@@ -236,10 +110,10 @@ export const readSettings = Effect.fnUntraced(function* (
  * is secret.
  */
 export const namedSettings = (settings: Settings) => {
-  const { dataDir, logLevel, ...others } = settings
+  const { dataDir, logFormat, logLevel, ...others } = settings
   const values: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ...others,
-    service: { dataDir, logLevel },
+    service: { dataDir, logFormat, logLevel },
     s3: settings.files.s3 ?? {}
   }
   return Object.entries(settingsTable).flatMap(([group, settingsOfGroup]) =>
@@ -267,8 +141,8 @@ export const describeSettings = (settings: Settings) =>
     description
   }))
 
-/** Read by the command line, which is a client and has no settings of its own. */
-const otherNames = ["PARLEY_URL"]
+/** Read by clients, such as the command line and the examples, which have no settings of their own, and by the build. */
+const otherNames = ["PARLEY_URL", "PARLEY_API_KEY", "PARLEY_BUILD_ID"]
 
 /** The names below a path of the environment, whose provider splits them at the underscores. */
 const namesBelow = (path: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>> =>

@@ -17,11 +17,18 @@ export const settingsTable = {
     dataDir: setting("PARLEY_DATA_DIR", Text.directory, ".data",
       "Directory of the embedded database, of uploaded files and of the operator's first key", "/var/lib/parley"),
     logLevel: setting("PARLEY_LOG_LEVEL", Text.oneOf(["debug", "info", "warn", "error"]), "info",
-      "Lowest level of messages that are logged")
+      "Lowest level of messages that are logged"),
+    logFormat: setting("PARLEY_LOG_FORMAT", Text.oneOf(["auto", "json", "pretty"]), "auto",
+      "How the log is written: json, a document in each line; pretty, one short line for each request; auto, pretty on a " +
+      "terminal and json elsewhere")
   },
   http: {
     host: setting("HOST", Text.address, "127.0.0.1", "Address to listen on", "0.0.0.0"),
     port: setting("PORT", Text.wholeNumber(0, 65_535), "3000", "Port to listen on; 0 picks a free one"),
+    adminPort: optional("PARLEY_ADMIN_PORT", Text.wholeNumber(1, 65_535), "3001",
+      "A port of its own for the operator's interface, /admin, which is then not on PORT; the web application stays there"),
+    adminHost: setting("PARLEY_ADMIN_HOST", Text.address, "127.0.0.1",
+      "Address at which PARLEY_ADMIN_PORT listens", "10.0.0.5"),
     bodyBytesMax: setting("PARLEY_BODY_BYTES_MAX", Text.wholeNumber(1_024, 67_108_864), "4194304",
       "Largest JSON body of a request, in bytes"),
     bodiesBytesMax: setting("PARLEY_BODIES_BYTES_MAX", Text.wholeNumber(1, Number.MAX_SAFE_INTEGER), "268435456",
@@ -162,6 +169,8 @@ export const settingsTable = {
   files: {
     store: setting("PARLEY_FILES_STORE", Text.oneOf(["directory", "postgres", "s3"]), "directory",
       "Where uploaded files are kept: in PARLEY_DATA_DIR, in the database, or in S3-compatible object storage"),
+    moveTo: optional("PARLEY_FILES_MOVE_TO", Text.oneOf(["directory", "postgres", "s3"]), "s3",
+      "The store that `parley file move` moves the files to; until that is done, processes read from both (docs/upgrading.md)"),
     directoryShared: setting("PARLEY_FILES_DIRECTORY_SHARED", Text.trueOrFalse, "false",
       "Whether PARLEY_DATA_DIR is one shared directory of all processes of the database although it seems different to " +
       "them; where it seems the same, this isn't needed"),
@@ -201,6 +210,20 @@ export const settingsTable = {
       "Secret of PARLEY_S3_ACCESS_KEY_ID"),
     retrySeconds: setting("PARLEY_S3_RETRY_SECONDS", Text.wholeNumber(0, 600), "30",
       "How long a request to the object storage is retried that fails for a temporary reason, such as a restart")
+  },
+  backup: {
+    everyHours: optional("PARLEY_BACKUP_EVERY_HOURS", Text.wholeNumber(0, 8_760), "24",
+      "Hours between two scheduled backups; 0 makes none. Without it, 24 with the embedded database and none with DATABASE_URL"),
+    dir: optional("PARLEY_BACKUP_DIR", Text.directory, "/mnt/backups/parley",
+      "Directory of the scheduled backups, best on another disk; without it `backups` in PARLEY_DATA_DIR"),
+    keep: setting("PARLEY_BACKUP_KEEP", Text.wholeNumber(1, 10_000), "7",
+      "How many scheduled backups are kept; older ones are removed once a newer one is verified"),
+    passphrase: secret("PARLEY_BACKUP_PASSPHRASE", Text.passphrase, "AT_LEAST_12_CHARACTERS",
+      "Encrypts backups, and reads them; without it and PARLEY_BACKUP_RECIPIENT, backups are not encrypted"),
+    recipients: optional("PARLEY_BACKUP_RECIPIENT", Text.ageRecipients, `age1${"q".repeat(58)}`,
+      "Public keys of age, by comma, that backups are encrypted for, in place of a passphrase"),
+    identity: secret("PARLEY_BACKUP_IDENTITY", Text.ageIdentity, `AGE-SECRET-KEY-1${"Q".repeat(58)}`,
+      "The private key of a recipient, to verify and restore what was encrypted for it; the service itself does not need it")
   },
   tools: {
     enabled: setting("PARLEY_TOOLS", Text.someOf(toolNames), toolNames.join(","), "The tools that models are offered"),

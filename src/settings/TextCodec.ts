@@ -119,6 +119,21 @@ export const ed25519PublicKey = converted(
   Schema.String.check(Schema.isPattern(/^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/))
 )
 
+export const passphrase = text("12 to 1000 characters, none of them a control character", (value) =>
+  /^\P{Cc}{12,1000}$/u.test(value)
+)
+
+/** Public keys for encryption. Source: C2SP, age. */
+export const ageRecipients = converted(
+  "one public key of age, or several by comma, each of which begins with age1",
+  (list) => namesIn(list),
+  Schema.Array(Schema.String.check(Schema.isPattern(/^age1[0-9a-z]{50,5000}$/))).check(Schema.isMinLength(1))
+)
+
+export const ageIdentity = text("a private key of age, which begins with AGE-SECRET-KEY-", (value) =>
+  /^AGE-SECRET-KEY-(PQ-)?1[0-9A-Z]{50,5000}$/.test(value)
+)
+
 /** The name of a bucket. Source: Amazon S3, rules for naming general purpose buckets. */
 export const bucket = text("3 to 63 lower-case letters, digits, dots and hyphens", (value) =>
   /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(value)

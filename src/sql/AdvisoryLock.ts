@@ -1,4 +1,6 @@
+import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
+import { rowAs } from "./rows.ts"
 
 /** What only one process of a database does at a time. Each has a number of its own, which is never to be changed. */
 export const advisoryLocks = {
@@ -9,9 +11,20 @@ export const advisoryLocks = {
   /** Starts that find their settings, plans or license changed. */
   installation: 7_254_301_120,
   /** Changes that could remove the last owner. */
-  owners: 7_254_301_121
+  owners: 7_254_301_121,
+  /** A pause of all writes, while the database is moved. */
+  writePause: 7_254_301_130,
+  /** A backup: what its snapshot names has to stay until it is done. */
+  backup: 7_254_301_122
 } as const
 
 /** Waits for the lock, and holds it until the transaction ends. */
 export const lockUntilCommit = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
   sql`SELECT pg_advisory_xact_lock(${advisoryLocks[lock]}::bigint)`
+
+/** Whether no session holds the lock now. Holds it, shared, for the statement. */
+export const isFree = (sql: SqlClient.SqlClient, lock: keyof typeof advisoryLocks) =>
+  sql`SELECT pg_try_advisory_xact_lock_shared(${advisoryLocks[lock]}::bigint) AS free`.pipe(
+    rowAs(Schema.Struct({ free: Schema.Boolean })),
+    Effect.map((row) => row?.free === true)
+  )

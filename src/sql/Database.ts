@@ -1,11 +1,23 @@
-import { Context, type DateTime, Effect, Fiber, identity, Layer, Schedule, Schema, Semaphore } from "effect"
+import {
+  Context,
+  type DateTime,
+  Effect,
+  Fiber,
+  identity,
+  Layer,
+  Redacted,
+  Schedule,
+  Schema,
+  Semaphore
+} from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { DatabaseUnavailable } from "../domain/Errors.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { type DataDirectoryInUse, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
-import type { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
+import type { DataDirectoryInUse } from "../postgres/DirectoryOwner.ts"
+import { findEmbedded, startEmbeddedPostgres } from "../postgres/EmbeddedPostgres.ts"
+import { EmbeddedPostgresFailed } from "../postgres/PostgresBinaries.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import {
   databaseConnections,
   databaseConnectionsMax,
@@ -22,6 +34,7 @@ import {
   readOnlyText,
   unreachable
 } from "./ServerRequirements.ts"
+import { type DatabaseMoved, endAbandonedPause } from "./WritePause.ts"
 
 /** Seconds that a start waits for a database that is still starting. */
 const startWaitSeconds = 30
@@ -85,15 +98,12 @@ export class Database extends Context.Service<
 
   static readonly layer: Layer.Layer<
     Database | SqlClient.SqlClient,
-    DatabaseUnreachable | DatabaseUnsuitable | DataDirectoryInUse | EmbeddedPostgresFailed,
+    DatabaseUnreachable | DatabaseUnsuitable | DatabaseMoved | DataDirectoryInUse | EmbeddedPostgresFailed,
     AppConfig
   > = Layer.unwrap(
     Effect.gen(function* () {
-      const { database, dataDir } = yield* AppConfig
-      const address: DatabaseAddress =
-        database.url === null
-          ? yield* startEmbeddedPostgres({ dataDir, connectionsMax: database.connectionsMax, durable: true })
-          : { url: database.url }
+      const { database } = yield* AppConfig
+      const address: DatabaseAddress = database.url === null ? yield* embeddedServer : { url: database.url }
       const required =
         "url" in address ? Layer.effectDiscard(meetsRequirements(address, database)) : Layer.empty
       return watchLayer.pipe(
@@ -102,7 +112,39 @@ export class Database extends Context.Service<
       )
     })
   )
+
+  /** The same for a command that may work beside a service: an embedded server that runs is used, and no second one is started. */
+  static readonly layerBeside: typeof Database.layer = Layer.unwrap(
+    Effect.gen(function* () {
+      const { database, dataDir } = yield* AppConfig
+      const running = database.url === null ? (yield* findEmbedded(dataDir)).running : null
+      return running === null ? Database.layer : Database.layerAddress(running, database)
+    })
+  )
 }
+
+/** The embedded server, started here; what a move of the database that was killed has paused goes on. */
+const embeddedServer = Effect.gen(function* () {
+  const { database, dataDir } = yield* AppConfig
+  const { connectionsMax } = database
+  const address = yield* startEmbeddedPostgres({ dataDir, connectionsMax, durable: true })
+  yield* endAbandonedPause(address).pipe(
+    Effect.catchTag("CopyFailed", ({ message }) => Effect.fail(new EmbeddedPostgresFailed({ message })))
+  )
+  return address
+})
+
+/** Where a database of one's own is, for the operator. It holds no secret. */
+export const placeOf = (address: Redacted.Redacted): string => {
+  const url = URL.parse(Redacted.value(address))
+  return url === null
+    ? "the database of DATABASE_URL"
+    : `the database ${url.pathname.slice(1)} at ${url.host}`
+}
+
+/** Where the database of these settings is, for the operator. It holds no secret. */
+export const databasePlace = ({ database, dataDir }: Settings): string =>
+  database.url === null ? `the embedded database in ${dataDir}` : placeOf(database.url)
 
 /** Shows how busy a pool is, while the scope is open. `takers` counts those that have a connection or wait for one. */
 const observePool = (connectionsMax: number) => (takers: () => number) =>
@@ -165,18 +207,34 @@ const factsOf = (client: SqlClient.SqlClient): Effect.Effect<DatabaseFacts, Data
 export const reasonOf = ({ cause }: DatabaseUnavailable): string =>
   cause instanceof Error ? cause.message : String(cause)
 
+const pausedText =
+  "it takes no writes, because `parley database move` moves or has moved it. Once it has, set DATABASE_URL and restart."
+
 /** Logs once when the database becomes unusable, and once when it can be used again. */
 const watchLayer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { ping } = yield* Database
+    const { address, isEmbedded, ping } = yield* Database
     let isUsable = true
+    // The command that moves the embedded database, and pauses its writes, may have been killed.
+    const resume = endAbandonedPause(address).pipe(
+      Effect.flatMap((ended) =>
+        ended ? Effect.logInfo("The database takes writes again: its move was broken off.") : Effect.void
+      ),
+      Effect.catchTags({
+        CopyFailed: () => Effect.void,
+        DatabaseMoved: () => Effect.void
+      })
+    )
     yield* Effect.gen(function* () {
       const failure = yield* Effect.match(ping, { onFailure: reasonOf, onSuccess: () => null })
+      // An embedded server is never a standby.
+      const isPaused = isEmbedded && failure === readOnlyText
+      if (isPaused) yield* resume
       if ((failure === null) === isUsable) return
       isUsable = failure === null
       yield* isUsable
         ? Effect.logInfo("The database can be used again.")
-        : Effect.logError(`The database can't be used: ${failure}`)
+        : Effect.logError(`The database can't be used: ${isPaused ? pausedText : failure}`)
     }).pipe(
       Effect.andThen(Effect.sleep(`${watchSeconds} seconds`)),
       Effect.forever,

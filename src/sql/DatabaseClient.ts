@@ -12,7 +12,7 @@ import { inRealTime } from "../domain/Monotonic.ts"
 const quotingClass = "22"
 
 /** What the server or the operating system said, or null where the driver itself failed. */
-const sentence = (cause: unknown): string | null => {
+export const sentence = (cause: unknown): string | null => {
   if (!Predicate.hasProperty(cause, "code") || !Predicate.isString(cause.code)) return null
   const message = cause instanceof Error ? cause.message : ""
   if (!Predicate.hasProperty(cause, "severity")) return message === "" ? cause.code : message
@@ -79,7 +79,7 @@ const poolConfig = (address: DatabaseAddress, limits: ClientLimits): PgPool.Conf
  * TLS as libpq understands `sslmode`: `require` encrypts, `verify-ca` and `verify-full` also check who answers;
  * `sslrootcert` names the authority. The driver reads the other modes itself.
  */
-const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
+export const sslOf = (url: Redacted.Redacted): ConnectionOptions | undefined => {
   const parameters = new URL(Redacted.value(url)).searchParams
   const mode = parameters.get("sslmode")
   const file = parameters.get("sslrootcert")

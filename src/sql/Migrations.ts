@@ -1,4 +1,4 @@
-import { Effect, Layer, Schedule, Schema } from "effect"
+import { Effect, Layer, Record, Schedule, Schema } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import initial from "../../migrations/0001_initial.ts"
@@ -17,7 +17,13 @@ import accounts from "../../migrations/0015_accounts.ts"
 import keyLimits from "../../migrations/0016_key_limits.ts"
 import identities from "../../migrations/0017_identities.ts"
 import linkCreators from "../../migrations/0018_link_creators.ts"
+import schemaVersions from "../../migrations/0019_schema_versions.ts"
+import deletion from "../../migrations/0020_deletion.ts"
+import adminKeys from "../../migrations/0021_admin_keys.ts"
+import fileMoves from "../../migrations/0022_file_moves.ts"
+import reloadRequests from "../../migrations/0023_reload_requests.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
+import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
 import { makeDatabaseClient, type DatabaseAddress } from "./DatabaseClient.ts"
 import { isPassing, isUnavailable } from "./orUnavailable.ts"
@@ -39,18 +45,43 @@ const migrations = {
   "0015_accounts": accounts,
   "0016_key_limits": keyLimits,
   "0017_identities": identities,
-  "0018_link_creators": linkCreators
+  "0018_link_creators": linkCreators,
+  "0019_schema_versions": schemaVersions,
+  "0020_deletion": deletion,
+  "0021_admin_keys": adminKeys,
+  "0022_file_moves": fileMoves,
+  "0023_reload_requests": reloadRequests
 }
 
-const newestKnown = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+const numberOf = (name: string): number => Number.parseInt(name, 10)
+
+/** The schema of this version: the number of its newest migration. */
+export const newestKnown = Math.max(...Object.keys(migrations).map(numberOf))
 
 /** The database was migrated by a newer version of the service; this one doesn't know its tables. */
 export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooNew", {
   found: Schema.Int,
-  known: Schema.Int
+  known: Schema.Int,
+  /** The version that migrated it; null where the database doesn't say. */
+  version: Schema.NullOr(Schema.String)
 }) {
   override get message(): string {
-    return `The database's schema has version ${this.found}, but this version of parley knows only ${this.known}: run the newer version, or restore a backup made before it`
+    const newer = this.version === null ? "the newer version" : `version ${this.version} or a newer one`
+    const by = this.version === null ? "" : ` (by parley ${this.version})`
+    return (
+      `The database's schema has version ${this.found}${by}, but this version of parley (${thisBuild.version}) knows only ${this.known}: ` +
+      `run ${newer}, or restore a backup made before it`
+    )
+  }
+}
+
+/** The table that exists from the beginning of a restore to its end. */
+export const restoreTable = "parley_restore"
+
+/** A restore into the database has not come to its end: a part of the data may be missing. */
+export class RestoreUnfinished extends Schema.TaggedError<RestoreUnfinished>()("RestoreUnfinished", {}) {
+  override get message(): string {
+    return "A restore into the database is still running, or was cut off: run `parley restore FILE` again with the same settings. It removes what it has restored so far, and begins anew"
   }
 }
 
@@ -67,27 +98,82 @@ const statementSeconds = 600
 /** Seconds of retries while another process is migrating, or the database is unavailable. */
 const waitSeconds = 60
 
-const Newest = Schema.Tuple([Schema.Struct({ newest: Schema.NullOr(Schema.Int) })])
+const Newest = Schema.Tuple([
+  Schema.Struct({ newest: Schema.NullOr(Schema.Int), version: Schema.NullOr(Schema.String) })
+])
 
-const newestApplied = Effect.gen(function* () {
+const nothingApplied = { newest: 0, version: null }
+
+const hasTable = Effect.fnUntraced(function* (name: string) {
   const sql = yield* SqlClient.SqlClient
-  const found = yield* sql`SELECT 1 WHERE to_regclass(${table}) IS NOT NULL`
-  if (found.length === 0) return 0
-  const rows = yield* sql`SELECT max(migration_id) AS newest FROM ${sql(table)}`
-  const [row] = yield* Schema.decodeUnknownEffect(Newest)(rows)
-  return row.newest ?? 0
+  const found = yield* sql`SELECT 1 WHERE to_regclass(${name}) IS NOT NULL`
+  return found.length > 0
 })
 
-const run = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
+/** The newest migration that was applied, and by which version. Older tables have no column for that. */
+const newestApplied = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  if (!(yield* hasTable(table))) return nothingApplied
+  const rows = yield* sql`SELECT max(migration_id) AS newest,
+      (SELECT to_jsonb(m) ->> 'version' FROM ${sql(table)} m ORDER BY migration_id DESC LIMIT 1) AS version
+    FROM ${sql(table)}`
+  const [row] = yield* Schema.decodeUnknownEffect(Newest)(rows)
+  return row.newest === null ? nothingApplied : { ...row, newest: row.newest }
+})
 
-const migrateOnce = Effect.gen(function* () {
-  const before = yield* newestApplied
-  if (before > newestKnown) return yield* new SchemaTooNew({ found: before, known: newestKnown })
+/** Which migrations a database needs. */
+export interface MigrationPlan {
+  /** The number of the newest migration that was applied; 0 in an empty database. */
+  readonly before: number
+  /** That of the newest one that this version knows. */
+  readonly after: number
+  /** Those in between, in the order in which they run. */
+  readonly pending: ReadonlyArray<string>
+}
+
+const planUpTo = Effect.fnUntraced(function* (after: number) {
+  const { newest, version } = yield* newestApplied
+  if (newest > newestKnown) return yield* new SchemaTooNew({ found: newest, known: newestKnown, version })
+  const pending = Object.keys(migrations).filter((name) => numberOf(name) > newest && numberOf(name) <= after)
+  return { before: newest, after, pending } satisfies MigrationPlan
+})
+
+/** A restore may begin while a start migrates, and then finds the tables: so this is asked before and after a migration. */
+export const refuseUnfinished = Effect.flatMap(hasTable(restoreTable), (found) =>
+  found ? Effect.fail(new RestoreUnfinished()) : Effect.void
+)
+
+const planOf = Effect.andThen(refuseUnfinished, planUpTo(newestKnown))
+
+/** Told of each migration before it runs. */
+export type OnMigration = (name: string, plan: MigrationPlan) => Effect.Effect<void>
+
+const run = (plan: MigrationPlan, onMigration: OnMigration) => {
+  const announced = Record.map(
+    Record.filter(migrations, (_, name) => numberOf(name) <= plan.after),
+    (migration, name) => Effect.andThen(onMigration(name, plan), migration)
+  )
+  return Migrator.make({})({ loader: Migrator.fromRecord(announced), table })
+}
+
+const runPending = Effect.fnUntraced(function* (plan: MigrationPlan, onMigration: OnMigration) {
   // So a role that may not create tables can start the service, once the owner has migrated them.
-  if (before === newestKnown) return
-  yield* run
+  if (plan.pending.length === 0) return
+  yield* run(plan, onMigration)
   // The migrator returns without an error while another one holds the lock.
-  if ((yield* newestApplied) < newestKnown) return yield* new MigratorBusy()
+  if ((yield* planUpTo(plan.after)).pending.length > 0) return yield* new MigratorBusy()
+  // The tables of older versions have no column for it.
+  if (plan.after < newestKnown) return
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE ${sql(table)} SET version = ${thisBuild.version}
+    WHERE migration_id > ${plan.before} AND version IS NULL`
+})
+
+const migrateOnce = Effect.fnUntraced(function* (onMigration: OnMigration) {
+  const plan = yield* planOf
+  yield* runPending(plan, onMigration)
+  yield* refuseUnfinished
+  return plan
 })
 
 const mayRetry = (error: SqlError.SqlError): boolean =>
@@ -99,38 +185,68 @@ const reasonOf = (error: Error): string =>
 
 class MigratorBusy extends Schema.TaggedError<MigratorBusy>()("MigratorBusy", {}) {}
 
-/**
- * Brings the tables of the database at `address` up to date. Any number of processes may do so at once: one works, under
- * a lock on the table of migrations, and the others wait for it. Each migration is applied whole or not at all.
- */
-export const migrate = (address: DatabaseAddress): Effect.Effect<void, SchemaTooNew | MigrationFailed> =>
+/** One connection, whose statements may take long. */
+const withClient = <A, E extends Error>(
+  address: DatabaseAddress,
+  effect: Effect.Effect<A, E | MigratorBusy | SqlError.SqlError, SqlClient.SqlClient>
+) =>
   Effect.gen(function* () {
     const client = yield* makeDatabaseClient(address, {
       connectionsMax: 1,
       connectSeconds: 10,
       statementSeconds
     })
-    yield* migrateOnce.pipe(
+    return yield* effect.pipe(
       Effect.retry({
         schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${waitSeconds} seconds` })),
-        while: (error) => error._tag === "MigratorBusy" || (error._tag === "SqlError" && mayRetry(error))
+        while: (error) => error instanceof MigratorBusy || (SqlError.isSqlError(error) && mayRetry(error))
       }),
       Effect.provideService(SqlClient.SqlClient, client)
     )
   }).pipe(
     Effect.scoped,
     Effect.provide(Reactivity.layer),
-    Effect.catchIf(
-      (error) => error._tag !== "SchemaTooNew",
-      (cause) =>
-        Effect.fail(
-          new MigrationFailed({ message: `The database can't be migrated: ${reasonOf(cause)}`, cause })
-        )
+    Effect.mapError((cause) =>
+      cause instanceof SchemaTooNew || cause instanceof RestoreUnfinished
+        ? cause
+        : new MigrationFailed({ message: `The database can't be migrated: ${reasonOf(cause)}`, cause })
     ),
-    Effect.withSpan("Migrations.migrate"),
     inRealTime
   )
 
+/** Why a database can't be migrated. */
+export type MigrationRefused = SchemaTooNew | RestoreUnfinished | MigrationFailed
+
+/** What `migrate` would do. Nothing is changed. */
+export const plannedMigrations = (address: DatabaseAddress): Effect.Effect<MigrationPlan, MigrationRefused> =>
+  withClient(address, planOf).pipe(Effect.withSpan("Migrations.plan"))
+
+/**
+ * Brings the tables of the database at `address` up to date, and gives what there was to do. Any number of processes may do so
+ * at once: one works, under a lock on the table of migrations, and the others wait for it. All pending migrations are
+ * one transaction: a process that is killed leaves the database as it was.
+ */
+export const migrate = (
+  address: DatabaseAddress,
+  onMigration: OnMigration = () => Effect.void
+): Effect.Effect<MigrationPlan, MigrationRefused> =>
+  withClient(address, migrateOnce(onMigration)).pipe(Effect.withSpan("Migrations.migrate"))
+
+/** Migrates a database that a restore fills, up to the migration of this number. */
+export const migrateRestored = (
+  address: DatabaseAddress,
+  newest: number = newestKnown
+): Effect.Effect<void, MigrationRefused> =>
+  withClient(
+    address,
+    Effect.flatMap(planUpTo(newest), (plan) => runPending(plan, () => Effect.void))
+  ).pipe(Effect.withSpan("Migrations.migrateRestored"))
+
+/** A new database gets its tables silently. */
+const logMigration: OnMigration = (name, { before }) =>
+  before === 0 ? Effect.void : Effect.logInfo(`Migrating the database: ${name}.`)
+
 /** Completes when the tables are up to date. */
-export const layerMigrations: Layer.Layer<never, SchemaTooNew | MigrationFailed, Database> =
-  Layer.effectDiscard(Effect.flatMap(Database, (database) => migrate(database.address)))
+export const layerMigrations: Layer.Layer<never, MigrationRefused, Database> = Layer.effectDiscard(
+  Effect.flatMap(Database, ({ address }) => migrate(address, logMigration))
+)

@@ -1,4 +1,5 @@
 import { Cause, Formatter, Logger, Predicate } from "effect"
+import { shortLine } from "./ShortLines.ts"
 
 /** Seconds in which a warning about the database that says the same again is left out. */
 const repeatSeconds = 60
@@ -36,10 +37,10 @@ const describe = ({ cause, message }: Logger.Options<unknown>) => {
 const write = Logger.withConsoleError(Logger.make<string, string>(({ message }) => message))
 
 /**
- * Writes lines of JSON to the standard error, in which `message` is one string. A failure of the database has no stack, and
+ * Writes lines of JSON to the standard error, or short ones for a person, in which `message` is one string. A failure of the database has no stack, and
  * a warning about it that was logged within the last minute is left out: during an outage much fails for the same reason.
  */
-export const makeLogLines = (): Logger.Logger<unknown, void> => {
+export const makeLogLines = (format: "json" | "pretty" = "json"): Logger.Logger<unknown, void> => {
   const lately = new Map<string, number>()
   const isRepeated = (text: string, now: number) => {
     const last = lately.get(text)
@@ -53,6 +54,10 @@ export const makeLogLines = (): Logger.Logger<unknown, void> => {
     if (isDatabase && options.logLevel === "Warn" && isRepeated(text, options.date.getTime())) return
     const { cause, ...line } = Logger.formatStructured.log(options)
     const shown = isDatabase || cause === undefined ? {} : { cause }
-    write.log({ ...options, message: Formatter.formatJson({ ...line, message: text, ...shown }) })
+    const isShort = format === "pretty" && Object.keys(shown).length === 0
+    const written = isShort
+      ? shortLine({ ...line, message: text })
+      : Formatter.formatJson({ ...line, message: text, ...shown })
+    write.log({ ...options, message: written })
   })
 }

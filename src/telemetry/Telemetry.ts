@@ -1,14 +1,22 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Effect, Layer, Logger, Metric, References } from "effect"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import type { Build } from "../settings/Build.ts"
 import * as Instruments from "./Instruments.ts"
 import { makeLogLines } from "./LogLines.ts"
 import { otlpLayer } from "./Otlp.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
-const logLayer = (level: Settings["logLevel"]) =>
-  Layer.mergeAll(Logger.layer([makeLogLines()]), Layer.succeed(References.MinimumLogLevel, levels[level]))
+/** Short lines for a person at a terminal, and JSON for programs, unless the settings name one. */
+const formatOf = (format: Settings["logFormat"]): "json" | "pretty" =>
+  format === "auto" ? (process.stderr.isTTY ? "pretty" : "json") : format
+
+const logLayer = ({ logFormat, logLevel: level }: Settings) =>
+  Layer.mergeAll(
+    Logger.layer([makeLogLines(formatOf(logFormat))]),
+    Layer.succeed(References.MinimumLogLevel, levels[level])
+  )
 
 /** Creating spans without exporting them would cost every request a part of its time. */
 const untracedLayer = Layer.succeed(References.TracerEnabled, false)
@@ -43,12 +51,12 @@ const eventLoopDelay = Effect.acquireRelease(
 )
 
 /** What the process uses of the machine. */
-const processMetricsLayer = (version: string) =>
+const processMetricsLayer = ({ build, version }: Build) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { buildInfo, cpuTime, heapUsed, memoryUsage, observedCounter, observedGauge, uptime } =
         Instruments
-      yield* Metric.update(buildInfo.of(version), 1)
+      yield* Metric.update(buildInfo.of(version, build), 1)
       yield* Instruments.observe([
         observedGauge(memoryUsage.of(), () => process.memoryUsage.rss()),
         observedGauge(heapUsed.of(), () => process.memoryUsage().heapUsed),
@@ -64,18 +72,19 @@ const processMetricsLayer = (version: string) =>
  * Logs lines of JSON on the standard error, from the level that the settings name, and exports what they name to a
  * collector. All that holds ids, numbers and reasons; never a key, and never the text of a prompt, an answer or a file.
  */
-export const telemetryLayer = (version: string) =>
+export const telemetryLayer = (build: Build) =>
   Layer.unwrap(
-    AppConfig.useSync(({ logLevel, observability }) =>
-      Layer.mergeAll(
+    AppConfig.useSync((settings) => {
+      const { observability } = settings
+      return Layer.mergeAll(
         observability.otlpEndpoint === null
           ? Layer.empty
-          : otlpLayer(observability, observability.otlpEndpoint, version),
+          : otlpLayer(observability, observability.otlpEndpoint, build.version),
         isTraced(observability) ? Layer.empty : untracedLayer
       ).pipe(
         // Below the exporters, so that their last figures are whole.
-        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(version) : Layer.empty),
-        Layer.provideMerge(logLayer(logLevel))
+        Layer.provideMerge(isMeasured(observability) ? processMetricsLayer(build) : Layer.empty),
+        Layer.provideMerge(logLayer(settings))
       )
-    )
+    })
   )

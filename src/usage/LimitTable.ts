@@ -60,7 +60,7 @@ export const makeLimitTable = Effect.gen(function* () {
       FROM users u JOIN organizations o ON o.id = u.organization_id
       LEFT JOIN token_limits t ON t.user_id = u.id
       WHERE u.id = ${userId}::uuid`.pipe(rowsAs(Row))
-    const planned = plans.termsOf(rows[0]?.plan ?? defaultPlan)?.tokens ?? {}
+    const planned = (yield* plans.current).termsOf(rows[0]?.plan ?? defaultPlan)?.tokens ?? {}
     const limitOf = (span: Span, usual: number | null): { tokens: number | null; source: LimitSource } => {
       const own = rows.find((row) => row.span === span)
       if (own !== undefined) return { tokens: own.tokens, source: "user" }

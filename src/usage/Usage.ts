@@ -1,6 +1,6 @@
 import { type Array as Arr, Context, DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import type { Caller } from "../domain/Account.ts"
+import type { Caller, Page } from "../domain/Account.ts"
 import type { AllowanceState, LimitChange, Span, TokenLimits } from "../domain/Allowance.ts"
 import { type DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.ts"
 import type { ResponseId, UserId } from "../domain/Ids.ts"
@@ -15,6 +15,7 @@ import { type KeyAllowances, type LimitedKey, makeKeyAllowances } from "./KeyAll
 import { makeLimitTable } from "./LimitTable.ts"
 import { makeReservations, renewSeconds } from "./Reservations.ts"
 import { type Asked, type Grant, makeTokenCounters, type TokenRequest } from "./TokenCounters.ts"
+import { type AfterRecord, makeUsageErasure, makeUsageRecords, type UsageRecord } from "./UsageErasure.ts"
 import { makeUsageReport, type Report, type ReportRequest } from "./UsageReport.ts"
 
 export type Outcome = "completed" | "failed" | "abandoned"
@@ -143,6 +144,13 @@ export class Usage extends Context.Service<
      * Records what a response spent, and releases its reservations. A second record of the same response changes nothing.
      */
     readonly record: (spending: Spending) => Effect.Effect<void, DatabaseUnavailable>
+    /** The records of a user, oldest first, beginning after `after`. */
+    readonly recordsOf: (
+      userId: UserId,
+      after?: AfterRecord
+    ) => Effect.Effect<Page<UsageRecord>, DatabaseUnavailable>
+    /** Removes the link between some records and their user, and returns how many; the counters of the user go with the last. */
+    readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     readonly ofUser: (userId: UserId) => Effect.Effect<UserUsage, DatabaseUnavailable>
   }
 >()("parley/usage/Usage") {
@@ -243,6 +251,8 @@ export class Usage extends Context.Service<
         reserve,
         admit: makeAdmission(reserve, settings.usage.waitSeconds),
         record,
+        recordsOf: yield* makeUsageRecords,
+        eraseSome: yield* makeUsageErasure,
         ofUser,
         allowanceOf,
         keyAllowances: yield* makeKeyAllowances,

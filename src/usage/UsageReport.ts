@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { UsageBy } from "../domain/Allowance.ts"
+import type { ReportBy } from "../domain/Allowance.ts"
 import type { ApiKeyId, OrganizationId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
@@ -13,10 +13,19 @@ export interface ReportRequest {
   readonly userId: UserId | null
   readonly organizationId: OrganizationId | null
   readonly keyId: ApiKeyId | null
-  readonly by: UsageBy
+  readonly by: ReportBy
   /** The first day and the last one, UTC, such as 2026-02-28. */
   readonly since: string
   readonly until: string
+  /** What a million tokens of a model cost; requests of other models have no cost. */
+  readonly prices: ReadonlyArray<ModelPriceOf>
+}
+
+/** The price of a model by its id. */
+export interface ModelPriceOf {
+  readonly model: string
+  readonly input: number
+  readonly output: number
 }
 
 const Sums = Schema.Struct({
@@ -28,7 +37,9 @@ const Sums = Schema.Struct({
   outputTokens: Schema.Int,
   toolCalls: Schema.Int,
   /** Of the requests whose time is known; null where there is none. */
-  latencyMillis: Schema.NullOr(Schema.Finite)
+  latencyMillis: Schema.NullOr(Schema.Finite),
+  /** By the prices of the request, as far as its models have any; null where none has. */
+  cost: Schema.NullOr(Schema.Finite)
 })
 type Sums = typeof Sums.Type
 
@@ -41,7 +52,7 @@ const Row = Schema.Struct({
 })
 
 export interface ReportLine extends Sums {
-  /** The day, the name of the model, or the id of the key. */
+  /** The day, the name of the model or of the organization, the e-mail address of the user, or the id of the key. */
   readonly label: string
   /** What the owner calls the key, its last characters, and the owner's e-mail address; null unless split by key. */
   readonly key: { readonly name: string; readonly hint: string; readonly owner: string } | null
@@ -60,7 +71,8 @@ const nothing: Sums = {
   inputTokens: 0,
   outputTokens: 0,
   toolCalls: 0,
-  latencyMillis: null
+  latencyMillis: null,
+  cost: null
 }
 
 const lineOf = ({ keyHint, keyName, keyOwner, label, ...sums }: typeof Row.Type): ReportLine => ({
@@ -78,16 +90,22 @@ export const makeUsageReport = Effect.gen(function* () {
   const kinds = {
     day: { label: sql`to_char(created_at, 'YYYY-MM-DD')`, order: sql`label DESC` },
     model: { label: sql`model`, order: byTokens },
-    key: { label: sql`key_id::text`, order: byTokens }
+    // The records of a deleted user name no key.
+    key: { label: sql`coalesce(key_id::text, 'deleted')`, order: byTokens },
+    user: { label: sql`coalesce(user_id::text, 'deleted')`, order: byTokens },
+    org: { label: sql`coalesce(organization_id::text, 'deleted')`, order: byTokens }
   }
 
   return Effect.fn("Usage.report")(function* (request: ReportRequest) {
-    const { by, keyId, organizationId, since, until, userId } = request
+    const { by, keyId, organizationId, prices, since, until, userId } = request
     // The sums of all come first, and so are never left out.
     const [total = nothing, ...lines] = yield* sql`
       WITH labelled AS (
-        SELECT ${kinds[by].label} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis
+        SELECT ${kinds[by].label} AS label, outcome, source, input_tokens, output_tokens, tool_calls, latency_millis,
+          (input_tokens * prices.input + output_tokens * prices.output) / 1000000 AS cost
         FROM usage_records
+        LEFT JOIN jsonb_to_recordset(${JSON.stringify(prices)}::jsonb) AS prices (model text, input float8, output float8)
+          USING (model)
         WHERE created_at >= ${since}::date AND created_at < ${until}::date + 1
           AND (${userId}::uuid IS NULL OR user_id = ${userId}::uuid)
           AND (${organizationId}::uuid IS NULL OR organization_id = ${organizationId}::uuid)
@@ -98,11 +116,16 @@ export const makeUsageReport = Effect.gen(function* () {
           count(*) FILTER (WHERE source = 'tokenizer')::float8 AS tokenizer_counted,
           coalesce(sum(input_tokens), 0)::float8 AS input_tokens,
           coalesce(sum(output_tokens), 0)::float8 AS output_tokens,
-          coalesce(sum(tool_calls), 0)::float8 AS tool_calls, round(avg(latency_millis))::float8 AS latency_millis
+          coalesce(sum(tool_calls), 0)::float8 AS tool_calls, round(avg(latency_millis))::float8 AS latency_millis,
+          sum(cost)::float8 AS cost
         FROM labelled GROUP BY GROUPING SETS ((label), ())
       )
-      SELECT summed.*, api_keys.name AS key_name, api_keys.hint AS key_hint, users.email AS key_owner
+      SELECT coalesce(people.email, organizations.name, summed.label) AS label, requests, completed, tokenizer_counted,
+        input_tokens, output_tokens, tool_calls, latency_millis, cost,
+        api_keys.name AS key_name, api_keys.hint AS key_hint, users.email AS key_owner
       FROM summed
+      LEFT JOIN users people ON ${by === "user"} AND people.id::text = summed.label
+      LEFT JOIN organizations ON ${by === "org"} AND organizations.id::text = summed.label
       LEFT JOIN api_keys ON ${by === "key"} AND api_keys.id::text = summed.label
       LEFT JOIN users ON users.id = api_keys.user_id
       ORDER BY is_total DESC, ${kinds[by].order} LIMIT ${linesMax + 1}`.pipe(rowsAs(Row))

@@ -4,15 +4,19 @@ import { FetchHttpClient, HttpClient, HttpClientRequest, HttpRouter, HttpServer 
 import { HttpApiClient } from "effect/http-api"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { AdminKey, adminKeyFileName, readAdminKey } from "../../src/admin/AdminKey.ts"
-import { AdminRoutes } from "../../src/admin/AdminRoutes.ts"
+import { AdminRoutes, adminRoutes } from "../../src/admin/AdminRoutes.ts"
+import { Reload } from "../../src/admin/Reload.ts"
 import { Audit } from "../../src/audit/Audit.ts"
+import { AdminKeys } from "../../src/auth/AdminKeys.ts"
 import { ClientAddress } from "../../src/auth/ClientAddress.ts"
+import { Backups } from "../../src/backup/Backups.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
+import { Erasure } from "../../src/erasure/Erasure.ts"
+import { UserExport } from "../../src/erasure/UserExport.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
 import { Drain } from "../../src/http/Drain.ts"
 import * as ErrorBoundary from "../../src/http/ErrorBoundary.ts"
-import { routesOf } from "../../src/http/Routes.ts"
 import { BodySizeLayer, ServerLayer } from "../../src/http/Server.ts"
 import { Policy } from "../../src/plans/Policy.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
@@ -31,7 +35,7 @@ import { TestDatabase } from "../support/TestDatabase.ts"
 
 const Routes = Layer.mergeAll(
   AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),
-  ErrorBoundary.layer(routesOf(AdminApi))
+  ErrorBoundary.layer(adminRoutes)
 ).pipe(Layer.provide(BodySizeLayer))
 
 /** Files and projects whose own statements are left alone by the faults of a test. */
@@ -41,6 +45,7 @@ const Files = Layer.suspend(() =>
     Conversations.layer,
     Policy.layer,
     Usage.layer,
+    Reload.layer,
     filesOver
   ).pipe(Layer.provide(TestDatabase.client()))
 )
@@ -48,11 +53,14 @@ const Files = Layer.suspend(() =>
 const Server = (overrides: SettingsOverrides) =>
   HttpRouter.serve(Routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(Layer.mergeAll(Drain.layer, ServerLayer, AdminKey.layer, ClientAddress.layer)),
+    Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
     Layer.provideMerge(Files),
     Layer.provideMerge(
       SearchProbe.layer.pipe(Layer.provide(Egress.layer.pipe(Layer.provide(Network.layer))))
     ),
-    Layer.provideMerge(Layer.merge(authLayer(testConfig(overrides)), Audit.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(authLayer(testConfig(overrides)), Audit.layer, AdminKeys.layer, Backups.layer)
+    ),
     Layer.provideMerge(Layer.merge(NodeServices.layer, NodeCrypto.layer)),
     Layer.provideMerge(Layer.merge(TestDatabase.layerFailing, ScriptedModel.layer)),
     Layer.provideMerge(Layer.succeed(AppConfig, testConfig(overrides))),

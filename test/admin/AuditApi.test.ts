@@ -100,7 +100,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
       for (const [query, param] of [
         ["?since=yesterday", "since"],
         ["?until=2026-02-30", "until"],
-        ["?action=user.delete", "action"],
+        ["?action=user.destroy", "action"],
         ["?target_type=thing", "target_type"],
         ["?actor=", "actor"],
         ["?actor=a%00b", "actor"],
@@ -153,14 +153,14 @@ layer(AdminServer.layer, { excludeTestServices: true })("GET /admin/audit", (it)
       const [heading, line, end, ...others] = (yield* response.text).split("\r\n")
       assert.strictEqual(
         heading,
-        "id,at,actor,actor_id,actor_email,origin,address,action,target_type,target_id,target_name,organization_id,organization,details"
+        "id,at,actor,actor_id,actor_email,origin,address,action,target_type,target_id,target_name,organization_id,organization,details,actor_name"
       )
       const cell = `"'${organization.name.replaceAll('"', '""')}"`
       assert.include(
         line,
         `,operator,,,api,127.0.0.1,organization.create,organization,${organization.id},${cell},`
       )
-      assert.isTrue(line?.endsWith(`,${cell},"{""plan"":""gold""}"`))
+      assert.isTrue(line?.endsWith(`,${cell},"{""plan"":""gold""}",`))
       assert.deepStrictEqual([end, ...others], [""])
 
       const nothing = yield* get(`/export?format=csv&target_id=${randomUUID()}`)

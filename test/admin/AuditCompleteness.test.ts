@@ -4,9 +4,11 @@ import { Effect, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { AdminApi } from "../../src/admin/AdminApi.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
+import type { Conversations } from "../../src/conversations/Conversations.ts"
 import type { AuditAction } from "../../src/domain/AuditEntry.ts"
-import { ApiKeyId, LinkId, ProjectId } from "../../src/domain/Ids.ts"
+import { ApiKeyId, ConversationId, LinkId, ProjectId } from "../../src/domain/Ids.ts"
 import { added } from "../audit/fixtures.ts"
+import { content, conversationOf } from "../conversations/fixtures.ts"
 import { AdminServer, clientWith, modelServerKey } from "./AdminServer.ts"
 
 const fileText = "the confidential text of a file"
@@ -30,10 +32,13 @@ const someTenant = Effect.fnUntraced(function* (client: Client) {
 })
 type Tenant = Effect.Success<ReturnType<typeof someTenant>>
 
+/** What another client needs. */
+type Asking = Effect.Services<ReturnType<typeof clientWith>>
+
 type Request = (
   client: Client,
   tenant: Tenant
-) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions>
+) => Effect.Effect<unknown, unknown, SqlClient.SqlClient | Sessions | Conversations | Asking>
 
 /** A request that changes something, and what is recorded of it. */
 interface Walk {
@@ -82,6 +87,8 @@ const invited = ({ user }: Tenant) => `i${user.email}`
 const invite: Request = ({ people }, tenant) =>
   people.invite({ payload: { email: invited(tenant), organization: tenant.organization.name } })
 
+const converse: Request = (_, { user }) => conversationOf(user.id, [content("a confidential question")])
+
 const unreadable: Request = () =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE project_files SET status = 'error', job = NULL`)
 
@@ -127,12 +134,46 @@ const walks: ReadonlyArray<Walk> = [
     refused: ({ accounts }) => accounts.revokeKey({ params: { id: ApiKeyId.make(nowhere) } })
   },
   {
+    endpoint: "accounts.rollKey",
+    actions: ["api_key.roll"],
+    change: ({ accounts }, { keyId }) =>
+      accounts.rollKey({ params: { id: keyId }, payload: { grace_seconds: 0 } }),
+    // The old key has expired.
+    refused: ({ accounts }) => accounts.rollKey({ params: { id: ApiKeyId.make(nowhere) }, payload: {} })
+  },
+  {
     endpoint: "accounts.setKeyLimits",
     actions: ["api_key.limits"],
     change: ({ accounts }, { keyId }) =>
       accounts.setKeyLimits({ params: { id: keyId }, payload: { daily_tokens: 5 } }),
     refused: ({ accounts }) =>
       accounts.setKeyLimits({ params: { id: ApiKeyId.make(nowhere) }, payload: { daily_tokens: 5 } })
+  },
+  {
+    endpoint: "server.reload",
+    actions: ["setting.reload"],
+    change: ({ server }) => server.reload(),
+    // Each call is recorded.
+    nothing: () => Effect.void,
+    refused: () => Effect.flatMap(clientWith(Redacted.make("no admin key")), ({ server }) => server.reload())
+  },
+  {
+    endpoint: "adminKeys.create",
+    actions: ["admin_key.create"],
+    change: ({ adminKeys }, { user }) => adminKeys.create({ payload: { name: user.id } }),
+    refused: Effect.fnUntraced(function* ({ adminKeys }, { user }) {
+      const sql = yield* SqlClient.SqlClient
+      const name = user.email
+      yield* sql`INSERT INTO admin_keys (id, name, hash, hint) VALUES (${user.id}, ${name}, ${Buffer.from(name)}, 'hint')`
+      return yield* adminKeys.create({ payload: { name } })
+    })
+  },
+  {
+    endpoint: "adminKeys.revoke",
+    actions: ["admin_key.revoke"],
+    first: ({ adminKeys }, { user }) => adminKeys.create({ payload: { name: user.id } }),
+    change: ({ adminKeys }, { user }) => adminKeys.revoke({ payload: { name: user.id } }),
+    refused: ({ adminKeys }) => adminKeys.revoke({ payload: { name: nowhere } })
   },
   {
     endpoint: "people.setRole",
@@ -192,6 +233,58 @@ const walks: ReadonlyArray<Walk> = [
     nothing: () => Effect.void,
     // There is no owner.
     refused: ({ people }) => people.setUpLink()
+  },
+  {
+    endpoint: "data.deleteUser",
+    actions: ["user.delete"],
+    change: ({ data }, { user }) => data.deleteUser({ payload: { email: user.email, files: "erase" } }),
+    // The user has a file.
+    refused: ({ data }, { user }) => data.deleteUser({ payload: { email: user.email } })
+  },
+  {
+    endpoint: "data.renameOrganization",
+    actions: ["organization.rename"],
+    change: ({ data }, { organization, user }) =>
+      data.renameOrganization({ payload: { organization: organization.name, name: user.id } }),
+    refused: ({ data }) => data.renameOrganization({ payload: { organization: nowhere, name: "x" } })
+  },
+  {
+    endpoint: "data.deleteOrganization",
+    actions: ["project.delete", "project.delete", "user.delete", "organization.delete"],
+    change: ({ data }, { organization }) =>
+      data.deleteOrganization({ payload: { organization: organization.name, with_contents: true } }),
+    refused: ({ data }, { organization }) =>
+      data.deleteOrganization({ payload: { organization: organization.name } })
+  },
+  {
+    endpoint: "data.renameProject",
+    actions: ["project.rename"],
+    change: ({ data }, tenant) =>
+      data.renameProject({ params: ofProject(tenant), payload: { name: "a renamed project" } }),
+    refused: ({ data }, tenant) =>
+      data.renameProject({ params: ofProject(tenant), payload: { name: "An Empty One" } })
+  },
+  {
+    endpoint: "data.deleteProject",
+    actions: ["project.delete"],
+    change: ({ data }, tenant) => data.deleteProject({ params: ofProject(tenant) }),
+    refused: ({ data }) => data.deleteProject({ params: noProject })
+  },
+  {
+    endpoint: "data.deleteConversation",
+    actions: ["conversation.delete"],
+    first: converse,
+    change: Effect.fnUntraced(function* ({ data }, { user }) {
+      const query = { email: user.email }
+      const listed = yield* data.listConversations({ query })
+      const id = listed.data[0]?.id ?? ConversationId.make(nowhere)
+      return yield* data.deleteConversation({ params: { conversation_id: id }, query })
+    }),
+    refused: ({ data }, { user }) =>
+      data.deleteConversation({
+        params: { conversation_id: ConversationId.make(nowhere) },
+        query: { email: user.email }
+      })
   },
   {
     endpoint: "files.upload",
@@ -338,7 +431,9 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
         for (const entry of changed.entries) {
           assert.deepInclude(entry, { actor: "operator", origin: "api", address: "127.0.0.1" })
           assert.isTrue(
-            entry.organizationId === tenant.organization.id || entry.action === "organization.create"
+            entry.organizationId === tenant.organization.id ||
+              entry.action === "organization.create" ||
+              ["admin_key", "setting"].includes(entry.targetType)
           )
           assert.isNotNull(entry.targetId)
         }
@@ -372,7 +467,9 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
       for (const request of Object.values(readers)) yield* Effect.exit(request(client, tenant))
 
       const sql = yield* SqlClient.SqlClient
-      const hashes = yield* sql<{ readonly hash: Uint8Array }>`SELECT hash FROM api_keys`
+      const hashes = yield* sql<{
+        readonly hash: Uint8Array
+      }>`SELECT hash FROM api_keys UNION ALL SELECT hash FROM admin_keys`
       assert.isAbove(hashes.length, 10)
       const text = yield* dump
       assert.include(text, tenant.user.email)
@@ -384,6 +481,7 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("The au
         fileText,
         "a confidential query",
         "a confidential text",
+        "a confidential question",
         ...hashes.flatMap(({ hash }) => [
           Buffer.from(hash).toString("hex"),
           Buffer.from(hash).toString("base64")

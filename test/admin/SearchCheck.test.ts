@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import { searchCheck } from "../../src/admin/LocalChecks.ts"
+import { searchCheck } from "../../src/admin/OutsideChecks.ts"
 import type { Settings } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
 

@@ -8,7 +8,9 @@ import { type Startup, startupNotice } from "../../src/admin/Startup.ts"
 const startup: Startup = {
   url: "http://127.0.0.1:3000",
   version: "1.2.3",
+  networkUrls: [],
   models: "One model.",
+  adminUrl: null,
   dataDir: "/data",
   databaseDir: null,
   key: { _tag: "Existing", email: "admin@localhost" },
@@ -17,7 +19,8 @@ const startup: Startup = {
 
 /** What a shell makes of the command that is shown, with curl only saying what it was given. */
 const pasted = (notice: string, env: Record<string, string> = {}): string => {
-  const command = notice.slice(notice.indexOf("  curl -N"))
+  const begin = notice.indexOf("  curl ")
+  const command = notice.slice(begin, notice.indexOf("\n\n", begin))
   const script = `curl() { printf '%s\\n' "$@"; }\n${command}`
   return execFileSync("sh", ["-c", script], { env: { PATH: process.env["PATH"] ?? "", ...env } }).toString()
 }
@@ -27,6 +30,19 @@ describe("the start-up output", () => {
     const notice = startupNotice({ ...startup, databaseDir: "/var/lib/parley/abc" })
     assert.include(notice, "  data       /data\n  database   /var/lib/parley/abc\n")
     assert.notInclude(startupNotice(startup), "  database ")
+  })
+})
+
+describe("the start-up output of a service that others reach", () => {
+  it("names the addresses for them, and warns of plain HTTP", () => {
+    const notice = startupNotice({ ...startup, networkUrls: ["http://10.0.0.5:3000"] })
+    assert.match(notice, /\n {2}network {4}http:\/\/10\.0\.0\.5:3000\n[^]*plain HTTP[^]*TLS/)
+    assert.notInclude(startupNotice(startup), "plain HTTP")
+  })
+
+  it("has no line of more than 110 characters, however long the sentence about the models", () => {
+    const notice = startupNotice({ ...startup, models: "a long sentence ".repeat(30).trim() })
+    for (const line of notice.split("\n")) assert.isAtMost(line.length, 110)
   })
 })
 

@@ -168,7 +168,7 @@ layer(recordingLayer, { timeout: 60_000 })("The audit log", (it) => {
         organization: null,
         details: { note: "é".repeat(3_000), role: { old: "x".repeat(2_001), new: null } }
       } as const
-      const operator = { _tag: "Operator", origin: "cli", address: "192.0.2.7" } as const
+      const operator = { _tag: "Operator", origin: "cli", address: "192.0.2.7", key: null } as const
       yield* Effect.provideService(audit.record(entry), CurrentActor, operator)
       yield* audit.record(entry)
       const { data } = yield* (yield* Audit).list({ targetId: entry.target.id })

@@ -10,7 +10,7 @@ import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
 import { until, untilValue } from "../support/until.ts"
-import { authLayer, makeUser } from "./AccountsFixture.ts"
+import { authLayer, makeUser, tagOf } from "./AccountsFixture.ts"
 
 /** A second process on the same database: its own pool, its own cache. */
 const secondProcess = Effect.map(
@@ -34,6 +34,59 @@ const lastUseOf = Effect.fnUntraced(function* (id: ApiKeyId) {
 const everything = authLayer().pipe(Layer.provideMerge(TestDatabase.layerFailing))
 
 layer(everything)("ApiKeys", (it) => {
+  describe("roll", () => {
+    it.effect(
+      "creates a key with the same name, limits and expiry, and the old one is valid for the grace period",
+      () =>
+        Effect.gen(function* () {
+          const apiKeys = yield* ApiKeys
+          const { user } = yield* makeUser
+          const expiresAt = DateTime.add(yield* DateTime.now, { days: 30 })
+          const old = yield* apiKeys.create({
+            userId: user.id,
+            name: "ci",
+            expiresAt,
+            limits: { dailyTokens: 5 }
+          })
+          const rolled = yield* apiKeys.roll(old.id, 3_600)
+          assert.deepInclude(rolled, { name: "ci", expiresAt, limits: old.limits, email: user.email })
+          assert.notStrictEqual(rolled.id, old.id)
+          assert.strictEqual((yield* apiKeys.authenticate(rolled.key)).keyId, rolled.id)
+          assert.strictEqual((yield* apiKeys.authenticate(old.key)).keyId, old.id)
+          yield* TestClock.adjust("59 minutes")
+          assert.strictEqual((yield* apiKeys.authenticate(old.key)).keyId, old.id)
+          yield* TestClock.adjust("1 minute")
+          assert.strictEqual(yield* reasonOf(old.key), "expired")
+          assert.strictEqual((yield* apiKeys.authenticate(rolled.key)).keyId, rolled.id)
+        })
+    )
+
+    it.effect("never extends a key, and ends it at once without a grace period", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { key, user } = yield* makeUser
+        const expiresAt = DateTime.add(yield* DateTime.now, { minutes: 5 })
+        const short = yield* apiKeys.create({ userId: user.id, name: "short", expiresAt })
+        assert.deepStrictEqual((yield* apiKeys.roll(short.id, 3_600)).oldExpiresAt, expiresAt)
+        const again = yield* apiKeys.roll(key.id, 0)
+        assert.isNull(again.expiresAt)
+        assert.strictEqual(yield* reasonOf(key.key), "expired")
+      })
+    )
+
+    it.effect("refuses a key that is not active, and a key of another user than the owner", () =>
+      Effect.gen(function* () {
+        const apiKeys = yield* ApiKeys
+        const { key } = yield* makeUser
+        const { user: stranger } = yield* makeUser
+        assert.strictEqual(yield* tagOf(apiKeys.roll(key.id, 0, stranger.id)), "ApiKeyNotFound")
+        yield* apiKeys.revoke(key.id)
+        assert.strictEqual(yield* tagOf(apiKeys.roll(key.id, 0)), "ApiKeyNotActive")
+        assert.strictEqual((yield* apiKeys.list(key.userId)).data.length, 1)
+      })
+    )
+  })
+
   describe("authenticate", () => {
     it.effect("says who presents a key", () =>
       Effect.gen(function* () {

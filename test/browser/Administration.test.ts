@@ -113,7 +113,8 @@ browserTests("The administration:", (it) => {
         assert.strictEqual(await name.inputValue(), "Example Ltd")
         await assertAccessible(page)
         await page.keyboard.press("Escape")
-        await row(page, "Example Ltd").getByRole("button", { name: "Change plan" }).click()
+        await button(page, "Actions for Example Ltd").click()
+        await page.getByRole("menuitem", { name: "Change plan…" }).click()
         await page.getByRole("textbox", { name: "Plan" }).fill("gold")
         await page.getByRole("dialog").getByRole("button", { name: "Change plan" }).click()
         await row(page, "Example Ltd").filter({ hasText: "gold" }).waitFor()
@@ -170,6 +171,92 @@ browserTests("The administration:", (it) => {
         await page.getByText("Disabled", { exact: true }).waitFor()
         await button(page, "Enable…").waitFor()
       })
+    })
+  )
+
+  it.effect("A user is deleted only when its address was typed, and files go to the user that is named", () =>
+    Effect.gen(function* () {
+      const [email, heir] = [someEmail(), someEmail()]
+      yield* seeding(
+        Effect.gen(function* () {
+          const { id } = yield* someUser(email, "Administrators")
+          yield* someUser(heir, "Administrators")
+          yield* someFile(id, "a text", "notes.md")
+        })
+      )
+      yield* visiting(
+        userPath(email),
+        async (page) => {
+          await button(page, "Delete…").click()
+          const dialog = page.getByRole("dialog", { name: `Delete ${email}?` })
+          await dialog.getByLabel("Files of the user").selectOption("Hand them over to another user")
+          const owner = dialog.getByLabel("New owner’s e-mail address")
+          await owner.fill("nobody@example.com")
+          const typed = dialog.getByLabel(/to confirm$/)
+          await typed.fill(heir)
+          await button(page, "Delete user").click()
+          await dialog.getByText(`Type ${email}, as it is written here.`).waitFor()
+          await typed.fill(email)
+          await button(page, "Delete user").click()
+          await page.locator("[aria-invalid=true]").and(owner).waitFor()
+          await assertAccessible(page)
+          await owner.fill(heir)
+          await button(page, "Delete user").click()
+          await named(page, "Users").waitFor()
+          await row(page, heir).waitFor()
+          assert.strictEqual(await row(page, email).count(), 0)
+        },
+        { expected: [/status of 409/] }
+      )
+      const owners = yield* seeding(
+        Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql<{ email: string }>`
+            SELECT email FROM users WHERE id IN (SELECT user_id FROM files WHERE filename = 'notes.md')`
+        )
+      )
+      assert.deepStrictEqual(
+        owners.map((one) => one.email),
+        [heir]
+      )
+    })
+  )
+
+  it.effect("A project and an organization are renamed, and deleted when their names were typed", () =>
+    visiting(pagePaths.organizations, async (page) => {
+      const chosen = async (organization: string, item: string) => {
+        await button(page, `Actions for ${organization}`).click()
+        await page.getByRole("menuitem", { name: item }).click()
+      }
+      await button(page, "Create organization").first().click()
+      await page.getByLabel("Name").fill("Harbor")
+      await page.getByRole("dialog").getByRole("button", { name: "Create organization" }).click()
+      await chosen("Harbor", "Rename…")
+      await page.getByRole("textbox", { name: "Name", exact: true }).fill("Pier")
+      await button(page, "Rename").click()
+      await row(page, "Pier").waitFor()
+
+      await page.goto(pagePaths.projects)
+      await button(page, "Create project").first().click()
+      await page.getByLabel("Name").fill("charts")
+      await page.getByLabel("Organization").fill("Pier")
+      await page.getByRole("dialog").getByRole("button", { name: "Create project" }).click()
+      await page.getByRole("link", { name: "charts" }).click()
+      await button(page, "Rename…").click()
+      await page.getByRole("textbox", { name: "Name", exact: true }).fill("maps")
+      await button(page, "Rename").click()
+      await named(page, "maps").waitFor()
+      await button(page, "Delete…").click()
+      await page.getByLabel(/to confirm$/).fill("maps")
+      await button(page, "Delete project").click()
+      await named(page, "Projects").waitFor()
+      await page.getByText("There is no project yet").waitFor()
+
+      await page.goto(pagePaths.organizations)
+      await chosen("Pier", "Delete…")
+      await page.getByLabel(/to confirm$/).fill("Pier")
+      await button(page, "Delete organization").click()
+      await row(page, "Pier").waitFor({ state: "detached" })
     })
   )
 

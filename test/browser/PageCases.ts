@@ -114,7 +114,9 @@ export const pageCases: Readonly<Record<Exclude<PageName, "project">, PageCase>>
     content: longName,
     opens: {
       create: inDialog(press("Create organization")),
-      plan: inDialog(press(/^Change plan of Long/))
+      plan: inDialog(choose("Change plan…")),
+      rename: inDialog(choose("Rename…")),
+      delete: inDialog(choose("Delete…"))
     },
     isLoaded: true
   },
@@ -125,7 +127,8 @@ export const pageCases: Readonly<Record<Exclude<PageName, "project">, PageCase>>
       invite: inDialog(press("Invite user")),
       role: inDialog(choose("Change role…")),
       password: inDialog(choose("Create password link…")),
-      disable: inDialog(choose("Disable…"))
+      disable: inDialog(choose("Disable…")),
+      delete: inDialog(choose("Delete…"))
     },
     isLoaded: true
   },
@@ -167,6 +170,8 @@ export const projectCase = ({ id, name }: { readonly id: string; readonly name: 
   content: longEmail,
   opens: {
     add: inDialog(press("Add member")),
+    rename: inDialog(press("Rename…")),
+    delete: inDialog(press("Delete…")),
     remove: inDialog(press(/^Remove Long/)),
     index: inDialog(press("Index again"))
   },

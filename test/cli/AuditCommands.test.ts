@@ -108,7 +108,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley audit", (it) => 
     Effect.gen(function* () {
       for (const [args, code, message] of [
         [["audit", "list", "--since", "yesterday"], 2, /2026-02-28T09:30:00Z/],
-        [["audit", "list", "--action", "user.delete"], 2, /user\.delete|action/],
+        [["audit", "list", "--action", "user.promote"], 2, /user\.promote|action/],
         [["audit", "list", "--limit", "201"], 2, /1 to 200/],
         [["audit", "list", "--after", "x"], 2, /id of an entry/],
         [["audit", "list", "--org", "nowhere"], 1, /organization does not exist/],

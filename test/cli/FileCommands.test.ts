@@ -29,8 +29,11 @@ const document =
 const refused = (ran: Ran, message: RegExp, begun: ReadonlyArray<string> = []) => {
   assert.strictEqual(ran.stdout, "")
   const lines = ran.stderr.split("\n")
-  assert.match(lines.at(-1) ?? "", /^parley: /)
-  assert.match(lines.at(-1) ?? "", message)
+  const last = lines.at(-1) ?? ""
+  // With `--json` the error is a document.
+  const text = last.startsWith("{") ? `parley: ${JSON.parse(last).error.message}` : last
+  assert.match(text, /^parley: /)
+  assert.match(text, message)
   assert.deepStrictEqual(lines.slice(0, -1), begun)
   assert.strictEqual(ran.code, 1)
 }
@@ -64,7 +67,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const bytes = randomBytes(5_000_003)
       const name = 'Größe & "more" 50%#?.bin'
       const path = yield* localFile(name, bytes)
-      const ran = yield* run("file", "upload", path, "--user", user.email, "--purpose", "a b/ü", "--json")
+      const ran = yield* run("file", "upload", user.email, path, "--purpose", "a b/ü", "--json")
       const file = document(FileObject)(ran)
       assert.deepInclude(file, { bytes: bytes.length, filename: name, purpose: "a b/ü", status: "processed" })
       assert.strictEqual(ran.stderr, `Uploading ${name} (5000003 bytes).\nSent 5000003 bytes.`)
@@ -79,7 +82,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const { user } = yield* makeUser
       const path = yield* localFile("big.txt", Buffer.alloc(2_000_000, "text "))
       const { replaced, written } = terminal(true)
-      const ran = yield* runReplacing(replaced, "file", "upload", path, "--user", user.email)
+      const ran = yield* runReplacing(replaced, "file", "upload", user.email, path)
       assert.match(ran.stdout, /^Stored "big\.txt" as [0-9a-f-]{36}\. Its text is ready \(processed\)\.$/)
       assert.strictEqual(ran.stderr, "")
       assert.strictEqual(written[0], "\rUploading big.txt: 0 of 2000000 bytes, 0%")
@@ -99,7 +102,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const { user } = yield* makeUser
       const path = yield* localFile("a\u001b[2J\n.txt", "text")
       const { replaced, written } = terminal(true)
-      const ran = yield* runReplacing(replaced, "file", "upload", path, "--user", user.email)
+      const ran = yield* runReplacing(replaced, "file", "upload", user.email, path)
       assert.strictEqual(ran.code, 0)
       const shown = written.slice(0, -1).join("") + ran.stdout
       assert.isFalse(shown.includes("\u001b") || shown.includes("\n"))
@@ -110,12 +113,12 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
     Effect.gen(function* () {
       const { user } = yield* makeUser
       const path = yield* localFile("odd", "unreadable")
-      const ran = yield* run("file", "upload", path, "--user", user.email)
+      const ran = yield* run("file", "upload", user.email, path)
       assert.strictEqual(ran.code, 0)
       assert.match(ran.stdout, /Its text can't be read \(error\)\. Nobody can read this\.$/)
-      const [file] = document(FileObjects)(yield* run("file", "list", "--user", user.email, "--json"))
+      const [file] = document(FileObjects)(yield* run("file", "list", user.email, "--json"))
       assert.deepInclude(file, { status: "error", status_details: "Nobody can read this." })
-      const shown = yield* run("file", "show", file?.id ?? "", "--user", user.email)
+      const shown = yield* run("file", "show", user.email, file?.id ?? "")
       assert.match(shown.stdout, /details +Nobody can read this\./)
     })
   )
@@ -127,32 +130,29 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const first = yield* upload(user.id, "one", { filename: "one.txt" })
       const second = yield* upload(user.id, "two", { filename: "two.txt", purpose: "notes" })
       const list = (...args: ReadonlyArray<string>) =>
-        Effect.map(run("file", "list", "--user", user.email, "--json", ...args), document(FileObjects))
+        Effect.map(run("file", "list", user.email, "--json", ...args), document(FileObjects))
       assert.deepStrictEqual(yield* list(), [fileObject(second), fileObject(first)])
       assert.deepStrictEqual(yield* list("--purpose", "notes"), [fileObject(second)])
       assert.deepStrictEqual(yield* list("--purpose", "none"), [])
-      const { stdout } = yield* run("file", "list", "--user", user.email.toUpperCase())
+      const { stdout } = yield* run("file", "list", user.email.toUpperCase())
       const [heading, row] = stdout.split("\n")
       assert.strictEqual(heading?.indexOf("STATUS"), row?.indexOf("processed"))
       assert.match(row ?? "", /^two\.txt +notes +3 .* UTC /)
 
       const { id } = first
-      const shown = yield* run("file", "show", id, "--user", user.email, "--json")
+      const shown = yield* run("file", "show", user.email, id, "--json")
       assert.deepStrictEqual(document(FileObject)(shown), fileObject(first))
       const away = /^parley: The file does not exist\.$/
-      refused(yield* run("file", "show", id, "--user", other.email), away)
-      refused(yield* run("file", "delete", id, "--user", other.email), away)
+      refused(yield* run("file", "show", other.email, id), away)
+      refused(yield* run("file", "delete", other.email, id), away)
       assert.lengthOf(yield* list(), 2)
-      assert.deepStrictEqual(
-        document(FileObjects)(yield* run("file", "list", "--user", other.email, "--json")),
-        []
-      )
+      assert.deepStrictEqual(document(FileObjects)(yield* run("file", "list", other.email, "--json")), [])
 
-      const deleted = yield* run("file", "delete", id, "--user", user.email, "--json")
+      const deleted = yield* run("file", "delete", user.email, id, "--json")
       assert.deepStrictEqual(document(FileDeleted)(deleted), { id, object: "file", deleted: true })
-      refused(yield* run("file", "show", id, "--user", user.email, "--json"), away)
-      refused(yield* run("file", "delete", id, "--user", user.email), away)
-      const last = yield* run("file", "delete", second.id, "--user", user.email)
+      refused(yield* run("file", "show", user.email, id, "--json"), away)
+      refused(yield* run("file", "delete", user.email, id), away)
+      const last = yield* run("file", "delete", user.email, second.id)
       assert.strictEqual(last.stdout, `Deleted file ${second.id}, its text and its bytes.`)
       assert.deepInclude(yield* countsOf(user.id), { files: 0, rows: 0 })
     })
@@ -165,7 +165,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       yield* sql`INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at)
         SELECT gen_random_uuid(), ${user.id}::uuid, 'f' || n, 'p', 1, sha256('x'), 'none-' || n, 'processed', now()
         FROM generate_series(1, 1003) AS n`
-      const files = document(FileObjects)(yield* run("file", "list", "--user", user.email, "--json"))
+      const files = document(FileObjects)(yield* run("file", "list", user.email, "--json"))
       assert.strictEqual(new Set(files.map(({ id }) => id)).size, 1003)
     })
   )
@@ -177,17 +177,18 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const empty = yield* localFile("empty.txt", "")
       const folder = join(yield* directory, "folder")
       mkdirSync(folder)
-      const unknown = /^parley: The user does not exist\.$/
+      const unknown = /^parley: The user does not exist\. Those that exist: .+\.$/
       for (const args of [
         ["list"],
         ["show", randomUUID()],
-        ["delete", randomUUID(), "--json"],
-        ["upload", path, "--json"]
-      ]) {
-        refused(yield* run("file", ...args, "--user", "nobody@example.com"), unknown)
+        ["delete", randomUUID()],
+        ["upload", path]
+      ] as const) {
+        const [name, ...others] = args
+        refused(yield* run("file", name, "nobody@example.com", ...others), unknown)
       }
-      const send = (file: string) => run("file", "upload", file, "--user", user.email, "--json")
-      refused(yield* run("file", "show", randomUUID(), "--user", user.email), /The file does not exist\.$/)
+      const send = (file: string) => run("file", "upload", user.email, file, "--json")
+      refused(yield* run("file", "show", user.email, randomUUID()), /The file does not exist\.$/)
       refused(yield* send(join(folder, "none")), /folder\/none does not exist\.$/)
       refused(yield* send(folder), /folder is a directory, not a file\.$/)
       refused(yield* send("/dev/null"), /null is no regular file\.$/)
@@ -212,8 +213,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
               }))
           }))
         )
-      const send = (size: bigint) =>
-        runReplacing(saying(size), "file", "upload", path, "--user", user.email, "--json")
+      const send = (size: bigint) => runReplacing(saying(size), "file", "upload", user.email, path, "--json")
       refused(yield* send(100_001n), /log\.txt became shorter while it was being sent\.$/, [
         "Uploading log.txt (100001 bytes)."
       ])
@@ -229,7 +229,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley file", (it) => {
       const path = yield* localFile("lost.txt", Buffer.alloc(3_000_000, "x"))
       yield* faults.failOperation(1)
       const { replaced, written } = terminal(true)
-      const ran = yield* runReplacing(replaced, "file", "upload", path, "--user", user.email)
+      const ran = yield* runReplacing(replaced, "file", "upload", user.email, path)
       yield* faults.off
       refused(ran, /The service can't reach its files\. Try again\.$/)
       assert.strictEqual(written.at(-1), "\n")
@@ -310,9 +310,9 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("slow.txt", "hang")
-        const { stdout } = yield* run("file", "upload", path, "--user", user.email)
+        const { stdout } = yield* run("file", "upload", user.email, path)
         assert.match(stdout, /Its text is still being read \(uploaded\); look again with `parley file show /)
-        assert.include(stdout, ` --user ${user.email}\``)
+        assert.include(stdout, `parley file show ${user.email} `)
       })
     )
 
@@ -320,7 +320,7 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("large.txt", Buffer.alloc(200_001, "x"))
-        const ran = yield* run("file", "upload", path, "--user", user.email)
+        const ran = yield* run("file", "upload", user.email, path)
         refused(ran, /large\.txt has 200001 bytes; a file may have at most 200000\.$/)
       })
     )
@@ -349,14 +349,14 @@ layer(AdminServer.layerWith({ files: limits }), { excludeTestServices: true })(
       Effect.gen(function* () {
         const { user } = yield* makeUser
         const path = yield* localFile("one.txt", Buffer.alloc(200_000, "x"))
-        const send = run("file", "upload", path, "--user", user.email, "--json")
+        const send = run("file", "upload", user.email, path, "--json")
         const ids: Array<FileId> = []
         for (let n = 0; n < 2; n++) ids.push(document(FileObject)(yield* send).id)
         refused(yield* send, /as many files as you may have: 2\. Delete some\.$/, [
           "Uploading one.txt (200000 bytes).",
           "Sent 200000 bytes."
         ])
-        yield* run("file", "delete", ids[0] ?? "", "--user", user.email)
+        yield* run("file", "delete", user.email, ids[0] ?? "")
         assert.strictEqual((yield* send).code, 0)
       })
     )

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { DateTime, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -91,33 +91,23 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
   it.effect("sets the limits of a user, and shows them with the usage", () =>
     Effect.gen(function* () {
       const { caller, email } = yield* someone("ada")
-      const show = Effect.map(run("limits", "show", "--user", email, "--json"), document(Limits))
+      const show = Effect.map(run("limits", "show", email, "--json"), document(Limits))
       assert.deepInclude((yield* show).daily, { limit: 500, source: "settings", used: 0 })
       assert.deepInclude((yield* show).monthly, { limit: null, source: "settings" })
 
       yield* spend(caller, "m", 99)
       const set = document(Limits)(
-        yield* run(
-          "limits",
-          "set",
-          "--user",
-          email.toUpperCase(),
-          "--daily",
-          "none",
-          "--monthly",
-          "9000",
-          "--json"
-        )
+        yield* run("limits", "set", email.toUpperCase(), "--daily", "none", "--monthly", "9000", "--json")
       )
       assert.strictEqual(set.email, email)
       assert.deepInclude(set.daily, { limit: null, source: "user", used: 100 })
       assert.deepInclude(set.monthly, { limit: 9_000, source: "user", used: 100, reserved: 0 })
       assert.deepStrictEqual(yield* show, set)
 
-      yield* run("limits", "set", "--user", email, "--daily", "default")
+      yield* run("limits", "set", email, "--daily", "default")
       assert.deepInclude((yield* show).daily, { limit: 500, source: "settings" })
       assert.deepInclude((yield* show).monthly, { limit: 9_000, source: "user" })
-      const { stdout } = yield* run("limits", "show", "--user", email)
+      const { stdout } = yield* run("limits", "show", email)
       assert.match(stdout, /^monthly +9000 +user +100 +0 +\d{4}-\d\d-01 00:00 UTC$/m)
     })
   )
@@ -181,6 +171,51 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
       const { stdout } = yield* run("usage", "show", "--user", eve.email, "--by", "model")
       assert.match(stdout, /^large +2 +1 +1 +198 +2 +4 +1\.5$/m)
       assert.match(stdout, /\nTOTAL +3 +2 +1 +207 +3 +6 +1\.5$/)
+    })
+  )
+
+  it.effect("splits the usage of an organization by user and by organization, also as CSV", () =>
+    Effect.gen(function* () {
+      const heidi = yield* someone("heidi")
+      yield* spend(heidi.caller, "m", 40)
+      const label = (by: string) =>
+        Effect.map(run("usage", "show", "--org", heidi.organization, "--by", by, "--json"), (ran) =>
+          document(Report)(ran).data.map((line) => [line.label, line.input_tokens])
+        )
+      assert.deepStrictEqual(yield* label("user"), [[heidi.email, 40]])
+      assert.deepStrictEqual(yield* label("org"), [[heidi.organization, 40]])
+      const { stdout } = yield* run("usage", "show", "--org", heidi.organization, "--by", "user", "--csv")
+      assert.strictEqual(
+        stdout,
+        "user,requests,completed,input_tokens,output_tokens,tool_calls,cost\r\nheidi@example.com,1,1,40,1,2,"
+      )
+    })
+  )
+
+  it.effect("adds up what the requests of models with prices cost", () =>
+    Effect.gen(function* () {
+      const { caller } = yield* someone("ivan")
+      yield* spend(caller, "priced", 2_000_000)
+      yield* spend(caller, "priced", 500_000)
+      yield* spend(caller, "free of charge", 9)
+      const today = DateTime.formatIsoDateUtc(yield* DateTime.now)
+      const { lines, total } = yield* (yield* Usage).report({
+        userId: caller.userId,
+        organizationId: null,
+        keyId: null,
+        by: "model",
+        since: today,
+        until: today,
+        prices: [{ model: "priced", input: 3, output: 1_000_000 }]
+      })
+      assert.deepStrictEqual(
+        lines.map(({ cost, label }) => [label, cost]),
+        [
+          ["priced", 9.5],
+          ["free of charge", null]
+        ]
+      )
+      assert.strictEqual(total.cost, 9.5)
     })
   )
 
@@ -249,12 +284,12 @@ layer(AdminServer.layerWith({ usage: { dailyTokens: 500, monthlyTokens: null } }
     Effect.gen(function* () {
       const { email } = yield* someone("trent")
       for (const [args, code, message] of [
-        [["limits", "set", "--user", email], 1, /--daily, --monthly or both/],
-        [["limits", "set", "--user", email, "--daily", "-1"], 2, /daily/],
-        [["limits", "set", "--user", email, "--daily", "lots"], 2, /none or default/],
-        [["limits", "show", "--user", "nobody@example.com"], 1, /user does not exist/],
+        [["limits", "set", email], 2, /--daily, --monthly or both/],
+        [["limits", "set", email, "--daily", "-1"], 2, /daily/],
+        [["limits", "set", email, "--daily", "lots"], 2, /none or default/],
+        [["limits", "show", "nobody@example.com"], 1, /user does not exist/],
         [["usage", "show", "--org", "Nobody"], 1, /organization does not exist/],
-        [["usage", "show", "--user", email, "--org", "x"], 1, /not several/],
+        [["usage", "show", "--user", email, "--org", "x"], 2, /not several/],
         [["usage", "show", "--by", "moon"], 2, /moon|by/],
         [["usage", "show", "--since", "2023-02-29"], 2, /2026-02-28/],
         [["usage", "show", "--until", "yesterday"], 2, /2026-02-28/],

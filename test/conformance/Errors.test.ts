@@ -1,6 +1,7 @@
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import manifest from "../../package.json" with { type: "json" }
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { SqlFaults, TestDatabase } from "../support/TestDatabase.ts"
@@ -207,6 +208,18 @@ layer(TestApp.layer({ http: { bodyBytesMax, requestSeconds: 2, headersSeconds: 2
         disk: true,
         models: "failing",
         providers: [{ provider: "scripted", state: "open" }]
+      })
+    })
+  )
+
+  it.effect("says without a key what runs", () =>
+    Effect.gen(function* () {
+      const reply = yield* call(`${(yield* TestApp).url}/version`, {})
+      assert.deepStrictEqual(JSON.parse(reply.text), {
+        name: "parley",
+        version: manifest.version,
+        build: "dev",
+        api: "1.0.0"
       })
     })
   )

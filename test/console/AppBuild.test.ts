@@ -1,10 +1,8 @@
-import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
+import { buildOnce, bundle } from "../support/ServiceProcess.ts"
 
 /** Compressed JavaScript that a browser loads before it shows its first page. */
 const firstViewBytesMax = 180_000
@@ -15,8 +13,7 @@ interface Chunk {
   readonly css?: ReadonlyArray<string>
 }
 
-const script = fileURLToPath(new URL("../../scripts/build-app.mjs", import.meta.url))
-const directory = mkdtempSync(join(tmpdir(), "parley-app-"))
+const directory = join(dirname(bundle), "app")
 const read = (name: string) => readFileSync(join(directory, name))
 
 /** The entry and the page, with all that they import at once. */
@@ -34,15 +31,7 @@ const filesOf = (...entries: ReadonlyArray<string>): ReadonlySet<string> => {
   return found
 }
 
-beforeAll(() => {
-  const built = spawnSync(process.execPath, [script, directory], {
-    encoding: "utf8",
-    env: { ...process.env, NODE_ENV: "production" }
-  })
-  assert.strictEqual(built.status, 0, built.stderr)
-})
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }))
+beforeAll(() => buildOnce({ app: true }))
 
 describe("the build of the web application", () => {
   for (const page of ["entry/SignInPage", "entry/LinkPage", "home/HomePage"]) {

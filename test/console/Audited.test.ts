@@ -23,6 +23,11 @@ const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "people.unlink": ["identity.unlink"],
   "people.invite": ["link.create"],
   "people.revokeInvitation": ["link.revoke"],
+  "data.deleteUser": ["user.delete"],
+  "data.renameOrganization": ["organization.rename"],
+  "data.deleteOrganization": ["organization.delete"],
+  "data.renameProject": ["project.rename"],
+  "data.deleteProject": ["project.delete"],
   "accounts.setKeyLimits": ["api_key.limits"],
   "accounts.revokeKey": ["api_key.revoke"],
   "files.upload": ["file.upload"],
@@ -34,7 +39,8 @@ const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "projects.removeFile": ["project.file_remove"],
   "usage.setLimits": ["user.limits"],
   "policy.setPlan": ["organization.plan"],
-  "policy.disableUser": ["user.disable"]
+  "policy.disableUser": ["user.disable"],
+  "server.reload": ["setting.reload"]
 }
 
 /** Endpoints whose sample request changes nothing, or is refused. */
@@ -43,7 +49,11 @@ const unrecorded = new Set([
   "session.useLink",
   "conversing.create",
   "accounts.createKey",
+  "adminKeys.create",
+  "adminKeys.revoke",
   "people.setUpLink",
+  "accounts.rollKey",
+  "data.deleteConversation",
   "projects.search",
   "policy.enableUser",
   "server.explainModels"

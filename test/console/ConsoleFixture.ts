@@ -37,6 +37,8 @@ export const isSafe = ({ endpoint }: Declared): boolean => endpoint.method === "
 export interface Target {
   readonly organization: string
   readonly organizationId: string
+  /** An organization without users. */
+  readonly emptyOrganization: string
   readonly userId: string
   readonly email: string
   /** Of the same organization, and not a member of the project. */
@@ -54,6 +56,7 @@ export interface Target {
 export const unknownTarget = (): Target => ({
   organization: `organization ${randomUUID()}`,
   organizationId: randomUUID(),
+  emptyOrganization: `organization ${randomUUID()}`,
   userId: randomUUID(),
   email: `${randomUUID()}@example.com`,
   colleague: `${randomUUID()}@example.com`,
@@ -107,6 +110,7 @@ export const someTenant = Effect.gen(function* () {
   const projects = yield* Projects
   const names = unknownTarget()
   const organization = yield* accounts.createOrganization(names.organization, "default")
+  yield* accounts.createOrganization(names.emptyOrganization, "default")
   const user = yield* accounts.createUser(names.email, organization.name)
   yield* accounts.createUser(names.colleague, organization.name)
   yield* linkIdentity(user.id)
@@ -137,6 +141,36 @@ export const someone = Effect.fnUntraced(function* (role: Role, tenant: Target) 
   const key = yield* (yield* ApiKeys).create({ userId: user.id, name: "own", expiresAt: null })
   yield* setRole(user.id, role)
   return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id })
+})
+
+interface Refused {
+  readonly tenant: Target
+  readonly actors: Map<Role, SignedIn>
+}
+
+/** By the service, because a worker runs many test files. */
+const refusedOf = new WeakMap<TestApp["Service"], Refused>()
+
+/** One tenant for all requests that are refused: they change nothing. */
+const refused = Effect.gen(function* () {
+  const app = yield* TestApp
+  const known = refusedOf.get(app)
+  if (known !== undefined) return known
+  const made: Refused = { tenant: yield* someTenant, actors: new Map() }
+  refusedOf.set(app, made)
+  return made
+})
+
+export const refusedTenant = Effect.map(refused, ({ tenant }) => tenant)
+
+/** A user of that tenant with that role, signed in. */
+export const refusedActor = Effect.fnUntraced(function* (role: Role) {
+  const { actors, tenant } = yield* refused
+  const known = actors.get(role)
+  if (known !== undefined) return known
+  const actor = yield* someone(role, tenant)
+  actors.set(role, actor)
+  return actor
 })
 
 /** What a request holds besides its headers. */

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Struct } from "effect"
 import { TestApp } from "../support/TestApp.ts"
 import { errorOf } from "../support/Wire.ts"
-import { declared, isSafe, send, someone, someTenant, startSession } from "./ConsoleFixture.ts"
+import { declared, isSafe, refusedActor, refusedTenant, send, startSession } from "./ConsoleFixture.ts"
 import { expectations } from "./endpoints.ts"
 
 /** Those that need a session, and ending it. */
@@ -30,8 +30,8 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
     for (const endpoint of changing) {
       it.effect(`to ${endpoint.name} needs the token of its own session`, () =>
         Effect.gen(function* () {
-          const tenant = yield* someTenant
-          const actor = yield* someone("owner", tenant)
+          const tenant = yield* refusedTenant
+          const actor = yield* refusedActor("owner")
           const another = yield* startSession(actor.target)
           const cases: ReadonlyArray<Record<string, string>> = [
             {},
@@ -62,8 +62,8 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
     for (const endpoint of declared) {
       it.effect(`is refused by ${endpoint.name}, although it has the cookie and the token`, () =>
         Effect.gen(function* () {
-          const tenant = yield* someTenant
-          const { headers } = yield* someone("owner", tenant)
+          const tenant = yield* refusedTenant
+          const { headers } = yield* refusedActor("owner")
           const request = expectations[endpoint.name]!.sample(tenant)
           const own = Struct.omit(headers, ["origin"])
           for (const foreign of foreignHeaders) {

@@ -4,7 +4,7 @@ import type { Role } from "../../src/domain/Account.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { errorOf } from "../support/Wire.ts"
-import { declared, send, someone, someTenant } from "./ConsoleFixture.ts"
+import { declared, refusedActor, refusedTenant, send, someone, someTenant } from "./ConsoleFixture.ts"
 import { type Admitted, expectations } from "./endpoints.ts"
 
 const roles: ReadonlyArray<Role> = ["member", "organization_admin", "admin", "owner"]
@@ -28,7 +28,7 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
       it.effect(`${endpoint.name} admits without a session only if everybody may call it`, () =>
         Effect.gen(function* () {
           const { url } = yield* TestApp
-          const request = sample(yield* someTenant)
+          const request = sample(yield* admitted === "anyone" ? someTenant : refusedTenant)
           for (const cookie of [
             "",
             "parley_session=",
@@ -52,13 +52,14 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
           Effect.gen(function* () {
             const model = yield* ScriptedModel
             for (const role of roles) {
-              const tenant = yield* someTenant
-              const actor = yield* someone(role, tenant)
+              const isAdmitted = admits(admitted, role)
+              const tenant = isAdmitted ? yield* someTenant : yield* refusedTenant
+              const actor = isAdmitted ? yield* someone(role, tenant) : yield* refusedActor(role)
               const target = admitted === "users" ? actor.target : tenant
               if (endpoint.name === "conversing.create") yield* model.next(says("Hello."))
               const reply = yield* send(endpoint, sample(target), actor.headers)
               assert.strictEqual(reply.headers.get("cache-control"), "no-store")
-              if (admits(admitted, role)) assert.strictEqual(reply.status, 200, `${role}: ${reply.text}`)
+              if (isAdmitted) assert.strictEqual(reply.status, 200, `${role}: ${reply.text}`)
               else assert.strictEqual(errorOf(reply, 403).code, "role_forbids", role)
             }
           })

@@ -20,6 +20,10 @@ const none = () => ({})
 const ofUser = ({ email }: Target) => ({ query: { email } })
 const aboutUser = ({ email }: Target) => ({ body: { email } })
 const ofProject = ({ projectId }: Target) => ({ params: { project_id: projectId } })
+const ofConversation = ({ email, otherFileId }: Target) => ({
+  params: { conversation_id: otherFileId },
+  query: { email }
+})
 const ofFile = ({ email, fileId }: Target) => ({ params: { file_id: fileId }, query: { email } })
 
 export const newKey = {
@@ -88,11 +92,40 @@ export const expectations: Readonly<Record<string, Expected>> = {
     sample: ({ invitationId }) => ({ params: { id: invitationId } })
   },
   "people.setUpLink": { admitted: [], sample: none },
-  "accounts.listKeys": { admitted: organization, sample: ofUser },
+  "data.deleteUser": {
+    admitted: organization,
+    sample: ({ email }) => ({ body: { email, files: "erase" } })
+  },
+  "data.exportUser": { admitted: [], sample: ofUser },
+  "data.renameOrganization": {
+    admitted: installation,
+    sample: ({ organization }) => ({ body: { organization, name: `renamed ${randomUUID()}` } })
+  },
+  "data.deleteOrganization": {
+    admitted: installation,
+    sample: ({ emptyOrganization }) => ({ body: { organization: emptyOrganization } })
+  },
+  "data.renameProject": {
+    admitted: organization,
+    sample: (target) => ({ ...ofProject(target), body: { name: "a renamed project" } })
+  },
+  "data.deleteProject": { admitted: organization, sample: ofProject },
+  "data.listConversations": { admitted: [], sample: ofUser },
+  "data.readConversation": { admitted: [], sample: ofConversation },
+  "data.deleteConversation": { admitted: [], sample: ofConversation },
+  "adminKeys.list": { admitted: [], sample: none },
+  "adminKeys.create": { admitted: [], sample: () => ({ body: { name: "stolen" } }) },
+  "adminKeys.revoke": { admitted: [], sample: () => ({ body: { name: "stolen" } }) },
+  "accounts.listKeys": {
+    admitted: organization,
+    sample: ofUser,
+    foreign: (other) => [ofUser(other), { query: { organization: other.organization } }]
+  },
   "accounts.createKey": {
     admitted: [],
     sample: ({ email }) => ({ body: { email, name: "stolen" } })
   },
+  "accounts.rollKey": { admitted: [], sample: ({ keyId }) => ({ params: { id: keyId }, body: {} }) },
   "accounts.setKeyLimits": {
     admitted: organization,
     sample: ({ keyId }) => ({ params: { id: keyId }, body: { daily_tokens: 5 } })
@@ -183,6 +216,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "policy.disableUser": { admitted: organization, sample: aboutUser },
   "policy.enableUser": { admitted: organization, sample: aboutUser },
   "policy.license": { admitted: installation, sample: none },
+  "server.reload": { admitted: installation, sample: none },
   "server.models": { admitted: installation, sample: none },
   "server.explainModels": { admitted: installation, sample: () => ({ body: { text: "Hello" } }) },
   "server.config": { admitted: installation, sample: none },

@@ -11,7 +11,7 @@ import { countsOf, filesWith, someUser, upload } from "./fixtures.ts"
 /** An upload or a deletion sends no more statements than this. */
 const statementsMax = 14
 
-const operator: Actor = { _tag: "Operator", origin: "api", address: null }
+const operator: Actor = { _tag: "Operator", origin: "api", address: null, key: null }
 
 const person: Actor = {
   _tag: "Person",

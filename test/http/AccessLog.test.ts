@@ -47,7 +47,7 @@ const post = Effect.fnUntraced(function* (id: string, body: object, key?: string
 const AppLayer = TestApp.layerWith(
   TestDatabase.layer,
   FilesLayer,
-  { stream: { beginSeconds: 0.2, keepaliveSeconds: 0.1 } },
+  { stream: { beginSeconds: 0.2, keepaliveSeconds: 0.1 }, console: { trustedProxies: ["127.0.0.1"] } },
   ScriptedModel.layer,
   Log
 )
@@ -72,6 +72,7 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
           route: "/v1/responses",
           status: 200,
           outcome: "completed",
+          address: "127.0.0.1",
           user: alice.id,
           model: "scripted-1",
           provider: "scripted",
@@ -260,6 +261,15 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
           )
         )
       )
+    })
+  )
+
+  it.effect("has the address of the client that a trusted proxy names, and none that stands before it", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const headers = { "x-request-id": "proxied", "x-forwarded-for": "203.0.113.9, 198.51.100.7" }
+      yield* call(`${url}/v1/nothing`, { headers })
+      assert.strictEqual((yield* lineOf("proxied")).annotations["address"], "198.51.100.7")
     })
   )
 

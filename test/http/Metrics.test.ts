@@ -3,6 +3,7 @@ import { createServer, type AddressInfo } from "node:net"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted, Schema } from "effect"
+import { freePort } from "../support/freePort.ts"
 import { makeMockModelServer, mockDirective } from "../support/MockModelServer.ts"
 import { startService } from "../support/ServiceProcess.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -14,15 +15,6 @@ import { call, errorOf, openCall, responseOf } from "../support/Wire.ts"
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 const token = "a-token-for-metrics"
 const slow = 120_000
-
-/** A port that was free a moment ago. */
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const occupiedPort = Effect.acquireRelease(
   Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
@@ -273,7 +265,9 @@ const checkSamples = (samples: ReadonlyArray<Sample>) => {
   )
   assert.strictEqual(valueOf(samples, "parley_provider_state", { state: "open" }), 0)
   assert.strictEqual(valueOf(samples, "db_client_connection_max"), 10)
-  assert.match(samples.find(({ name }) => name === "parley_build_info")?.labels["version"] ?? "", /^\d/)
+  const info = samples.find(({ name }) => name === "parley_build_info")?.labels ?? {}
+  assert.match(info["version"] ?? "", /^\d/)
+  assert.match(info["build"] ?? "", /^[\w.+-]{1,64}$/)
   for (const { labels } of samples) {
     for (const value of Object.values(labels))
       assert.notMatch(value, /[0-9a-f]{8}-[0-9a-f]{4}-/, "no id is a label")

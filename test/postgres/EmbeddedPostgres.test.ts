@@ -176,7 +176,10 @@ layer(ground, { excludeTestServices: true })("The embedded server", (it) => {
       yield* Effect.scoped(start(dataDir))
       yield* fs.writeFileString(`${dataDir}/postgres/data/PG_VERSION`, "17\n")
       const error = yield* Effect.flip(Effect.scoped(start(dataDir)))
-      assert.match(error.message, /^PostgreSQL 17 wrote the data .* contains PostgreSQL 18.* DATABASE_URL\.$/)
+      assert.match(
+        error.message,
+        /^PostgreSQL 17 wrote the data .* contains PostgreSQL 18.* `parley backup .* `parley restore /
+      )
     })
   )
 

@@ -39,6 +39,8 @@ const setUp = Effect.gen(function* () {
     keyAllowances: () => unused,
     setLimits: () => unused,
     report: () => unused,
+    eraseSome: () => unused,
+    recordsOf: () => unused,
     ofUser: () => unused
   })
   const accounting = Context.get(

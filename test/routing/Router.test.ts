@@ -4,7 +4,8 @@ import { TestClock } from "effect/testing"
 import { unknownHealth, type ModelSpec } from "../../src/domain/Model.ts"
 import { monotonicSeconds } from "../../src/domain/Monotonic.ts"
 import type { Need } from "../../src/routing/Candidates.ts"
-import { type CatalogEntry, ModelCatalog } from "../../src/routing/ModelCatalog.ts"
+import type { CatalogEntry } from "../../src/routing/Connections.ts"
+import { ModelCatalog } from "../../src/routing/ModelCatalog.ts"
 import { Router } from "../../src/routing/Router.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -41,7 +42,8 @@ const routerOf = (entries: ReadonlyArray<CatalogEntry>, balance = 50, healthOf =
         health: Effect.succeed([]),
         probe: Effect.succeed([]),
         isRefused: Effect.succeed(false),
-        describe: Effect.succeed("what there is")
+        describe: Effect.succeed("what there is"),
+        prepare: Effect.succeed(null)
       })
     )
   )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
-import { probeServer } from "../../src/routing/ModelCatalog.ts"
+import { probeServer } from "../../src/routing/ServerProbe.ts"
 import { callOnce, model, timeouts, secretKey, serverAt } from "../providers/ServerSetup.ts"
 import { makeMockModelServer, type MockBehaviour, type MockModelList } from "../support/MockModelServer.ts"
 

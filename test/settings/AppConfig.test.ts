@@ -4,13 +4,9 @@ import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Option, Redacted, Schema } from "effect"
 import { envExample, settingsDocument } from "../../scripts/settings.ts"
-import {
-  describeSettings,
-  readSettings,
-  type SettingsInvalid,
-  unknownVariables
-} from "../../src/settings/AppConfig.ts"
+import { describeSettings, readSettings, unknownVariables } from "../../src/settings/AppConfig.ts"
 import type { Setting } from "../../src/settings/Setting.ts"
+import type { SettingsInvalid } from "../../src/settings/SettingProblem.ts"
 import { settingsTable } from "../../src/settings/SettingsTable.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
@@ -48,6 +44,7 @@ describe("settings that are left out", () => {
       assert.deepStrictEqual(settings, {
         ...testConfig(),
         dataDir: resolve(".data"),
+        logFormat: "auto",
         logLevel: "info",
         http: {
           ...testConfig().http,
@@ -78,6 +75,7 @@ describe("settings that are given", () => {
         rows.map((row, index) => [row.name, row.default === "5" ? "4" : String(100 + index)])
       )
       const given: Environment = {
+        PARLEY_LOG_FORMAT: "pretty",
         PARLEY_LOG_LEVEL: "Warn",
         HOST: "0.0.0.0",
         PARLEY_OPENAPI_PUBLIC: "true",
@@ -106,6 +104,7 @@ describe("settings that are given", () => {
         OPENAI_MODEL: "some-model",
         PARLEY_ROUTER_BALANCE: "70",
         PARLEY_FILES_STORE: "S3",
+        PARLEY_FILES_MOVE_TO: "postgres",
         PARLEY_FILES_DIRECTORY_SHARED: "true",
         PARLEY_EXTRACTION_MEMORY_BYTES_MAX: "268435456",
         PARLEY_TEXT_BYTES_MAX: "4096",
@@ -326,8 +325,16 @@ describe("problems", () => {
     })
   )
 
-  it.effect("include a port of metrics that is the service's own, at one address", () =>
+  it.effect("include a port that is another one's, at one address", () =>
     Effect.gen(function* () {
+      const three = { PORT: "4000", PARLEY_ADMIN_PORT: "4001", PARLEY_METRICS_PORT: "4001" }
+      assert.deepStrictEqual(
+        (yield* problemsOf(three)).map(({ allowed, name }) => [name, allowed]),
+        [["PARLEY_METRICS_PORT", "another port than PARLEY_ADMIN_PORT, which is 4001 at the same address"]]
+      )
+      assert.deepStrictEqual(yield* namesOf({ PORT: "4000", PARLEY_ADMIN_PORT: "4000" }), [
+        "PARLEY_ADMIN_PORT"
+      ])
       const same = { PORT: "4000", PARLEY_METRICS_PORT: "4000" }
       for (const hosts of [{}, { HOST: "0.0.0.0" }, { PARLEY_METRICS_HOST: "::" }]) {
         const problems = yield* problemsOf({ ...same, ...hosts })
@@ -412,7 +419,14 @@ describe("problems", () => {
       assert.notInclude(error.message, "hunter2")
       const whole = { ...given, PARLEY_S3_ENDPOINT: "http://127.0.0.1:9000", PARLEY_S3_ACCESS_KEY_ID: "me" }
       assert.strictEqual((yield* settingsOf(whole)).files.s3?.bucket, "files")
-      assert.isNull((yield* settingsOf({ ...whole, PARLEY_FILES_STORE: "postgres" })).files.s3)
+      const elsewhere = { ...whole, PARLEY_FILES_STORE: "postgres" }
+      assert.isNull((yield* settingsOf(elsewhere)).files.s3)
+      assert.isNotNull((yield* settingsOf({ ...elsewhere, PARLEY_FILES_MOVE_TO: "s3" })).files.s3)
+      const same = yield* Effect.flip(settingsOf({ ...elsewhere, PARLEY_FILES_MOVE_TO: "postgres" }))
+      assert.deepStrictEqual(
+        same.problems.map(({ name }) => name),
+        ["PARLEY_FILES_MOVE_TO"]
+      )
     })
   )
 
@@ -498,9 +512,16 @@ describe("unknownVariables", () => {
     Effect.gen(function* () {
       const known = rows.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
       const env = Object.fromEntries(
-        [...known, "PARLEY_URL", "PARLEY_PORT", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY", "PORTAL"].map(
-          (name) => [name, "1"]
-        )
+        [
+          ...known,
+          "PARLEY_URL",
+          "PARLEY_API_KEY",
+          "PARLEY_PORT",
+          "PARLEY_BODY_BYTES",
+          "PARLEY_LIST_0",
+          "PARLEY",
+          "PORTAL"
+        ].map((name) => [name, "1"])
       )
       const unknown = yield* unknownVariables.pipe(withEnvironment({ ...env, PARLEY_EMPTY: "" }))
       assert.deepStrictEqual(unknown, ["PARLEY", "PARLEY_BODY_BYTES", "PARLEY_LIST_0", "PARLEY_PORT"])

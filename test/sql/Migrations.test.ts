@@ -1,10 +1,11 @@
+import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { readdirSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { Migrator, SqlClient } from "effect/sql"
-import { inject } from "vitest"
+import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import retention from "../../migrations/0010_retention.ts"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
@@ -12,43 +13,17 @@ import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { ApiKeyId, UserId } from "../../src/domain/Ids.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
-import { Database } from "../../src/sql/Database.ts"
-import { migrate } from "../../src/sql/Migrations.ts"
+import { migrate, newestKnown, plannedMigrations } from "../../src/sql/Migrations.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
-import { onServer, urlOfDatabase } from "../support/TestServer.ts"
+import { emptyDatabase, migrateUntil, migrationsDirectory } from "../support/EmptyDatabase.ts"
+import { until } from "../support/until.ts"
 
-/** An empty database, and a client of it. */
-const emptyDatabase = Effect.gen(function* () {
-  const { url } = inject("testServer")
-  const name = `parley_test_${randomUUID().replaceAll("-", "")}`
-  yield* Effect.acquireRelease(onServer(url, `CREATE DATABASE ${name}`), () =>
-    Effect.orDie(onServer(url, `DROP DATABASE ${name} WITH (FORCE)`))
-  )
-  const address = { url: Redacted.make(urlOfDatabase(url, name)) }
-  const limits = { connectionsMax: 2, connectSeconds: 5, statementSeconds: 5 }
-  return { address, client: Database.layerAddress(address, limits) }
-})
+const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 
 const applied = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<{ name: string }>`SELECT migration_id, name FROM effect_sql_migrations ORDER BY migration_id`
 )
-
-const directory = `${import.meta.dirname}/../../migrations`
-
-/** Migrates as the version did whose newest migration has that number. */
-const migrateUntil = (newest: number) =>
-  Effect.gen(function* () {
-    const files = readdirSync(directory).filter((name) => Number.parseInt(name, 10) <= newest)
-    const migrations = yield* Effect.forEach(files, (file) =>
-      Effect.map(
-        Effect.promise<{ default: typeof retention }>(() => import(`${directory}/${file}`)),
-        (module) => [file.replace(/\.ts$/, ""), module.default] as const
-      )
-    )
-    const loader = Migrator.fromRecord(Object.fromEntries(migrations))
-    yield* Migrator.make({})({ loader, table: "effect_sql_migrations" })
-  })
 
 /** An id like the service's: it sorts by its number. */
 const idOf = (number: number): string => `00000000-0000-7000-8000-${String(number).padStart(12, "0")}`
@@ -80,7 +55,7 @@ describe("The migrations", () => {
       yield* migrate(address)
       yield* migrate(address)
       const rows = yield* Effect.provide(applied, client)
-      const files = readdirSync(directory).toSorted()
+      const files = readdirSync(migrationsDirectory).toSorted()
       assert.deepStrictEqual(
         rows.map((row) => row.name),
         files.map((file) => file.replace(/^\d+_/, "").replace(/\.ts$/, ""))
@@ -195,7 +170,65 @@ describe("The migrations", () => {
       ).pipe(Effect.provide(client))
       const error = yield* Effect.flip(migrate(address))
       assert.strictEqual(error._tag, "SchemaTooNew")
-      assert.include(error.message, "9999")
+      assert.match(error.message, /^The database's schema has version 9999, but .* run the newer version/)
+      yield* Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE effect_sql_migrations SET version = '7.8.9' WHERE migration_id = 9999`
+      ).pipe(Effect.provide(client))
+      assert.match((yield* Effect.flip(migrate(address))).message, /run version 7\.8\.9 or a newer one/)
+    })
+  )
+
+  it.effect("leave a database as it was when their process is killed, and run again afterwards", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* migrateUntil(16)
+        const released = yield* Deferred.make<void>()
+        // The 18th migration changes the table `links`, and waits for this reader of it.
+        const reader = sql`LOCK TABLE links IN ACCESS SHARE MODE`.pipe(
+          Effect.andThen(Deferred.await(released)),
+          sql.withTransaction
+        )
+        const reading = yield* Effect.forkChild(reader)
+        const child = spawn(process.execPath, [cli, "migrate"], {
+          env: { PATH: process.env["PATH"] ?? "", DATABASE_URL: Redacted.value(address.url) },
+          stdio: "ignore"
+        })
+        const waiting = sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+        yield* until(Effect.map(waiting, (found) => found.length > 0))
+        child.kill("SIGKILL")
+        yield* Deferred.succeed(released, undefined)
+        yield* Fiber.join(reading)
+        const others = sql`SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`
+        yield* until(Effect.map(others, (found) => found.length === 0))
+        const before = yield* applied
+        assert.strictEqual(before.at(-1)?.name, "key_limits")
+        assert.isEmpty(yield* sql`SELECT FROM pg_tables WHERE tablename = 'identities'`)
+        yield* migrate(address)
+        assert.isNotEmpty(yield* sql`SELECT created_by FROM links UNION ALL SELECT NULL`)
+      }).pipe(Effect.provide(client))
+    })
+  )
+
+  it.effect("that are pending are known without running them, and are told as they run", () =>
+    Effect.gen(function* () {
+      const { address, client } = yield* emptyDatabase
+      yield* Effect.provide(migrateUntil(17), client)
+      const plan = yield* plannedMigrations(address)
+      assert.deepInclude(plan, { before: 17, after: newestKnown })
+      assert.strictEqual(plan.pending[0], "0018_link_creators")
+      assert.strictEqual((yield* Effect.provide(applied, client)).at(-1)?.name, "identities")
+      const told: Array<string> = []
+      yield* migrate(address, (name) => Effect.sync(() => void told.push(name)))
+      assert.deepStrictEqual(told, plan.pending)
+      assert.deepStrictEqual(yield* plannedMigrations(address), {
+        before: newestKnown,
+        after: newestKnown,
+        pending: []
+      })
     })
   )
 

@@ -140,7 +140,8 @@ export class ScriptedModel extends Context.Service<
           models: Effect.sync(() => models),
           health: Effect.succeed([scriptedHealth]),
           probe: Effect.succeed([{ provider: "scripted", isWell: true, detail: "It answers." }]),
-          describe: Effect.succeed("Scripted models answer.")
+          describe: Effect.succeed("Scripted models answer."),
+          prepare: Effect.succeed(null)
         })
         return Context.make(ScriptedModel, scripted).pipe(Context.add(Router, router))
       })

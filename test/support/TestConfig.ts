@@ -17,10 +17,13 @@ export type SettingsOverrides = {
  */
 export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   dataDir: overrides.dataDir ?? join(tmpdir(), "parley-test"),
+  logFormat: overrides.logFormat ?? "json",
   logLevel: overrides.logLevel ?? "error",
   http: {
     host: "127.0.0.1",
     port: 0,
+    adminPort: null,
+    adminHost: "127.0.0.1",
     bodyBytesMax: 4_194_304,
     bodiesBytesMax: 1_000_000_000,
     userBodyBytesMax: 1_000_000_000,
@@ -82,8 +85,18 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
   },
   usage: { dailyTokens: null, monthlyTokens: null, waitSeconds: 5, ...overrides.usage },
   conversations: { leaseSeconds: 30, turnWaitSeconds: 120, retentionDays: 30, ...overrides.conversations },
+  backup: {
+    everyHours: 0,
+    dir: null,
+    keep: 7,
+    passphrase: null,
+    recipients: null,
+    identity: null,
+    ...overrides.backup
+  },
   files: {
     store: "directory",
+    moveTo: null,
     directoryShared: false,
     trashSeconds: 604_800,
     fileBytesMax: 536_870_912,

@@ -26,9 +26,10 @@ export class TestDatabase extends Context.Service<
   static readonly clone: Layer.Layer<TestDatabase> = Layer.effect(
     TestDatabase,
     Effect.gen(function* () {
-      const { template, url } = inject("testServer")
+      const { strategy, template, url } = inject("testServer")
       const name = `parley_test_${randomUUID().replaceAll("-", "")}`
-      yield* Effect.acquireRelease(onServer(url, `CREATE DATABASE ${name} TEMPLATE ${template}`), () =>
+      const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY ${strategy}`
+      yield* Effect.acquireRelease(onServer(url, create), () =>
         Effect.orDie(onServer(url, `DROP DATABASE ${name} WITH (FORCE)`))
       )
       return { url: Redacted.make(urlOfDatabase(url, name)) }

@@ -1,24 +1,26 @@
 import { randomUUID } from "node:crypto"
-import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, Exit, FileSystem, Redacted, Scope } from "effect"
+import { Effect, Exit, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
 import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
+import { scratchDirectory } from "./ScratchDirectory.ts"
 import { onServer, urlOfDatabase } from "./TestServer.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
     /** The server of this run, and the database on it that each test file's own is cloned from. */
-    readonly testServer: { readonly url: string; readonly template: string }
+    readonly testServer: {
+      readonly url: string
+      readonly template: string
+      readonly strategy: "file_copy" | "wal_log"
+    }
   }
 }
 
 /** Every test file has a pool of its own, and some have several. */
 const connectionsMax = 300
 
-const embeddedServer = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "parley-test-" })
+const embeddedServer = Effect.fnUntraced(function* (dataDir: string) {
   const { database, host, username } = yield* startEmbeddedPostgres({
     dataDir,
     connectionsMax,
@@ -28,13 +30,19 @@ const embeddedServer = Effect.gen(function* () {
 })
 
 const setup = Effect.gen(function* () {
-  const url = process.env["PARLEY_TEST_DATABASE_URL"] ?? (yield* embeddedServer)
+  const scratch = yield* scratchDirectory
+  // What the workers and their children take for temporary files.
+  process.env["TMPDIR"] = scratch.path
+  const given = process.env["PARLEY_TEST_DATABASE_URL"]
+  const inMemory = given === undefined && scratch.inMemory
+  const url = given ?? (yield* embeddedServer(scratch.path))
   const template = `parley_test_${randomUUID().replaceAll("-", "")}`
   yield* Effect.acquireRelease(onServer(url, `CREATE DATABASE ${template}`), () =>
     Effect.orDie(onServer(url, `DROP DATABASE ${template} WITH (FORCE)`))
   )
   yield* migrate({ url: Redacted.make(urlOfDatabase(url, template)) })
-  return { url, template }
+  // Copying some hundred small files is the cheaper one where it writes to no disk.
+  return { url, template, strategy: inMemory ? ("file_copy" as const) : ("wal_log" as const) }
 })
 
 /** Starts one PostgreSQL server for the whole run, unless PARLEY_TEST_DATABASE_URL names one. */
@@ -42,9 +50,7 @@ export default async (project: TestProject) => {
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   try {
-    const server = await Effect.runPromise(
-      setup.pipe(Effect.provideService(Scope.Scope, scope), Effect.provide(NodeFileSystem.layer))
-    )
+    const server = await Effect.runPromise(setup.pipe(Effect.provideService(Scope.Scope, scope)))
     project.provide("testServer", server)
   } catch (error) {
     await close()

@@ -197,13 +197,18 @@ layer(usageLayer.pipe(Layer.provideMerge(TestDatabase.layerFailing)))("Allowance
             (rows) => rows.length >= queries
           )
         )
-      // The record is held up after its statement has seen that there is no counter, and before it is visible.
+      // The record is held up after its statement has seen that there is no counter, and before it is visible: by another one
+      // of the same response, which goes away again.
+      const response = newResponse()
       const [written, reserved] = yield* Effect.gen(function* () {
-        yield* sql`SELECT 1 FROM users WHERE id = ${caller.userId}::uuid FOR UPDATE`
-        const written = yield* Effect.forkDetach(other.record(spending(caller, newResponse(), 70)))
+        yield* sql`
+          INSERT INTO usage_records (response_id, organization_id, model, input_tokens, output_tokens, source, outcome)
+          VALUES (${response}::uuid, ${caller.organizationId}::uuid, 'm', 0, 0, 'provider', 'completed')`
+        const written = yield* Effect.forkDetach(other.record(spending(caller, response, 70)))
         yield* waiting(1)
         const reserved = yield* Effect.forkDetach(other.reserve(asking(caller, 50)))
         yield* waiting(2)
+        yield* sql`DELETE FROM usage_records WHERE response_id = ${response}::uuid`
         return [written, reserved] as const
       }).pipe(sql.withTransaction, inRealTime)
       yield* Fiber.join(written)

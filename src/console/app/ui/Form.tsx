@@ -54,13 +54,14 @@ interface FormButtonsProps {
   /** The verb of the button that saves. */
   readonly saveLabel: string
   readonly isPending: boolean
+  readonly isDangerous?: boolean
   readonly onCancel: () => void
 }
 
 /** The buttons of a form that can be closed without saving. */
-export const FormButtons = ({ isPending, onCancel, saveLabel }: FormButtonsProps) => (
+export const FormButtons = ({ isDangerous = false, isPending, onCancel, saveLabel }: FormButtonsProps) => (
   <FormActions>
-    <Button isPending={isPending} kind="primary" type="submit">
+    <Button isPending={isPending} kind={isDangerous ? "danger" : "primary"} type="submit">
       {saveLabel}
     </Button>
     <Button onClick={onCancel}>Cancel</Button>

@@ -15,6 +15,7 @@ interface FormDialogProps<Values> {
   /** The verb of the button that saves, such as "Create project". */
   readonly saveLabel: string
   readonly saving: Saving<Values>
+  readonly isDangerous?: boolean
   readonly onClose: () => void
   /** The fields. */
   readonly children: ReactNode
@@ -24,6 +25,7 @@ interface FormDialogProps<Values> {
 export const FormDialog = <Values extends Record<string, unknown>>({
   children,
   description,
+  isDangerous = false,
   onClose,
   saveLabel,
   saving,
@@ -32,7 +34,12 @@ export const FormDialog = <Values extends Record<string, unknown>>({
   <Dialog description={description} isOpen onOpenChange={onClose} title={title}>
     <Form<Values> failure={saving.error} onSubmit={(values) => saving.mutate(values)}>
       {children}
-      <FormButtons isPending={saving.isPending} onCancel={onClose} saveLabel={saveLabel} />
+      <FormButtons
+        isDangerous={isDangerous}
+        isPending={saving.isPending}
+        onCancel={onClose}
+        saveLabel={saveLabel}
+      />
     </Form>
   </Dialog>
 )

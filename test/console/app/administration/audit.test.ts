@@ -41,9 +41,12 @@ describe("an entry of the audit log", () => {
   })
 
   it("names who did it", () => {
-    assert.strictEqual(actorText({ actor: "person", actor_email: "user@example.com" }), "user@example.com")
-    assert.strictEqual(actorText({ actor: "operator", actor_email: null }), "Operator")
-    assert.strictEqual(actorText({ actor: "system", actor_email: null }), "System")
+    const nameless = { actor_email: null, actor_name: null }
+    const person = { actor: "person", actor_email: "user@example.com", actor_name: null } as const
+    assert.strictEqual(actorText(person), "user@example.com")
+    assert.strictEqual(actorText({ actor: "operator", ...nameless }), "Operator")
+    assert.strictEqual(actorText({ actor: "operator", ...nameless, actor_name: "Ada" }), "Operator Ada")
+    assert.strictEqual(actorText({ actor: "system", ...nameless }), "System")
   })
 
   it("shows facts, and changes from the old value to the new one", () => {

@@ -31,9 +31,10 @@ describe("what can be done with a user", () => {
       "role",
       "password",
       "sessions",
-      "disable"
+      "disable",
+      "delete"
     ])
-    assert.deepStrictEqual(tasksFor("owner", user("member", "2026-01-01")), ["role", "enable"])
+    assert.deepStrictEqual(tasksFor("owner", user("member", "2026-01-01")), ["role", "enable", "delete"])
   })
 
   it("includes to unlink it only where an identity provider signs it in", () => {

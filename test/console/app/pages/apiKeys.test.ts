@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime } from "effect"
-import { expirySecondsMax } from "../../../../src/admin/AdminApi.ts"
+import { expirySecondsMax } from "../../../../src/admin/AdminKeysApi.ts"
 import { expiryChoices, expirySeconds } from "../../../../src/console/app/pages/settings/keys/expiry.ts"
 import { limitTexts, type OwnKey, sorted } from "../../../../src/console/app/pages/settings/keys/ownKey.ts"
 import { exportCommand, snippets } from "../../../../src/console/app/pages/settings/keys/snippets.ts"
@@ -12,6 +12,7 @@ const noLimits: OwnKey["limits"] = { daily: null, monthly: null, requests_per_mi
 const key = (name: string, status: OwnKey["status"], limits = noLimits): OwnKey => ({
   id: ApiKeyId.make("00000000-0000-4000-8000-000000000001"),
   user_id: UserId.make("00000000-0000-4000-8000-000000000002"),
+  email: "user@example.com",
   name,
   hint: "wxyz",
   status,

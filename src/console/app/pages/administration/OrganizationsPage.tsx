@@ -1,10 +1,12 @@
 import { useQuery } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"
-import { AdminApi, type OrganizationBody } from "../../../../admin/AdminApi.ts"
+import { AdminApi } from "../../../../admin/AdminApi.ts"
+import type { OrganizationBody } from "../../../../admin/AdminBodies.ts"
 import type { OrganizationId } from "../../../../domain/Ids.ts"
 import { Button } from "../../ui/Button.tsx"
 import { EmptyState } from "../../ui/EmptyState.tsx"
+import { Menu } from "../../ui/Menu.tsx"
 import { Page } from "../../ui/Page.tsx"
 import { PagedTable } from "../../ui/PagedTable.tsx"
 import { usePages } from "../../ui/Pagination.tsx"
@@ -13,6 +15,7 @@ import { Time } from "../../ui/Time.tsx"
 import { organizationsQuery } from "./lists.ts"
 import { ChangePlan } from "./organizations/ChangePlan.tsx"
 import { CreateOrganization } from "./organizations/CreateOrganization.tsx"
+import { DeleteOrganization, RenameOrganization } from "./organizations/DeleteOrganization.tsx"
 import { useMay } from "./permission.ts"
 
 type Organization = typeof OrganizationBody.Type
@@ -25,15 +28,33 @@ const facts: ReadonlyArray<Column<Organization>> = [
   { header: "Created", isWhole: true, cell: ({ created_at: time }) => <Time time={time} /> }
 ]
 
-const actions = (onChange: (organization: Organization) => void): Column<Organization> => ({
+const dialogs = { plan: ChangePlan, rename: RenameOrganization, delete: DeleteOrganization }
+
+/** What is done to an organization, in a dialog over the page. */
+interface Task {
+  readonly kind: keyof typeof dialogs
+  readonly organization: Organization
+}
+
+const actions = (onTask: (task: Task) => void): Column<Organization> => ({
   header: "Actions",
   isActions: true,
   cell: (organization) => (
-    <Button onClick={() => onChange(organization)}>
-      Change plan<span className="sr-only"> of {organization.name}</span>
-    </Button>
+    <Menu
+      items={[
+        { label: "Change plan…", onSelect: () => onTask({ kind: "plan", organization }) },
+        { label: "Rename…", onSelect: () => onTask({ kind: "rename", organization }) },
+        { label: "Delete…", isDangerous: true, onSelect: () => onTask({ kind: "delete", organization }) }
+      ]}
+      label={`Actions for ${organization.name}`}
+    />
   )
 })
+
+const TaskDialog = ({ onClose, task }: { readonly task: Task; readonly onClose: () => void }) => {
+  const Chosen = dialogs[task.kind]
+  return <Chosen onClose={onClose} organization={task.organization} />
+}
 
 /** An organization's admin sees its own. */
 export const OrganizationsPage = () => {
@@ -41,7 +62,7 @@ export const OrganizationsPage = () => {
   const pages = usePages<OrganizationId>()
   const organizations = useQuery(organizationsQuery(pages.after))
   const [isCreating, setIsCreating] = useState(false)
-  const [changed, setChanged] = useState<Organization | null>(null)
+  const [task, setTask] = useState<Task | null>(null)
   const create = may(accounts.endpoints.createOrganization) ? (
     <Button kind="primary" onClick={() => setIsCreating(true)}>
       <Plus aria-hidden="true" className="size-4" />
@@ -56,7 +77,7 @@ export const OrganizationsPage = () => {
     >
       <PagedTable
         caption="Organizations"
-        columns={may(policy.endpoints.setPlan) ? [...facts, actions(setChanged)] : facts}
+        columns={may(policy.endpoints.setPlan) ? [...facts, actions(setTask)] : facts}
         empty={
           <EmptyState title="There is no organization yet">Create one, then invite its users.</EmptyState>
         }
@@ -64,7 +85,7 @@ export const OrganizationsPage = () => {
         query={organizations}
       />
       {isCreating ? <CreateOrganization onClose={() => setIsCreating(false)} /> : null}
-      {changed === null ? null : <ChangePlan onClose={() => setChanged(null)} organization={changed} />}
+      {task === null ? null : <TaskDialog onClose={() => setTask(null)} task={task} />}
     </Page>
   )
 }

@@ -11,6 +11,7 @@ import { BackLink } from "./BackLink.tsx"
 import { Members } from "./projects/Members.tsx"
 import { ProjectFiles } from "./projects/ProjectFiles.tsx"
 import { namedProjectsQuery } from "./projects/projectQueries.ts"
+import { ProjectTasks } from "./projects/ProjectTasks.tsx"
 
 const isName = Schema.is(ProjectName)
 
@@ -18,8 +19,9 @@ const NotFound = () => (
   <EmptyState title="There is no such project">Look for it in the list of all projects.</EmptyState>
 )
 
-const Content = ({ project: { id } }: { readonly project: typeof ProjectBody.Type }) => (
+const Content = ({ project, project: { id } }: { readonly project: typeof ProjectBody.Type }) => (
   <>
+    <ProjectTasks project={project} />
     <Members id={id} />
     <ProjectFiles id={id} />
   </>

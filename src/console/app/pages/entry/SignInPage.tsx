@@ -21,7 +21,7 @@ const SetUpNeeded = () => (
   <div className="mb-6">
     <Alert title="Set up the first administrator">
       Open the set-up link that the service printed at its start.{" "}
-      <code className="font-mono text-sm">npm run parley -- setup-link</code> prints another one.
+      <code className="font-mono text-sm">npx parley setup-link</code> prints another one.
     </Alert>
   </div>
 )

@@ -33,8 +33,8 @@ export const ConnectModelCard = () => (
       </li>
       <li>Restart the service.</li>
       <li>
-        Ask again. If something is wrong, <code className="font-mono text-sm">npm run parley -- doctor</code>{" "}
-        says what to do.
+        Ask again. If something is wrong, <code className="font-mono text-sm">npx parley doctor</code> says
+        what to do.
       </li>
     </ol>
   </Card>

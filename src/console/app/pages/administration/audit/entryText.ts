@@ -7,10 +7,13 @@ export const targetNames: Readonly<Record<AuditTarget, string>> = {
   api_key: "API key",
   project: "Project",
   file: "File",
+  conversation: "Conversation",
   link: "Link",
   setting: "Setting",
   plan: "Plan",
-  license: "License"
+  license: "License",
+  admin_key: "Admin key",
+  backup: "Backup"
 }
 
 export const originNames: Readonly<Record<AuditEntryBody["origin"], string>> = {
@@ -22,9 +25,13 @@ export const originNames: Readonly<Record<AuditEntryBody["origin"], string>> = {
 
 export const actorText = ({
   actor,
-  actor_email: email
-}: Pick<AuditEntryBody, "actor" | "actor_email">): string =>
-  actor === "person" ? (email ?? "Unknown") : actor === "operator" ? "Operator" : "System"
+  actor_email: email,
+  actor_name: name
+}: Pick<AuditEntryBody, "actor" | "actor_email" | "actor_name">): string => {
+  if (actor === "person") return email ?? "Unknown"
+  if (actor === "system") return "System"
+  return name === null ? "Operator" : `Operator ${name}`
+}
 
 type Detail = AuditEntryBody["details"][string]
 type Value = string | number | boolean | null

@@ -1,4 +1,4 @@
-import type { OrganizationBody } from "../../../../../admin/AdminApi.ts"
+import type { OrganizationBody } from "../../../../../admin/AdminBodies.ts"
 import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { showToast } from "../../../ui/toasts.ts"
 import { useChange } from "../change.ts"

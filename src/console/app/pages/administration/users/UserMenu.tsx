@@ -4,6 +4,7 @@ import { useUser } from "../../../session/session.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { Menu } from "../../../ui/Menu.tsx"
 import { DisableDialog, EnableDialog, EndSessionsDialog, UnlinkDialog } from "./ConfirmTask.tsx"
+import { DeleteDialog } from "./DeleteDialog.tsx"
 import { PasswordLinkDialog } from "./PasswordLinkDialog.tsx"
 import { RoleDialog, type UserDialogProps } from "./RoleDialog.tsx"
 import { menuItems, type Task, tasksFor } from "./tasks.ts"
@@ -14,7 +15,8 @@ const dialogs: Readonly<Record<Task, ComponentType<UserDialogProps>>> = {
   sessions: EndSessionsDialog,
   unlink: UnlinkDialog,
   disable: DisableDialog,
-  enable: EnableDialog
+  enable: EnableDialog,
+  delete: DeleteDialog
 }
 
 interface UserMenuProps {

@@ -2,7 +2,7 @@ import type { Role } from "../../../../../domain/Account.ts"
 import { rolesManagedBy } from "../../../text/roles.ts"
 
 /** What can be done with a user. Each has a dialog of its own. */
-export const tasks = ["role", "password", "sessions", "unlink", "disable", "enable"] as const
+export const tasks = ["role", "password", "sessions", "unlink", "disable", "enable", "delete"] as const
 export type Task = (typeof tasks)[number]
 
 const labels: Readonly<Record<Task, string>> = {
@@ -11,7 +11,8 @@ const labels: Readonly<Record<Task, string>> = {
   sessions: "End all sessions…",
   unlink: "Unlink single sign-on…",
   disable: "Disable…",
-  enable: "Enable…"
+  enable: "Enable…",
+  delete: "Delete…"
 }
 
 interface Managed {
@@ -25,13 +26,13 @@ export const tasksFor = (role: Role, user: Managed): ReadonlyArray<Task> => {
   if (!rolesManagedBy(role).includes(user.role)) return []
   const unlink: ReadonlyArray<Task> = user.identities > 0 ? ["unlink"] : []
   return user.disabled_at === null
-    ? ["role", "password", "sessions", ...unlink, "disable"]
-    : ["role", ...unlink, "enable"]
+    ? ["role", "password", "sessions", ...unlink, "disable", "delete"]
+    : ["role", ...unlink, "enable", "delete"]
 }
 
 export const menuItems = (chosen: ReadonlyArray<Task>, onSelect: (task: Task) => void) =>
   chosen.map((task) => ({
     label: labels[task],
     onSelect: () => onSelect(task),
-    isDangerous: task === "disable"
+    isDangerous: task === "disable" || task === "delete"
   }))

@@ -1,0 +1,28 @@
+import { Effect, type Redacted, Schema } from "effect"
+import { Mac } from "effect/crypto"
+import { Hex } from "effect/encoding"
+import * as KeyToken from "../auth/KeyToken.ts"
+
+/**
+ * How a server shows that it belongs to the installation of an admin key before that key is sent to it: the client sends a
+ * random challenge, and the server answers with its HMAC under the hash of the key, from which nobody can compute the key.
+ */
+
+/** 32 random bytes, as hexadecimal digits. */
+export const challengeBytes = 32
+export const Challenge = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
+
+/** So that a proof is good for nothing else. */
+const purpose = "parley admin key proof 1"
+
+/** What only a holder of the key, or of its hash, can say to the challenge. */
+export const proofOf = Effect.fnUntraced(function* (key: Redacted.Redacted, challenge: string) {
+  const mac = yield* Mac.Mac
+  const secret = yield* Mac.key(Mac.hmacSha256, yield* KeyToken.hash(key))
+  const tag = yield* mac.sign(secret, new TextEncoder().encode(`${purpose}\n${challenge}`))
+  return Hex.encode(tag)
+}, Effect.orDie)
+
+/** Takes the same time for any answer. */
+export const isProof = (answer: string, expected: string): boolean =>
+  Mac.timingSafeEqual(new TextEncoder().encode(answer), new TextEncoder().encode(expected))

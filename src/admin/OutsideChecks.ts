@@ -1,0 +1,66 @@
+import { Effect } from "effect"
+import { TextExtraction } from "../documents/TextExtraction.ts"
+import { demoModel } from "../providers/DemoModel.ts"
+import { Router } from "../routing/Router.ts"
+import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { SearchProbe } from "../tools/WebSearch.ts"
+import { failed, ok, type Outcome, warning } from "./Outcome.ts"
+
+/** The known models, and a probe of each of their servers. */
+export const modelChecks = Effect.gen(function* () {
+  const router = yield* Router
+  const known = yield* router.models
+  const detail = yield* router.describe
+  const isDemo = known.every(({ id }) => id === demoModel.id)
+  const probes = yield* router.probe
+  const isDoubtful = isDemo || probes.some(({ isWell }) => !isWell)
+  return [
+    { name: "models", ...(known.length === 0 ? failed : isDoubtful ? warning : ok)(detail) },
+    ...probes.map(({ detail, isWell, provider }) => ({
+      name: `provider ${provider}`,
+      ...(isWell ? ok : failed)(detail)
+    }))
+  ]
+})
+
+/** Whether the processes that read documents are confined. */
+export const readersCheck = Effect.gen(function* () {
+  const missing = yield* (yield* TextExtraction).unconfined
+  return missing.length === 0
+    ? ok("They run without privileges and without a network.")
+    : warning(missing.join(" "))
+})
+
+/** Whether the settings name a web search. A service without one works: the tool is not offered to models. */
+export const searchCheck = ({ enabled, searchProvider, searchUrl }: Settings["tools"]): Outcome => {
+  if (searchProvider === null) {
+    return ok(
+      "Models can't search the web. PARLEY_SEARCH_PROVIDER=searxng with PARLEY_SEARCH_URL names a SearXNG server of your " +
+        "own, which needs no key; PARLEY_SEARCH_PROVIDER=brave, tavily or exa takes PARLEY_SEARCH_API_KEY."
+    )
+  }
+  if (!enabled.includes("web_search")) {
+    return warning(
+      `${searchProvider} is configured, but PARLEY_TOOLS leaves web_search out. Add it there, or remove PARLEY_SEARCH_PROVIDER.`
+    )
+  }
+  const where = searchUrl === null ? "" : ` at ${new URL(searchUrl).origin}`
+  return ok(`Models can search the web: ${searchProvider}${where} is asked.`)
+}
+
+/** One search, where the settings name a provider that models may ask. */
+export const webSearchCheck = Effect.gen(function* () {
+  const settings = searchCheck((yield* AppConfig).tools)
+  const { search } = yield* SearchProbe
+  if (search === null || settings.status !== "ok") return settings
+  return yield* search.pipe(
+    Effect.map((results) =>
+      results > 0
+        ? ok(`${settings.detail} It answers.`)
+        : warning(
+            `${settings.detail} It answers, but found nothing for a common word: check which engines it asks.`
+          )
+    ),
+    Effect.catchTag("ToolFailed", ({ message }) => Effect.succeed(failed(`${settings.detail} ${message}`)))
+  )
+})

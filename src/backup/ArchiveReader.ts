@@ -1,0 +1,205 @@
+import { createReadStream } from "node:fs"
+import type { Readable } from "node:stream"
+import { createZstdDecompress } from "node:zlib"
+import { Effect, Fiber, Schema, Stream } from "effect"
+import { Hex } from "effect/encoding"
+import { type Entry, type Extract, extract as extractTar } from "tar-stream"
+import { failureReason } from "../domain/failureReason.ts"
+import { makeTally } from "../files/blobs/Pieces.ts"
+import {
+  BackupFailed,
+  contentOf,
+  formatVersion,
+  Header,
+  headerName,
+  Manifest,
+  manifestName,
+  membersPerSums,
+  sumLine,
+  textBytesMax
+} from "./ArchiveFormat.ts"
+import { type BackupKeys, decrypted } from "./Encryption.ts"
+
+/** A member that is being read. All of `body` has to be read. */
+export interface ReadMember {
+  readonly header: Header
+  readonly name: string
+  readonly bytes: number
+  readonly body: Stream.Stream<Uint8Array, BackupFailed>
+}
+
+const advice = "Take another backup, or another copy of this one."
+
+const unreadable = (path: string) => (cause: unknown) => {
+  if (cause instanceof BackupFailed) return cause
+  const code = (cause as NodeJS.ErrnoException).code ?? ""
+  const reason = failureReason(cause)
+  if (code === "ENOENT") return new BackupFailed({ message: `${path} does not exist.` })
+  return new BackupFailed({
+    message: /^E[A-Z]+$/.test(code)
+      ? `${path} can't be read: ${reason}.`
+      : `${path} is damaged or cut off: ${reason}. ${advice}`
+  })
+}
+
+/** Takes in some bytes; completes when there is room for more, or the reader has stopped. */
+const feedChunk = (extract: Extract, chunk: Uint8Array) =>
+  new Promise<void>((resolve) => {
+    if (extract.write(chunk)) return resolve()
+    const settle = () => {
+      extract.off("drain", settle)
+      extract.off("close", settle)
+      resolve()
+    }
+    extract.on("drain", settle)
+    extract.on("close", settle)
+  })
+
+/** Takes in the whole file. An error behind the last member counts as well: the end of the file may be cut off or altered. */
+const feed = async (path: string, keys: BackupKeys, file: Readable, extract: Extract) => {
+  const decompressor = createZstdDecompress()
+  file.on("error", (error) => decompressor.destroy(error))
+  try {
+    const bytes = await decrypted(path, file, keys)
+    bytes.on("error", (error) => decompressor.destroy(error))
+    for await (const chunk of bytes.pipe(decompressor)) {
+      const taken: Uint8Array = chunk
+      if (extract.destroyed) return
+      await feedChunk(extract, taken)
+    }
+    extract.end()
+  } catch (error) {
+    extract.destroy(error instanceof Error ? error : new Error(String(error)))
+    throw error
+  } finally {
+    file.destroy()
+  }
+}
+
+/** The members of the archive, one after the other, and what came of the file once they have been read. */
+const openArchive = Effect.fnUntraced(function* (path: string, keys: BackupKeys) {
+  const extract = extractTar()
+  const file = createReadStream(path)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      file.destroy()
+      extract.destroy()
+    })
+  )
+  const feeding = yield* Effect.forkScoped(
+    Effect.tryPromise({ try: () => feed(path, keys, file, extract), catch: unreadable(path) }),
+    { startImmediately: true }
+  )
+  return {
+    members: Stream.fromAsyncIterable<Entry, BackupFailed>(extract, unreadable(path)),
+    ended: Fiber.join(feeding),
+    bytesRead: () => file.bytesRead
+  }
+})
+
+const whole = Effect.fnUntraced(function* <S extends Schema.Codec<unknown, unknown>>(
+  path: string,
+  schema: S,
+  { body, bytes, name }: Pick<ReadMember, "body" | "bytes" | "name">
+) {
+  const invalid = new BackupFailed({ message: `${path} is damaged: ${name} can't be understood. ${advice}` })
+  if (bytes > textBytesMax) return yield* invalid
+  const text = yield* Stream.mkString(Stream.decodeText(body))
+  return yield* Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text).pipe(
+    Effect.mapError(() => invalid)
+  )
+})
+
+const damagedAt = (path: string) => (what: string) =>
+  new BackupFailed({ message: `${path} is damaged: ${what}. ${advice}` })
+
+/** Compares members with the lists of sums that follow them. */
+const makeComparison = (path: string) => {
+  const damaged = damagedAt(path)
+  const lists = makeTally()
+  let count = 0
+  let lines: Array<string> = []
+
+  const note = (name: string, sha256: Uint8Array): Effect.Effect<void, BackupFailed> => {
+    count++
+    lines.push(sumLine(Hex.encode(sha256), name))
+    return lines.length > membersPerSums ? Effect.fail(damaged("sums are missing")) : Effect.void
+  }
+  const compare = Effect.fnUntraced(function* ({ body, bytes, name }: Omit<ReadMember, "header">) {
+    if (bytes > textBytesMax) return yield* damaged(`${name} is too long`)
+    const text = yield* Stream.mkString(Stream.decodeText(body))
+    const wrong = lines.find((line) => !text.includes(line))
+    if (wrong !== undefined) return yield* damaged(`the sum of ${wrong.slice(66, -1)} differs`)
+    if (text !== lines.join("")) return yield* damaged(`${name} names other members than there are`)
+    lines = []
+    lists.add(new TextEncoder().encode(text))
+  })
+  const finish = ({ members, sums }: Manifest): Effect.Effect<void, BackupFailed> =>
+    lines.length > 0 || members !== count || sums !== Hex.encode(lists.total().sha256)
+      ? Effect.fail(damaged("the sums and its manifest differ"))
+      : Effect.void
+  return { note, compare, finish }
+}
+
+const readHeader = Effect.fnUntraced(function* (path: string, member: Omit<ReadMember, "header">) {
+  if (member.name !== headerName)
+    return yield* new BackupFailed({ message: `${path} is not a backup of parley.` })
+  const header = yield* whole(path, Header, member)
+  if (header.format <= formatVersion) return header
+  return yield* new BackupFailed({
+    message: `${path} was written by parley ${header.version} in a newer format: read it with that version.`
+  })
+})
+
+/**
+ * Reads a backup from its beginning to its end, gives each table's pieces and each file to `visit`, and compares every byte with the
+ * sums. What `visit` was given is known to be right only once all of it was read. `advance` is told how much of the file was
+ * read. The answer is what the backup says of itself.
+ */
+export const readArchive = Effect.fn("ArchiveReader.read")(function* <E, R>(
+  path: string,
+  keys: BackupKeys,
+  visit: (member: ReadMember) => Effect.Effect<void, E, R>,
+  advance: (bytes: number) => Effect.Effect<void> = () => Effect.void
+) {
+  const { bytesRead, ended, members } = yield* openArchive(path, keys)
+  const damaged = damagedAt(path)
+  const { compare, finish, note } = makeComparison(path)
+  let header: Header | null = null
+  let manifest: Manifest | null = null
+  let told = 0
+
+  const take = Effect.fnUntraced(function* (entry: Entry) {
+    const { name, size: bytes = 0 } = entry.header
+    const tally = makeTally()
+    const body = Stream.fromAsyncIterable<Uint8Array, BackupFailed>(entry, unreadable(path)).pipe(
+      Stream.map((piece) => {
+        tally.add(piece)
+        return piece
+      })
+    )
+    const member = { name, bytes, body }
+    const content = contentOf(name)
+    if (manifest !== null) return yield* damaged(`it goes on with ${name} after its end`)
+    if (header === null) header = yield* readHeader(path, member)
+    else if (name === manifestName) {
+      manifest = yield* whole(path, Manifest, member)
+      return
+    } else if (content === null) return yield* damaged(`${name} does not belong there`)
+    else if ("sums" in content) return yield* compare(member)
+    else yield* visit({ header, ...member })
+    yield* note(name, tally.total().sha256)
+  })
+  const tell = Effect.suspend(() => {
+    const news = bytesRead() - told
+    told += news
+    return news === 0 ? Effect.void : advance(news)
+  })
+
+  yield* Stream.runForEach(members, (entry) => Effect.andThen(take(entry), tell))
+  yield* ended
+  yield* tell
+  if (header === null || manifest === null) return yield* damaged("its end is missing")
+  yield* finish(manifest)
+  return { header: header as Header, manifest: manifest as Manifest }
+}, Effect.scoped)

@@ -1,0 +1,138 @@
+import { mkdir, readdir, rm } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { Context, DateTime, Effect, Layer, Option, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
+import { failureReason } from "../domain/failureReason.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { Database } from "../sql/Database.ts"
+import {
+  backupFailures,
+  lastBackupTime,
+  observe,
+  observedCounter,
+  observedGauge
+} from "../telemetry/Instruments.ts"
+import { BackupFailed } from "./ArchiveFormat.ts"
+import { backupDirectory, backupsIn, scheduledName, timeOfName } from "./BackupList.ts"
+import { backupHoursMax, runBackup } from "./BackupProcess.ts"
+import { type LastBackup, lastBackup } from "./LastBackup.ts"
+
+/** Hours between two scheduled backups of the embedded database, unless the settings say otherwise. */
+const embeddedHours = 24
+/** How often it is looked whether a backup is due. */
+const checkMinutes = 5
+/** A service that runs for a shorter time makes none. */
+const firstCheckMinutes = 10
+/** How long after a failure the next attempt is made. */
+const retryMinutes = 60
+
+/** The scheduled backups of this installation. */
+export class Backups extends Context.Service<
+  Backups,
+  {
+    /** Where scheduled backups go. */
+    readonly directory: string
+    /** Hours between two scheduled backups; 0: none are made. */
+    readonly everyHours: number
+    /** The newest good backup, made by the schedule or by hand; null where there is none. */
+    readonly last: Effect.Effect<LastBackup | null, DatabaseUnavailable>
+    /** Why the latest attempt of this process failed; null after a success. */
+    readonly failure: Effect.Effect<string | null>
+  }
+>()("parley/backup/Backups") {
+  /** Makes backups while the scope is open. Of several processes of one database, one at a time makes one. */
+  static readonly layer: Layer.Layer<Backups, never, AppConfig | Database | SqlClient.SqlClient> =
+    Layer.effect(
+      Backups,
+      Effect.gen(function* () {
+        const settings = yield* AppConfig
+        const sql = yield* SqlClient.SqlClient
+        const { isEmbedded } = yield* Database
+        const directory = backupDirectory(settings)
+        const everyHours = settings.backup.everyHours ?? (isEmbedded ? embeddedHours : 0)
+        const last = Effect.provideService(lastBackup, SqlClient.SqlClient, sql)
+        let [failure, failures, seen]: [string | null, number, LastBackup | null] = [null, 0, null]
+        yield* observe([
+          observedGauge(lastBackupTime.of(), () => Math.floor((seen?.at.epochMilliseconds ?? 0) / 1_000)),
+          observedCounter(backupFailures.of(), () => failures)
+        ])
+
+        const fail = (error: BackupFailed) =>
+          Effect.suspend(() => {
+            failure = error.message
+            failures++
+            return Effect.logError(`The scheduled backup failed: ${error.message}`)
+          })
+        const refresh = Effect.map(last, (found) => {
+          seen = found
+          return found
+        })
+        const look = Effect.gen(function* () {
+          const found = yield* refresh
+          if (everyHours === 0 || !isDue(found, everyHours, yield* DateTime.now)) return
+          yield* makeScheduled(directory, settings.backup.keep)
+          failure = null
+          yield* refresh
+        }).pipe(
+          Effect.as(checkMinutes),
+          Effect.catchTags({
+            BackupFailed: (error) => Effect.as(fail(error), retryMinutes),
+            DatabaseUnavailable: () => Effect.succeed(checkMinutes)
+          })
+        )
+        const watch = Effect.flatMap(look, (minutes) => Effect.sleep(`${minutes} minutes`)).pipe(
+          Effect.repeat(Schedule.forever),
+          Effect.delay(`${firstCheckMinutes} minutes`)
+        )
+        // The metric is read before the first look.
+        yield* Effect.ignore(refresh).pipe(
+          Effect.andThen(watch),
+          Effect.provideService(AppConfig, settings),
+          Effect.forkScoped
+        )
+        return { directory, everyHours, last, failure: Effect.sync(() => failure) }
+      })
+    )
+}
+
+/** Whether the newest backup, if there is one, is that many hours old. */
+export const isDue = (last: LastBackup | null, everyHours: number, now: DateTime.Utc): boolean =>
+  last === null || !DateTime.isLessThan(now, DateTime.add(last.at, { hours: everyHours }))
+
+const unusable = (directory: string) => (error: unknown) =>
+  new BackupFailed({ message: `${directory} can't be used: ${failureReason(error)}.` })
+
+/** The drafts of backups that can't be under way any more. */
+const abandonedIn = Effect.fnUntraced(function* (directory: string) {
+  const names = yield* Effect.tryPromise({ try: () => readdir(directory), catch: unusable(directory) })
+  const before = DateTime.subtract(yield* DateTime.now, { hours: backupHoursMax })
+  return names
+    .filter((name) => name.endsWith(".partial"))
+    .filter((name) =>
+      Option.exists(timeOfName(name.slice(0, -".partial".length)), (at) => DateTime.isLessThan(at, before))
+    )
+    .map((name) => join(directory, name))
+})
+
+/** Removes the oldest of the scheduled backups, so that `keep` remain; other files stay. */
+export const prune = Effect.fnUntraced(function* (keep: number) {
+  const { backups, directory } = yield* backupsIn
+  const old = [...backups.slice(keep).map(({ path }) => path), ...(yield* abandonedIn(directory))]
+  for (const path of old) {
+    yield* Effect.tryPromise({ try: () => rm(path, { force: true }), catch: unusable(dirname(path)) })
+    yield* Effect.logInfo(`Removed the old backup ${path}.`)
+  }
+  return old
+})
+
+const makeScheduled = Effect.fn("Backups.make")(function* (directory: string, keep: number) {
+  yield* Effect.tryPromise({
+    try: () => mkdir(directory, { recursive: true, mode: 0o700 }),
+    catch: unusable(directory)
+  })
+  const path = join(directory, scheduledName(yield* DateTime.now))
+  yield* runBackup(path)
+  yield* Effect.logInfo(`Made and verified the backup ${path}.`)
+  yield* prune(keep)
+})

@@ -1,0 +1,16 @@
+import type { Effect } from "effect"
+
+/** A part of a backup or a restore that may take long. */
+export interface Work {
+  readonly title: string
+  readonly total: number
+  readonly unit: "bytes" | "tables"
+  /** What to say when all of it is done. */
+  readonly done: string
+}
+
+/** Shows how far some work is; `advance` adds to what is done. */
+export type Progress = <A, E, R>(
+  work: Work,
+  run: (advance: (amount: number) => Effect.Effect<void>) => Effect.Effect<A, E, R>
+) => Effect.Effect<A, E, R>

@@ -1,0 +1,79 @@
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import { Effect, Layer, Logger } from "effect"
+import { Command, Flag } from "effect/cli"
+import { SecureRandom } from "effect/crypto"
+import { checkedSettings } from "../admin/CheckedSettings.ts"
+import { CurrentActor } from "../domain/Actor.ts"
+import { makeFileMove } from "../files/FileMove.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { Database, databasePlace } from "../sql/Database.ts"
+import { plannedMigrations } from "../sql/Migrations.ts"
+import { CliFailure, command } from "./CommandLine.ts"
+import { Reads } from "./HelpText.ts"
+import { withProgress } from "./Output.ts"
+
+const current = Effect.gen(function* () {
+  const { pending } = yield* plannedMigrations((yield* Database).address)
+  if (pending.length === 0) return
+  const place = databasePlace(yield* AppConfig)
+  return yield* new CliFailure({
+    message: `${place} has the schema of an older version: start this version, or run \`parley migrate\`.`
+  })
+})
+
+const moved = Effect.gen(function* () {
+  yield* current
+  const { begin, from, kind, run, to } = yield* makeFileMove
+  const files = yield* begin
+  const work = { title: "Moving files", total: files, unit: "files", done: `Moved ${files} files.` } as const
+  const count = files === 0 ? yield* run(() => Effect.void) : yield* withProgress(work, run)
+  return {
+    value: { from, to, moved: count },
+    text:
+      `All files are in ${to}; ${count} were moved by this run, each compared with what was uploaded. Now set PARLEY_FILES_STORE=${kind}, remove ` +
+      `PARLEY_FILES_MOVE_TO and restart. The old bytes are still in ${from}: erase them before that by \`parley file move --erase-old\`, or by hand.`
+  }
+})
+
+const erased = Effect.gen(function* () {
+  yield* current
+  const { eraseOld, from, to } = yield* makeFileMove
+  const removed = yield* eraseOld(() => Effect.void)
+  return {
+    value: { from, to, removed },
+    text: `Removed ${removed} blobs from ${from}. The files are in ${to}.`
+  }
+})
+
+/** Works on the stores and the database of the settings, beside the service or without one. */
+export const moveCommand = command(
+  "move",
+  "Move all files to the store of PARLEY_FILES_MOVE_TO while the service runs",
+  {
+    eraseOld: Flag.Boolean("erase-old").pipe(
+      Flag.withDescription("Remove the bytes that a finished move has left in the old store"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(
+    function* ({ eraseOld }) {
+      const settings = yield* checkedSettings
+      return yield* Effect.gen(function* () {
+        return eraseOld ? yield* erased : yield* moved
+      }).pipe(Effect.provide(Database.layerBeside), Effect.provideService(AppConfig, settings))
+    },
+    Effect.scoped,
+    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, SecureRandom.layerWebCrypto)),
+    Effect.provideService(CurrentActor, {
+      _tag: "Operator",
+      origin: "cli",
+      address: null,
+      key: null
+    }),
+    Effect.provideService(Logger.LogToStderr, true),
+    Effect.mapError(({ message }: { readonly message: string }) => new CliFailure({ message }))
+  )
+).pipe(
+  Command.annotate(Reads, "settings"),
+  Command.withExamples([{ command: "parley file move" }, { command: "parley file move --erase-old" }])
+)

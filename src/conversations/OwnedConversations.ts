@@ -1,0 +1,116 @@
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import type { User } from "../domain/Account.ts"
+import { within } from "../domain/AuditEntry.ts"
+import { InputItem, OutputItem } from "../domain/Conversation.ts"
+import { ConversationNotFound } from "../domain/Errors.ts"
+import { ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
+
+/** Conversations that one statement deletes with their turns. */
+const conversationsPerStepMax = 50
+/** Turns that one statement deletes, except that its first conversation is deleted whole. */
+const turnsPerStepMax = 1_000
+/** Turns of one page. */
+export const turnsPageRows = 50
+
+const ConversationRow = Schema.Struct({
+  id: ConversationId,
+  turns: Schema.Int,
+  systemMessage: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+export type OwnedConversation = typeof ConversationRow.Type
+
+const TurnRow = Schema.Struct({
+  responseId: ResponseId,
+  position: Schema.Int,
+  model: Schema.String,
+  createdAt: Schema.DateTimeUtcFromDate,
+  input: Schema.Array(InputItem),
+  output: Schema.Array(OutputItem)
+})
+export type OwnedTurn = typeof TurnRow.Type
+
+/** What operators do with the conversations of a user, and what is exported and erased of them. */
+export const makeOwnedConversations = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const audit = yield* makeAuditRecorder
+  const columns = sql.literal("id, turn_count AS turns, system_message, created_at, updated_at")
+
+  const listOf = Effect.fn("Conversations.listOf")(function* (
+    userId: UserId,
+    after = ConversationId.make(firstId)
+  ) {
+    const rows = yield* sql`
+      SELECT ${columns} FROM conversations
+      WHERE user_id = ${userId} AND id > ${after} ORDER BY id LIMIT ${pageRowsAsked}`.pipe(
+      rowsAs(ConversationRow)
+    )
+    return pageOf(rows)
+  }, orUnavailable)
+
+  const find = Effect.fnUntraced(function* (userId: UserId, id: ConversationId) {
+    const found = yield* sql`
+      SELECT ${columns} FROM conversations WHERE id = ${id} AND user_id = ${userId}`.pipe(
+      rowAs(ConversationRow)
+    )
+    return found ?? (yield* new ConversationNotFound({ param: "conversation_id" }))
+  })
+
+  const itemsOf = (side: "input" | "output") => sql`coalesce((
+    SELECT json_agg(item ORDER BY items.position) FROM items
+    WHERE items.response_id = t.response_id AND side = ${side}), '[]')`
+
+  const turnsOf = Effect.fn("Conversations.turnsOf")(
+    (id: ConversationId, from: number) =>
+      sql`
+        SELECT t.response_id, t.position, t.model, t.created_at, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
+        FROM turns t WHERE t.conversation_id = ${id} AND t.position >= ${from}
+        ORDER BY t.position LIMIT ${turnsPageRows}`.pipe(rowsAs(TurnRow)),
+    orUnavailable
+  )
+
+  const about = (user: User, id: ConversationId) => ({
+    target: { id, name: user.email },
+    organization: within(user)
+  })
+
+  const readOf = Effect.fn("Conversations.readOf")(
+    function* (user: User, id: ConversationId, from: number) {
+      const conversation = yield* find(user.id, id)
+      yield* audit.record({ action: "conversation.read", ...about(user, id), details: { from } })
+      const turns = yield* turnsOf(id, from)
+      return { conversation, turns }
+    },
+    (effect) => orUnavailable(sql.withTransaction(effect))
+  )
+
+  const deleteOf = Effect.fn("Conversations.deleteOf")(
+    function* (user: User, id: ConversationId) {
+      const { turns } = yield* find(user.id, id)
+      yield* sql`DELETE FROM conversations WHERE id = ${id} AND user_id = ${user.id}`
+      yield* audit.record({ action: "conversation.delete", ...about(user, id), details: { turns } })
+    },
+    (effect) => orUnavailable(sql.withTransaction(effect))
+  )
+
+  /** A request that adds a turn at the time fails. */
+  const eraseSome = Effect.fn("Conversations.eraseSome")(function* (userId: UserId) {
+    const deleted = yield* sql`WITH batch AS (
+        SELECT id, turn_count FROM conversations WHERE user_id = ${userId}
+        ORDER BY id LIMIT ${conversationsPerStepMax} FOR UPDATE SKIP LOCKED
+      ), counted AS (
+        SELECT id, sum(turn_count) OVER (ORDER BY id) - turn_count AS turns_before FROM batch
+      )
+      DELETE FROM conversations USING counted
+      WHERE conversations.id = counted.id AND turns_before < ${turnsPerStepMax} RETURNING conversations.id`
+    return deleted.length
+  }, orUnavailable)
+
+  return { listOf, turnsOf, readOf, deleteOf, eraseSome }
+})

@@ -1,0 +1,225 @@
+import { Context, Duration, Effect, Fiber, Layer, Option, Schedule, type Scope } from "effect"
+import { Accounts } from "../auth/Accounts.ts"
+import type { DeletedUser } from "../auth/UserDeletion.ts"
+import { Conversations } from "../conversations/Conversations.ts"
+import type { Organization, User } from "../domain/Account.ts"
+import {
+  type DatabaseUnavailable,
+  type FilesHeirUnsuitable,
+  type LastOwner,
+  OrganizationNotEmpty,
+  type OrganizationNotFound,
+  type ProjectNotFound,
+  type RoleForbids,
+  UserHasFiles,
+  type UserNotFound
+} from "../domain/Errors.ts"
+import type { ProjectId, UserId } from "../domain/Ids.ts"
+import { FileStore } from "../files/FileStore.ts"
+import { Projects } from "../retrieval/Projects.ts"
+import { Usage } from "../usage/Usage.ts"
+
+/** How long a deletion waits for what is erased in the background. */
+const waitSeconds = 15
+/** The first look for what an earlier process did not finish. */
+const firstSweepSeconds = 30
+/** How often a process looks for what another one began to erase and did not finish. */
+const sweepEvery = "10 minutes"
+
+/** What becomes of the files of a deleted user. Null: nothing was said, which is fine for a user without files. */
+export type FilesOfUser = { readonly to: string } | "erase" | null
+
+/** What was erased of a user. */
+export interface Erased {
+  readonly conversations: number
+  readonly files: number
+  readonly filesHandedOver: number
+}
+
+export interface UserErasure {
+  readonly user: User
+  /** Null while it is still being erased, which goes on in the background and after a restart. */
+  readonly erased: Erased | null
+}
+
+/**
+ * Deletes users, organizations and projects. What is deleted has gone for everybody at once, in one transaction with its entry in the
+ * audit log; what it holds is erased after that, in small steps that any process resumes.
+ */
+export class Erasure extends Context.Service<
+  Erasure,
+  {
+    readonly deleteUser: (
+      email: string,
+      files: FilesOfUser
+    ) => Effect.Effect<
+      UserErasure,
+      UserNotFound | UserHasFiles | FilesHeirUnsuitable | RoleForbids | LastOwner | DatabaseUnavailable
+    >
+    /**
+     * With its contents: its projects, and its users with all they have, one after the other. If that breaks off, what was deleted
+     * stays deleted, and the organization is there until it is deleted again.
+     */
+    readonly deleteOrganization: (
+      name: string,
+      withContents: boolean
+    ) => Effect.Effect<
+      { readonly organization: Organization; readonly users: number; readonly projects: number },
+      OrganizationNotFound | OrganizationNotEmpty | RoleForbids | LastOwner | DatabaseUnavailable
+    >
+    readonly deleteProject: (
+      id: ProjectId
+    ) => Effect.Effect<{ readonly name: string }, ProjectNotFound | DatabaseUnavailable>
+    /** Erases what is left of all that was deleted. */
+    readonly sweep: Effect.Effect<void, DatabaseUnavailable>
+  }
+>()("parley/erasure/Erasure") {
+  static readonly layer = Layer.effect(
+    Erasure,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const files = yield* FileStore
+      const projects = yield* Projects
+      const { eraseProject, eraseUser } = yield* makeSteps
+      const inBackground = yield* makeBackground
+
+      const deleteUser = Effect.fn("Erasure.deleteUser")(function* (email: string, wanted: FilesOfUser) {
+        const { id } = yield* accounts.findUserByEmail(email)
+        const held = wanted === null ? yield* files.countOf(id) : 0
+        if (held > 0) return yield* new UserHasFiles({ files: held })
+        const filesTo = wanted === null || wanted === "erase" ? null : wanted.to
+        const user = yield* accounts.deleteUser(email, filesTo)
+        const heir = filesTo === null ? null : (yield* accounts.findUserByEmail(filesTo)).id
+        const erased = yield* inBackground(eraseUser({ id, filesTo: heir }))
+        return { user, erased: Option.getOrNull(erased) }
+      })
+
+      const deleteProject = Effect.fn("Erasure.deleteProject")(function* (id: ProjectId) {
+        const project = yield* projects.delete(id)
+        yield* inBackground(eraseProject(id))
+        return project
+      })
+
+      /** Deletes what `some` lists, until it lists nothing; the answer is how many. */
+      const deleteAll = Effect.fnUntraced(function* <A, E, E2>(
+        some: Effect.Effect<ReadonlyArray<A>, E>,
+        remove: (item: A) => Effect.Effect<unknown, E2>
+      ) {
+        let count = 0
+        while (true) {
+          const items = yield* some
+          if (items.length === 0) return count
+          yield* Effect.forEach(items, remove, { discard: true })
+          count += items.length
+        }
+      })
+
+      /** Another request may have been first. */
+      const deleteMember = (email: string) =>
+        deleteUser(email, "erase").pipe(
+          Effect.catchTag(["UserNotFound", "UserHasFiles", "FilesHeirUnsuitable"], () => Effect.void)
+        )
+      const deleteOwned = (id: ProjectId) =>
+        Effect.catchTag(deleteProject(id), "ProjectNotFound", () => Effect.void)
+
+      const deleteOrganization = Effect.fn("Erasure.deleteOrganization")(function* (
+        name: string,
+        withContents: boolean
+      ) {
+        const id = yield* accounts.findOrganization(name)
+        const contents = yield* accounts.organizationContents(id)
+        if (!withContents && contents.users + contents.projects > 0) {
+          return yield* new OrganizationNotEmpty(contents)
+        }
+        const removed = {
+          projects: yield* deleteAll(projects.someOf(id), deleteOwned),
+          users: yield* deleteAll(accounts.someUsersOf(id), deleteMember)
+        }
+        return { organization: yield* accounts.deleteOrganization(name), ...removed }
+      })
+
+      const sweep = Effect.gen(function* () {
+        let after: UserId | undefined
+        while (true) {
+          const deleted: ReadonlyArray<DeletedUser> = yield* accounts.deletedUsers(after)
+          for (const user of deleted) {
+            yield* eraseUser(user)
+            if (user.isSettled) yield* accounts.forgetUser(user.id)
+          }
+          after = deleted.at(-1)?.id
+          if (after === undefined) break
+        }
+        yield* Effect.forEach(yield* projects.deletedProjects, eraseProject, { discard: true })
+        yield* accounts.forgetOrganizations
+      }).pipe(Effect.withSpan("Erasure.sweep"))
+
+      yield* sweep.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("What was deleted could not be erased yet", cause)),
+        Effect.repeat(Schedule.spaced(sweepEvery)),
+        Effect.delay(Duration.seconds(firstSweepSeconds)),
+        Effect.forkScoped
+      )
+      return Erasure.of({ deleteUser, deleteOrganization, deleteProject, sweep })
+    })
+  )
+}
+
+/** Repeats a step until it finds nothing, and adds up what it did. */
+const untilNone = Effect.fnUntraced(function* <E>(step: Effect.Effect<number, E>) {
+  let done = 0
+  while (true) {
+    const count = yield* step
+    if (count === 0) return done
+    done += count
+    yield* Effect.yieldNow
+  }
+})
+
+/** Each is done again without harm, also by several processes at once. */
+const makeSteps = Effect.gen(function* () {
+  const conversations = yield* Conversations
+  const files = yield* FileStore
+  const projects = yield* Projects
+  const usage = yield* Usage
+
+  const eraseUser = Effect.fn("Erasure.eraseUser")(function* ({
+    filesTo,
+    id
+  }: Pick<DeletedUser, "id" | "filesTo">) {
+    yield* projects.removeUser(id)
+    const erased: Erased = {
+      conversations: yield* untilNone(conversations.eraseSome(id)),
+      filesHandedOver: filesTo === null ? 0 : yield* untilNone(files.handOverSome(id, filesTo)),
+      // Also the count of a user whose files were handed over.
+      files: yield* untilNone(files.eraseSome(id))
+    }
+    yield* untilNone(usage.eraseSome(id))
+    return erased
+  })
+
+  const eraseProject = (id: ProjectId) =>
+    untilNone(projects.eraseSome(id)).pipe(Effect.withSpan("Erasure.eraseProject"))
+
+  return { eraseUser, eraseProject }
+})
+
+/** Runs an effect to its end, whatever becomes of the request that waits for it; none when it takes longer than the wait. */
+const makeBackground = Effect.gen(function* () {
+  const scope: Scope.Scope = yield* Effect.scope
+  return <A, E>(effect: Effect.Effect<A, E>) =>
+    effect.pipe(
+      Effect.asSome,
+      Effect.catchCause((cause) =>
+        Effect.as(
+          Effect.logWarning("What was deleted will be erased by the next sweep", cause),
+          Option.none<A>()
+        )
+      ),
+      Effect.forkIn(scope, { startImmediately: true }),
+      Effect.flatMap(Fiber.join),
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(waitSeconds),
+        orElse: () => Effect.succeed(Option.none<A>())
+      })
+    )
+})

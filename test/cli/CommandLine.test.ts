@@ -1,0 +1,127 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Terminal } from "effect"
+import { Command } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import { parley } from "../../src/cli/Commands.ts"
+import { runWith } from "../admin/AdminServer.ts"
+
+/** A port at which nothing listens. */
+const nowhere = { PARLEY_URL: "http://127.0.0.1:9", PARLEY_ADMIN_KEY: `parley_admin_${"x".repeat(39)}` }
+
+const cli = (...args: ReadonlyArray<string>) => Effect.provide(runWith(nowhere, args), FetchHttpClient.layer)
+
+/** The same on a terminal of 80 columns. */
+const narrow = (...args: ReadonlyArray<string>) =>
+  runWith(
+    nowhere,
+    args,
+    Layer.effect(
+      Terminal.Terminal,
+      Effect.map(Terminal.Terminal, (terminal) => ({ ...terminal, columns: Effect.succeed(80) }))
+    ).pipe(Layer.provide(NodeServices.layer))
+  ).pipe(Effect.provide(FetchHttpClient.layer))
+
+interface Leaf {
+  readonly path: ReadonlyArray<string>
+  readonly command: Command.Command.Any
+}
+
+/** The commands that do something, with the words that name them. */
+const leavesOf = (command: Command.Command.Any, path: ReadonlyArray<string> = []): ReadonlyArray<Leaf> => {
+  const below = command.subcommands.flatMap(({ commands }) => commands)
+  return below.length === 0 ? [{ path, command }] : below.flatMap((one) => leavesOf(one, [...path, one.name]))
+}
+
+const leaves = leavesOf(parley)
+
+/** The words of a command line, which may be quoted. */
+const wordsOf = (line: string): ReadonlyArray<string> =>
+  [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
+
+describe("the help of parley", () => {
+  it.effect("has an example for every command, and each example is one of that command that parses", () =>
+    Effect.gen(function* () {
+      for (const { command, path } of leaves) {
+        const { stdout } = yield* cli(...path, "--help")
+        const [, section = ""] = /\nEXAMPLES\n((?: {2}.*\n?)+)/.exec(stdout) ?? []
+        const examples = section.trim().split("\n")
+        assert.isNotEmpty(section, path.join(" "))
+        for (const example of examples) {
+          const words = wordsOf(example.trim())
+          assert.deepStrictEqual(words.slice(0, path.length + 1), ["parley", ...path])
+          // The command itself, doing nothing: what is left is the parser.
+          const parsed = Command.withHandler(command as Command.Command<string, unknown>, () => Effect.void)
+          yield* Command.runWith(parsed, { version: "0" })(words.slice(path.length + 1)).pipe(
+            Effect.mapError(() => new Error(`This example doesn't parse: ${example}`))
+          )
+        }
+      }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("marks what is required, and names the variables that the command reads", () =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* cli("help", "key", "create")
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      assert.match(stdout, /\n {2}parley key create EMAIL --name NAME \[OPTIONS\]\n/)
+      assert.match(stdout, /\n {2}--name NAME +Required\. Name of the key\n/)
+      for (const name of ["PARLEY_URL", "PARLEY_ADMIN_KEY", "PARLEY_ADMIN_KEY_FILE", "PARLEY_DATA_DIR"]) {
+        assert.include(stdout, `\n  ${name} `)
+      }
+      assert.deepStrictEqual(yield* cli("key", "create", "--help"), { code, stderr, stdout })
+      assert.notInclude((yield* cli("key", "generate", "--help")).stdout, "PARLEY_URL")
+      assert.include((yield* cli("file", "adopt-store", "--help")).stdout, "docs/settings.md")
+    })
+  )
+
+  it.effect("is printed by parley alone, and by parley help", () =>
+    Effect.gen(function* () {
+      const alone = yield* cli()
+      assert.deepStrictEqual([alone.code, alone.stderr], [0, ""])
+      assert.include(alone.stdout, "\nCOMMANDS\n")
+      assert.deepStrictEqual(yield* cli("help"), alone)
+    })
+  )
+
+  it.effect("fits a terminal of 80 columns", () =>
+    Effect.gen(function* () {
+      for (const { path } of [{ path: [] }, { path: ["user"] }, ...leaves]) {
+        const { stdout } = yield* narrow(...path, "--help")
+        for (const line of stdout.split("\n")) assert.isAtMost(line.length, 80, `${path.join(" ")}: ${line}`)
+      }
+    })
+  )
+})
+
+describe("an error of parley", () => {
+  it.effect("is a JSON document with --json, and a line of text without it", () =>
+    Effect.gen(function* () {
+      const { message } = { message: "No server answers" }
+      const failed = yield* cli("user", "list", "--json")
+      assert.deepInclude(failed, { code: 1, stdout: "" })
+      const document = JSON.parse(failed.stderr)
+      assert.include(document.error.message, message)
+      assert.include((yield* cli("user", "list")).stderr, `parley: ${message}`)
+    })
+  )
+
+  it.effect(
+    "has exit code 2 for every mistake in the command line, also one that only the whole of it shows",
+    () =>
+      Effect.gen(function* () {
+        for (const args of [
+          ["user"],
+          ["user", "nothing"],
+          ["key", "create", "ada@example.com"],
+          ["limits", "set", "ada@example.com"],
+          ["usage", "show", "--user", "ada@example.com", "--org", "Acme"]
+        ]) {
+          const { code, stderr, stdout } = yield* cli(...args, "--json")
+          assert.deepStrictEqual([code, stdout], [2, ""], args.join(" "))
+          assert.strictEqual(JSON.parse(stderr).error.code, "usage")
+          assert.strictEqual((yield* cli(...args)).code, 2)
+        }
+      })
+  )
+})

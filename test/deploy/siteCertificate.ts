@@ -1,0 +1,22 @@
+/** A certificate for parley.example.com that no authority has signed, valid until 2126, and its key. For tests alone. */
+export const siteCertificate = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgISkigfp7RiHGFgh9
+rWsjBdOrJ4D+bOhNnyl9RB1bmG2hRANCAATbaBEsTGu5PpzeUYbooKpDMr9Il6bI
+i7vHah5jGvvMOoSRDhF4Kxj+uuueWQ9salyWQtaXLCUXHW2kHgiFjq1H
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBsTCCAVagAwIBAgIUasQA4LBPWtEaDpitLpo8XLjs56IwCgYIKoZIzj0EAwIw
+HTEbMBkGA1UEAwwScGFybGV5LmV4YW1wbGUuY29tMCAXDTI2MTEyMjIzNDIyNVoY
+DzIxMjYxMDI5MjM0MjI1WjAdMRswGQYDVQQDDBJwYXJsZXkuZXhhbXBsZS5jb20w
+WTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATbaBEsTGu5PpzeUYbooKpDMr9Il6bI
+i7vHah5jGvvMOoSRDhF4Kxj+uuueWQ9salyWQtaXLCUXHW2kHgiFjq1Ho3IwcDAd
+BgNVHQ4EFgQULdDa12a/XB8pwvDDf/n6SPBFy9MwHwYDVR0jBBgwFoAULdDa12a/
+XB8pwvDDf/n6SPBFy9MwDwYDVR0TAQH/BAUwAwEB/zAdBgNVHREEFjAUghJwYXJs
+ZXkuZXhhbXBsZS5jb20wCgYIKoZIzj0EAwIDSQAwRgIhAIAixE9ccctwsCj8SYKV
+UxBdrG5MMXFkn70PLQHqRMIyAiEA61Rljfa7pdRjLh4jbBOvSJ3sWYgzyggXMrhx
+uYHGNlc=
+-----END CERTIFICATE-----
+`
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { root } from "./Documents.ts"
+
+const read = (path: string): string => readFileSync(join(root, path), "utf8")
+
+/** Files that make failures. */
+const sources = ["src/api/Failure.ts", "src/api/Refusal.ts", "src/api/RequestProblem.ts"].map(read).join("\n")
+
+/** Words like codes that are none: types of errors, reasons within the service, fields, and parts of an input. */
+const others =
+  /^(?!internal_)\w+_error$|^(invalid_token|bad_request|content_refused|context_length|rate_limited|other_header|files_to)$|^(file_data|file_url|image_url|input_\w+|item_reference|output_text|\w+_id)$/
+
+const codes = [
+  ...new Set([...sources.matchAll(/"([a-z]+(?:_[a-z]+)+)"/g)].map(([, code = ""]) => code))
+].filter((code) => !others.test(code))
+
+it("docs/api.md lists every error code, and none that doesn't exist", () => {
+  const page = read("docs/api.md")
+  const listed = new Set(
+    [
+      ...page
+        .slice(page.indexOf("\n## Errors"), page.indexOf("**Retired codes**"))
+        .matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)
+    ].map(([, code = ""]) => code)
+  )
+  assert.isAbove(codes.length, 60)
+  assert.deepStrictEqual(
+    [...listed].toSorted(),
+    codes.toSorted(),
+    "add the code to the table of docs/api.md; one that is no longer used belongs to its retired codes, and to those of src/api/Failure.ts"
+  )
+})

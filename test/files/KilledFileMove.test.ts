@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { rmSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { runWith } from "../admin/AdminServer.ts"
+import { S3Server } from "../support/S3Server.ts"
+import { startService } from "../support/ServiceProcess.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { until } from "../support/until.ts"
+
+/** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
+const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
+
+const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+const slow = 180_000
+
+const filesBefore = 10
+/** Requests to the bucket after which it stops answering: some files have arrived there then. */
+const requestsBeforeStall = 16
+
+const shared = Layer.mergeAll(TestDatabase.layer, S3Server.layer(), NodeServices.layer, FetchHttpClient.layer)
+
+const headers = { authorization: `Bearer ${key}` }
+
+const uploadTo = (url: string, bytes: Uint8Array<ArrayBuffer>) =>
+  Effect.promise(async () => {
+    const form = new FormData()
+    form.append("purpose", "assistants")
+    form.append("file", new Blob([bytes]), "file.bin")
+    const response = await fetch(`${url}/v1/files`, { method: "POST", headers, body: form })
+    assert.strictEqual(response.status, 200)
+    const { id } = (await response.json()) as { readonly id: string }
+    return { id, bytes }
+  })
+
+type Uploaded = Effect.Success<ReturnType<typeof uploadTo>>
+
+/** Every file has the bytes that were uploaded, byte by byte. */
+const assertThere = (url: string, files: ReadonlyArray<Uploaded>) =>
+  Effect.promise(async () => {
+    for (const { bytes, id } of files) {
+      const response = await fetch(`${url}/v1/files/${id}/content`, { headers })
+      assert.strictEqual(response.status, 200)
+      assert.isTrue(Buffer.from(bytes).equals(Buffer.from(await response.arrayBuffer())))
+    }
+  })
+
+const ended = (child: ChildProcess) =>
+  Effect.promise(() => new Promise((resolve) => child.once("exit", resolve)))
+
+layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it) => {
+  it.effect(
+    "that is killed half-way is finished by the next run, while the service reads and stores files all the time",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const sql = yield* SqlClient.SqlClient
+        const s3 = yield* S3Server
+        const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "parley-move-" })
+        const { bucket } = s3
+        const common = {
+          DATABASE_URL: Redacted.value((yield* TestDatabase).url),
+          PARLEY_DATA_DIR: dataDir,
+          PARLEY_INIT_API_KEY: key,
+          PARLEY_S3_ENDPOINT: bucket.endpoint,
+          PARLEY_S3_BUCKET: bucket.bucket,
+          PARLEY_S3_REGION: bucket.region,
+          PARLEY_S3_PREFIX: "moved/",
+          PARLEY_S3_ACCESS_KEY_ID: bucket.accessKeyId,
+          PARLEY_S3_SECRET_ACCESS_KEY: Redacted.value(bucket.secretAccessKey)
+        }
+        const moving = { ...common, PARLEY_FILES_MOVE_TO: "s3" }
+        const service = yield* startService(moving)
+        const url = yield* service.url
+        const files: Array<Uploaded> = []
+        for (let n = 0; n < filesBefore; n++) files.push(yield* uploadTo(url, randomBytes(1_000 * n)))
+
+        yield* s3.failRequest(requestsBeforeStall, "stall", 1_000)
+        const child = spawn(process.execPath, [cli, "files", "move"], {
+          env: { PATH: process.env["PATH"] ?? "", ...moving },
+          stdio: "ignore"
+        })
+        yield* until(Effect.map(s3.seen, ({ failed }) => failed))
+        const movedRows = sql`SELECT FROM files WHERE store_generation = 1`
+        yield* until(Effect.map(movedRows, (rows) => rows.length > 0))
+        child.kill("SIGKILL")
+        yield* ended(child)
+        yield* s3.off
+        assert.isBelow((yield* movedRows).length, filesBefore)
+        yield* assertThere(url, files)
+        files.push(yield* uploadTo(url, randomBytes(50_000)))
+
+        const again = yield* runWith(moving, ["files", "move", "--json"])
+        assert.strictEqual(again.code, 0, again.stderr)
+        assert.lengthOf(yield* movedRows, files.length)
+        yield* assertThere(url, files)
+        yield* service.signal("SIGTERM")
+        yield* service.exit
+        rmSync(`${dataDir}/files`, { recursive: true })
+
+        const next = yield* startService({ ...common, PARLEY_FILES_STORE: "s3" })
+        yield* assertThere(yield* next.url, files)
+        assert.lengthOf(yield* sql`SELECT FROM audit_log WHERE action = 'file.move' AND origin = 'cli'`, 1)
+      }),
+    slow
+  )
+})
