@@ -9,6 +9,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { type CopySession, openCopySession } from "../sql/CopySession.ts"
 import { Database } from "../sql/Database.ts"
+import { holdDeletedBytes, MaintenanceBusy } from "../sql/MaintenanceLock.ts"
 import { newestKnown, refuseUnfinished } from "../sql/Migrations.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import {
@@ -23,7 +24,6 @@ import {
 } from "../sql/TableCopy.ts"
 import { BackupFailed, fileMember, formatVersion, type Header, tableMember } from "./ArchiveFormat.ts"
 import { type ArchiveWriter, type WrittenArchive, makeArchive } from "./ArchiveWriter.ts"
-import { holdBackups } from "./BackupLock.ts"
 import { hasKeyFor, packingOf, sumOfFile } from "./Encryption.ts"
 import type { Progress } from "./Progress.ts"
 import { verifyBackup } from "./Verification.ts"
@@ -219,7 +219,7 @@ export const createBackup = Effect.fn("Backup.create")(
     const audit = yield* makeAuditRecorder
     const made = yield* Effect.gen(function* () {
       const session = yield* openCopySession(address)
-      yield* holdBackups(session)
+      yield* holdDeletedBytes(session, "parley backup")
       yield* orUnavailable(refuseUnfinished)
       const { files, schema } = yield* factsOf(session)
       const isCurrent = schema === newestKnown
@@ -261,5 +261,5 @@ export const createBackup = Effect.fn("Backup.create")(
     )
     return done
   },
-  Effect.mapError(failed("The backup failed"))
+  Effect.mapError((error) => (error instanceof MaintenanceBusy ? error : failed("The backup failed")(error)))
 )

@@ -5,7 +5,9 @@ import { SqlClient } from "effect/sql"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { isFree } from "../sql/AdvisoryLock.ts"
 import { Database } from "../sql/Database.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
 import {
   backupFailures,
   lastBackupTime,
@@ -68,13 +70,19 @@ export class Backups extends Context.Service<
           seen = found
           return found
         })
+        // Another process makes one, or a restore or a move is under way.
+        const isBusy = Effect.map(orUnavailable(isFree(sql, "maintenance")), (free) => !free)
         const look = Effect.gen(function* () {
-          const found = yield* refresh
-          if (everyHours === 0 || !isDue(found, everyHours, yield* DateTime.now)) return
-          yield* makeScheduled(directory, settings.backup.keep)
+          const isMissing = everyHours !== 0 && isDue(yield* refresh, everyHours, yield* DateTime.now)
+          if (isMissing && (yield* isBusy)) return
+          if (isMissing) yield* makeScheduled(directory, settings.backup.keep)
           failure = null
           yield* refresh
         }).pipe(
+          // Of processes that begin at once, all but one come too late.
+          Effect.catchTag("BackupFailed", (error) =>
+            Effect.flatMap(isBusy, (busy) => (busy ? Effect.void : Effect.fail(error)))
+          ),
           Effect.as(checkMinutes),
           Effect.catchTags({
             BackupFailed: (error) => Effect.as(fail(error), retryMinutes),

@@ -7,12 +7,12 @@ import { makeBlobsOf } from "../files/BlobStore.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { type CopySession, openCopySession } from "../sql/CopySession.ts"
 import { Database } from "../sql/Database.ts"
+import { holdMaintenance, MaintenanceBusy } from "../sql/MaintenanceLock.ts"
 import { migrateRestored, newestKnown } from "../sql/Migrations.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { addForeignKeys, clearTable, dropForeignKeys, setSequences, writeTable } from "../sql/TableCopy.ts"
 import { BackupFailed, contentOf, type Header } from "./ArchiveFormat.ts"
 import { readArchive, type ReadMember } from "./ArchiveReader.ts"
-import { holdBackups } from "./BackupLock.ts"
 import type { Progress } from "./Progress.ts"
 import {
   clearDatabase,
@@ -197,7 +197,7 @@ export const restoreBackup = Effect.fn("Backup.restore")(
     const verified = yield* verifyBackup(path, backup, progress)
     yield* readableBy(verified.header)
     const session = yield* openCopySession(address)
-    yield* holdBackups(session)
+    yield* holdMaintenance(session, "parley restore")
     const mark = yield* begin(session, path)
     yield* fill(session, path, verified, mark, progress)
     const { header, manifest } = verified
@@ -215,5 +215,5 @@ export const restoreBackup = Effect.fn("Backup.restore")(
     return { path, ...verified } satisfies RestoredBackup
   },
   Effect.scoped,
-  Effect.mapError(failed)
+  Effect.mapError((error) => (error instanceof MaintenanceBusy ? error : failed(error)))
 )

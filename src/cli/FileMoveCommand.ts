@@ -37,8 +37,15 @@ const moved = Effect.gen(function* () {
 
 const erased = Effect.gen(function* () {
   yield* current
-  const { eraseOld, from, to } = yield* makeFileMove
-  const removed = yield* eraseOld(() => Effect.void)
+  const { countOld, eraseOld, from, to } = yield* makeFileMove
+  const blobs = yield* countOld
+  const work = {
+    title: `Removing the bytes in ${from}`,
+    total: blobs,
+    unit: "blobs",
+    done: `Removed ${blobs} blobs.`
+  } as const
+  const removed = blobs === 0 ? yield* eraseOld(() => Effect.void) : yield* withProgress(work, eraseOld)
   return {
     value: { from, to, removed },
     text: `Removed ${removed} blobs from ${from}. The files are in ${to}.`

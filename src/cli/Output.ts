@@ -32,7 +32,7 @@ interface Work {
   /** What is being done, and to what; printable. */
   readonly title: string
   readonly total: number
-  readonly unit: "bytes" | "files" | "tables"
+  readonly unit: "bytes" | "files" | "blobs" | "tables"
   /** Printed when all of it is done. */
   readonly done: string
 }

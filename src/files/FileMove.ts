@@ -3,6 +3,9 @@ import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import { StorageFailed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { openCopySession } from "../sql/CopySession.ts"
+import { Database } from "../sql/Database.ts"
+import { holdMaintenance } from "../sql/MaintenanceLock.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import type { Blobs } from "./blobs/Blobs.ts"
@@ -210,14 +213,19 @@ const makeMoving = (table: MoveTable, from: Blobs, to: Blobs) =>
     return moved
   })
 
+/** Fails while files may still be in the old store. */
+const requireMoved = Effect.fnUntraced(function* (table: MoveTable, kind: StoreKind) {
+  const state = yield* table.state
+  if (state?.storeKind !== kind || !state.isMoved) {
+    return yield* refuse(
+      "No move of the files with these settings is finished: run `parley file move` first."
+    )
+  }
+})
+
 const makeErasure = (table: MoveTable, from: Blobs, kind: StoreKind) =>
   Effect.fn("FileMove.erase")(function* (advance: Advance) {
-    const state = yield* table.state
-    if (state?.storeKind !== kind || !state.isMoved) {
-      return yield* refuse(
-        "No move of the files with these settings is finished: run `parley file move` first."
-      )
-    }
+    yield* requireMoved(table, kind)
     let removed = 0
     const remove = (key: string) =>
       from.remove(key).pipe(
@@ -233,10 +241,13 @@ const makeErasure = (table: MoveTable, from: Blobs, kind: StoreKind) =>
 
 /**
  * Moves all files from the store of PARLEY_FILES_STORE to that of PARLEY_FILES_MOVE_TO while the service runs. The database
- * says for each file where it is, so that the next run continues one that was killed. The old store keeps its bytes.
+ * says for each file where it is, so that the next run continues one that was killed. The old store keeps its bytes. While the
+ * scope is open, no backup, restore or other move runs.
  */
 export const makeFileMove = Effect.gen(function* () {
   const { from, kind, to } = yield* makeStores
+  const { address } = yield* Database
+  yield* holdMaintenance(yield* openCopySession(address), "parley file move")
   const table = yield* makeMoveTable(kind, to)
   return {
     from: from.place,
@@ -246,7 +257,9 @@ export const makeFileMove = Effect.gen(function* () {
     begin: Effect.andThen(begin(table, from, to, kind), table.left),
     /** Moves those, and gives their number. */
     run: makeMoving(table, from, to),
-    /** Removes what a finished move has left in the old store, and gives the number of blobs. */
+    /** How many blobs a finished move has left in the old store. */
+    countOld: Effect.andThen(requireMoved(table, kind), Stream.runCount(from.olderThan(0))),
+    /** Removes those, and gives their number. */
     eraseOld: makeErasure(table, from, kind)
   }
 })

@@ -15,7 +15,9 @@ export const advisoryLocks = {
   /** A pause of all writes, while the database is moved. */
   writePause: 7_254_301_130,
   /** A backup: what its snapshot names has to stay until it is done. */
-  backup: 7_254_301_122
+  backup: 7_254_301_122,
+  /** A backup, a restore, or a move of the files or of the database. */
+  maintenance: 7_254_301_123
 } as const
 
 /** Waits for the lock, and holds it until the transaction ends. */

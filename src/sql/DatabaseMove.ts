@@ -2,12 +2,16 @@ import { Effect, Exit, Redacted, Schema } from "effect"
 import { type CopySession, openCopySession } from "./CopySession.ts"
 import { placeOf } from "./Database.ts"
 import type { ClientLimits, DatabaseAddress } from "./DatabaseClient.ts"
+import { holdMaintenance } from "./MaintenanceLock.ts"
 import { migrate, plannedMigrations } from "./Migrations.ts"
 import { meetsRequirements } from "./ServerRequirements.ts"
 import {
+  clearTable,
   type CopiedTable,
   copyTable,
+  filledByMigrations,
   inTransaction,
+  neverCopied,
   sequencesOf,
   setSequences,
   tablesOf,
@@ -43,7 +47,7 @@ const digestOf = (session: CopySession, { columns, name }: CopiedTable) =>
     .pipe(Effect.map(([row]) => String(row?.["digest"])))
 
 const filledTable = Effect.fnUntraced(function* (session: CopySession) {
-  for (const { name } of yield* tablesOf(session)) {
+  for (const { name } of yield* tablesOf(session, [...neverCopied, ...filledByMigrations])) {
     const rows = yield* session.run(`SELECT FROM ${quoted(name)} LIMIT 1`)
     if (rows.length > 0) return name
   }
@@ -66,7 +70,8 @@ export const copyDatabase = Effect.fn("DatabaseMove.copy")(function* (
     const moved = yield* withoutForeignKeys(
       to,
       Effect.forEach(tables, (table) =>
-        copyTable(from, to, table, () => Effect.void).pipe(
+        Effect.when(clearTable(to, table), Effect.succeed(filledByMigrations.includes(table.name))).pipe(
+          Effect.andThen(copyTable(from, to, table, () => Effect.void)),
           Effect.map(({ rows }): MovedTable => ({ name: table.name, rows })),
           Effect.tap(onTable)
         )
@@ -116,6 +121,7 @@ export const moveDatabase = Effect.fn("DatabaseMove.move")(function* (
     )
   }
   const control = yield* openCopySession(source)
+  yield* holdMaintenance(control, "parley database move")
   const { movedTo } = yield* pauseState(control)
   if (movedTo !== null) {
     return yield* refuse(

@@ -28,6 +28,9 @@ export const neverCopied: ReadonlyArray<string> = [
   "file_store_replicas"
 ]
 
+/** Tables that have rows as soon as their migration has run. */
+export const filledByMigrations: ReadonlyArray<string> = ["reload_requests"]
+
 const newline = 0x0a
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

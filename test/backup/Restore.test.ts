@@ -263,7 +263,7 @@ describe("A backup", () => {
       )
       yield* Deferred.await(reached)
       const error = yield* Effect.flip(at(settings, address)(createBackup(join(directory, "2"), silently)))
-      assert.match(error.message, /Another backup or restore/)
+      assert.match(error.message, /^`parley backup` has been running/)
       yield* Fiber.interrupt(first)
       assert.isFalse(existsSync(join(directory, "1.partial")))
       yield* at(settings, address)(createBackup(join(directory, "2"), silently))

@@ -106,6 +106,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, S3Server.layer()), { 
                 (name) => String(name).length > 60
               )
             assert.strictEqual(held().length, 2)
+            assert.strictEqual(yield* move.countOld, 2)
             assert.strictEqual(yield* move.eraseOld(noProgress), 2)
             assert.isEmpty(held())
             // A second run finds nothing to do.
@@ -184,7 +185,7 @@ layer(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, S3Server.layer()), { 
           const refused = (settings: Settings) =>
             Effect.flip(
               Effect.flatMap(openMove(settings, database), ({ begin }) => used(begin, settings, database))
-            )
+            ).pipe(Effect.scoped)
           assert.match((yield* refused(before)).message, /^PARLEY_FILES_MOVE_TO isn't set/)
           assert.match((yield* refused(during)).message, /doesn't have PARLEY_FILES_MOVE_TO=s3: restart it/)
 

@@ -6,13 +6,14 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { examineEmbedded } from "../../src/postgres/EmbeddedPostgres.ts"
+import { examineEmbedded, findEmbedded } from "../../src/postgres/EmbeddedPostgres.ts"
 import { binariesFor, runProgram } from "../../src/postgres/PostgresBinaries.ts"
 import { isRoot, preparePostgresHome } from "../../src/postgres/PostgresHome.ts"
 import { startPostgresServer } from "../../src/postgres/PostgresServer.ts"
 import { openCopySession } from "../../src/sql/CopySession.ts"
 import type { DatabaseAddress } from "../../src/sql/DatabaseClient.ts"
 import { copyDatabase } from "../../src/sql/DatabaseMove.ts"
+import { holdMaintenance } from "../../src/sql/MaintenanceLock.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { runWith } from "../admin/AdminServer.ts"
 import { emptyDatabase } from "../support/EmptyDatabase.ts"
@@ -63,6 +64,17 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
         const file = yield* upload(url, text)
         assert.strictEqual(file.status, 200)
 
+        const embedded = yield* findEmbedded(dataDir)
+        assert.isNotNull(embedded.running)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* holdMaintenance(yield* openCopySession(embedded.running!), "parley backup")
+            const refused = yield* runWith(env, ["database", "move", target])
+            assert.strictEqual(refused.code, 1)
+            assert.match(refused.stderr, /`parley backup` has been running on this database since/)
+          })
+        )
+
         // The copy waits for this reader of a table of the target, and is killed there.
         yield* migrate(address)
         yield* Effect.gen(function* () {
@@ -79,6 +91,9 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
           )
           yield* until(paused)
           assert.strictEqual(yield* download(url, file.id), text)
+          const backup = yield* runWith(env, ["backup", `${dataDir}/a.backup`])
+          assert.strictEqual(backup.code, 1)
+          assert.match(backup.stderr, /`parley database move` has been running on this database since/)
           child.kill("SIGKILL")
         }).pipe(Effect.scoped)
         yield* until(Effect.map(upload(url, "again"), ({ status }) => status === 200))
