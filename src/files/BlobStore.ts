@@ -1,7 +1,7 @@
 import { Context, Effect, type FileSystem, Layer, type Path, Schedule, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { StorageFailed } from "../domain/Errors.ts"
+import { type DatabaseUnavailable, StorageFailed } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { isFree } from "../sql/AdvisoryLock.ts"
 import type { Blobs, StoredBlob } from "./blobs/Blobs.ts"
@@ -54,7 +54,7 @@ export class BlobStore extends Context.Service<
     /** Stores bytes as `Blobs.put` does, and says before which moves of the files that was. */
     readonly put: <E, R>(
       bytes: Stream.Stream<Uint8Array, E, R>
-    ) => Effect.Effect<PutBlob, E | StorageFailed, R>
+    ) => Effect.Effect<PutBlob, E | DatabaseUnavailable | StorageFailed, R>
     /** The place and the id of the database; fails unless the store is bound to it now. */
     readonly verify: Effect.Effect<BoundDatabase, StorageFailed | StoreMismatch>
     /** Whether a backup of the database runs: then `remove` only puts bytes into the trash, for the sweep to remove later. */

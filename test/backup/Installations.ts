@@ -6,7 +6,8 @@ import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Progress } from "../../src/backup/Progress.ts"
-import type { Blobs } from "../../src/files/blobs/Blobs.ts"
+import type { DatabaseUnavailable, StorageFailed } from "../../src/domain/Errors.ts"
+import type { StoredBlob } from "../../src/files/blobs/Blobs.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
@@ -49,10 +50,17 @@ export const beginInstallation = Effect.gen(function* () {
     VALUES (${randomUUID()}::uuid, '\\x00', ${uuid(2)}::uuid, 'password', now(), now())`
 })
 
+/** A store, bound or not. */
+interface UploadStore {
+  readonly put: (
+    bytes: Stream.Stream<Uint8Array>
+  ) => Effect.Effect<StoredBlob, DatabaseUnavailable | StorageFailed>
+}
+
 /** Uploads a file: its bytes, then its row and its count in one transaction. */
-export const uploadTo = Effect.fnUntraced(function* (blobs: Pick<Blobs, "put">, bytes: Uint8Array) {
+export const uploadTo = Effect.fnUntraced(function* (store: UploadStore, bytes: Uint8Array) {
   const sql = yield* SqlClient.SqlClient
-  const { key, sha256, ...blob } = yield* blobs.put(Stream.make(bytes))
+  const { key, sha256, ...blob } = yield* store.put(Stream.make(bytes))
   const id = randomUUID()
   yield* sql`INSERT INTO files (id, user_id, filename, purpose, bytes, sha256, storage_key, status, created_at)
     VALUES (${id}::uuid, ${uuid(2)}::uuid, 'a file', 'assistants', ${blob.bytes}, ${sha256}, ${key}, 'uploaded', now())`.pipe(

@@ -46,6 +46,7 @@ describe("settings that are left out", () => {
         dataDir: resolve(".data"),
         logFormat: "auto",
         logLevel: "info",
+        backup: { ...testConfig().backup, everyHours: null },
         http: {
           ...testConfig().http,
           port: 3000,
@@ -113,6 +114,9 @@ describe("settings that are given", () => {
         PARLEY_S3_BUCKET: "some-bucket",
         PARLEY_S3_PREFIX: "some/prefix/",
         PARLEY_S3_SECRET_ACCESS_KEY: "shh",
+        PARLEY_BACKUP_PASSPHRASE: "twelve-or-more-characters",
+        PARLEY_BACKUP_RECIPIENT: `age1${"q".repeat(58)}`,
+        PARLEY_BACKUP_IDENTITY: `AGE-SECRET-KEY-1${"Q".repeat(58)}`,
         PARLEY_TOOLS: "calculator,web_search",
         PARLEY_SEARCH_PROVIDER: "brave",
         PARLEY_SEARCH_URL: "http://127.0.0.1:8888",
@@ -138,7 +142,8 @@ describe("settings that are given", () => {
       const env = { ...Object.fromEntries(texts), ...given }
       const described = describeSettings(yield* settingsOf(env))
       const expected = new Map([...texts, ...Object.entries(given)])
-      expected.set("PARLEY_DATA_DIR", resolve(texts.get("PARLEY_DATA_DIR") ?? ""))
+      for (const name of ["PARLEY_DATA_DIR", "PARLEY_BACKUP_DIR"])
+        expected.set(name, resolve(texts.get(name) ?? ""))
       expected.set("PARLEY_LOG_LEVEL", "warn")
       expected.set("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
       expected.set("PARLEY_FILES_STORE", "s3")
@@ -557,7 +562,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z0-9_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_DAYS|_BALANCE)$/
+        /^PARLEY_[A-Z0-9_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_HOURS|_DAYS|_KEEP|_BALANCE)$/
       )
   })
 

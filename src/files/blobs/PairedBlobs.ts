@@ -16,11 +16,7 @@ const State = Schema.Struct({
 
 /** Which store the files are in, as the database says to all processes at once. */
 const stateOf = (sql: SqlClient.SqlClient) =>
-  sql`SELECT generation, store_kind, database_id FROM file_store_binding`.pipe(
-    rowAs(State),
-    orUnavailable,
-    Effect.mapError((cause) => new StorageFailed({ operation: "start", cause }))
-  )
+  sql`SELECT generation, store_kind, database_id FROM file_store_binding`.pipe(rowAs(State), orUnavailable)
 
 /** How many moves of the files have begun. */
 export const generationOf = (sql: SqlClient.SqlClient) =>
@@ -32,7 +28,10 @@ export const generationOf = (sql: SqlClient.SqlClient) =>
  */
 export const makePairedBlobs = Effect.fnUntraced(function* (first: Blobs, second: Blobs, kind: StoreKind) {
   const sql = yield* SqlClient.SqlClient
-  const current = Effect.map(stateOf(sql), (state) => (state?.storeKind === kind ? second : first))
+  const state = stateOf(sql).pipe(
+    Effect.mapError((cause) => new StorageFailed({ operation: "start", cause }))
+  )
+  const current = Effect.map(state, (known) => (known?.storeKind === kind ? second : first))
   const ofCurrent = <A>(of: (blobs: Blobs) => Stream.Stream<A, StorageFailed>) =>
     Stream.unwrap(Effect.map(current, of))
   const withCurrent = <A, E, R>(use: (blobs: Blobs) => Effect.Effect<A, E, R>) => Effect.flatMap(current, use)
@@ -65,7 +64,7 @@ export const makePairedBlobs = Effect.fnUntraced(function* (first: Blobs, second
       read: Effect.gen(function* () {
         const { mark } = yield* current
         if (mark !== null) return yield* mark.read
-        const id = (yield* stateOf(sql))?.databaseId ?? null
+        const id = (yield* state)?.databaseId ?? null
         return { store: id, database: id }
       }),
       write: (ids) => withCurrent(({ mark }) => mark?.write(ids) ?? Effect.void)
