@@ -138,9 +138,9 @@ const warn = Effect.gen(function* () {
 /** The service from its start to the end of the last stream. */
 const program = Effect.gen(function* () {
   const drain = yield* Drain
+  yield* reloadAtHangup
   yield* leaveOperatorAddress
   yield* announce
-  yield* reloadAtHangup
   // A signal interrupts this: the server still answers while it drains, and is closed afterwards.
   yield* Effect.never.pipe(Effect.onInterrupt(() => drain.shutdown))
 }).pipe(Effect.provide(AppLayer))

@@ -87,7 +87,7 @@ const verifyCommand = command(
         return { value: { path, ...described(verified) }, text: verifiedText(path, verified) }
       })
     )
-)
+).pipe(Command.withExamples([{ command: "parley backup verify parley.backup" }]))
 
 const described = ({ header, manifest }: VerifiedBackup) => ({
   created_at: DateTime.formatIso(header.createdAt),
@@ -131,7 +131,7 @@ const listCommand = command("list", "List the scheduled backups", {}, () =>
       }
     })
   )
-)
+).pipe(Command.withExamples([{ command: "parley backup list" }]))
 
 /** Works while the service runs, and while it doesn't. */
 export const backupCommand = command(
@@ -156,7 +156,10 @@ export const backupCommand = command(
         return { value, text: madeText(made) }
       })
     )
-).pipe(Command.withSubcommands([verifyCommand, listCommand]))
+).pipe(
+  Command.withExamples([{ command: "parley backup parley.backup" }]),
+  Command.withSubcommands([verifyCommand, listCommand])
+)
 
 const restoredText = (place: string, { header, manifest, path }: RestoredBackup): string =>
   [
@@ -188,4 +191,4 @@ export const restoreCommand = command(
         }
       })
     )
-)
+).pipe(Command.withExamples([{ command: "parley restore parley.backup" }]))
