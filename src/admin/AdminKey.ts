@@ -1,9 +1,19 @@
-import { Context, Effect, FileSystem, Layer, Path, type PlatformError, Redacted, Schema } from "effect"
+import {
+  Context,
+  Effect,
+  FileSystem,
+  Layer,
+  type Option,
+  Path,
+  type PlatformError,
+  Redacted,
+  Schema
+} from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
 import * as KeyToken from "../auth/KeyToken.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { adminKey } from "../settings/TextCodec.ts"
-import { proofOf } from "./KeyProof.ts"
+import { nameOf, proofOf } from "./KeyProof.ts"
 
 /** The file of the data directory that holds the operator's key. */
 export const adminKeyFileName = "admin.key"
@@ -90,8 +100,8 @@ export class AdminKey extends Context.Service<
   {
     /** Takes the same time for any presented key. */
     readonly matches: (presented: Redacted.Redacted) => Effect.Effect<boolean>
-    /** Shows that this is the installation of the key; see KeyProof. */
-    readonly prove: (challenge: string) => Effect.Effect<string>
+    /** Shows that this is the installation of the key, if that has the name; see KeyProof. */
+    readonly prove: (challenge: string, name: string) => Effect.Effect<Option.Option<string>>
     /** Where the key is kept; null when the settings give it. */
     readonly file: string | null
   }
@@ -107,7 +117,10 @@ export class AdminKey extends Context.Service<
       const expected = yield* KeyToken.hash(key)
       return AdminKey.of({
         file,
-        prove: (challenge) => Effect.provideContext(proofOf(key, challenge), services),
+        prove: (challenge, name) =>
+          name === nameOf(expected)
+            ? Effect.asSome(Effect.provideContext(proofOf(expected, challenge), services))
+            : Effect.succeedNone,
         // The hashes have one length and reveal nothing of the key.
         matches: (presented) =>
           KeyToken.hash(presented).pipe(

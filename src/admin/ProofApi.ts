@@ -1,12 +1,13 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Envelope } from "../api/Middleware.ts"
-import { Challenge } from "./KeyProof.ts"
+import { Challenge, KeyName } from "./KeyProof.ts"
 
 class ProofGroup extends HttpApiGroup.make("proof").add(
   HttpApiEndpoint.get("prove", "/proof", {
-    query: { challenge: Challenge },
-    success: Schema.Struct({ proof: Schema.String })
+    query: { challenge: Challenge, key: KeyName },
+    /** One for each key of that name, which is at most one unless by chance. */
+    success: Schema.Struct({ proofs: Schema.Array(Schema.String) })
   })
 ) {}
 

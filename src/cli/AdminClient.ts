@@ -5,8 +5,9 @@ import { Hex } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { AdminApi, cliProduct } from "../admin/AdminApi.ts"
-import { challengeBytes, isProof, proofOf } from "../admin/KeyProof.ts"
+import { challengeBytes, isProof, nameOf, proofOf } from "../admin/KeyProof.ts"
 import { ProofApi } from "../admin/ProofApi.ts"
+import * as KeyToken from "../auth/KeyToken.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { CliFailure } from "./CommandLine.ts"
 import {
@@ -85,15 +86,17 @@ const prove = Effect.fnUntraced(function* (address: FoundAddress, { from, key }:
     baseUrl: address.url,
     transformClient: HttpClient.mapRequest(signed)
   })
-  const { proof } = yield* client.proof
-    .prove({ query: { challenge } })
+  const hash = yield* KeyToken.hash(key)
+  const { proofs } = yield* client.proof
+    .prove({ query: { challenge, key: nameOf(hash) } })
     .pipe(withoutRedirects, Effect.mapError(explain(address, from, null)))
-  if (isProof(proof, yield* proofOf(key, challenge))) return
+  const expected = yield* proofOf(hash, challenge)
+  if (proofs.some((proof) => isProof(proof, expected))) return
   return yield* new CliFailure({
     code: "other_installation",
     message:
       `The server at ${address.url} does not have the admin key of ${from}, which was not sent: it is the server of ` +
-      "another installation. To use a key with a server, set both PARLEY_URL and PARLEY_ADMIN_KEY."
+      "another installation, or the key was revoked or has expired. To use a key with a server, set both PARLEY_URL and PARLEY_ADMIN_KEY."
   })
 }, Effect.provide(NodeCrypto.layer))
 

@@ -1,7 +1,15 @@
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { HttpApiClient } from "effect/http-api"
 import { SqlClient } from "effect/sql"
+import { addressFileName } from "../../src/admin/AddressFile.ts"
+import { nameOf, proofOf } from "../../src/admin/KeyProof.ts"
+import { ProofApi } from "../../src/admin/ProofApi.ts"
+import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { AdminServer, clientWith, run, runWith } from "../admin/AdminServer.ts"
+import { SqlFaults } from "../support/TestDatabase.ts"
 
 const created = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const { code, stderr, stdout } = yield* run("admin-key", "create", ...args, "--json")
@@ -38,6 +46,56 @@ layer(AdminServer.layer, { excludeTestServices: true, timeout: 60_000 })("parley
       assert.match((yield* run("admin-key", "list")).stdout, /Ada Lovelace .+ revoked /)
       // The name is free again.
       yield* created("Ada Lovelace")
+    })
+  )
+
+  it.effect("creates a key that works beside the service, where no address is named", () =>
+    Effect.gen(function* () {
+      const { dataDir, url } = yield* AdminServer
+      const env = { PARLEY_DATA_DIR: dataDir, PARLEY_ADMIN_KEY: Redacted.value(yield* created("Eve")) }
+      const file = join(dataDir, addressFileName)
+      yield* Effect.acquireUseRelease(
+        Effect.sync(() => writeFileSync(file, JSON.stringify({ url, pid: process.pid }))),
+        () =>
+          Effect.gen(function* () {
+            const ran = yield* runWith(env, ["org", "create", "Eve's", "--json"])
+            assert.deepStrictEqual([ran.code, ran.stderr], [0, ""])
+            const seen = yield* run("audit", "list", "--actor", "operator:Eve")
+            assert.include(seen.stdout, "organization.create")
+
+            yield* run("admin-key", "revoke", "Eve")
+            const refused = yield* runWith(env, ["org", "list"])
+            assert.strictEqual(refused.code, 1)
+            assert.match(refused.stderr, /PARLEY_ADMIN_KEY, which was not sent: .*the key was revoked/)
+          }),
+        () => Effect.sync(() => rmSync(file))
+      )
+    })
+  )
+
+  it.effect("proves no key that has expired, and the key of the data directory without the database", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { key: own, url } = yield* AdminServer
+      const client = yield* HttpApiClient.make(ProofApi, { baseUrl: url })
+      const proofsOf = Effect.fnUntraced(function* (key: Redacted.Redacted) {
+        const challenge = "5".repeat(64)
+        const hash = yield* KeyToken.hash(key)
+        const { proofs } = yield* client.proof.prove({ query: { challenge, key: nameOf(hash) } })
+        const expected = yield* proofOf(hash, challenge)
+        return proofs.map((proof) => proof === expected)
+      })
+      const key = yield* created("Frank", "--expires-in", "1h")
+      assert.deepStrictEqual(yield* proofsOf(key), [true])
+      yield* sql`UPDATE admin_keys SET expires_at = now() - interval '1 second' WHERE name = 'Frank'`
+      assert.deepStrictEqual(yield* proofsOf(key), [])
+      const faults = yield* SqlFaults
+      yield* faults.outage
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual(yield* proofsOf(own), [true])
+        const refused = yield* Effect.flip(proofsOf(key))
+        assert.strictEqual("error" in refused ? refused.error.code : refused._tag, "database_unavailable")
+      }).pipe(Effect.ensuring(faults.off))
     })
   )
 

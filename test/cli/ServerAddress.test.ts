@@ -31,7 +31,7 @@ const thief = Effect.gen(function* () {
   const server = createServer((request, response) => {
     if (request.headers.authorization !== undefined) keys.push(request.headers.authorization)
     response.writeHead(200, { "content-type": "application/json" })
-    response.end(JSON.stringify({ proof: "0".repeat(64), data: [], has_more: false }))
+    response.end(JSON.stringify({ proofs: ["0".repeat(64)], data: [], has_more: false }))
   })
   return { keys, url: `http://127.0.0.1:${yield* serveOnLoopback(server)}` }
 })
