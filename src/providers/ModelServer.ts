@@ -66,7 +66,7 @@ export const VariableName = Schema.String.check(
 
 const namePattern = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
-/** Headers that the service sends itself, and those of the connection. */
+/** Headers that the service sends itself, and those of the connection or of a proxy on the way. */
 const ownNames: ReadonlySet<string> = new Set([
   "accept-encoding",
   "authorization",
@@ -77,6 +77,8 @@ const ownNames: ReadonlySet<string> = new Set([
   "expect",
   "host",
   "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
   "te",
   "trailer",
   "transfer-encoding",
@@ -84,7 +86,19 @@ const ownNames: ReadonlySet<string> = new Set([
   "x-api-key"
 ])
 
-const isName = (name: string): boolean => namePattern.test(name) && !ownNames.has(name)
+/** Why a header can't be sent, if it can't. */
+const nameProblem = (name: string): string | undefined => {
+  if (!namePattern.test(name)) return "Expected the name of a header in small letters"
+  if (name.startsWith("proxy-") && ownNames.has(name))
+    return "Expected another header: this one is for a proxy, and reaches no provider"
+  return ownNames.has(name)
+    ? "Expected another header: the service sends this one itself, a key from keyVariable"
+    : undefined
+}
+
+/** Headers that the protocol itself sets, and whose values are not to be replaced. */
+export const protocolHeaders = (protocol: Protocol): ReadonlyArray<string> =>
+  Object.keys(protocol.headers(""))
 
 const isValue = (text: string): boolean => text.length <= charactersMax && /^[\x20-\x7e]*$/.test(text)
 
@@ -100,10 +114,11 @@ export const ExtraHeaders = Schema.Record(
 ).check(
   Schema.makeFilter((headers) => {
     const names = Object.keys(headers)
-    return names.length <= headersMax && names.every(isName)
-      ? undefined
-      : `Expected up to ${headersMax} names of headers in small letters, none of them one that the service sends itself ` +
-          "(such as authorization, for which there is keyVariable)"
+    if (names.length > headersMax) return `Expected up to ${headersMax} headers`
+    return names.flatMap((name) => {
+      const issue = nameProblem(name)
+      return issue === undefined ? [] : [{ path: [name], issue }]
+    })
   })
 )
 export type ExtraHeaders = typeof ExtraHeaders.Type

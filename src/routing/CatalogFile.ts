@@ -5,6 +5,7 @@ import {
   type ModelServer,
   protocolNames,
   protocols,
+  protocolHeaders,
   readExtraHeaders,
   VariableName
 } from "../providers/ModelServer.ts"
@@ -32,7 +33,16 @@ const ProviderEntry = Schema.Struct({
   tokenParameter: Schema.optionalKey(Schema.Literals(["max_tokens", "max_completion_tokens"])),
   /** Requests at once. */
   concurrentMax: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })))
-})
+}).check(
+  Schema.makeFilter(({ headers = {}, protocol }) =>
+    protocolHeaders(protocols[protocol])
+      .filter((name) => Object.hasOwn(headers, name))
+      .map((name) => ({
+        path: ["headers", name],
+        issue: `Expected another header: the protocol "${protocol}" sets this one itself`
+      }))
+  )
+)
 
 type ProviderEntry = typeof ProviderEntry.Type
 

@@ -73,14 +73,31 @@ describe("readCatalogFile", () => {
     [{ "x-a": { variable: "PORTKEY_KEY" } }, "providers[0].headers.x-a.variable", /PORTKEY_KEY is not set/],
     [{ "x-a": { variable: "sesame-7" } }, "providers[0].headers.x-a", /variable/],
     [{ "x-a": "sesame-7\r\nx-b: c" }, "providers[0].headers.x-a", /printable ASCII/],
-    [{ authorization: "Bearer sesame-7" }, "providers[0].headers", /keyVariable/],
-    [{ "X-A": "b" }, "providers[0].headers", /small letters/]
+    [{ authorization: "Bearer sesame-7" }, "providers[0].headers.authorization", /keyVariable/],
+    [{ "proxy-authorization": "sesame-7" }, "providers[0].headers.proxy-authorization", /for a proxy/],
+    [{ "proxy-connection": "close" }, "providers[0].headers.proxy-connection", /for a proxy/],
+    [{ "X-A": "b" }, "providers[0].headers.X-A", /small letters/]
   ])("refuses headers that can't be sent: %j", ([headers, path, message]) =>
     Effect.gen(function* () {
       const invalid = yield* Effect.flip(read({ ...catalog, providers: [{ ...provider, headers }] }))
       assert.include(invalid.problems[0].path, path)
       assert.match(invalid.message, message)
       assert.notInclude(invalid.message, "sesame")
+    })
+  )
+
+  it.effect("refuses a header that the provider's protocol sets, and takes it for another protocol", () =>
+    Effect.gen(function* () {
+      const headers = { "anthropic-version": "2024-01-01" }
+      const at = (protocol: string) => ({ ...catalog, providers: [{ ...provider, protocol, headers }] })
+      const invalid = yield* Effect.flip(read(at("anthropic")))
+      assert.deepStrictEqual(invalid.problems, [
+        {
+          path: "providers[0].headers.anthropic-version",
+          message: 'Expected another header: the protocol "anthropic" sets this one itself'
+        }
+      ])
+      assert.lengthOf((yield* read(at("openai-chat"))).servers, 1)
     })
   )
 
