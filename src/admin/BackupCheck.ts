@@ -22,7 +22,11 @@ export const backupOutcome = (
     everyHours === 0
       ? "Make one by `parley backup FILE`, or set PARLEY_BACKUP_EVERY_HOURS."
       : `One is due every ${everyHours} hours in ${directory}.`
-  if (failure !== null) return warning(`The latest scheduled backup failed: ${failure}`)
+  if (failure !== null) {
+    return warning(
+      `The latest scheduled backup failed: ${failure} Correct that; the service tries again by itself, and \`parley backup FILE\` makes one at once.`
+    )
+  }
   if (last === null) return (everyHours === 0 ? warning : ok)(`There is no backup yet. ${schedule}`)
   const hours = hoursBetween(last.at, now)
   const kind = last.encrypted ? "encrypted" : "not encrypted"

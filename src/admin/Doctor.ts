@@ -73,8 +73,11 @@ const embeddingChecks = Effect.gen(function* () {
   return [{ name: "embeddings", ...(isWell ? ok : failed)(detail) }]
 })
 
+/** A name at the beginning of a sentence. */
+const begun = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
+
 const storeOutcome = ({ database, databaseId, looked, missing, place, trashed }: StoreReport): Outcome => {
-  const bound = `${place} works and is bound to ${database} (id ${databaseId}). Blobs in the trash: ${trashed}.`
+  const bound = `${begun(place)} works and is bound to ${database} (id ${databaseId}). Blobs in the trash: ${trashed}.`
   if (missing.length === 0) return ok(bound)
   const ids = `${missing.slice(0, idsMax).join(", ")}${missing.length > idsMax ? ", …" : ""}`
   return warning(
@@ -90,7 +93,13 @@ export const storeCheck = Effect.gen(function* () {
     Effect.andThen(report),
     Effect.timeout(`${storeSeconds} seconds`),
     Effect.map(storeOutcome),
-    Effect.catch((error) => Effect.succeed(failed(`${place} can't be used: ${failureReason(error)}`)))
+    Effect.catch((error) =>
+      Effect.succeed(
+        failed(
+          `${begun(place)} can't be used: ${failureReason(error)}. Until that is corrected, no file can be uploaded or read; see docs/storage.md.`
+        )
+      )
+    )
   )
 })
 
@@ -112,7 +121,7 @@ const adminKeyCheck = Effect.gen(function* () {
 const reloadCheck = Effect.gen(function* () {
   const problem = yield* (yield* Reload).problem
   if (problem === null) return []
-  const detail = `The service goes on with what it read before. Correct the file, and run \`parley config reload\`: ${problem}`
+  const detail = `The service goes on with what it read before. Correct the file, and run \`parley config reload\`. ${problem}`
   return [{ name: "reload", ...failed(detail) }]
 })
 

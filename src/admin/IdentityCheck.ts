@@ -43,7 +43,10 @@ export const identityProviderCheck: Effect.Effect<Outcome, never, AppConfig | Id
     if (name === null)
       return ok("Users sign in by password. PARLEY_OIDC_ISSUER names an OpenID provider for them.")
     const refusal = yield* Effect.match(probe, { onFailure: ({ reason }) => reason, onSuccess: () => null })
-    if (refusal !== null) return failed(`${oidc.issuer} can't be used: ${refusal}`)
+    if (refusal !== null)
+      return failed(
+        `${oidc.issuer} can't be used: ${refusal} Check PARLEY_OIDC_ISSUER, PARLEY_OIDC_CLIENT_ID and PARLEY_OIDC_CLIENT_SECRET, and that the service reaches it.`
+      )
     const redirectUri = (console.publicUrl ?? `http://localhost:${http.port}`) + identityCallbackPath
     return ok(`${oidc.issuer} answers. The redirect URI to register there is ${redirectUri}.`)
   }

@@ -6,9 +6,27 @@ import type { Check } from "./AdminBodies.ts"
 /** The outcome of a check: what was found and, unless all is well, what to do. */
 export type Outcome = Omit<Check, "name">
 
-export const ok = (detail: string): Outcome => ({ status: "ok", detail })
-export const warning = (detail: string): Outcome => ({ status: "warning", detail })
-export const failed = (detail: string): Outcome => ({ status: "failed", detail })
+/** What begins a line of a list. */
+const bullet = /^(?:[-*] )?/
+
+/** One sentence after the other: every check is one line, also of a text that has several. */
+const oneLine = (text: string): string => {
+  const lines = text
+    .split(/\r?\n/)
+    .map((line) => line.trim().replace(bullet, ""))
+    .filter((line) => line !== "")
+  return lines
+    .map((line, index) => (index < lines.length - 1 && /[^.:;,!?]$/.test(line) ? `${line};` : line))
+    .join(" ")
+}
+
+const outcome =
+  (status: Check["status"]) =>
+  (detail: string): Outcome => ({ status, detail: oneLine(detail) })
+
+export const ok = outcome("ok")
+export const warning = outcome("warning")
+export const failed = outcome("failed")
 
 /** One line for each outcome. */
 export const named = (name: string, outcomes: ReadonlyArray<Outcome>): ReadonlyArray<Check> =>
@@ -21,13 +39,15 @@ export const isolated = <R>(
 ): Effect.Effect<ReadonlyArray<Check>, never, R> =>
   self.pipe(
     Effect.catchTag("DatabaseUnavailable", () =>
-      Effect.succeed(warning("The database does not answer, which this check needs."))
+      Effect.succeed(
+        warning("The database does not answer, which this check needs: see the line `database`.")
+      )
     ),
     Effect.catchDefect((defect) => {
       const reason = failureReason(defect)
       return Effect.as(
         Effect.logError(`The check "${name}" failed: ${reason}`),
-        failed(`This check could not be made: ${reason}`)
+        failed(`This check could not be made: ${reason}. The log of the service says more; please report it.`)
       )
     }),
     Effect.map((outcome) => ("status" in outcome ? [{ name, ...outcome }] : outcome))

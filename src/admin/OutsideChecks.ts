@@ -9,13 +9,15 @@ import { failed, ok, type Outcome, warning } from "./Outcome.ts"
 /** The known models, and a probe of each of their servers. */
 export const modelChecks = Effect.gen(function* () {
   const router = yield* Router
+  // Without a service the list of a model server is being read just now: the description waits for it.
+  const description = yield* router.describe
   const known = yield* router.models
-  const detail = yield* router.describe
-  const isDemo = known.every(({ id }) => id === demoModel.id)
+  const isDemo = known.length > 0 && known.every(({ id }) => id === demoModel.id)
   const probes = yield* router.probe
-  const isDoubtful = isDemo || probes.some(({ isWell }) => !isWell)
+  const isDoubtful = probes.some(({ isWell }) => !isWell)
+  const detail = isDoubtful ? `${description} What to do stands with the provider below.` : description
   return [
-    { name: "models", ...(known.length === 0 ? failed : isDoubtful ? warning : ok)(detail) },
+    { name: "models", ...(known.length === 0 ? failed : isDemo || isDoubtful ? warning : ok)(detail) },
     ...probes.map(({ detail, isWell, provider }) => ({
       name: `provider ${provider}`,
       ...(isWell ? ok : failed)(detail)
@@ -61,6 +63,12 @@ export const webSearchCheck = Effect.gen(function* () {
             `${settings.detail} It answers, but found nothing for a common word: check which engines it asks.`
           )
     ),
-    Effect.catchTag("ToolFailed", ({ message }) => Effect.succeed(failed(`${settings.detail} ${message}`)))
+    Effect.catchTag("ToolFailed", ({ message }) =>
+      Effect.succeed(
+        failed(
+          `${settings.detail} ${message} Check PARLEY_SEARCH_PROVIDER, PARLEY_SEARCH_URL and PARLEY_SEARCH_API_KEY.`
+        )
+      )
+    )
   )
 })

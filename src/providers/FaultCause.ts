@@ -85,7 +85,8 @@ export const errorEventFault = ({ label, message }: ServerError): Fault => {
 /** What an error of the connection means, by whether the answer had begun. */
 export const transportFault = (error: unknown, answerBegun: boolean): Fault => {
   const { code, message, name } = describeError(error)
-  const details = { detail: `${code ?? name} ${message}` }
+  // Messages of the system begin with what was tried, and name the code.
+  const details = { detail: code !== null && message.includes(code) ? message : `${code ?? name} ${message}` }
   // Such as a key that can't be sent as a header.
   if (code === "UND_ERR_INVALID_ARG") return new Misconfigured(details)
   if (code === "UND_ERR_HEADERS_OVERFLOW" || isNotHttp(name, message)) return new AnswerMalformed(details)

@@ -15,6 +15,10 @@ const probeSeconds = 10
 /** The shortest answer that every protocol allows. */
 const probeTokens = 16
 
+/** What to do about a server that can't be connected to. */
+const addressAdvice =
+  "Start it, or correct its address (OPENAI_BASE_URL, or baseUrl in PARLEY_MODELS_FILE); a firewall may be in between."
+
 /** How a model server answered just now. */
 export interface ServerProbe {
   readonly provider: string
@@ -32,9 +36,10 @@ const probeRequest: ModelRequest = {
 }
 
 const withAdvice = (detail: string, advice: string | null): string =>
-  advice === null ? `${detail}.` : `${detail}. ${advice}`
+  `${detail}. ${advice ?? "See the log of the model server, or the status page of its provider."}`
 
-const faultText = (fault: Fault): string => withAdvice(fault.detail, adviceOnFault(fault))
+const faultText = (fault: Fault): string =>
+  withAdvice(fault.detail, fault._tag === "ConnectionFailed" ? addressAdvice : adviceOnFault(fault))
 
 /** Why a model does not answer; null where it does. */
 const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =>
@@ -44,7 +49,13 @@ const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =
     Effect.as(null),
     Effect.timeoutOrElse({
       duration: `${probeSeconds} seconds`,
-      orElse: () => Effect.succeed(`nothing came for ${probeSeconds} seconds.`)
+      orElse: () =>
+        Effect.succeed(
+          withAdvice(
+            `nothing came for ${probeSeconds} seconds. It may be loading the model, or be busy`,
+            null
+          )
+        )
     }),
     Effect.catchTag("ModelFailure", (failure) =>
       Effect.succeed(withAdvice(failure.detail, adviceOn(failure)))
@@ -52,8 +63,30 @@ const problemOf = (call: Call, model: ModelSpec): Effect.Effect<string | null> =
   )
 
 /**
- * Finds out whether the address, the key and the models of a server are right: by its list of models, and by a short answer of
- * each model that is not in the list. Where there is no list, the first model is asked.
+ * The models that are asked for a short answer: those that the list lacks. Where it has all of them, the first one shows whether
+ * the key is right, which many servers don't ask for with the list; a server without a key may have to load a model for that.
+ */
+const modelsToAsk = (
+  { key }: ModelServer,
+  models: ReadonlyArray<ModelSpec>,
+  ids: ReadonlySet<string> | null
+): ReadonlyArray<ModelSpec> => {
+  const unlisted = models.filter(({ id }) => ids?.has(id) !== true)
+  if (ids === null) return unlisted.slice(0, 1)
+  return unlisted.length === 0 && key !== null ? models.slice(0, 1) : unlisted.slice(0, probedModelsMax)
+}
+
+/** What a list without fault and the answers show of the server. */
+const wellText = (place: string, { key }: ModelServer, asked: ReadonlyArray<ModelSpec>): string => {
+  if (asked.length > 0) return `${place} answers, and its key and models are right.`
+  return key === null
+    ? `${place} answers, and lists its models.`
+    : `${place} answers, and lists its models. To have the key tried by an answer, name a model in OPENAI_MODEL.`
+}
+
+/**
+ * Finds out whether the address, the key and the models of a server are right: by its list of models, and by short answers of
+ * some models.
  */
 export const probeServer = Effect.fnUntraced(function* (
   upstream: Upstream,
@@ -75,11 +108,9 @@ export const probeServer = Effect.fnUntraced(function* (
       return result(false, `${place} refuses or doesn't answer: ${faultText(fault)}`)
   }
   const ids = Result.isSuccess(list) ? list.success : null
-  const unlisted = models
-    .filter(({ id }) => ids?.has(id) !== true)
-    .slice(0, ids === null ? 1 : probedModelsMax)
+  const asked = modelsToAsk(server, models, ids)
   const problems = yield* Effect.forEach(
-    unlisted,
+    asked,
     (model) =>
       Effect.map(problemOf(call, model), (problem) => (problem === null ? [] : [{ model, problem }])),
     { concurrency: probedModelsMax }
@@ -89,14 +120,14 @@ export const probeServer = Effect.fnUntraced(function* (
     return result(false, `${place} has no answer of ${first.model.id}: ${first.problem}`)
   if (Result.isSuccess(list)) {
     return ids?.size === 0
-      ? result(false, `${place} answers, but lists no model.`)
-      : result(true, `${place} answers, and its key and models are right.`)
+      ? result(false, `${place} answers, but lists no model. Load one there, or name one in OPENAI_MODEL.`)
+      : result(true, wellText(place, server, asked))
   }
-  const [asked] = unlisted
-  return asked === undefined
+  const [one] = asked
+  return one === undefined
     ? result(
         false,
         `${place} doesn't tell its models: ${faultText(list.failure)}${hintOf(server, list.failure)}`
       )
-    : result(true, `${place} answers: ${asked.id} was asked.`)
+    : result(true, `${place} answers: ${one.id} was asked.`)
 })

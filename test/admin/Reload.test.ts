@@ -56,6 +56,13 @@ layer(withPlans, { excludeTestServices: true, timeout: 60_000 })("parley config 
         (yield* run("doctor")).stdout,
         /reload +failed +The service goes on with what it read before/
       )
+      const { checks } = JSON.parse((yield* run("doctor", "--json")).stdout)
+      const { detail } = checks.find((check: Record<string, unknown>) => check["name"] === "reload")
+      assert.match(
+        detail,
+        /run `parley config reload`\. PARLEY_PLANS_FILE .* can't be used: .*plans\.free\.tools.*; .*No Plan/
+      )
+      assert.notInclude(detail, "\n")
       yield* write({ plans: { free: {} } })
       assert.strictEqual((yield* run("config", "reload")).code, 0)
       assert.notMatch((yield* run("doctor")).stdout, /reload +failed/)

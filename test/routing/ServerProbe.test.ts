@@ -1,20 +1,27 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Redacted } from "effect"
 import { makeUpstream } from "../../src/providers/Upstream.ts"
 import { probeServer } from "../../src/routing/ServerProbe.ts"
 import { callOnce, model, timeouts, secretKey, serverAt } from "../providers/ServerSetup.ts"
 import { makeMockModelServer, type MockBehaviour, type MockModelList } from "../support/MockModelServer.ts"
 
-const probe = (url: string, models = [model]) =>
+const probe = (url: string, models = [model], key: Redacted.Redacted | null = serverAt(url).key) =>
   Effect.gen(function* () {
     const upstream = yield* makeUpstream(timeouts)
-    const server = serverAt(url)
+    const server = { ...serverAt(url), key }
     return yield* probeServer(upstream, server, yield* callOnce(upstream, server), models)
   })
 
 describe("a probed model server", () => {
   it.live.each<readonly [MockModelList, MockBehaviour, boolean, RegExp, number]>([
-    [{ data: [{ id: "mock-model" }] }, {}, true, /its key and models are right/, 0],
+    [{ data: [{ id: "mock-model" }] }, {}, true, /its key and models are right/, 1],
+    [
+      { data: [{ id: "mock-model" }] },
+      { status: 401 },
+      false,
+      /no answer of mock-model: HTTP 401.*OPENAI_API_KEY/,
+      1
+    ],
     [{ data: [{ id: "other" }] }, {}, true, /its key and models are right/, 1],
     [
       { data: [{ id: "other" }] },
@@ -40,11 +47,33 @@ describe("a probed model server", () => {
     })
   )
 
+  it.live("without a key is not asked to load a model that it lists", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ data: [{ id: "mock-model" }] })
+      const { detail, isWell } = yield* probe(server.url, [model], null)
+      assert.isTrue(isWell)
+      assert.match(detail, /lists its models\.$/)
+      assert.lengthOf(server.requests, 0)
+    })
+  )
+
+  it.live("with a key is not asked for an answer where no model is named, which is said", () =>
+    Effect.gen(function* () {
+      const server = yield* makeMockModelServer
+      yield* server.listModels({ data: [{ id: "mock-model" }] })
+      const { detail, isWell } = yield* probe(server.url, [])
+      assert.isTrue(isWell)
+      assert.match(detail, /OPENAI_MODEL/)
+      assert.lengthOf(server.requests, 0)
+    })
+  )
+
   it.live("is not well where nothing answers at the address", () =>
     Effect.gen(function* () {
       const { detail, isWell } = yield* probe("http://127.0.0.1:9/v1")
       assert.isFalse(isWell)
-      assert.match(detail, /127\.0\.0\.1:9.*ECONNREFUSED/)
+      assert.match(detail, /: connect ECONNREFUSED 127\.0\.0\.1:9\. Start it, or correct its address/)
     })
   )
 
