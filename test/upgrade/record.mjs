@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 
 /**
- * Records the data of a released version, for Upgrade.test.ts: runs the service of a checkout on an empty database, uses it, and
+ * Records the data of a version, for Upgrade.test.ts: runs the service of a checkout on an empty database, uses it, and
  * writes NAME.sql (by pg_dump) and NAME.json (what a newer version must still know) beside this file. See docs/upgrading.md.
  *
  *     node test/upgrade/record.mjs CHECKOUT DATABASE_URL NAME
@@ -66,10 +66,10 @@ writeFileSync(file, fileText)
 parley("org", "create", "Fixture Ltd")
 const user = parley("user", "create", "ada@example.com", "--org", "Fixture Ltd", "--with-key")
 parley("user", "create", "bob@example.com", "--org", "Fixture Ltd")
-const revoked = parley("key", "create", "--user", "ada@example.com", "--name", "old laptop")
+const revoked = parley("key", "create", "ada@example.com", "--name", "old laptop")
 parley("key", "revoke", revoked.id)
-parley("limits", "set", "--user", "ada@example.com", "--daily", "1000000")
-const uploaded = parley("file", "upload", file, "--user", "ada@example.com")
+parley("limits", "set", "ada@example.com", "--daily", "1000000")
+const uploaded = parley("file", "upload", "ada@example.com", file)
 parley("project", "create", "Birds", "--org", "Fixture Ltd")
 parley("project", "add-member", "Birds", "ada@example.com", "--role", "owner")
 parley("project", "add-file", "Birds", file, "--user", "ada@example.com", "--wait")
