@@ -1,5 +1,4 @@
 import { request } from "node:http"
-import { fileURLToPath } from "node:url"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
@@ -33,7 +32,7 @@ const start = Effect.fnUntraced(function* (upstream: MockModelServer) {
     // One user makes the whole load.
     PARLEY_USER_REQUESTS_MAX: "10000",
     PARLEY_USER_REQUESTS_PER_MINUTE: "1000000",
-    NODE_OPTIONS: `--expose-gc --import ${fileURLToPath(probe)}`
+    NODE_OPTIONS: `--expose-gc --import ${probe.href}`
   })
 })
 
