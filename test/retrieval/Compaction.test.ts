@@ -66,6 +66,24 @@ layer(searchLayer)("The compaction of an index", (it) => {
     })
   )
 
+  it.effect("the hourly erasure removes every word of a deleted file, however small", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { compact, erase } = yield* makeCompaction
+      const corpus = yield* someProject
+      yield* addFile(corpus, sections("kept", 60), "kept.md")
+      const gone = yield* addFile(corpus, "Only here: xylomarmalade.", "gone.md")
+      const { id } = yield* indexOf(corpus.projectId)
+      const terms = sql`SELECT term FROM retrieval_postings WHERE index_id = ${id} AND term LIKE 'xylo%'`
+      yield* sql`DELETE FROM files WHERE id = ${gone.fileId}::uuid`
+      yield* compact
+      assert.lengthOf(yield* terms, 1)
+      yield* erase
+      assert.lengthOf(yield* terms, 0)
+      assert.isAbove((yield* search(corpus, "kept common")).hits.length, 0)
+    })
+  )
+
   it.effect("the compaction of an index deletes what a deleted project leaves behind", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

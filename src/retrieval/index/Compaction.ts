@@ -5,13 +5,26 @@ import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
 
 /** How often the indexes are checked. */
 const everySeconds = 60
-/** The share and number of removed chunks from which on an index is compacted. */
+/** The share and number of removed chunks from which on an index is compacted at once. */
 const goneShareMin = 0.2
 const goneChunksMin = 100
+/** How often every index is compacted that has any, so that no word of an erased file stays. */
+const roundsBetweenErasures = 60
 /** Rows that one statement looks at, so that none takes long. */
 const rowsAtOnce = 1_000
 /** Indexes in one round; the others have theirs later. */
 const indexesAtOnce = 100
+
+/** Once, some time from now; what fails is taken up by the next one. */
+const later = <E, R>(work: Effect.Effect<void, E, R>) =>
+  Effect.sleep(Duration.seconds(everySeconds)).pipe(
+    Effect.andThen(work),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.logWarning("The search index could not be compacted", cause)
+    )
+  )
 
 const IndexId = Schema.Struct({ id: Schema.Int })
 const Present = Schema.Struct({ ranges: Schema.String, goneChunks: Schema.Int, goneTokens: Schema.Finite })
@@ -26,10 +39,11 @@ export const makeCompaction = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = rowsAs(IndexId)
 
-  const sparse = sql`SELECT id FROM retrieval_indexes CROSS JOIN LATERAL (
+  const sparse = (shareMin: number, chunksMin: number) =>
+    sql`SELECT id FROM retrieval_indexes CROSS JOIN LATERAL (
       SELECT coalesce(sum(chunks), 0) AS chunks FROM retrieval_files WHERE index_id = id
     ) AS files
-    WHERE retrieval_indexes.chunks - files.chunks >= greatest(${goneChunksMin}, ${goneShareMin}::float8 * files.chunks)
+    WHERE retrieval_indexes.chunks - files.chunks >= greatest(${chunksMin}, ${shareMin}::float8 * files.chunks)
     ORDER BY id LIMIT ${indexesAtOnce}`.pipe(ids)
 
   /** Numbers of indexes that have postings but are no more, found by going from one number to the next. */
@@ -111,24 +125,24 @@ export const makeCompaction = Effect.gen(function* () {
       WHERE id = ${indexId}`
   })
 
-  /** Does all there is to do now. */
-  const compact = Effect.gen(function* () {
+  const round = Effect.fnUntraced(function* (shareMin: number, chunksMin: number) {
     for (const { id } of yield* orphaned) yield* sweep(id)
-    for (const { id } of yield* sparse) yield* compactIndex(id)
+    for (const { id } of yield* sparse(shareMin, chunksMin)) yield* compactIndex(id)
   })
 
+  /** Does all that is worth its while now. */
+  const compact = round(goneShareMin, goneChunksMin)
+
+  /** Removes every posting of a deleted file. */
+  const erase = round(0, 1)
+
   /** Tidies from time to time, for as long as the scope is open. */
-  const start = Effect.sleep(Duration.seconds(everySeconds)).pipe(
-    Effect.andThen(compact),
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.failCause(cause)
-        : Effect.logWarning("The search index could not be compacted", cause)
-    ),
+  const start = later(erase).pipe(
+    Effect.andThen(Effect.repeat(later(compact), { times: roundsBetweenErasures - 2 })),
     Effect.forever,
     Effect.forkScoped,
     Effect.asVoid
   )
 
-  return { compact, start }
+  return { compact, erase, start }
 })
