@@ -53,11 +53,20 @@ const shots: ReadonlyArray<
     { path: pagePaths.users },
     (page) => page.getByRole("row", { name: "user@example.com" }).waitFor()
   ],
+  [
+    "user-delete",
+    { path: pagePaths.users },
+    async (page) => {
+      await page.getByRole("button", { name: "Actions for user@example.com" }).click()
+      await page.getByRole("menuitem", { name: "Delete…" }).click()
+      await page.getByRole("alertdialog").or(page.getByRole("dialog")).getByLabel("to confirm").waitFor()
+    }
+  ],
   ["audit-log", { path: pagePaths.audit }, (page) => page.getByRole("row").nth(3).waitFor()],
   ["home-narrow", { path: pagePaths.home, width: 360 }, ask]
 ]
 
-/** `PARLEY_TEST_SCREENSHOTS=docs/images npm test -- test/browser/Screenshots.test.ts` renews those of the documentation. */
+/** `PARLEY_TEST_SCREENSHOTS=docs/images npm run test:browser -- test/browser/Screenshots.test.ts` renews those of the documentation. */
 browserTests("The screenshots of the documentation", (it) => {
   it.effect("show pages with content", () =>
     Effect.gen(function* () {
