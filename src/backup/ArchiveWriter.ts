@@ -41,10 +41,16 @@ export interface ArchiveWriter {
   ) => Effect.Effect<WrittenArchive, BackupFailed>
 }
 
-const unwritable = (path: string) => (cause: unknown) =>
-  cause instanceof BackupFailed
-    ? cause
-    : new BackupFailed({ message: `The backup can't be written to ${path}: ${failureReason(cause)}.` })
+const unwritable = (path: string) => (cause: unknown) => {
+  if (cause instanceof BackupFailed) return cause
+  const reason = failureReason(cause)
+  const isFull = ["ENOSPC", "EDQUOT"].includes((cause as NodeJS.ErrnoException).code ?? "")
+  return new BackupFailed({
+    message: isFull
+      ? `There is no room for the backup in ${dirname(path)} (${reason}): make room, or choose another place.`
+      : `The backup can't be written to ${path}: ${reason}.`
+  })
+}
 
 export const alreadyExists = (path: string) =>
   new BackupFailed({ message: `${path} exists already, and a backup replaces no file: choose another name.` })

@@ -1,8 +1,9 @@
-import { randomBytes, randomUUID } from "node:crypto"
+import { createHash, randomBytes, randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import { assert } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Progress } from "../../src/backup/Progress.ts"
@@ -100,5 +101,40 @@ export const rowsOf = Effect.fnUntraced(function* (except: ReadonlyArray<string>
       sql`SELECT (to_jsonb(t) - 'storage_key')::text AS row FROM ${sql(name)} t ORDER BY 1`,
       (rows) => [name, rows.map((row) => String(row["row"]))] as const
     )
+  )
+})
+
+/** Runs on an installation, with its store of files. */
+export const on =
+  (settings: Settings, address: DatabaseAddress) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>) =>
+    work.pipe(
+      Effect.provide(
+        Layer.provideMerge(Layer.fresh(BlobStore.layer), Layer.fresh(installation(settings, address)))
+      ),
+      Effect.scoped
+    )
+
+/** Runs without a store, as the command line does. */
+export const at =
+  (settings: Settings, address: DatabaseAddress) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>) =>
+    work.pipe(Effect.provide(Layer.fresh(installation(settings, address))), Effect.scoped)
+
+/** The files of the database whose bytes in the store are those that were uploaded. */
+export const wholeFiles = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const blobs = yield* BlobStore
+  const files = yield* sql<{
+    id: string
+    storageKey: string
+    sha256: Uint8Array
+  }>`SELECT id, storage_key, sha256 FROM files ORDER BY id`
+  return yield* Effect.forEach(files, ({ id, sha256, storageKey }) =>
+    Effect.map(Stream.runCollect(blobs.get(storageKey)), (pieces) => {
+      const sum = createHash("sha256").update(Buffer.concat(pieces)).digest()
+      assert.isTrue(sum.equals(Buffer.from(sha256)), `the bytes of ${id}`)
+      return id
+    })
   )
 })

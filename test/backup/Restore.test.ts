@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process"
-import { createHash } from "node:crypto"
 import { existsSync, statSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeArchive } from "../../src/backup/ArchiveWriter.ts"
 import { createBackup, leftOut } from "../../src/backup/Backup.ts"
@@ -20,16 +19,18 @@ import { emptyDatabase } from "../support/EmptyDatabase.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
 import {
+  at,
   beginInstallation,
-  installation,
   newSettings,
+  on,
   remove,
   rowsOf,
   scratch,
   silently,
   someBytes,
   upload,
-  uploadTo
+  uploadTo,
+  wholeFiles
 } from "./Installations.ts"
 
 const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
@@ -41,41 +42,6 @@ const notCompared = [...leftOut, "audit_log"]
 const migratedDatabase = Effect.gen(function* () {
   const { url } = yield* TestDatabase
   return { url } satisfies DatabaseAddress
-})
-
-/** Runs on an installation, with its store of files. */
-const on =
-  (settings: Settings, address: DatabaseAddress) =>
-  <A, E, R>(work: Effect.Effect<A, E, R>) =>
-    work.pipe(
-      Effect.provide(
-        Layer.provideMerge(Layer.fresh(BlobStore.layer), Layer.fresh(installation(settings, address)))
-      ),
-      Effect.scoped
-    )
-
-/** Runs without a store, as the command line does. */
-const at =
-  (settings: Settings, address: DatabaseAddress) =>
-  <A, E, R>(work: Effect.Effect<A, E, R>) =>
-    work.pipe(Effect.provide(Layer.fresh(installation(settings, address))), Effect.scoped)
-
-/** The files of the database whose bytes in the store are those that were uploaded. */
-const wholeFiles = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const blobs = yield* BlobStore
-  const files = yield* sql<{
-    id: string
-    storageKey: string
-    sha256: Uint8Array
-  }>`SELECT id, storage_key, sha256 FROM files ORDER BY id`
-  return yield* Effect.forEach(files, ({ id, sha256, storageKey }) =>
-    Effect.map(Stream.runCollect(blobs.get(storageKey)), (pieces) => {
-      const sum = createHash("sha256").update(Buffer.concat(pieces)).digest()
-      assert.isTrue(sum.equals(Buffer.from(sha256)), `the bytes of ${id}`)
-      return id
-    })
-  )
 })
 
 const counted = Effect.gen(function* () {
