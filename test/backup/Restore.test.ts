@@ -2,7 +2,6 @@ import { spawn } from "node:child_process"
 import { existsSync, statSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Fiber, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -15,7 +14,9 @@ import { BlobStore, makeBlobs } from "../../src/files/BlobStore.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import type { DatabaseAddress } from "../../src/sql/DatabaseClient.ts"
 import { migrate, migrateRestored, newestKnown } from "../../src/sql/Migrations.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { emptyDatabase } from "../support/EmptyDatabase.ts"
+import { commandLine } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
 import {
@@ -32,8 +33,6 @@ import {
   uploadTo,
   wholeFiles
 } from "./Installations.ts"
-
-const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 
 /** Tables that a backup leaves out, or to which its end adds an entry. */
 const notCompared = [...leftOut, "audit_log"]
@@ -55,10 +54,10 @@ const counted = Effect.gen(function* () {
 /** Runs the command line on an installation, as a process of its own. */
 const run = (settings: Settings, address: DatabaseAddress, args: ReadonlyArray<string>) =>
   Effect.acquireRelease(
-    Effect.sync(() => {
+    Effect.map(commandLine, (cli) => {
       const child = spawn(process.execPath, [cli, ...args], {
         env: {
-          PATH: process.env["PATH"] ?? "",
+          ...childEnvironment,
           PARLEY_DATA_DIR: settings.dataDir,
           DATABASE_URL: "url" in address ? Redacted.value(address.url) : ""
         },

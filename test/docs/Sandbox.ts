@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { makePdf } from "../documents/PdfFixture.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { bundle, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { type Page, root } from "./Documents.ts"
@@ -123,6 +124,7 @@ export class Sandbox extends Context.Service<
       const env = {
         ...service,
         HOME: home,
+        ...childEnvironment,
         PATH: [bin, dirname(node), process.env["PATH"] ?? ""].join(delimiter),
         PARLEY_URL: url,
         PARLEY_API_KEY: key

@@ -7,6 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { pages, place } from "../docs/Documents.ts"
 import { builtApi, projectRoot } from "../sdk/ApiBuild.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 
@@ -34,7 +35,7 @@ const commandOf = (name: string): string | null => {
 const runExample = Effect.fnUntraced(function* (name: string) {
   const { alice, url } = yield* TestApp
   const command = commandOf(name) ?? assert.fail(`nothing runs ${name}`)
-  const env = { PATH: process.env["PATH"] ?? "", PARLEY_URL: url, PARLEY_API_KEY: alice.key }
+  const env = { ...childEnvironment, PARLEY_URL: url, PARLEY_API_KEY: alice.key }
   const { stdout } = yield* Effect.promise(() =>
     execute(command, [join(directory, name)], { cwd: projectRoot, env })
   )

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process"
-import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
-import { type ServiceProcess, startService } from "../support/ServiceProcess.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
+import { commandLine, type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the databases of these tests. */
@@ -62,11 +62,12 @@ const outcome = (service: ServiceProcess) =>
 
 /** What the command prints. */
 const parley = (variables: Readonly<Record<string, string>>, args: ReadonlyArray<string>) =>
-  Effect.promise(async () => {
-    const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
-    const env = { PATH: process.env["PATH"] ?? "", ...variables }
-    return (await promisify(execFile)(process.execPath, [cli, ...args], { env })).stdout
-  })
+  Effect.flatMap(commandLine, (cli) =>
+    Effect.promise(async () => {
+      const env = { ...childEnvironment, ...variables }
+      return (await promisify(execFile)(process.execPath, [cli, ...args], { env })).stdout
+    })
+  )
 
 layer(NodeFileSystem.layer, { excludeTestServices: true })("A store of files", (it) => {
   it.effect(

@@ -1,22 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { runWith } from "../admin/AdminServer.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { S3Server } from "../support/S3Server.ts"
-import { startService } from "../support/ServiceProcess.ts"
+import { commandLine, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
 
-const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 const slow = 180_000
 
 const filesBefore = 10
@@ -81,8 +80,8 @@ layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it)
         for (let n = 0; n < filesBefore; n++) files.push(yield* uploadTo(url, randomBytes(1_000 * n)))
 
         yield* s3.failRequest(requestsBeforeStall, "stall", 1_000)
-        const child = spawn(process.execPath, [cli, "files", "move"], {
-          env: { PATH: process.env["PATH"] ?? "", ...moving },
+        const child = spawn(process.execPath, [yield* commandLine, "files", "move"], {
+          env: { ...childEnvironment, ...moving },
           stdio: "ignore"
         })
         yield* until(Effect.map(s3.seen, ({ failed }) => failed))

@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { fileURLToPath } from "node:url"
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted, References, Stream } from "effect"
@@ -9,8 +8,9 @@ import { storeCheck } from "../../src/admin/Doctor.ts"
 import { BlobStore } from "../../src/files/BlobStore.ts"
 import { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { S3Server } from "../support/S3Server.ts"
-import { startService } from "../support/ServiceProcess.ts"
+import { commandLine, startService } from "../support/ServiceProcess.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
@@ -145,13 +145,14 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
 
 /** What `parley doctor` prints, however it ends. */
 const doctor = (url: string, dataDir: string) =>
-  Effect.promise(
-    () =>
-      new Promise<string>((resolve) => {
-        const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
-        const env = { PATH: process.env["PATH"] ?? "", PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
-        execFile(process.execPath, [cli, "doctor"], { env }, (_, stdout) => resolve(stdout))
-      })
+  Effect.flatMap(commandLine, (cli) =>
+    Effect.promise(
+      () =>
+        new Promise<string>((resolve) => {
+          const env = { ...childEnvironment, PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
+          execFile(process.execPath, [cli, "doctor"], { env }, (_, stdout) => resolve(stdout))
+        })
+    )
   )
 
 const processGround = Layer.mergeAll(S3Server.layer(), TestDatabase.clone, NodeServices.layer)

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
@@ -16,13 +15,13 @@ import { copyDatabase } from "../../src/sql/DatabaseMove.ts"
 import { holdMaintenance } from "../../src/sql/MaintenanceLock.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { runWith } from "../admin/AdminServer.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { emptyDatabase } from "../support/EmptyDatabase.ts"
-import { startService } from "../support/ServiceProcess.ts"
+import { commandLine, startService } from "../support/ServiceProcess.ts"
 import { until } from "../support/until.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the databases of this test. */
 const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
-const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 const slow = 240_000
 
 /** Another major version than that of the embedded server, where Debian has installed it. */
@@ -81,8 +80,8 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
           const reader = yield* openCopySession(address)
           yield* reader.run("BEGIN")
           yield* reader.run("LOCK TABLE users IN ACCESS SHARE MODE")
-          const child = spawn(process.execPath, [cli, "database", "move", target], {
-            env: { PATH: process.env["PATH"] ?? "", ...env },
+          const child = spawn(process.execPath, [yield* commandLine, "database", "move", target], {
+            env: { ...childEnvironment, ...env },
             stdio: "ignore"
           })
           const paused = Effect.map(

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { readdirSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
@@ -15,10 +14,10 @@ import { ApiKeyId, UserId } from "../../src/domain/Ids.ts"
 import { noKeyLimits } from "../../src/domain/KeyLimits.ts"
 import { migrate, newestKnown, plannedMigrations } from "../../src/sql/Migrations.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { emptyDatabase, migrateUntil, migrationsDirectory } from "../support/EmptyDatabase.ts"
+import { commandLine } from "../support/ServiceProcess.ts"
 import { until } from "../support/until.ts"
-
-const cli = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 
 const applied = Effect.flatMap(
   SqlClient.SqlClient,
@@ -192,8 +191,8 @@ describe("The migrations", () => {
           sql.withTransaction
         )
         const reading = yield* Effect.forkChild(reader)
-        const child = spawn(process.execPath, [cli, "migrate"], {
-          env: { PATH: process.env["PATH"] ?? "", DATABASE_URL: Redacted.value(address.url) },
+        const child = spawn(process.execPath, [yield* commandLine, "migrate"], {
+          env: { ...childEnvironment, DATABASE_URL: Redacted.value(address.url) },
           stdio: "ignore"
         })
         const waiting = sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`

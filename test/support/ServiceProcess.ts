@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, type Scope } from "effect"
+import { childEnvironment } from "./childEnvironment.ts"
 
 const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -30,6 +31,9 @@ const ensureBundle = Effect.promise(async () => {
   await (built ??= buildOnce({ app: false }))
   return bundle
 })
+
+/** The command line as `npx parley` starts it, built at the first call in this worker. */
+export const commandLine = Effect.as(ensureBundle, pathOf("../../dist/parley.js"))
 
 /** The service as a process of its own. */
 export interface ServiceProcess {
@@ -65,7 +69,7 @@ export const startService = (
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
         spawn(process.execPath, [entry], {
-          env: { PATH: process.env["PATH"] ?? "", HOST: "127.0.0.1", PORT: "0", ...variables },
+          env: { ...childEnvironment, HOST: "127.0.0.1", PORT: "0", ...variables },
           stdio: ["ignore", "pipe", "pipe"]
         })
       ),
