@@ -4,7 +4,7 @@ import { FairPermits } from "../domain/FairPermits.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { confine } from "./Confinement.ts"
 import { readPage, readPlainText } from "./DocumentReader.ts"
-import { readInProcess, type ReaderInput, type ReaderLimits, readerProgram } from "./ReaderProcess.ts"
+import { CurrentReaderProgram, readInProcess, type ReaderInput, type ReaderLimits } from "./ReaderProcess.ts"
 import { type PageOptions, type Reading, Unreadable } from "./Reading.ts"
 
 /** A file to be read. */
@@ -74,7 +74,8 @@ export class TextExtraction extends Context.Service<
     Effect.gen(function* () {
       const { dataDir, files } = yield* AppConfig
       const limits = limitsOf(files)
-      const confined = yield* Effect.cached(Effect.uninterruptible(confine(readerProgram(), limits, dataDir)))
+      const reader = yield* CurrentReaderProgram
+      const confined = yield* Effect.cached(Effect.uninterruptible(confine(reader, limits, dataDir)))
       const readers = new FairPermits({
         totalMax: files.extractionsMax,
         perKeyMax: readingsPerUserMax(files.extractionsMax)

@@ -54,8 +54,8 @@ const counted = Effect.gen(function* () {
 /** Runs the command line on an installation, as a process of its own. */
 const run = (settings: Settings, address: DatabaseAddress, args: ReadonlyArray<string>) =>
   Effect.acquireRelease(
-    Effect.map(commandLine, (cli) => {
-      const child = spawn(process.execPath, [cli, ...args], {
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [commandLine, ...args], {
         env: {
           ...childEnvironment,
           PARLEY_DATA_DIR: settings.dataDir,

@@ -12,7 +12,9 @@ import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { parseDuration } from "../../src/cli/KeyCommands.ts"
 import { AdminServer, modelServerKey, run, runWith } from "../admin/AdminServer.ts"
 import type { Ran } from "../support/captured.ts"
+import { childEnvironment } from "../support/childEnvironment.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
+import { commandLine } from "../support/ServiceProcess.ts"
 
 const Id = Schema.String.check(Schema.isUUID())
 const Time = Schema.DateTimeUtcFromString
@@ -310,8 +312,8 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley beside its serve
 
 const spawned = (env: Readonly<Record<string, string>>, args: ReadonlyArray<string>) =>
   Effect.callback<Ran>((resume) => {
-    const child = spawn(process.execPath, ["src/cli/main.ts", ...args], {
-      env,
+    const child = spawn(process.execPath, [commandLine, ...args], {
+      env: { ...childEnvironment, ...env },
       stdio: ["ignore", "pipe", "pipe"]
     })
     let stdout = ""

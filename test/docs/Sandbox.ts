@@ -1,8 +1,7 @@
-import { execFile, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
-import { promisify } from "node:util"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { makePdf } from "../documents/PdfFixture.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
@@ -12,7 +11,6 @@ import { type Page, root } from "./Documents.ts"
 import { scriptOf } from "./Script.ts"
 
 const node = process.execPath
-const launcher = join(root, "scripts", "parley.mjs")
 
 /**
  * What stands for the programs of the documentation: `npx parley` and `npm run license` are the real ones without npm
@@ -109,8 +107,6 @@ export class Sandbox extends Context.Service<
         writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
         chmodSync(join(bin, name), 0o755)
       }
-      // Builds what the programs run.
-      yield* Effect.promise(() => promisify(execFile)(node, [launcher, "--version"]))
       const database = yield* TestDatabase
       const service = {
         DATABASE_URL: Redacted.value(database.url),

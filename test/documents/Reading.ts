@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Stream } from "effect"
 import { type DocumentBytes, readDocument } from "../../src/documents/DocumentReader.ts"
@@ -10,6 +10,7 @@ import {
   type ReaderProgram
 } from "../../src/documents/ReaderProcess.ts"
 import { type ReadingLimits, Unreadable } from "../../src/documents/Reading.ts"
+import { bundle } from "../support/ServiceProcess.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -20,6 +21,9 @@ export const limits: ReaderLimits = {
   documentBytesMax: 128 * mebibyte,
   pagesMax: 10_000
 }
+
+/** The program of the service as it is delivered. */
+export const bundledProgram = readerProgram(pathToFileURL(bundle).href)
 
 const hostileEntry = fileURLToPath(new URL("hostileReader.ts", import.meta.url))
 
@@ -45,11 +49,7 @@ export const processesWith = (word: string) =>
 
 /** Reads these bytes as the service does, in a process of their own. */
 export const readThere = (bytes: Uint8Array | string, extension = "", more: Partial<ReaderLimits> = {}) =>
-  readInProcess(
-    readerProgram(),
-    { ...limits, ...more },
-    { bytes: Stream.make(Buffer.from(bytes)), extension }
-  )
+  readInProcess(bundledProgram, { ...limits, ...more }, { bytes: Stream.make(Buffer.from(bytes)), extension })
 
 const sourceOf = (bytes: Buffer): DocumentBytes => ({
   head: (bytesMax) => Promise.resolve(bytes.subarray(0, bytesMax)),

@@ -4,7 +4,7 @@ import { Deferred, Effect, Fiber, Layer, Ref, Stream } from "effect"
 import { readInProcess, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import { TextExtraction } from "../../src/documents/TextExtraction.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
-import { buildOnce, bundle } from "../support/ServiceProcess.ts"
+import { bundle } from "../support/ServiceProcess.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { until, untilValue } from "../support/until.ts"
 import { makeDocx, wordParagraph } from "./OfficeFixture.ts"
@@ -199,7 +199,6 @@ describe("the bundle", () => {
     "has a reader program beside it, which needs nothing else",
     () =>
       Effect.gen(function* () {
-        yield* Effect.promise(() => buildOnce({ app: false }))
         const program = readerProgram(pathToFileURL(bundle).href)
         const documents = [
           makeDocx(wordParagraph("Words")),

@@ -62,12 +62,10 @@ const outcome = (service: ServiceProcess) =>
 
 /** What the command prints. */
 const parley = (variables: Readonly<Record<string, string>>, args: ReadonlyArray<string>) =>
-  Effect.flatMap(commandLine, (cli) =>
-    Effect.promise(async () => {
-      const env = { ...childEnvironment, ...variables }
-      return (await promisify(execFile)(process.execPath, [cli, ...args], { env })).stdout
-    })
-  )
+  Effect.promise(async () => {
+    const env = { ...childEnvironment, ...variables }
+    return (await promisify(execFile)(process.execPath, [commandLine, ...args], { env })).stdout
+  })
 
 layer(NodeFileSystem.layer, { excludeTestServices: true })("A store of files", (it) => {
   it.effect(

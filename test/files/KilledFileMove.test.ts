@@ -80,7 +80,7 @@ layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it)
         for (let n = 0; n < filesBefore; n++) files.push(yield* uploadTo(url, randomBytes(1_000 * n)))
 
         yield* s3.failRequest(requestsBeforeStall, "stall", 1_000)
-        const child = spawn(process.execPath, [yield* commandLine, "files", "move"], {
+        const child = spawn(process.execPath, [commandLine, "files", "move"], {
           env: { ...childEnvironment, ...moving },
           stdio: "ignore"
         })

@@ -145,14 +145,12 @@ layer(ground, { excludeTestServices: true })("The check of the files' store", (i
 
 /** What `parley doctor` prints, however it ends. */
 const doctor = (url: string, dataDir: string) =>
-  Effect.flatMap(commandLine, (cli) =>
-    Effect.promise(
-      () =>
-        new Promise<string>((resolve) => {
-          const env = { ...childEnvironment, PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
-          execFile(process.execPath, [cli, "doctor"], { env }, (_, stdout) => resolve(stdout))
-        })
-    )
+  Effect.promise(
+    () =>
+      new Promise<string>((resolve) => {
+        const env = { ...childEnvironment, PARLEY_URL: url, PARLEY_DATA_DIR: dataDir }
+        execFile(process.execPath, [commandLine, "doctor"], { env }, (_, stdout) => resolve(stdout))
+      })
   )
 
 const processGround = Layer.mergeAll(S3Server.layer(), TestDatabase.clone, NodeServices.layer)

@@ -80,7 +80,7 @@ layer(shared, { excludeTestServices: true })("The embedded database", (it) => {
           const reader = yield* openCopySession(address)
           yield* reader.run("BEGIN")
           yield* reader.run("LOCK TABLE users IN ACCESS SHARE MODE")
-          const child = spawn(process.execPath, [yield* commandLine, "database", "move", target], {
+          const child = spawn(process.execPath, [commandLine, "database", "move", target], {
             env: { ...childEnvironment, ...env },
             stdio: "ignore"
           })

@@ -191,7 +191,7 @@ describe("The migrations", () => {
           sql.withTransaction
         )
         const reading = yield* Effect.forkChild(reader)
-        const child = spawn(process.execPath, [yield* commandLine, "migrate"], {
+        const child = spawn(process.execPath, [commandLine, "migrate"], {
           env: { ...childEnvironment, DATABASE_URL: Redacted.value(address.url) },
           stdio: "ignore"
         })

@@ -9,7 +9,7 @@ const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta
 /** The entry that `npm run dev` starts. It takes four times as much of the processor as the bundle's to start. */
 export const sources = pathOf("../../src/main.ts")
 
-/** The entry that `npm start` starts. */
+/** The entry that `npm start` starts. Every run of tests begins by building it, unless it is built. */
 export const bundle = pathOf("../../dist/main.js")
 
 const build = new URL("../../scripts/build.mjs", import.meta.url)
@@ -24,16 +24,8 @@ export const buildOnce = async (wanted: { readonly app: boolean }): Promise<void
   )
 }
 
-let built: Promise<void> | undefined
-
-/** The bundle's entry, built at the first call in this worker. */
-const ensureBundle = Effect.promise(async () => {
-  await (built ??= buildOnce({ app: false }))
-  return bundle
-})
-
-/** The command line as `npx parley` starts it, built at the first call in this worker. */
-export const commandLine = Effect.as(ensureBundle, pathOf("../../dist/parley.js"))
+/** The command line as `npx parley` starts it. */
+export const commandLine = pathOf("../../dist/parley.js")
 
 /** The service as a process of its own. */
 export interface ServiceProcess {
@@ -60,10 +52,9 @@ const afterOutput = (child: ChildProcess, met: () => boolean): Promise<void> =>
 /** Starts the service with these variables and none of the surrounding ones; it is killed with the scope. */
 export const startService = (
   variables: Readonly<Record<string, string>>,
-  given?: string
+  entry: string = bundle
 ): Effect.Effect<ServiceProcess, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const entry = given ?? (yield* ensureBundle)
     let out = ""
     let err = ""
     const child = yield* Effect.acquireRelease(

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { NodeCrypto } from "@effect/platform-node"
 import { Context, DateTime, Effect, Layer, Redacted, References } from "effect"
 import { HttpServer } from "effect/http"
@@ -8,16 +9,21 @@ import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from 
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { PasswordCost } from "../../src/auth/PasswordHash.ts"
+import { CurrentReaderProgram, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import type { FileStore } from "../../src/files/FileStore.ts"
 import type { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { ScriptedModel } from "./ScriptedModel.ts"
+import { bundle } from "./ServiceProcess.ts"
 import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
 import { TestDatabase } from "./TestDatabase.ts"
 
 /** As cheap as Argon2id can be. */
 export const cheapPasswords = Layer.succeed(PasswordCost, { memory: 8, passes: 1, parallelism: 1 })
+
+/** Reader processes that start quickly. */
+export const bundledReader = Layer.succeed(CurrentReaderProgram, readerProgram(pathToFileURL(bundle).href))
 
 /** The settings, with a data directory of the test's own unless it names one. */
 const layerConfig = (overrides: SettingsOverrides) =>
@@ -100,6 +106,7 @@ export class TestApp extends Context.Service<
       Layer.provideMerge(NodeCrypto.layer),
       Layer.provideMerge(layerConfig(overrides)),
       Layer.provideMerge(log),
+      Layer.provide(bundledReader),
       Layer.orDie
     )
 }

@@ -5,6 +5,7 @@ import type { TestProject } from "vitest/node"
 import { startEmbeddedPostgres } from "../../src/postgres/EmbeddedPostgres.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
 import { scratchDirectory } from "./ScratchDirectory.ts"
+import { buildOnce } from "./ServiceProcess.ts"
 import { onServer, urlOfDatabase } from "./TestServer.ts"
 
 declare module "vitest" {
@@ -48,8 +49,9 @@ const setup = Effect.gen(function* () {
   return { url, template, strategy: inMemory ? ("file_copy" as const) : ("wal_log" as const) }
 })
 
-/** Starts one PostgreSQL server for the whole run, unless PARLEY_TEST_DATABASE_URL names one. */
+/** Builds the service unless it is built, and starts one PostgreSQL server for the whole run, unless PARLEY_TEST_DATABASE_URL names one. */
 export default async (project: TestProject) => {
+  await buildOnce({ app: false })
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   try {
