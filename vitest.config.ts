@@ -2,6 +2,12 @@ import { defineConfig } from "vitest/config"
 
 const testSecondsMax = 60
 
+/** Each test file has a database of its own; more workers than this only wait for each other. */
+const maxWorkers = 2
+
+/** Tests that start whole installations, and stop, kill and move them. */
+const wholeProcesses = "test/**/*.process.test.ts"
+
 const common = {
   environment: "node",
   pool: "forks",
@@ -13,7 +19,7 @@ const common = {
 
 export default defineConfig({
   test: {
-    // Both projects use its PostgreSQL.
+    // All projects use its PostgreSQL.
     globalSetup: ["test/support/globalSetup.ts"],
     teardownTimeout: 20_000,
     allowOnly: false,
@@ -24,9 +30,17 @@ export default defineConfig({
           ...common,
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/browser/**"],
-          // Each test file has a database of its own; more workers than this only wait for each other.
-          maxWorkers: 2
+          exclude: ["test/browser/**", wholeProcesses],
+          maxWorkers
+        }
+      },
+      {
+        test: {
+          ...common,
+          name: "processes",
+          include: [wholeProcesses],
+          maxWorkers,
+          sequence: { groupOrder: 1 }
         }
       },
       {
@@ -37,7 +51,7 @@ export default defineConfig({
           globalSetup: ["test/browser/globalSetup.ts"],
           // One Chromium at a time, after the other tests: it keeps two cores busy.
           maxWorkers: 1,
-          sequence: { groupOrder: 1 }
+          sequence: { groupOrder: 2 }
         }
       }
     ]

@@ -13,8 +13,8 @@ const failure = { code: 1, signal: null }
 
 const inProject = (args, options) => runNode(args, { cwd: root, ...options })
 
-/** All tests but those in a browser, which take as much of the processor as everything else; or those that are named. */
-const test = (args) => runTests(args.length === 0 ? ["--project=!browser"] : args)
+/** Those that every change needs while it is made; or those that are named, of any project. */
+const test = (args) => runTests(args.length === 0 ? ["--project=node"] : args)
 
 const runTests = async (args) => {
   const directory = mkdtempSync(join(tmpdir(), "parley-counts-"))
@@ -60,6 +60,7 @@ const check = async () => {
 
 const commands = {
   test,
+  "test:processes": (args) => runTests(["--project=processes", ...args]),
   "test:browser": (args) => runTests(["--project=browser", ...args]),
   check,
   build: async () => {

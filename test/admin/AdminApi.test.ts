@@ -397,7 +397,10 @@ layer(AdminServer.layer, { excludeTestServices: true })("AdminApi", (it) => {
         yield* faults.outage
         const during = (yield* Effect.ensuring(server.doctor(), faults.off)).checks
         const plans = during.find(({ name }) => name === "plans")
-        assert.strictEqual(plans?.detail, "The database does not answer, which this check needs.")
+        assert.strictEqual(
+          plans?.detail,
+          "The database does not answer, which this check needs: see the line `database`."
+        )
         assert.strictEqual(during.length, checks.length)
       })
     )
