@@ -183,8 +183,8 @@ const checkVersion = Effect.fnUntraced(function* (home: PostgresHome, binaries: 
   return yield* new EmbeddedPostgresFailed({
     message:
       `PostgreSQL ${written} wrote the data in ${home.data}, and this version of the service contains PostgreSQL ${binaries.major}, which can't read it. ` +
-      `With the version of the service that contains PostgreSQL ${written}: \`parley backup FILE\`. Then stop that, rename ${home.directory}, and with this ` +
-      "version: `parley restore FILE`. See docs/upgrading.md. Or move the database to a server of your own first: `parley database move URL`."
+      `With the version of the service that contains PostgreSQL ${written}: \`parley backup FILE\`. Then stop that, set PARLEY_DATA_DIR to a new directory, and with ` +
+      "this version: `parley restore FILE`. See docs/upgrading.md. Or move the database to a server of your own first: `parley database move URL`."
   })
 })
 

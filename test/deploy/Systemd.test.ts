@@ -32,6 +32,7 @@ describe.skipIf(!isInstalled)("the systemd unit", () => {
       }
       copyFileSync(unit, place("etc/systemd/system/parley.service"))
       writeFileSync(place("opt/parley/bin/node"), "", { mode: 0o755 })
+      writeFileSync(place("bin/kill"), "", { mode: 0o755 })
       for (const target of ["basic", "network-online", "multi-user", "shutdown", "sysinit"])
         writeFileSync(place(`etc/systemd/system/${target}.target`), "[Unit]\n")
       const { status, stderr } = analyze("verify", "--man=no", `--root=${root}`, "parley.service")
