@@ -1,6 +1,7 @@
 import { DateTime, Effect, Option, Schema, Stream } from "effect"
 import { Hex } from "effect/encoding"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import { counted } from "../domain/counted.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import type { Blobs } from "../files/blobs/Blobs.ts"
 import { makeBlobs } from "../files/BlobStore.ts"
@@ -168,13 +169,13 @@ const writeSnapshot = Effect.fnUntraced(function* (
   const { backup } = yield* AppConfig
   const archive = yield* makeArchive(path, header, backup)
   const copied = yield* progress(
-    { title: "Copying the database", total: tables.length, unit: "tables", done: "The database is copied." },
+    { title: "Copying the database", total: tables.length, unit: "table", done: "The database is copied." },
     (advance) =>
       Effect.forEach(tables, (table) => Effect.tap(addTable(session, archive, table), () => advance(1)))
   )
   const sequences = yield* sequencesOf(session)
   const files = yield* progress(
-    { title: "Copying the files", total: bytes, unit: "bytes", done: `${fileCount} files are copied.` },
+    { title: "Copying the files", total: bytes, unit: "byte", done: `${counted(fileCount, "file")} copied.` },
     (advance) => addFiles(session, archive, blobs, advance)
   )
   const written = yield* archive.finish({ tables: copied, sequences, files })

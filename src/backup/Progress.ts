@@ -4,7 +4,7 @@ import type { Effect } from "effect"
 export interface Work {
   readonly title: string
   readonly total: number
-  readonly unit: "bytes" | "tables"
+  readonly unit: "byte" | "table"
   /** What to say when all of it is done. */
   readonly done: string
 }

@@ -1,6 +1,7 @@
 import { Effect, Option, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
+import { counted } from "../domain/counted.ts"
 import { failureReason } from "../domain/failureReason.ts"
 import type { Blobs } from "../files/blobs/Blobs.ts"
 import { makeBlobsOf } from "../files/BlobStore.ts"
@@ -164,7 +165,7 @@ const fill = Effect.fnUntraced(function* (
   const store = yield* claimStore(blobs, mark)
   const { end, load } = makeLoading(session, verified)
   const total = yield* lengthOf(path)
-  const done = `The database and ${verified.manifest.files.count} files are restored.`
+  const done = `The database and ${counted(verified.manifest.files.count, "file")} restored.`
   const visit = (member: ReadMember) => {
     const content = contentOf(member.name)
     if (content === null || "sums" in content) return Effect.void
@@ -172,7 +173,7 @@ const fill = Effect.fnUntraced(function* (
       ? load(content.table, member)
       : Effect.andThen(end, loadFile(session, blobs, content.file, member))
   }
-  yield* progress({ title: "Restoring", total, unit: "bytes", done }, (advance) =>
+  yield* progress({ title: "Restoring", total, unit: "byte", done }, (advance) =>
     readArchive(path, settings.backup, visit, advance)
   )
   yield* end

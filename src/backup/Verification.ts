@@ -74,6 +74,6 @@ export const verifyBackup = Effect.fn("Backup.verify")(function* (
   progress: Progress
 ) {
   const total = yield* lengthOf(path)
-  const work = { title: `Verifying ${path}`, total, unit: "bytes", done: "It is whole." } as const
+  const work = { title: `Verifying ${path}`, total, unit: "byte", done: "It is whole." } as const
   return yield* progress(work, (advance) => readAll(path, keys, advance))
 })

@@ -8,6 +8,7 @@ import type { Progress } from "../backup/Progress.ts"
 import { restoreBackup, type RestoredBackup } from "../backup/Restore.ts"
 import { type VerifiedBackup, verifyBackup } from "../backup/Verification.ts"
 import { CurrentActor } from "../domain/Actor.ts"
+import { counted } from "../domain/counted.ts"
 import { findEmbedded } from "../postgres/EmbeddedPostgres.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { Database, databasePlace } from "../sql/Database.ts"
@@ -70,7 +71,7 @@ const idsText = (what: string, ids: ReadonlyArray<string>): ReadonlyArray<string
 
 const madeText = ({ bytes, damaged, encrypted, fileBytes, files, missing, path, rows }: MadeBackup): string =>
   [
-    `Made ${path}: ${rows} rows and ${files} files of ${fileBytes} bytes, in ${bytes} bytes${encrypted ? ", encrypted" : ", not encrypted"}.`,
+    `Made ${path}: ${counted(rows, "row")} and ${counted(files, "file")} of ${counted(fileBytes, "byte")}, in ${counted(bytes, "byte")}${encrypted ? ", encrypted" : ", not encrypted"}.`,
     ...idsText("The store has no bytes of these files", missing),
     ...idsText("The store has other bytes of these files than were uploaded", damaged)
   ].join("\n")
@@ -104,7 +105,7 @@ const described = ({ header, manifest }: VerifiedBackup) => ({
 const verifiedText = (path: string, verified: VerifiedBackup): string => {
   const { created_at, damaged, files, missing, rows, schema, version } = described(verified)
   return [
-    `${path} is whole: ${rows} rows and ${files} files as of ${created_at}, by parley ${version} (schema ${schema}).`,
+    `${path} is whole: ${counted(rows, "row")} and ${counted(files, "file")} as of ${created_at}, by parley ${version} (schema ${schema}).`,
     ...idsText("It has no bytes of these files", missing),
     ...idsText("It has other bytes of these files than were uploaded", damaged)
   ].join("\n")
@@ -163,7 +164,7 @@ export const backupCommand = command(
 
 const restoredText = (place: string, { header, manifest, path }: RestoredBackup): string =>
   [
-    `Restored ${path} of ${DateTime.formatIso(header.createdAt)} into ${place}: ${manifest.files.count} files, and all tables but the sessions of the web application.`,
+    `Restored ${path} of ${DateTime.formatIso(header.createdAt)} into ${place}: ${counted(manifest.files.count, "file")}, and all tables but the sessions of the web application.`,
     ...idsText("The backup has no bytes of these files", manifest.files.missing),
     "The service can be started now. It makes a new admin key unless its settings give one."
   ].join("\n")

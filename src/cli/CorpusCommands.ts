@@ -86,7 +86,7 @@ const awaitSearchable = Effect.fnUntraced(function* (
   const work = {
     title: "Making searchable",
     total: files.length,
-    unit: "files",
+    unit: "file",
     done: `${plural(files.length)} done.`
   } as const
   yield* withProgress(

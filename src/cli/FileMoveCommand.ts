@@ -25,7 +25,7 @@ const moved = Effect.gen(function* () {
   yield* current
   const { begin, from, kind, run, to } = yield* makeFileMove
   const files = yield* begin
-  const work = { title: "Moving files", total: files, unit: "files", done: `Moved ${files} files.` } as const
+  const work = { title: "Moving files", total: files, unit: "file", done: `Moved ${files} files.` } as const
   const count = files === 0 ? yield* run(() => Effect.void) : yield* withProgress(work, run)
   return {
     value: { from, to, moved: count },
@@ -42,7 +42,7 @@ const erased = Effect.gen(function* () {
   const work = {
     title: `Removing the bytes in ${from}`,
     total: blobs,
-    unit: "blobs",
+    unit: "blob",
     done: `Removed ${blobs} blobs.`
   } as const
   const removed = blobs === 0 ? yield* eraseOld(() => Effect.void) : yield* withProgress(work, eraseOld)

@@ -1,4 +1,5 @@
 import { Console, DateTime, Effect, Stdio, Stream } from "effect"
+import { counted } from "../domain/counted.ts"
 import { Table } from "./Table.ts"
 
 /** A list as a command prints it: a line for each item, and its column's text for each heading; `none` says that it is empty. */
@@ -32,7 +33,7 @@ interface Work {
   /** What is being done, and to what; printable. */
   readonly title: string
   readonly total: number
-  readonly unit: "bytes" | "files" | "blobs" | "tables"
+  readonly unit: "byte" | "file" | "blob" | "table"
   /** Printed when all of it is done. */
   readonly done: string
 }
@@ -41,7 +42,7 @@ interface Work {
 export const uploading = (name: string, bytes: number): Work => ({
   title: `Uploading ${name}`,
   total: bytes,
-  unit: "bytes",
+  unit: "byte",
   done: `Sent ${bytes} bytes.`
 })
 
@@ -58,7 +59,7 @@ const onTerminal = (stdio: Stdio.Stdio, { title, total, unit }: Work) => {
     const percent = Math.floor((done / total) * 100)
     if (percent === shown) return Effect.void
     shown = percent
-    return write(`\r${title}: ${done} of ${total} ${unit}, ${percent}%`)
+    return write(`\r${title}: ${done} of ${counted(total, unit)}, ${percent}%`)
   })
   const advance: Advance = (amount) => {
     done += amount
@@ -75,7 +76,7 @@ const inLog = ({ done: end, title, total, unit }: Work) => {
     done += amount
     return amount > 0 && done === total ? Console.error(end) : Effect.void
   }
-  return { start: Console.error(`${title} (${total} ${unit}).`), advance, close: Effect.void }
+  return { start: Console.error(`${title} (${counted(total, unit)}).`), advance, close: Effect.void }
 }
 
 /** Shows on the standard error how far some work is, in the way that suits where that goes. */

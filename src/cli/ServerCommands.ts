@@ -4,6 +4,7 @@ import { type Check, documentsMax, type ExplainedBody, textCharactersMax } from 
 import { checkedSettings } from "../admin/CheckedSettings.ts"
 import { localChecks } from "../admin/LocalChecks.ts"
 import type { ReloadedBody } from "../admin/ReloadBodies.ts"
+import { counted } from "../domain/counted.ts"
 import type { limitNames, ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { describeSettings } from "../settings/AppConfig.ts"
 import { askServer } from "./AdminClient.ts"
@@ -172,8 +173,6 @@ const printConfig = command(
     return { value, text, note }
   })
 ).pipe(Command.withExamples([{ command: "parley config print" }]))
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
 const reloadedText = ({ models, plans }: ReloadedBody): string => {
   const read = [

@@ -1,10 +1,12 @@
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 
-const pauseMillis = 5
+const firstPauseMillis = 5
+/** Looking again and again costs more than what is waited for. */
+const lastPauseMillis = 100
 
 /** Of real time, also where a TestClock stands still. */
-const pause = Effect.promise(() => setTimeout(pauseMillis))
+const pause = (millis: number) => Effect.promise(() => setTimeout(millis))
 
 /** Runs the effect again and again until its value is the expected one, and returns that. The test's own limit ends it. */
 export const untilValue = <A, E, R>(
@@ -12,10 +14,10 @@ export const untilValue = <A, E, R>(
   isExpected: (value: A) => boolean
 ): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {
-    while (true) {
+    for (let millis = firstPauseMillis; ; millis = Math.min(millis * 1.2, lastPauseMillis)) {
       const value = yield* effect
       if (isExpected(value)) return value
-      yield* pause
+      yield* pause(millis)
     }
   })
 
