@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { build } from "./build.mjs"
 import { script, succeeded, Trouble } from "./child.mjs"
-import { closingLine, countsVariable, readCounts } from "./closing-line.mjs"
+import { closing, countsVariable, readCounts } from "./closing-line.mjs"
 import { ensureInstalled } from "./install.mjs"
 import { envFile, root, runNode } from "./node24.mjs"
 import { stageCommand } from "./stage.mjs"
@@ -25,8 +25,13 @@ const runTests = async (args) => {
     })
     const counts = readCounts(path)
     // A run that breaks outside of every test must not look as if all were well.
-    if (!succeeded(result) && counts.failed === 0) counts.failed = 1
-    process.stdout.write(`\n${closingLine(counts)}\n`)
+    if (!succeeded(result) && counts.failed === 0) {
+      counts.failed = 1
+      counts.failures.push(
+        `Failed: the run as a whole, which ended with ${result.signal ?? `code ${result.code}`}`
+      )
+    }
+    process.stdout.write(`\n${closing(counts)}\n`)
     if (!succeeded(result)) return result
     return counts.passed > 0 && counts.failed === 0 ? success : failure
   } finally {

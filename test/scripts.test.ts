@@ -116,10 +116,17 @@ describe("a lock", () => {
 describe("the closing line", () => {
   const reported = async (modules: string, errors: string) => {
     const text = `${imports("default as ClosingLine", "closing-line.mjs")}
-      const test = (state) => ({ result: () => ({ state }) })
+      const test = (state) => ({
+        fullName: "is " + state,
+        result: () => ({ state, errors: state === "failed" ? [{ message: "a is not b" }] : undefined })
+      })
       const module = (states, errors = [], suiteErrors = []) => ({
+        moduleId: "a.test.ts",
         errors: () => errors,
-        children: { allTests: () => states.map(test), allSuites: () => [{ errors: () => suiteErrors }] }
+        children: {
+          allTests: () => states.map(test),
+          allSuites: () => [{ fullName: "a suite", errors: () => suiteErrors }]
+        }
       })
       delete process.env.TEST_COUNTS_FILE
       new ClosingLine().onTestRunEnd(${modules}, ${errors})`
@@ -128,12 +135,23 @@ describe("the closing line", () => {
 
   it("counts tests by their end, skipped ones not at all", async () => {
     const modules = `[module(["passed", "failed", "skipped"]), module(["passed", "pending"])]`
-    assert.strictEqual(await reported(modules, "[]"), "Tests: 2 passed, 1 failed")
+    assert.strictEqual(
+      await reported(modules, "[]"),
+      "Failed: a.test.ts > is failed\n  a is not b\nTests: 2 passed, 1 failed"
+    )
   })
 
   it("counts a broken file, a failed hook and an error outside of tests as failures", async () => {
     const modules = `[module([], ["no such module"]), module(["skipped"], [], ["hook"]), module(["passed"])]`
-    assert.strictEqual(await reported(modules, `["unhandled"]`), "Tests: 1 passed, 3 failed")
+    assert.strictEqual(
+      await reported(modules, `["unhandled"]`),
+      [
+        "Failed: outside of any test\n  unhandled",
+        "Failed: a.test.ts\n  no such module",
+        "Failed: a.test.ts > a suite\n  hook",
+        "Tests: 1 passed, 3 failed"
+      ].join("\n")
+    )
   })
 })
 
