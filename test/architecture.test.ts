@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -8,6 +8,7 @@ import type { Exception } from "../scripts/architecture/Exceptions.ts"
 import { functionLinesMax, layerLinesMax } from "../scripts/architecture/Lengths.ts"
 import { sourceOf } from "../scripts/architecture/Source.ts"
 import { applyExceptions, checkProject, checkSource, violationText } from "../scripts/check-architecture.ts"
+import { removeDirectory } from "./support/removeDirectory.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -33,7 +34,7 @@ const lint = (files: ReadonlyMap<string, string>): ReadonlyMap<string, ReadonlyA
       ])
     )
   } finally {
-    rmSync(directory, { recursive: true, force: true })
+    removeDirectory(directory)
   }
 }
 

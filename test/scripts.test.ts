@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import manifest from "../package.json" with { type: "json" }
+import { removeDirectory } from "./support/removeDirectory.ts"
 
 const scripts = new URL("../scripts/", import.meta.url)
 const imports = (names: string, file: string) => `import { ${names} } from "${new URL(file, scripts).href}"\n`
@@ -99,7 +100,7 @@ describe("a lock", () => {
       )
       assert.strictEqual(readFileSync(log, "utf8"), "in out ".repeat(3))
     } finally {
-      rmSync(directory, { recursive: true })
+      removeDirectory(directory)
     }
   })
 

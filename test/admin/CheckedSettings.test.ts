@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,13 +6,14 @@ import { ConfigProvider, Effect, Redacted } from "effect"
 import { makeLicenseKeys } from "../../scripts/license.ts"
 import { checkedSettings } from "../../src/admin/CheckedSettings.ts"
 import { licensed } from "../plans/terms.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const settingsOf = (env: Record<string, string>) =>
   Effect.provide(checkedSettings, ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-settings-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 const fileWith = Effect.fnUntraced(function* (text: string) {

@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { type Startup, startupNotice } from "../../src/admin/Startup.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const startup: Startup = {
   url: "http://127.0.0.1:3000",
@@ -79,7 +80,7 @@ describe("the request of the start-up output", () => {
       const notice = startupNotice({ ...startup, key: { _tag: "Given", name: "PARLEY_INIT_API_KEY", file } })
       assert.include(pasted(notice), "\nAuthorization: Bearer parley_in_file\n")
     } finally {
-      rmSync(directory, { recursive: true })
+      removeDirectory(directory)
     }
   })
 

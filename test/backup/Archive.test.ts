@@ -11,6 +11,7 @@ import { fileMember, membersPerSums, tableMember } from "../../src/backup/Archiv
 import { readArchive } from "../../src/backup/ArchiveReader.ts"
 import { makeArchive } from "../../src/backup/ArchiveWriter.ts"
 import type { BackupKeys } from "../../src/backup/Encryption.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const noKeys: BackupKeys = { passphrase: null, recipients: null, identity: null }
 
@@ -28,7 +29,7 @@ const noFiles = { count: 0, bytes: 0, missing: [], damaged: [] }
 
 const scratch = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "parley-archive-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+  (directory) => Effect.sync(() => removeDirectory(directory))
 )
 
 type Members = ReadonlyArray<readonly [name: string, bytes: Buffer]>

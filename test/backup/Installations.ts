@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
@@ -13,6 +13,7 @@ import { BlobStore } from "../../src/files/BlobStore.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
 import type { DatabaseAddress } from "../../src/sql/DatabaseClient.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 /** Nobody looks. */
@@ -21,7 +22,7 @@ export const silently: Progress = (_, run) => run(() => Effect.void)
 /** A directory of the test's own. */
 export const scratch = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-backup-"))),
-  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+  (directory) => Effect.sync(() => removeDirectory(directory))
 )
 
 /** The settings of an installation whose files are in a new directory. */

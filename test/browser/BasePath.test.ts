@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { createServer, request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { bundle, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -37,7 +38,7 @@ const startProxy = (target: () => string) =>
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-browser-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 describe.skipIf(skipReason() !== null)("Below a path of its host, behind a proxy,", () => {

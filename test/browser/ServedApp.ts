@@ -1,13 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { bundle, type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-browser-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 /** Settings of a service, or how to get them, such as from another server that is started for it. */

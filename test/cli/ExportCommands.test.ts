@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
@@ -8,10 +8,11 @@ import { SqlClient } from "effect/sql"
 import { fromBufferPromise } from "yauzl"
 import { AdminServer, clientWith, run } from "../admin/AdminServer.ts"
 import { added } from "../audit/fixtures.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-export-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 /** The address of a user with a file. */

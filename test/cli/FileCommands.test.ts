@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -14,6 +14,7 @@ import { AdminServer, clientWith, run, runReplacing } from "../admin/AdminServer
 import { makeUser } from "../auth/AccountsFixture.ts"
 import { BlobFaults, contentOf, countsOf, until, upload } from "../files/fixtures.ts"
 import type { Ran } from "../support/captured.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const FileObjects = Schema.Array(FileObject)
 
@@ -40,7 +41,7 @@ const refused = (ran: Ran, message: RegExp, begun: ReadonlyArray<string> = []) =
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-upload-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 /** A file of this machine, for as long as the test runs. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
@@ -13,6 +13,7 @@ import { makeUser } from "../auth/AccountsFixture.ts"
 import { countsOf, ScriptedExtraction, until, upload } from "../files/fixtures.ts"
 import { ScriptedRetrieval } from "../retrieval/ScriptedRetrieval.ts"
 import type { Ran } from "../support/captured.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 /** The document that a command with --json printed. */
 const document =
@@ -31,7 +32,7 @@ const refused = (ran: Ran, reason: RegExp) => {
 const localFiles = Effect.fnUntraced(function* (contents: Readonly<Record<string, string>>) {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-project-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+    (path) => Effect.sync(() => removeDirectory(path))
   )
   return Object.entries(contents).map(([name, content]) => {
     const path = join(directory, name)

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { createServer as createTcpServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -10,11 +10,12 @@ import { FetchHttpClient } from "effect/http"
 import { addressFileName, leaveAddress, reachable, readAddress, urlOf } from "../../src/admin/AddressFile.ts"
 import { noAnswer } from "../../src/cli/ServerAddress.ts"
 import { AdminServer, runWith } from "../admin/AdminServer.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-address-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 /** A data directory with the key of an installation, and with an address if one is given. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto } from "@effect/platform-node"
@@ -10,6 +10,7 @@ import { Router } from "../../src/routing/Router.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { makeMockModelServer, type MockBehaviour, type MockModelServer } from "../support/MockModelServer.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { assertGrammar } from "../support/StreamGrammar.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { testConfig } from "../support/TestConfig.ts"
@@ -28,7 +29,7 @@ const setUp = Effect.gen(function* () {
   const servers = yield* Effect.forEach(protocols, () => makeMockModelServer)
   const dataDir = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-chaos-"))),
-    (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+    (directory) => Effect.sync(() => removeDirectory(directory))
   )
   const file = join(dataDir, "models.json")
   const catalog = {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto } from "@effect/platform-node"
@@ -14,6 +14,7 @@ import {
   mockDirective,
   type MockModelServer
 } from "../support/MockModelServer.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { TestApp, type TestUser } from "../support/TestApp.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -26,7 +27,7 @@ const setUp = Effect.gen(function* () {
   const server = yield* makeMockModelServer
   const dataDir = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-model-faults-"))),
-    (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+    (directory) => Effect.sync(() => removeDirectory(directory))
   )
   const models = { openaiBaseUrl: server.url, openaiModel: ["mock-model"], retrySeconds: 0.8 }
   return Layer.mergeAll(

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -9,6 +9,7 @@ import { AppDirectory } from "../../src/console/AppFiles.ts"
 import { appRoutes, pageBelow } from "../../src/console/AppRoutes.ts"
 import { pagePaths } from "../../src/console/PagePaths.ts"
 import { makeTemplateOf } from "../../src/http/Routes.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { errorOf } from "../support/Wire.ts"
 
@@ -41,7 +42,7 @@ const write = (files: Readonly<Record<string, string>>): Effect.Effect<string, n
       writeFileSync(join(directory, "outside.js"), "outside")
       return directory
     }),
-    (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+    (directory) => Effect.sync(() => removeDirectory(directory))
   )
 
 /** The service with the application in this directory, which needn't exist. */

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import { parse } from "yaml"
 import { readSettings, unknownVariables } from "../../src/settings/AppConfig.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -47,7 +48,7 @@ const typeErrors = (values: Iterable<readonly [string, Manifest]>): string => {
     })
     return stdout + stderr
   } finally {
-    rmSync(place, { recursive: true })
+    removeDirectory(place)
   }
 }
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { connect } from "node:tls"
 import { Context, Effect, Layer } from "effect"
 import { freePort } from "../support/freePort.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
 import { siteCertificate } from "./siteCertificate.ts"
@@ -129,7 +130,7 @@ const start = Effect.fnUntraced(function* (name: ProxyName) {
   const { url } = yield* TestApp
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-proxy-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+    (path) => Effect.sync(() => removeDirectory(path))
   )
   const [http, https] = yield* Effect.all([freePort, freePort], { concurrency: 2 })
   mkdirSync(join(directory, "home"))

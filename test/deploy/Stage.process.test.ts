@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { mkdtempSync, readFileSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const run = join(root, "scripts/run.mjs")
@@ -54,7 +55,7 @@ it.skipIf(process.platform !== "linux")(
       assert.include(again.stderr, "is not empty")
       assert.strictEqual(statSync(join(directory, "bin/node")).mode & 0o111, 0o111)
     } finally {
-      rmSync(place, { recursive: true, force: true })
+      removeDirectory(place)
     }
   },
   stageSecondsMax * 1_000

@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const unit = fileURLToPath(new URL("../../deploy/systemd/parley.service", import.meta.url))
 
@@ -39,7 +40,7 @@ describe.skipIf(!isInstalled)("the systemd unit", () => {
       assert.strictEqual(stderr, "")
       assert.strictEqual(status, 0)
     } finally {
-      rmSync(root, { recursive: true })
+      removeDirectory(root)
     }
   })
 

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process"
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { makePdf } from "../documents/PdfFixture.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { bundle, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { type Page, root } from "./Documents.ts"
@@ -93,7 +94,7 @@ export class Sandbox extends Context.Service<
     Effect.gen(function* () {
       const home = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-docs-"))),
-        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+        (path) => Effect.sync(() => removeDirectory(path))
       )
       const [work, bin, data] = ["work", "bin", "data"].map((name) => join(home, name)) as [
         string,

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,6 +15,7 @@ import {
   readerUid
 } from "../../src/documents/Confinement.ts"
 import { readInProcess, commandOf, readerProgram } from "../../src/documents/ReaderProcess.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { serveOnLoopback } from "../support/serveOnLoopback.ts"
 import { until } from "../support/until.ts"
 import { commandsWith, hostileProgram, limits } from "./Reading.ts"
@@ -43,7 +44,7 @@ const dataDirectory = Effect.acquireRelease(
     writeFileSync(join(path, "secret"), "x")
     return path
   }),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 /** What a hostile reader can do behind these words, with a server that listens and its parent to signal. */

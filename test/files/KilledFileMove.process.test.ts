@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { rmSync } from "node:fs"
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
@@ -8,6 +7,7 @@ import { FetchHttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { runWith } from "../admin/AdminServer.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { S3Server } from "../support/S3Server.ts"
 import { commandLine, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -100,7 +100,7 @@ layer(shared, { excludeTestServices: true })("A move of files to a bucket", (it)
         yield* assertThere(url, files)
         yield* service.signal("SIGTERM")
         yield* service.exit
-        rmSync(`${dataDir}/files`, { recursive: true })
+        removeDirectory(`${dataDir}/files`)
 
         const next = yield* startService({ ...common, PARLEY_FILES_STORE: "s3" })
         yield* assertThere(yield* next.url, files)

@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const program = fileURLToPath(new URL("../../scripts/bench/rawFiles.ts", import.meta.url))
 
@@ -34,7 +35,7 @@ const rawFiles = Effect.acquireRelease(
       const ended = once(child, "exit")
       child.kill("SIGKILL")
       await ended
-      rmSync(directory, { recursive: true, force: true })
+      removeDirectory(directory)
     })
 )
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
@@ -12,6 +12,7 @@ import { BlobStore } from "../../src/files/BlobStore.ts"
 import { FileStore } from "../../src/files/FileStore.ts"
 import { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { AppConfig, type Settings } from "../../src/settings/AppConfig.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { testConfig } from "../support/TestConfig.ts"
 export { until } from "../support/until.ts"
 
@@ -117,7 +118,7 @@ export class BlobFaults extends Context.Service<
 
 const temporaryDirectory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-files-"))),
-  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+  (directory) => Effect.sync(() => removeDirectory(directory))
 )
 
 /** Settings with a data directory of their own. */

@@ -1,15 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { makeLicenseKeys, type NewLicense, signLicense } from "../../scripts/license.ts"
 import type { LicenseBounds, PlanTerms } from "../../src/domain/Plan.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 /** A file, as long as the scope is open. */
 export const fileWith = (text: string) =>
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-terms-"))),
-    (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
+    (directory) => Effect.sync(() => removeDirectory(directory))
   ).pipe(
     Effect.map((directory) => {
       const path = join(directory, "file")

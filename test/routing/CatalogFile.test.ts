@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -6,10 +6,11 @@ import { ConfigProvider, Effect, Redacted } from "effect"
 import { endpointOf } from "../../src/providers/ModelServer.ts"
 import { protocolNames, protocols } from "../../src/providers/ModelServer.ts"
 import { readCatalogFile } from "../../src/routing/CatalogFile.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true }))
+  (path) => Effect.sync(() => removeDirectory(path))
 )
 
 const environment = (variables: Readonly<Record<string, string>>) =>

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { makeFileCatalog } from "../../src/routing/FileCatalog.ts"
 import { makeMockModelServer, mockDirective } from "../support/MockModelServer.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { testConfig } from "../support/TestConfig.ts"
 import { until } from "../support/until.ts"
 
@@ -36,7 +37,7 @@ const contentOf = (servers: ReadonlyArray<Written>) => ({
 const begin = Effect.fnUntraced(function* (servers: ReadonlyArray<Written>) {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-catalog-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+    (path) => Effect.sync(() => removeDirectory(path))
   )
   const file = join(directory, "models.json")
   const write = (content: unknown) => Effect.sync(() => writeFileSync(file, JSON.stringify(content)))

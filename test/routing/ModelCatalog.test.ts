@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, writeFile } from "node:fs/promises"
 import { createServer, type Server } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -16,6 +16,7 @@ import {
   mockDirective,
   type MockModelList
 } from "../support/MockModelServer.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { type SettingsOverrides, testConfig } from "../support/TestConfig.ts"
 import { until, untilValue } from "../support/until.ts"
 
@@ -214,7 +215,7 @@ describe("ModelCatalog", () => {
     Effect.gen(function* () {
       const directory = yield* Effect.acquireRelease(
         Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
-        (path) => Effect.promise(() => rm(path, { recursive: true }))
+        (path) => Effect.sync(() => removeDirectory(path))
       )
       const file = join(directory, "models.json")
       const provider = { id: "p", protocol: "openai-chat", baseUrl: "http://127.0.0.1:9/v1" }
@@ -237,7 +238,7 @@ describe("ModelCatalog", () => {
         const server = yield* makeMockModelServer
         const directory = yield* Effect.acquireRelease(
           Effect.promise(() => mkdtemp(join(tmpdir(), "parley-catalog-"))),
-          (path) => Effect.promise(() => rm(path, { recursive: true }))
+          (path) => Effect.sync(() => removeDirectory(path))
         )
         const file = join(directory, "models.json")
         const limits = { contextWindow: 100, maxOutputTokens: 10, tools: false, quality: 0.1, cost: 0.1 }

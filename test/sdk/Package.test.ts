@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { builtApi, projectRoot } from "./ApiBuild.ts"
 
 const program = `
@@ -40,7 +41,7 @@ const consumer = Effect.acquireRelease(
     writeFileSync(join(directory, "program.ts"), program)
     return directory
   }),
-  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+  (directory) => Effect.sync(() => removeDirectory(directory))
 )
 
 it.effect("the package exports the typed client and its types to other programs as parley/api", () =>

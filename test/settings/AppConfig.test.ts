@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,6 +8,7 @@ import { describeSettings, readSettings, unknownVariables } from "../../src/sett
 import type { Setting } from "../../src/settings/Setting.ts"
 import type { SettingsInvalid } from "../../src/settings/SettingProblem.ts"
 import { settingsTable } from "../../src/settings/SettingsTable.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
 import { testConfig } from "../support/TestConfig.ts"
 
 type Environment = Record<string, string>
@@ -32,7 +33,7 @@ const fileWith = (text: string) =>
       writeFileSync(path, text)
       return { directory, path }
     }),
-    ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
+    ({ directory }) => Effect.sync(() => removeDirectory(directory))
   ).pipe(Effect.map(({ path }) => path))
 
 const inProject = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")

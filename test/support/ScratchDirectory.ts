@@ -1,7 +1,8 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { removeDirectory } from "./removeDirectory.ts"
 
 /** Where Linux keeps files in memory. */
 const memory = "/dev/shm"
@@ -38,5 +39,5 @@ const make = () => {
 
 /** For everything that a run writes, in memory where that has room for it: a disk takes several times as much of the processor. */
 export const scratchDirectory = Effect.acquireRelease(Effect.sync(make), ({ path }) =>
-  Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  Effect.sync(() => removeDirectory(path))
 )

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -14,6 +14,7 @@ import type { UserId } from "../../src/domain/Ids.ts"
 import type { FileStore } from "../../src/files/FileStore.ts"
 import type { StoreHealth } from "../../src/files/StoreHealth.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { removeDirectory } from "./removeDirectory.ts"
 import { ScriptedModel } from "./ScriptedModel.ts"
 import { bundle } from "./ServiceProcess.ts"
 import { type SettingsOverrides, testConfig } from "./TestConfig.ts"
@@ -33,7 +34,7 @@ const layerConfig = (overrides: SettingsOverrides) =>
       if (overrides.dataDir !== undefined) return testConfig(overrides)
       const dataDir = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-app-"))),
-        (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+        (directory) => Effect.sync(() => removeDirectory(directory))
       )
       return testConfig({ ...overrides, dataDir })
     })
