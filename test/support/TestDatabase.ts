@@ -12,6 +12,9 @@ import { onServer, urlOfDatabase } from "./TestServer.ts"
 /** Limits as in production, with a pool small enough that waiting for a connection happens. */
 const defaultLimits: ClientLimits = { connectionsMax: 5, connectSeconds: 5, statementSeconds: 15 }
 
+/** The server gives those that are connected five seconds to end, which may be too few while all processors are busy. */
+const dropRetriesMax = 3
+
 type Clients = Database | SqlClient.SqlClient
 
 /** A migrated PostgreSQL database of one test file's own, dropped at the end. */
@@ -30,7 +33,9 @@ export class TestDatabase extends Context.Service<
       const name = `parley_test_${randomUUID().replaceAll("-", "")}`
       const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY ${strategy}`
       yield* Effect.acquireRelease(onServer(url, create), () =>
-        Effect.orDie(onServer(url, `DROP DATABASE ${name} WITH (FORCE)`))
+        Effect.orDie(
+          onServer(url, `DROP DATABASE ${name} WITH (FORCE)`).pipe(Effect.retry({ times: dropRetriesMax }))
+        )
       )
       return { url: Redacted.make(urlOfDatabase(url, name)) }
     }).pipe(Effect.orDie)
