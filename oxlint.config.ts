@@ -40,10 +40,12 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   http: belowHttp,
   admin: [...belowHttp, "http"],
   console: [...belowHttp, "http", "admin"],
+  // The second profile: another rendering of what responses does.
+  openai: [...belowHttp, "http"],
   // The browser's part of console. scripts/check-architecture.ts keeps it to the contracts of admin and console.
   app: ["domain", "api", "admin", "console"],
   cli: [...belowHttp, "http", "admin"],
-  App: [...belowHttp, "http", "admin", "console"]
+  App: [...belowHttp, "http", "admin", "console", "openai"]
 }
 
 /** Places that may import more than the rest of their room. */
@@ -70,15 +72,18 @@ interface Confined {
 
 /** Modules, and names of modules, that only some may import as values; as types, everybody may. */
 const confined: ReadonlyArray<Confined> = [
-  { module: "^effect/http-api", in: ["api", "sdk", "http", "admin", "console", "app", "cli", "App"] },
+  {
+    module: "^effect/http-api",
+    in: ["api", "sdk", "http", "admin", "console", "openai", "app", "cli", "App"]
+  },
   {
     module: "^effect/http$",
     names: "^(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
-    in: ["http", "admin", "console", "App"]
+    in: ["http", "admin", "console", "openai", "App"]
   },
   {
     module: "^effect/http/(HttpServer|HttpRouter|HttpMiddleware|HttpEffect)",
-    in: ["http", "admin", "console", "App"]
+    in: ["http", "admin", "console", "openai", "App"]
   },
   {
     module: "^effect/http$",
@@ -133,7 +138,11 @@ const confined: ReadonlyArray<Confined> = [
     ]
   },
   // Services take ids. The contract only declares who provides the user.
-  { module: "/Account\\.ts$", names: "^CurrentUser$", in: ["api", "responses", "http", "admin", "console"] },
+  {
+    module: "/Account\\.ts$",
+    names: "^CurrentUser$",
+    in: ["api", "responses", "http", "admin", "console", "openai"]
+  },
   // A search demands the proof of a membership.
   { module: "/Project\\.ts$", names: "^proveMembership$", in: ["plans/Policy"] }
 ]

@@ -57,6 +57,28 @@ export const McpCall = Schema.Struct({
 }).annotate({ identifier: "McpCall" })
 export type McpCall = typeof McpCall.Type
 
+/** A call of one of the client's own functions, which the client runs. `arguments` is JSON as text. */
+export const FunctionCall = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("function_call"),
+  status: ItemStatus,
+  /** What the client's result refers to; unique in the conversation. */
+  call_id: Schema.String,
+  name: Schema.String,
+  arguments: Schema.String
+}).annotate({ identifier: "FunctionCall" })
+export type FunctionCall = typeof FunctionCall.Type
+
+/** What the client's function returned. */
+export const FunctionCallOutput = Schema.Struct({
+  id: ItemId,
+  type: Schema.Literal("function_call_output"),
+  status: ItemStatus,
+  call_id: Schema.String,
+  output: Schema.String
+}).annotate({ identifier: "FunctionCallOutput" })
+export type FunctionCallOutput = typeof FunctionCallOutput.Type
+
 /** The name of a call of which a client replays only the result. */
 export const unknownCall = ""
 

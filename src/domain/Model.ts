@@ -22,6 +22,10 @@ export const DeclaredModel = Schema.Struct({
   maxOutputTokens: PositiveInt,
   /** Whether the model can call tools. */
   tools: Schema.Boolean,
+  /** Whether the model sees images. */
+  vision: Schema.optionalKey(Schema.Boolean),
+  /** Whether its server makes an answer obey a JSON Schema; of others, the service checks the answer itself. */
+  structuredOutput: Schema.optionalKey(Schema.Boolean),
   /** Quality relative to the other models, 0 to 1: the model is eligible for requests up to this difficulty. */
   quality: Share,
   /** Cost relative to the other models, 0 to 1. */

@@ -11,9 +11,19 @@ export interface ToolCall {
   readonly arguments: string
 }
 
+/** An image of a message, as a model gets it. */
+export interface ModelImage {
+  /** Such as `image/png`. */
+  readonly mediaType: string
+  /** Base64, without line breaks. */
+  readonly data: string
+  /** How closely a model is to look, where it can be told so. */
+  readonly detail: "auto" | "low" | "high"
+}
+
 export type ModelMessage =
   | { readonly role: "system"; readonly text: string }
-  | { readonly role: "user"; readonly text: string }
+  | { readonly role: "user"; readonly text: string; readonly images?: ReadonlyArray<ModelImage> }
   | { readonly role: "assistant"; readonly text: string; readonly toolCalls: ReadonlyArray<ToolCall> }
   | { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
 
@@ -22,6 +32,8 @@ export interface ToolSpec {
   readonly name: string
   readonly description: string
   readonly parameters: Readonly<Record<string, unknown>>
+  /** Whether the provider is to enforce the schema in its strict mode; only clients' functions ask for it. */
+  readonly strict?: boolean
 }
 
 /** A passage of a project's files, and the number that an answer cites it by, as in "[1]". */
@@ -30,11 +42,48 @@ export interface NumberedPassage {
   readonly text: string
 }
 
+/** Whether a model calls tools: as it likes, never, at least one, or the one of this name. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly name: string }
+
+/** The form that an answer must have, other than plain text. */
+export type AnswerFormat =
+  | { readonly type: "json_object" }
+  | {
+      readonly type: "json_schema"
+      readonly name: string
+      readonly description: string | null
+      /** A JSON Schema. */
+      readonly schema: Readonly<Record<string, unknown>>
+      /** Whether the provider is to enforce the schema in its strict mode. */
+      readonly strict: boolean
+    }
+
+/** How a model is to answer. What is absent is left to the model's own default. */
+export interface AnswerOptions {
+  /** 0 to 2. */
+  readonly temperature?: number
+  /** 0 to 1. */
+  readonly topP?: number
+  readonly reasoningEffort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh"
+  readonly verbosity?: "low" | "medium" | "high"
+  readonly toolChoice?: ToolChoice
+  readonly parallelToolCalls?: boolean
+  readonly format?: AnswerFormat
+  /** Texts before which the answer ends. */
+  readonly stop?: ReadonlyArray<string>
+  readonly seed?: number
+  /** -2 to 2. */
+  readonly presencePenalty?: number
+  /** -2 to 2. */
+  readonly frequencyPenalty?: number
+}
+
 export interface ModelRequest {
   readonly messages: ReadonlyArray<ModelMessage>
   /** At most the model's own maximum. */
   readonly maxOutputTokens: number
   readonly tools: ReadonlyArray<ToolSpec>
+  readonly options?: AnswerOptions
   /** The passages that one of the messages quotes, best first, for the demo model. Absent without a search; no protocol sends them. */
   readonly passages?: ReadonlyArray<NumberedPassage>
 }

@@ -9,7 +9,7 @@ import {
 } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { AnswerOptions, CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
@@ -82,6 +82,7 @@ export interface AttemptsRequest {
   readonly turn: ConversationState
   readonly maxOutputTokens: number | null
   readonly permissions: Permissions
+  readonly answer: AnswerOptions
 }
 
 /** Chooses the models that may answer, and makes a prompt for each. */
@@ -149,7 +150,7 @@ export class Attempts extends Context.Service<
         )
         const earlierFiles = yield* attachedFiles.readEarlier(userId, earlier, earlierTokensMax)
         const all = { ...read, history, files: new Map([...files, ...earlierFiles]) }
-        const attempts = yield* attemptsOf(candidates, userId, all, search)
+        const attempts = yield* attemptsOf(candidates, userId, all, search, request.answer)
         // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
         return { attempts: Arr.sort(attempts, fewestDropped), search, history, files }
       })
@@ -186,7 +187,8 @@ const attemptsOf = Effect.fnUntraced(function* (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   userId: UserId,
   parts: PromptParts,
-  search: Search | null
+  search: Search | null,
+  answer: AnswerOptions
 ) {
   const assembly = makeAssembly(parts)
   const attempts: Array<Attempt> = []
@@ -194,7 +196,8 @@ const attemptsOf = Effect.fnUntraced(function* (
     if (index > 0) yield* Effect.yieldNow
     const prompt = assembly.assemble(candidate.model, candidate.maxOutputTokens)
     const tokensMax = promptTokensMax(candidate.model, candidate.maxOutputTokens)
-    if (prompt.promptTokens <= tokensMax) attempts.push(attemptOf(candidate, userId, parts, search, prompt))
+    if (prompt.promptTokens <= tokensMax)
+      attempts.push(attemptOf(candidate, userId, parts, search, answer, prompt))
     else {
       yield* Effect.logError("A prompt was assembled that is too long, and is not sent.").pipe(
         Effect.annotateLogs({ model: candidate.model.id, promptTokens: prompt.promptTokens, tokensMax })
@@ -230,6 +233,7 @@ const attemptOf = (
   user: UserId,
   parts: PromptParts,
   search: Search | null,
+  answer: AnswerOptions,
   { droppedTurns, messages, promptTokens }: Prompt,
   contextWindow = candidate.model.contextWindow
 ): Attempt => {
@@ -246,6 +250,7 @@ const attemptOf = (
       messages,
       maxOutputTokens,
       tools: model.tools ? parts.tools.specs : [],
+      options: answer,
       ...(search === null ? {} : { passages: search.knowledge.passages })
     },
     stream: (request, options) => candidate.stream(request, { ...options, user }),
@@ -258,7 +263,7 @@ const attemptOf = (
       const prompt = makeAssembly(shortened).assemble(smaller, candidate.maxOutputTokens)
       return prompt.promptTokens > promptTokensMax(smaller, candidate.maxOutputTokens)
         ? null
-        : attemptOf(candidate, user, shortened, fewer, prompt, window)
+        : attemptOf(candidate, user, shortened, fewer, answer, prompt, window)
     }
   }
 }

@@ -1,11 +1,5 @@
 import { Effect, Predicate } from "effect"
-import {
-  type CreateResponse,
-  type InputEntry,
-  isMessage,
-  type Part,
-  type ReplayedItem
-} from "../api/CreateResponse.ts"
+import { type InputEntry, isMessage, type Part, type ReplayedItem } from "../api/CreateResponse.ts"
 import type { FoundItem } from "../conversations/Conversations.ts"
 import {
   type ConversationState,
@@ -18,6 +12,7 @@ import {
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
+import type { ResponseRequest } from "./ResponseRequest.ts"
 
 /** One entry of a request's input. */
 export type Incoming =
@@ -142,7 +137,7 @@ const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
   )
 
 /** Sorts the input of a request. `nextId` gives each stored item its id. */
-export const readInput = Effect.fnUntraced(function* (input: CreateResponse["input"], nextId: () => ItemId) {
+export const readInput = Effect.fnUntraced(function* (input: ResponseRequest["input"], nextId: () => ItemId) {
   const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
   const directions: Array<string> = []
   const entries: Array<Incoming> = []

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { CreateResponse } from "../api/CreateResponse.ts"
 import { Conversations, type CommitTurn } from "../conversations/Conversations.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import {
@@ -10,6 +9,7 @@ import {
   type TurnLeaseLost
 } from "../domain/Errors.ts"
 import { ConversationId, type UserId } from "../domain/Ids.ts"
+import type { ResponseRequest } from "./ResponseRequest.ts"
 
 /** The turn of a request: what it starts from, and how it is stored. */
 export interface OpenedTurn {
@@ -22,10 +22,10 @@ export interface OpenedTurn {
 }
 
 /** Whether the request and its answer are stored. */
-export const isStored = ({ store }: CreateResponse): boolean => store !== false
+export const isStored = ({ store }: ResponseRequest): boolean => store !== false
 
 /** The instructions of a request; null if there are none. */
-export const instructionsOf = ({ instructions }: CreateResponse): string | null => instructions || null
+export const instructionsOf = ({ instructions }: ResponseRequest): string | null => instructions || null
 
 type TurnFailure = ConversationNotFound | ConversationBusy | DatabaseUnavailable
 
@@ -35,7 +35,7 @@ export class RequestTurn extends Context.Service<
   {
     /** The turn is released when the scope closes. */
     readonly open: (
-      request: CreateResponse,
+      request: ResponseRequest,
       userId: UserId
     ) => Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope>
   }
@@ -46,7 +46,7 @@ export class RequestTurn extends Context.Service<
       const conversations = yield* Conversations
       const random = yield* SecureRandom.SecureRandom
 
-      const named = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
+      const named = Effect.fnUntraced(function* (request: ResponseRequest, userId: UserId) {
         const { conversation, conversation_id, previous_response_id } = request
         if (conversation_id != null) return { id: conversation_id, param: "conversation_id" as const }
         if (conversation != null) {
@@ -90,7 +90,7 @@ export class RequestTurn extends Context.Service<
         return opened
       })
 
-      const open = Effect.fnUntraced(function* (request: CreateResponse, userId: UserId) {
+      const open = Effect.fnUntraced(function* (request: ResponseRequest, userId: UserId) {
         const { id, param } = yield* named(request, userId)
         const turn: Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope> = isStored(request)
           ? leased(userId, id, instructionsOf(request))

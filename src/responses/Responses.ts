@@ -1,6 +1,5 @@
 import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { CreateResponse } from "../api/CreateResponse.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseStart } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
@@ -31,6 +30,7 @@ import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { turnTokens } from "./PromptAssembly.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
+import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 import { makeToolOffers, withNamedAddresses } from "./ToolCalls.ts"
 
 /** Why a request gets no stream: an HTTP error. */
@@ -68,7 +68,8 @@ export class Responses extends Context.Service<
   Responses,
   {
     readonly create: (
-      request: CreateResponse
+      request: ResponseRequest,
+      demands?: Demands
     ) => Effect.Effect<BegunResponse, RequestFailure, CurrentUser | Scope.Scope>
   }
 >()("parley/responses/Responses") {
@@ -88,7 +89,10 @@ export class Responses extends Context.Service<
       const { next: nextItemId } = yield* ItemIds
       const toolsOf = makeToolOffers(toolkit.offered)
 
-      const create = Effect.fn("Responses.create")(function* (request: CreateResponse) {
+      const create = Effect.fn("Responses.create")(function* (
+        request: ResponseRequest,
+        demands: Demands = {}
+      ) {
         const caller = yield* CurrentUser
         const { userId } = caller
         yield* accounting.prepare(caller)
@@ -123,7 +127,8 @@ export class Responses extends Context.Service<
           search: found === null ? null : { id: nextItemId(), knowledge: found },
           turn,
           maxOutputTokens: request.max_output_tokens ?? null,
-          permissions
+          permissions,
+          answer: demands.answer ?? {}
         })
         const { history, search } = prepared
 
@@ -145,9 +150,7 @@ export class Responses extends Context.Service<
           model,
           conversationId: turn.conversationId,
           instructions,
-          maxOutputTokens: request.max_output_tokens ?? null,
-          previousResponseId: request.previous_response_id ?? null,
-          store: isStored(request)
+          ...askedOf(request)
         }
         const store = (output: ReadonlyArray<OutputItem>) => {
           const promptTokens = turnTokens([...items, ...output], prepared.files)
@@ -173,6 +176,13 @@ export class Responses extends Context.Service<
   )
 }
 
+/** What a response repeats of its request. */
+const askedOf = (request: ResponseRequest) => ({
+  maxOutputTokens: request.max_output_tokens ?? null,
+  previousResponseId: request.previous_response_id ?? null,
+  store: isStored(request)
+})
+
 /** Fails if the plan or the license lacks an operation. `params` names the field that asks for each. */
 const demand = (
   { operation }: Permissions,
@@ -184,7 +194,7 @@ const demand = (
 }
 
 /** The fields by which a request asks for operations. */
-const paramsOf = (request: CreateResponse, { files }: IncomingInput) => ({
+const paramsOf = (request: ResponseRequest, { files }: IncomingInput) => ({
   responses: "",
   projects: request.project_id == null ? null : "project_id",
   files: files[0]?.param
@@ -205,10 +215,10 @@ const answering = (conversationId: ConversationId) =>
   })
 
 /** What the conversation keeps as its system message, and what holds for this response only. */
-const instructionsFor = (request: CreateResponse, turn: ConversationState) => {
+const instructionsFor = (request: ResponseRequest, turn: ConversationState) => {
   const instructions = instructionsOf(request)
   const isNew = turn.turnCount === 0
-  // spec: CreateResponseRequest, rules 2 and 3: a new conversation keeps them, an old one only uses them once.
+  // spec: ResponseRequestRequest, rules 2 and 3: a new conversation keeps them, an old one only uses them once.
   return {
     instructions,
     systemMessage: isNew ? (instructions ?? turn.systemMessage) : turn.systemMessage,

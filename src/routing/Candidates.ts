@@ -6,6 +6,10 @@ export interface Need {
   readonly promptTokens: number
   /** Whether tools are offered. Models that can call them are preferred, not required. */
   readonly tools: boolean
+  /** Whether the model must see images. */
+  readonly vision?: boolean
+  /** The one model that may answer; any may where it is absent. */
+  readonly model?: string
   /** The most tokens of the answer; null for the model's own maximum. */
   readonly maxOutputTokens: number | null
   /** 0 to 1: the quality that a model should have. */
