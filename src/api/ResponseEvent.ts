@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { OutputItem, OutputText } from "../domain/Conversation.ts"
+import { type OutputItem, OutputText, OwnOutputItem } from "../domain/Conversation.ts"
 import { ItemId } from "../domain/Ids.ts"
 import { ErrorBody } from "./ErrorEnvelope.ts"
 import { ResponseObject } from "./ResponseObject.ts"
@@ -20,12 +20,12 @@ export const ResponseEvent = Schema.Union([
   event("OutputItemAddedEvent", {
     type: Schema.Literal("response.output_item.added"),
     output_index: Schema.Int,
-    item: OutputItem
+    item: OwnOutputItem
   }),
   event("OutputItemDoneEvent", {
     type: Schema.Literal("response.output_item.done"),
     output_index: Schema.Int,
-    item: OutputItem
+    item: OwnOutputItem
   }),
   event("ContentPartAddedEvent", {
     type: Schema.Literal("response.content_part.added"),
@@ -54,7 +54,14 @@ export const ResponseEvent = Schema.Union([
     error: Schema.Struct({ ...ErrorBody.fields, param: Schema.NullOr(Schema.String) })
   })
 ]).annotate({ identifier: "ResponseEvent" })
-export type ResponseEvent = typeof ResponseEvent.Type
+/** As for ResponseObject, its items may also be calls of the client's functions. */
+export type ResponseEvent = WithFunctions<typeof ResponseEvent.Type>
+
+type WithFunctions<E> = E extends { readonly item: unknown }
+  ? Omit<E, "item"> & { readonly item: OutputItem }
+  : E extends { readonly response: unknown }
+    ? Omit<E, "response"> & { readonly response: ResponseObject }
+    : E
 
 type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 

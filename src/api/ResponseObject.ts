@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { OutputItem } from "../domain/Conversation.ts"
+import { type OutputItem, OwnOutputItem } from "../domain/Conversation.ts"
 import { ConversationId, ResponseId } from "../domain/Ids.ts"
 
 /** As counted by the model's provider, or estimated if it doesn't count. */
@@ -25,7 +25,7 @@ export const ResponseObject = Schema.Struct({
   status: Schema.Literals(["in_progress", "completed"]),
   /** The model that answers, never `auto`. */
   model: Schema.String,
-  output: Schema.Array(OutputItem),
+  output: Schema.Array(OwnOutputItem),
   /** All text deltas concatenated. */
   output_text: Schema.String,
   conversation_id: ConversationId,
@@ -62,7 +62,10 @@ export const ResponseObject = Schema.Struct({
   identifier: "ResponseObject",
   description: "The answer as one document. A stream carries it too, in its first and in its last event."
 })
-export type ResponseObject = typeof ResponseObject.Type
+/** Its output may also have calls of the client's functions, which no request to `/v1` can ask for. */
+export interface ResponseObject extends Omit<typeof ResponseObject.Type, "output"> {
+  readonly output: ReadonlyArray<OutputItem>
+}
 
 /** What differs between responses when they start. */
 export interface ResponseStart {

@@ -100,9 +100,13 @@ export const FileSearchCall = Schema.Struct({
 }).annotate({ identifier: "FileSearchCall" })
 export type FileSearchCall = typeof FileSearchCall.Type
 
-export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall]).annotate({
+/** The items of an answer to a request that knows no functions of its own. */
+export const OwnOutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall]).annotate({
   identifier: "OutputItem"
 })
+
+/** All items that an answer may have. */
+export const OutputItem = Schema.Union([OutputMessage, McpCall, FileSearchCall, FunctionCall])
 export type OutputItem = typeof OutputItem.Type
 
 /** A stored message of the user, or an earlier answer that a client replays. */
@@ -114,12 +118,25 @@ export const InputMessage = Schema.Struct({
 })
 export type InputMessage = typeof InputMessage.Type
 
-/** The input of a stored turn: messages, and replayed tool and search calls. */
-export const InputItem = Schema.Union([InputMessage, McpCall, FileSearchCall])
+/** The input of a stored turn: messages, replayed calls and searches, and results of the client's functions. */
+export const InputItem = Schema.Union([
+  InputMessage,
+  McpCall,
+  FileSearchCall,
+  FunctionCall,
+  FunctionCallOutput
+])
 export type InputItem = typeof InputItem.Type
 
 /** What an item reference may name. */
-export const StoredItem = Schema.Union([OutputMessage, InputMessage, McpCall, FileSearchCall])
+export const StoredItem = Schema.Union([
+  OutputMessage,
+  InputMessage,
+  McpCall,
+  FileSearchCall,
+  FunctionCall,
+  FunctionCallOutput
+])
 export type StoredItem = typeof StoredItem.Type
 
 /** The stored form of an item. Passages of a search are left out, so that they disappear with their files. */

@@ -5,10 +5,11 @@ import {
   type ResponseStart,
   type ResponseUsage
 } from "../api/ResponseObject.ts"
-import type { McpCall, OutputItem, OutputMessage } from "../domain/Conversation.ts"
+import type { OutputItem, OutputMessage } from "../domain/Conversation.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
 import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
+import { begunCall, endedCall, functionCall, type FunctionPart } from "./CallItems.ts"
 import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"
 import type { GenerationPart } from "./Rounds.ts"
 
@@ -37,8 +38,6 @@ export const isFinished = (state: EventsState): state is FinishedState => state.
 
 export type Step = readonly [state: EventsState, events: ReadonlyArray<EventBody>]
 
-/** The label of the service's own tools. */
-const builtinTools = "builtin"
 const none: ReadonlyArray<never> = []
 
 /** The first events, and the state after them. A search of the project's files comes first. */
@@ -159,7 +158,7 @@ const finish = (
   andThen(endMessage(state, nextId, roundText), (ended) => {
     const last = ended.output.at(-1)?.type
     const finished = { ...ended, finish: part }
-    if (last === "message") return [finished, none]
+    if (last === "message" || last === "function_call") return [finished, none]
     const text = whyNoAnswer(part.reason, last === "mcp_call")
     return andThen(addText(finished, { text, carry: "" }, nextId), (written) =>
       endMessage(written, nextId, () => text)
@@ -173,17 +172,7 @@ const beginTool = (
   roundText: () => string
 ): Step =>
   andThen(endMessage(state, nextId, roundText), (ended) => {
-    const item: McpCall = {
-      id: part.id,
-      type: "mcp_call",
-      status: "in_progress",
-      server_label: builtinTools,
-      name: storable(part.name),
-      arguments: storable(part.arguments),
-      output: null,
-      error: null,
-      approval_request_id: null
-    }
+    const item = begunCall(part)
     return [
       { ...ended, output: [...ended.output, item] },
       [{ type: "response.output_item.added", output_index: ended.output.length, item }]
@@ -194,18 +183,34 @@ const endTool = (state: EventsState, part: Extract<GenerationPart, { type: "tool
   const index = state.output.findIndex(({ id }) => id === part.id)
   const call = state.output[index]
   if (call?.type !== "mcp_call" || call.status !== "in_progress") return [state, none]
-  const { error, output } = part.result
-  const item: McpCall = {
-    ...call,
-    status: error === null ? "completed" : "failed",
-    output: output === null ? null : storable(output),
-    error: error === null ? null : storable(error)
-  }
+  const item = endedCall(call, part.result)
   return [
     { ...state, output: state.output.with(index, item) },
     [{ type: "response.output_item.done", output_index: index, item }]
   ]
 }
+
+const addFunctionCall = (
+  state: EventsState,
+  part: FunctionPart,
+  nextId: () => ItemId,
+  roundText: () => string
+): Step =>
+  andThen(endMessage(state, nextId, roundText), (ended) => {
+    const { length: index } = ended.output
+    const item = functionCall(part)
+    return [
+      { ...ended, output: [...ended.output, item] },
+      [
+        {
+          type: "response.output_item.added",
+          output_index: index,
+          item: { ...item, status: "in_progress", arguments: "" }
+        },
+        { type: "response.output_item.done", output_index: index, item }
+      ]
+    ]
+  })
 
 /**
  * What one part adds. A part after the finish adds nothing. `roundText` returns all text of the round that the part belongs to,
@@ -225,6 +230,8 @@ export const step = (
       return beginTool(state, part, nextId, roundText)
     case "tool_end":
       return endTool(state, part)
+    case "function_call":
+      return addFunctionCall(state, part, nextId, roundText)
     case "finish":
       return finish(state, part, nextId, roundText)
   }

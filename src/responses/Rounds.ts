@@ -16,6 +16,7 @@ import { countPromptTokens } from "../providers/Tokenizer.ts"
 import { finishCall, type Meter } from "./Accounting.ts"
 import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
+import type { FunctionPart } from "./CallItems.ts"
 import { messagesTokens } from "./PromptMessages.ts"
 import { type RunningCalls, type RunTool, runCalls, type ToolPart, toolRoundsMax } from "./ToolCalls.ts"
 
@@ -23,6 +24,7 @@ import { type RunningCalls, type RunTool, runCalls, type ToolPart, toolRoundsMax
 export type GenerationPart =
   | { readonly type: "text"; readonly text: string }
   | ToolPart
+  | FunctionPart
   | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
 /** The next parts. The last one of all is a `finish`. */

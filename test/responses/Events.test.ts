@@ -51,7 +51,7 @@ const Calls = Schema.Struct({
 })
 type Said = string | typeof Calls.Type
 
-const Ending = Schema.Literals(["stop", "length", "content_filter", "failure", "nothing"])
+const Ending = Schema.Literals(["stop", "length", "content_filter", "functions", "failure", "nothing"])
 const Script = {
   said: Schema.Array(Schema.Union([AnyText, Calls])),
   ending: Ending,
@@ -73,6 +73,15 @@ const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
     ...(said.reversed ? ids.toReversed() : ids).map((id) => ({ type: "tool_end", id, result }) as const)
   ]
 }
+
+/** Calls of the client's functions, which end an answer. */
+const functionParts = (count: number): ReadonlyArray<GenerationPart> =>
+  Array.from({ length: count }, () => ({
+    type: "function_call",
+    id: ItemId.make(`00000000-0000-4000-a000-${String(calls++).padStart(12, "0")}`),
+    name: "f\0",
+    arguments: "{\ud800}"
+  }))
 
 /** The text between two rounds of calls is storable by itself. */
 const expectedText = (said: ReadonlyArray<Said>): string => {
@@ -103,6 +112,9 @@ const play = (
   batch: number
 ): ReadonlyArray<EventBody> => {
   const parts: Array<GenerationPart> = said.flatMap(partsOf)
+  if (ending === "functions") {
+    parts.push(...functionParts(2), { type: "finish", reason: "tool_calls", usage })
+  }
   if (ending === "stop" || ending === "length" || ending === "content_filter") {
     parts.push({ type: "finish", reason: ending, usage })
   }
@@ -131,17 +143,20 @@ describe("Events", () => {
         const folded = assertGrammar(numbered)
         const isWhole = ending !== "failure" && ending !== "nothing"
         assert.strictEqual(folded.last.type, isWhole ? "response.completed" : "error")
-        for (const event of numbered) {
-          assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(ResponseEvent)(event), event)
+        // The schema is that of /v1, where nobody has functions.
+        for (const event of ending === "functions" ? [] : numbered) {
+          const encoded: unknown = yield* Schema.encodeUnknownEffect(ResponseEvent)(event)
+          assert.deepStrictEqual(encoded, event)
         }
         assert.isTrue(folded.outputText.isWellFormed())
         assert.notInclude(folded.outputText, "\0")
         if (isWhole) {
           const expected = expectedText(said)
           assert.isTrue(folded.outputText.startsWith(expected))
-          // Where the model said nothing at its end, the text says so.
-          assert.match(folded.outputText.slice(expected.length), /^(\(No answer: [^)]+\))?$/)
-          assert.isNotEmpty(folded.outputText)
+          // Where the model said nothing at its end, the text says so, unless it called the client's functions.
+          const note = ending === "functions" ? /^$/ : /^(\(No answer: [^)]+\))?$/
+          assert.match(folded.outputText.slice(expected.length), note)
+          if (ending !== "functions") assert.isNotEmpty(folded.outputText)
         }
         for (const item of folded.items) {
           assert.isTrue(JSON.stringify(item).isWellFormed())
@@ -193,6 +208,31 @@ describe("Events", () => {
       last?.type === "response.completed" && last.response.output_text,
       "wrote nothing after them"
     )
+  })
+
+  it("calls of the client's functions stand behind the text and the service's own calls, and end the answer", () => {
+    const call = { calls: 1, reversed: false, failing: false }
+    const events = play(["before", call, "behind"], "functions", 1)
+    const added = events.flatMap((event) =>
+      event.type === "response.output_item.added" ? [event.item.type] : []
+    )
+    assert.deepStrictEqual(added, ["message", "mcp_call", "message", "function_call", "function_call"])
+    const last = events.at(-1)
+    assert.strictEqual(last?.type === "response.completed" && last.response.output_text, "beforebehind")
+  })
+
+  it("an answer of nothing but calls of the client's functions has no message", () => {
+    const last = play([], "functions", 1).at(-1)
+    assert.strictEqual(last?.type, "response.completed")
+    if (last?.type !== "response.completed") return
+    assert.deepStrictEqual(
+      last.response.output.map(
+        (item) => item.type === "function_call" && item.call_id.match(/^call_[0-9a-f]{24}$/) !== null
+      ),
+      [true, true]
+    )
+    assert.strictEqual(last.response.output_text, "")
+    assert.isNull(last.response.incomplete_details)
   })
 
   it("a text with other deltas has no empty delta", () => {

@@ -44,6 +44,10 @@ export const assertGrammar = (events: ReadonlyArray<ResponseEvent>) => {
           assert.isTrue(done.has(index) || isBeside, "only tool calls run beside each other")
         }
         if (event.item.type === "message") assert.deepStrictEqual(event.item.content, [])
+        if (event.item.type === "function_call") {
+          assert.strictEqual(event.item.arguments, "", "the arguments come with done")
+          assert.strictEqual(event.item.status, "in_progress")
+        }
         added.set(event.output_index, event.item)
         break
       case "response.content_part.added":
@@ -77,12 +81,18 @@ export const assertGrammar = (events: ReadonlyArray<ResponseEvent>) => {
           assert.strictEqual(item.content[0]?.text, texts.get(item.id))
           assert.strictEqual(item.status, "completed")
         }
+        if (item.type === "function_call") {
+          const before = added.get(event.output_index)
+          assert.deepStrictEqual({ ...item, arguments: "", status: "in_progress" }, before)
+          assert.strictEqual(item.status, "completed")
+        }
         done.set(event.output_index, item)
         break
       }
       case "response.completed":
         assert.strictEqual(done.size, added.size, "every item is done")
-        assert.isAbove(deltas, 0, "at least one delta")
+        if (event.response.output.at(-1)?.type !== "function_call")
+          assert.isAbove(deltas, 0, "at least one delta")
         assert.strictEqual(event.response.id, created?.id)
         assert.strictEqual(event.response.status, "completed")
         assert.deepStrictEqual(
@@ -97,6 +107,8 @@ export const assertGrammar = (events: ReadonlyArray<ResponseEvent>) => {
         break
     }
   }
+  const callIds = [...done.values()].flatMap((item) => (item.type === "function_call" ? [item.call_id] : []))
+  assert.strictEqual(new Set(callIds).size, callIds.length, "call ids are unique")
   const ids = [...added.values()].map((item) => item.id)
   assert.strictEqual(new Set(ids).size, ids.length, "item ids are unique")
   return {

@@ -1,0 +1,53 @@
+import type { FunctionCall, McpCall } from "../domain/Conversation.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import { storable } from "../domain/storable.ts"
+import type { ToolResult } from "../tools/Toolkit.ts"
+
+/** The label of the service's own tools. */
+const builtinTools = "builtin"
+
+/** A call as the model wrote it. */
+interface Called {
+  readonly id: ItemId
+  readonly name: string
+  readonly arguments: string
+}
+
+/** The item of a call that the service runs, while it runs. */
+export const begunCall = ({ arguments: args, id, name }: Called): McpCall => ({
+  id,
+  type: "mcp_call",
+  status: "in_progress",
+  server_label: builtinTools,
+  name: storable(name),
+  arguments: storable(args),
+  output: null,
+  error: null,
+  approval_request_id: null
+})
+
+/** The item of a call that has ended. */
+export const endedCall = (call: McpCall, { error, output }: ToolResult): McpCall => ({
+  ...call,
+  status: error === null ? "completed" : "failed",
+  output: output === null ? null : storable(output),
+  error: error === null ? null : storable(error)
+})
+
+/** A call of one of the client's own functions, which the client runs. */
+export interface FunctionPart extends Called {
+  readonly type: "function_call"
+}
+
+/** Hexadecimal digits of a call id. The last ones of an item's id are as unique as the item. */
+const callIdDigits = 24
+
+/** The item of a call that the client runs. */
+export const functionCall = ({ arguments: args, id, name }: FunctionPart): FunctionCall => ({
+  id,
+  type: "function_call",
+  status: "completed",
+  call_id: `call_${id.replaceAll("-", "").slice(-callIdDigits)}`,
+  name: storable(name),
+  arguments: storable(args)
+})
