@@ -8,6 +8,7 @@ import { layerRecordedStart } from "./admin/InstallationFacts.ts"
 import { Reload } from "./admin/Reload.ts"
 import { layerGivenKey } from "./admin/Startup.ts"
 import { Api } from "./api/Api.ts"
+import { OpenAiApi } from "./api/openai/OpenAiApi.ts"
 import { Audit } from "./audit/Audit.ts"
 import { Accounts } from "./auth/Accounts.ts"
 import { AdminKeys } from "./auth/AdminKeys.ts"
@@ -50,6 +51,7 @@ import {
   SystemRoutes,
   systemRoutes
 } from "./http/SystemHandlers.ts"
+import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
@@ -124,16 +126,18 @@ const OperatorRoutes = AdminRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBou
 const operatorRoutes = adminRoutes
 
 const usersRoutes = [
-  ...[Api, ConsoleApi].flatMap((api) => routesOf(api)),
+  ...[Api, OpenAiApi, ConsoleApi].flatMap((api) => routesOf(api)),
   ...systemRoutes,
   ...identityRoutes,
   ...appRoutes
 ]
 
-/** The public interface, the web application's, and what surrounds them. */
+/** The public interface in both profiles, the web application's, and what surrounds them. */
 const UsersRoutes = Layer.mergeAll(
-  HttpApiBuilder.layer(Api).pipe(
-    Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers]),
+  Layer.merge(
+    HttpApiBuilder.layer(Api).pipe(Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers])),
+    OpenAiRoutes
+  ).pipe(
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])
   ),
   ConsoleRoutes.pipe(Layer.provide([BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])),

@@ -10,7 +10,8 @@ const partsMax = 10_000
 /** In one request. */
 const filePartsMax = 500
 
-const isAllStorable = (value: unknown): boolean => {
+/** Whether PostgreSQL can store every text in a JSON value. */
+export const isAllStorable = (value: unknown): boolean => {
   if (typeof value === "string") return isStorable(value)
   if (typeof value !== "object" || value === null) return true
   return Object.entries(value).every(([key, inner]) => isStorable(key) && isAllStorable(inner))

@@ -221,6 +221,18 @@ const table: {
   // 404 for a path that names no file, 400 for a body or a query that does.
   FileNotFound: ({ param }) =>
     (param === "file_id" ? notFound : invalid)("file_not_found", "The file does not exist.", param),
+  ModelNotFound: ({ param }) =>
+    notFound(
+      "model_not_found",
+      "There is no such model. Use `auto`, or one of GET /openai/v1/models.",
+      param
+    ),
+  NoVisionModel: () =>
+    invalid(
+      "image_input_unsupported",
+      "None of the models of this service sees images. The operator declares one that does in the model catalog (`vision`).",
+      "input"
+    ),
   ItemNotFound: ({ param }) => invalid("item_not_found", "The referenced item does not exist.", param),
   ConversationNotFound: ({ param }) =>
     notFound(

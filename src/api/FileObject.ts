@@ -2,40 +2,47 @@ import { DateTime, Schema } from "effect"
 import { FileId } from "../domain/Ids.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
 
-/** A file as clients see it. Source: specification, File object; wire contract, section 5. */
-export const FileObject = Schema.Struct({
-  id: FileId,
-  object: Schema.Literal("file"),
-  bytes: Schema.Int,
-  /** Unix epoch in seconds. */
-  created_at: Schema.Int,
-  /** Unix epoch in seconds; only with `expires_after`. */
-  expires_at: Schema.optionalKey(Schema.Int),
-  filename: Schema.String,
-  purpose: Schema.String,
-  /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
-  status: Schema.Literals(["uploaded", "processed", "error"]),
-  /** Why the text can't be read; only with `error`. */
-  status_details: Schema.optionalKey(Schema.String)
-}).annotate({ identifier: "FileObject", description: "What is known of a file." })
+/** The schemas of files, with the form that ids of files have in a profile. */
+export const fileSchemas = <Id extends Schema.Codec<FileId, string>>(id: Id) => {
+  /** A file as clients see it. Source: specification, File object; wire contract, section 5. */
+  const FileObject = Schema.Struct({
+    id,
+    object: Schema.Literal("file"),
+    bytes: Schema.Int,
+    /** Unix epoch in seconds. */
+    created_at: Schema.Int,
+    /** Unix epoch in seconds; only with `expires_after`. */
+    expires_at: Schema.optionalKey(Schema.Int),
+    filename: Schema.String,
+    purpose: Schema.String,
+    /** `uploaded` while the text is being read, `processed` once it is ready, `error` when it can't be read. */
+    status: Schema.Literals(["uploaded", "processed", "error"]),
+    /** Why the text can't be read; only with `error`. */
+    status_details: Schema.optionalKey(Schema.String)
+  }).annotate({ identifier: "FileObject", description: "What is known of a file." })
+
+  /** One page of a list. The next page takes `last_id` as `after`. */
+  const FileList = Schema.Struct({
+    object: Schema.Literal("list"),
+    data: Schema.Array(FileObject),
+    has_more: Schema.Boolean,
+    first_id: Schema.NullOr(id),
+    last_id: Schema.NullOr(id)
+  }).annotate({ identifier: "FileList", description: "A page of the caller's files." })
+
+  const FileDeleted = Schema.Struct({
+    id,
+    object: Schema.Literal("file"),
+    deleted: Schema.Literal(true)
+  }).annotate({ identifier: "FileDeleted", description: "The file is gone for good." })
+
+  return { FileObject, FileList, FileDeleted }
+}
+
+/** With plain ids, as in `/v1`. */
+export const { FileDeleted, FileList, FileObject } = fileSchemas(FileId)
 export type FileObject = typeof FileObject.Type
-
-/** One page of a list. The next page takes `last_id` as `after`. */
-export const FileList = Schema.Struct({
-  object: Schema.Literal("list"),
-  data: Schema.Array(FileObject),
-  has_more: Schema.Boolean,
-  first_id: Schema.NullOr(FileId),
-  last_id: Schema.NullOr(FileId)
-}).annotate({ identifier: "FileList", description: "A page of the caller's files." })
 export type FileList = typeof FileList.Type
-
-export const FileDeleted = Schema.Struct({
-  id: FileId,
-  object: Schema.Literal("file"),
-  deleted: Schema.Literal(true)
-}).annotate({ identifier: "FileDeleted", description: "The file is gone for good." })
-export type FileDeleted = typeof FileDeleted.Type
 
 const epochSeconds = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
 

@@ -10,7 +10,7 @@ import {
   purposeCharactersMax
 } from "../domain/StoredFile.ts"
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
-import { FileDeleted, FileList, FileObject } from "./FileObject.ts"
+import { fileSchemas } from "./FileObject.ts"
 import { Authentication } from "./Middleware.ts"
 
 type Description = Readonly<Record<string, unknown>>
@@ -80,79 +80,86 @@ const UploadForm = Schema.Struct({
   )
 }).pipe(HttpApiSchema.asMultipartStream())
 
-const params = { file_id: FileId }
-
-const upload = HttpApiEndpoint.post("upload", "/files", {
-  payload: UploadForm,
-  success: FileObject
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Upload a file",
-    description:
-      "Stores a file and reads its text. A text that takes long goes on being read after the answer: `status` is " +
-      "`uploaded` until then, `processed` once the text is ready, and `error` when it can't be read."
-  })
-)
-
-const list = HttpApiEndpoint.get("list", "/files", {
-  query: {
-    // Empty counts as absent, because forms and URL templates send it.
-    purpose: Schema.optionalKey(Schema.Union([Schema.Literal(""), Purpose])),
-    after: Schema.optionalKey(FileId),
-    limit: Schema.optionalKey(PageLimit),
-    order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
-  },
-  success: FileList
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "List files",
-    description: "Newest first, unless `order` says otherwise; go on with `last_id` as `after`.",
-    transform: describeQuery({
-      limit: { type: "integer", minimum: 1, maximum: pageFilesMax, default: pageFilesDefault },
-      purpose: { type: "string", minLength: 1, maxLength: purposeCharactersMax },
-      order: { type: "string", enum: ["asc", "desc"], default: "desc" }
-    })
-  })
-)
-
-const get = HttpApiEndpoint.get("get", "/files/:file_id", { params, success: FileObject }).annotateMerge(
-  OpenApi.annotations({
-    summary: "Inspect a file",
-    description: "What is known of a file, without its content."
-  })
-)
-
-const remove = HttpApiEndpoint.delete("delete", "/files/:file_id", {
-  params,
-  success: FileDeleted
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Delete a file",
-    description: "Deletes a file for good, with its content and its text."
-  })
-)
-
 const bytesContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
 
-const content = HttpApiEndpoint.get("content", "/files/:file_id/content", {
-  params,
-  success: HttpApiSchema.StreamUint8Array(),
-  error: RangeNotSatisfiable
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Download a file",
-    description:
-      "The exact bytes. `Range` with one range gets a part, `If-None-Match` with the `ETag` saves a download.",
-    transform: describeResponses({
-      200: { description: "The bytes of the file." },
-      206: { description: "The part that `Range` asked for.", content: bytesContent },
-      304: { description: "The file is the one that `If-None-Match` names." }
+const listEndpoint = <Id extends Schema.Codec<FileId, string>>(fileId: Id) =>
+  HttpApiEndpoint.get("list", "/files", {
+    query: {
+      // Empty counts as absent, because forms and URL templates send it.
+      purpose: Schema.optionalKey(Schema.Union([Schema.Literal(""), Purpose])),
+      after: Schema.optionalKey(fileId),
+      limit: Schema.optionalKey(PageLimit),
+      order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
+    },
+    success: fileSchemas(fileId).FileList
+  }).annotateMerge(
+    OpenApi.annotations({
+      summary: "List files",
+      description: "Newest first, unless `order` says otherwise; go on with `last_id` as `after`.",
+      transform: describeQuery({
+        limit: { type: "integer", minimum: 1, maximum: pageFilesMax, default: pageFilesDefault },
+        purpose: { type: "string", minLength: 1, maxLength: purposeCharactersMax },
+        order: { type: "string", enum: ["asc", "desc"], default: "desc" }
+      })
     })
-  })
-)
+  )
+
+/** The endpoints, with the form that ids of files have in a profile. */
+export const fileEndpoints = <Id extends Schema.Codec<FileId, string>>(fileId: Id) => {
+  const { FileDeleted, FileObject } = fileSchemas(fileId)
+  const params = { file_id: fileId }
+
+  const upload = HttpApiEndpoint.post("upload", "/files", {
+    payload: UploadForm,
+    success: FileObject
+  }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Upload a file",
+      description:
+        "Stores a file and reads its text. A text that takes long goes on being read after the answer: `status` is " +
+        "`uploaded` until then, `processed` once the text is ready, and `error` when it can't be read."
+    })
+  )
+
+  const get = HttpApiEndpoint.get("get", "/files/:file_id", { params, success: FileObject }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Inspect a file",
+      description: "What is known of a file, without its content."
+    })
+  )
+
+  const remove = HttpApiEndpoint.delete("delete", "/files/:file_id", {
+    params,
+    success: FileDeleted
+  }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Delete a file",
+      description: "Deletes a file for good, with its content and its text."
+    })
+  )
+
+  const content = HttpApiEndpoint.get("content", "/files/:file_id/content", {
+    params,
+    success: HttpApiSchema.StreamUint8Array(),
+    error: RangeNotSatisfiable
+  }).annotateMerge(
+    OpenApi.annotations({
+      summary: "Download a file",
+      description:
+        "The exact bytes. `Range` with one range gets a part, `If-None-Match` with the `ETag` saves a download.",
+      transform: describeResponses({
+        200: { description: "The bytes of the file." },
+        206: { description: "The part that `Range` asked for.", content: bytesContent },
+        304: { description: "The file is the one that `If-None-Match` names." }
+      })
+    })
+  )
+
+  return [upload, listEndpoint(fileId), get, remove, content] as const
+}
 
 export class FilesApi extends HttpApiGroup.make("files")
-  .add(upload, list, get, remove, content)
+  .add(...fileEndpoints(FileId))
   .middleware(Authentication)
   .prefix("/v1")
   .annotateMerge(

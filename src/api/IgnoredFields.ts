@@ -72,6 +72,15 @@ const list = (entries: ReadonlyArray<string>): string =>
     ...(entries.length > namedMax ? [`+${entries.length - namedMax} more`] : [])
   ].join(", ")
 
+/** The header that names the fields that an interface doesn't have; absent if it would be empty. */
+export const ignoredNames = (
+  body: object,
+  known: ReadonlyArray<string>
+): Readonly<Record<string, string>> => {
+  const ignored = Object.keys(body).filter((name) => !known.includes(name))
+  return ignored.length === 0 ? {} : { "x-ignored-fields": list(ignored.map(shown)) }
+}
+
 /**
  * Headers of a successful response about undocumented fields: `x-ignored-fields` names them, and `x-field-hints` those that look
  * like a documented field, such as `conversaton_id=conversation_id`. Each is absent if it would be empty.
@@ -84,7 +93,7 @@ export const ignoredFieldHeaders = (body: object): Readonly<Record<string, strin
     return meant === null || meant in body ? [] : [`${name}=${meant}`]
   })
   return {
-    "x-ignored-fields": list(ignored.map(shown)),
+    ...ignoredNames(body, documented),
     ...(hints.length === 0 ? {} : { "x-field-hints": list(hints) })
   }
 }

@@ -32,8 +32,12 @@ const distinct = (members: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   })
 }
 
-const eventStream: Json = {
-  schema: { $ref: "#/components/schemas/ResponseEvent" }
+const eventName = /"data":\{"\$ref":"#\/components\/schemas\/(\w+)"/
+
+/** What a stream consists of: the generated description wraps the event's schema into that of a frame. */
+const eventStream = (content: Json): Json => {
+  const name = plainName(eventName.exec(JSON.stringify(content))?.[1] ?? "")
+  return { schema: { $ref: `#/components/schemas/${name}` } }
 }
 
 /** How the generated description says that an object may have other fields. It holds for every object, so it is left out. */
@@ -51,7 +55,7 @@ const tidy = (value: Json): Json => {
     // A JSON number has this range anyway.
     if ((key === "minimum" || key === "maximum") && Math.abs(Number(inner)) === Number.MAX_SAFE_INTEGER)
       return undefined
-    if (key === "text/event-stream") return eventStream
+    if (key === "text/event-stream") return eventStream(inner)
     const tidied = tidy(inner)
     return key === "anyOf" && Array.isArray(tidied) ? distinct(tidied) : tidied
   })
@@ -193,10 +197,17 @@ const publish = (document: Json): Json => {
   })
 }
 
-/** The OpenAPI 3.1 document of the public interface. */
-export const openApiDocument: { readonly [key: string]: Json } = (() => {
+/** The OpenAPI 3.1 document of an interface. */
+export const openApiDocumentOf = (described: ReturnType<typeof OpenApi.fromApi>): OpenApiDocument => {
   // Serializing drops the undefined members of Effect's model.
   // oxlint-disable-next-line no-restricted-properties -- it reads its own output
-  const document = publish(JSON.parse(JSON.stringify(OpenApi.fromApi(Api))))
+  const document = publish(JSON.parse(JSON.stringify(described)))
   return isObject(document) ? document : {}
-})()
+}
+
+export interface OpenApiDocument {
+  readonly [key: string]: Json
+}
+
+/** That of `/v1`. */
+export const openApiDocument: OpenApiDocument = openApiDocumentOf(OpenApi.fromApi(Api))

@@ -61,6 +61,14 @@ export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFou
   param: Schema.String
 }) {}
 
+/** A request names a model that doesn't exist, or that its caller may not use. */
+export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNotFound", {
+  param: Schema.String
+}) {}
+
+/** A request has an image, and no model that it may use sees images. */
+export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVisionModel", {}) {}
+
 /** An `item_reference` names an item that doesn't exist or isn't the caller's. */
 export class ItemNotFound extends Schema.TaggedError<ItemNotFound>()("ItemNotFound", {
   param: Schema.String

@@ -20,7 +20,11 @@ import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
 
 /** The public endpoint, and the one of the web application. */
-const responsesRoutes: ReadonlySet<string | null> = new Set(["/v1/responses", "/console/responses"])
+const responsesRoutes: ReadonlySet<string | null> = new Set([
+  "/v1/responses",
+  "/console/responses",
+  "/openai/v1/responses"
+])
 
 /** The conventional status for a client that disconnected before the response. */
 const clientClosedRequest = 499

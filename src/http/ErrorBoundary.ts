@@ -132,7 +132,7 @@ const platformResponse = (
 }
 
 /** The one endpoint whose body isn't JSON. */
-const uploadPath = /^\/v1\/files\/?$/i
+const uploadPath = /^(\/openai)?\/v1\/files\/?$/i
 
 /** The failure for a response of the platform without an envelope. */
 const bareFailure = (

@@ -61,33 +61,53 @@ const upload = Effect.fnUntraced(
   (effect) => Effect.scoped(effect)
 )
 
+/** What answers the endpoints of files, in every profile: only the form of the ids differs, which the contract knows. */
+export const makeFilesHandlers = Effect.gen(function* () {
+  const store = yield* FileStore
+  const services = yield* Effect.context<FileStore | Policy | Drain | AppConfig>()
+
+  return {
+    upload: ({ request }: Incoming) => enveloped(Effect.provideContext(upload(request), services)),
+    list: Effect.fnUntraced(function* ({ query }: { readonly query: FilesQuery }) {
+      const { userId } = yield* CurrentUser
+      const { limit = pageFilesDefault, order = "desc", purpose, ...after } = query
+      const wanted = { ...after, ...(purpose ? { purpose } : {}), limit, order }
+      const { files, hasMore } = yield* store.list(userId, wanted)
+      return fileList(files, hasMore)
+    }, enveloped),
+    get: Effect.fnUntraced(function* ({ params }: OfFile) {
+      const { userId } = yield* CurrentUser
+      return fileObject(yield* store.get(userId, params.file_id))
+    }, enveloped),
+    delete: Effect.fnUntraced(function* ({ params }: OfFile) {
+      const { userId } = yield* CurrentUser
+      yield* store.delete(userId, params.file_id)
+      return { id: params.file_id, object: "file", deleted: true } as const
+    }, enveloped),
+    content: ({ params, request }: OfFile & Incoming) =>
+      enveloped(Effect.provideContext(download(params.file_id, request), services))
+  }
+})
+
+interface Incoming {
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+interface OfFile {
+  readonly params: { readonly file_id: FileId }
+}
+
+interface FilesQuery {
+  readonly purpose?: string
+  readonly after?: FileId
+  readonly limit?: number
+  readonly order?: "asc" | "desc"
+}
+
 export const FilesHandlers = HttpApiBuilder.group(
   Api,
   "files",
   Effect.fn(function* (handlers) {
-    const store = yield* FileStore
-    const services = yield* Effect.context<FileStore | Policy | Drain | AppConfig>()
-
-    return handlers.handleAll({
-      upload: ({ request }) => enveloped(Effect.provideContext(upload(request), services)),
-      list: Effect.fnUntraced(function* ({ query }) {
-        const { userId } = yield* CurrentUser
-        const { limit = pageFilesDefault, order = "desc", purpose, ...after } = query
-        const wanted = { ...after, ...(purpose ? { purpose } : {}), limit, order }
-        const { files, hasMore } = yield* store.list(userId, wanted)
-        return fileList(files, hasMore)
-      }, enveloped),
-      get: Effect.fnUntraced(function* ({ params }) {
-        const { userId } = yield* CurrentUser
-        return fileObject(yield* store.get(userId, params.file_id))
-      }, enveloped),
-      delete: Effect.fnUntraced(function* ({ params }) {
-        const { userId } = yield* CurrentUser
-        yield* store.delete(userId, params.file_id)
-        return { id: params.file_id, object: "file", deleted: true } as const
-      }, enveloped),
-      content: ({ params, request }) =>
-        enveloped(Effect.provideContext(download(params.file_id, request), services))
-    })
+    return handlers.handleAll(yield* makeFilesHandlers)
   })
 )

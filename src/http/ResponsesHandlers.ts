@@ -9,7 +9,7 @@ import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
-import { streamResponse } from "./Sse.ts"
+import { makeWriting, streamResponse } from "./Sse.ts"
 
 /** The AI SDK in a `User-Agent`. It omits `stream` when it wants JSON, and accepts anything. */
 const aiSdk = "ai-sdk"
@@ -42,7 +42,12 @@ export const makeCreateResponse = Effect.gen(function* () {
       const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
       if (wantsStream(payload.stream, request.headers)) {
         const { keepaliveSeconds } = stream
-        return yield* streamResponse(begun.events, { headers, keepaliveSeconds, lost: begun.lost })
+        return yield* streamResponse(begun.events, {
+          headers,
+          keepaliveSeconds,
+          lost: begun.lost,
+          writing: makeWriting()
+        })
       }
       const response = yield* Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
       return HttpServerResponse.jsonUnsafe(response, { headers })

@@ -9,7 +9,7 @@ import { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
 
 /**
- * Delivery as server-sent events. A frame is exactly `event: message`, one line of JSON, and a blank line, and is never split
+ * Delivery as server-sent events. On `/v1` a frame is exactly `event: message`, one line of JSON, and a blank line, and is never split
  * between writes. Source: specification, Events, Wire format; wire contract, section 2.
  */
 
@@ -34,8 +34,30 @@ const dataOf = (event: EventBody, sequenceNumber: number): string =>
       `"delta":${JSON.stringify(event.delta)},"logprobs":[]}`
     : JSON.stringify(numberEvent(event, sequenceNumber))
 
+/** A frame as `/v1` writes it. */
 export const frame = (event: EventBody, sequenceNumber: number): string =>
   `event: message\ndata: ${escapeLineEnds(dataOf(event, sequenceNumber))}\n\n`
+
+/** One frame, whose event may have a name of its own. */
+export const namedFrame = (name: string, data: object): string =>
+  `event: ${name}\ndata: ${escapeLineEnds(JSON.stringify(data))}\n\n`
+
+/** How one stream is written. */
+export interface Writing {
+  /** The frames for an event of the core. */
+  readonly event: (event: EventBody) => string
+  /** The frames that end a stream that fails. */
+  readonly failure: (body: ErrorBody) => string
+  /** What follows the last frame. */
+  readonly end: string
+}
+
+/** As `/v1` writes it. */
+export const makeWriting = (): Writing => {
+  let sequenceNumber = 0
+  const event = (one: EventBody) => frame(one, sequenceNumber++)
+  return { event, failure: (body) => event(errorEvent(body)), end: "" }
+}
 
 const utf8 = new TextEncoder()
 
@@ -45,6 +67,7 @@ export interface StreamOptions {
   readonly keepaliveSeconds: number
   /** Fails when the events must end before they are complete; never succeeds. */
   readonly lost: Effect.Effect<never, Expected>
+  readonly writing: Writing
 }
 
 /**
@@ -59,20 +82,24 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
   const clock = yield* Clock.Clock
   const access = yield* CurrentAccess
   const writes = yield* Queue.bounded<string, Cause.Done>(writesMax)
-  let sequenceNumber = 0
+  const { writing } = options
   let wroteAt = clock.currentTimeMillisUnsafe()
+
+  const offer = (text: string) => {
+    wroteAt = clock.currentTimeMillisUnsafe()
+    return Queue.offer(writes, text)
+  }
 
   const write = (batch: ReadonlyArray<EventBody>) => {
     let text = ""
-    for (const event of batch) text += frame(event, sequenceNumber++)
-    wroteAt = clock.currentTimeMillisUnsafe()
-    return Queue.offer(writes, text)
+    for (const event of batch) text += writing.event(event)
+    return text === "" ? Effect.void : offer(text)
   }
 
   /** Writes the terminal event of a stream that fails. */
   const writeError = (body: ErrorBody) => {
     if (access !== null) access.errorCode = body.code
-    return write([errorEvent(body)])
+    return offer(writing.failure(body))
   }
 
   const deliver = Stream.runForEachArray(events, write).pipe(
@@ -85,6 +112,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
             Effect.andThen(writeError(defect.body))
           )
     ),
+    Effect.andThen(writing.end === "" ? Effect.void : offer(writing.end)),
     Effect.andThen(Queue.end(writes))
   )
 

@@ -4,13 +4,14 @@ import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
 import {
   type DatabaseUnavailable,
   type ModelFailure,
+  type ModelNotFound,
   type NoModelAvailable,
+  type NoVisionModel,
   PromptTooLong
 } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import type { AnswerOptions, CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
-import { beginningWithin, estimateTokens } from "../domain/Tokens.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
 import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
@@ -24,6 +25,7 @@ import {
 } from "./AttachedFiles.ts"
 import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
 import { textOf } from "./IncomingInput.ts"
+import { longInput } from "./LongInput.ts"
 import {
   filesShown,
   makeAssembly,
@@ -33,6 +35,7 @@ import {
   promptTokensMax
 } from "./PromptAssembly.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
+import type { Demands } from "./ResponseRequest.ts"
 
 /** One way to get the answer: a model and the request for it. */
 export interface Attempt {
@@ -82,7 +85,7 @@ export interface AttemptsRequest {
   readonly turn: ConversationState
   readonly maxOutputTokens: number | null
   readonly permissions: Permissions
-  readonly answer: AnswerOptions
+  readonly demands: Demands
 }
 
 /** Chooses the models that may answer, and makes a prompt for each. */
@@ -91,7 +94,10 @@ export class Attempts extends Context.Service<
   {
     readonly prepare: (
       request: AttemptsRequest
-    ) => Effect.Effect<PreparedAttempts, NoModelAvailable | PromptTooLong | Denial | DatabaseUnavailable>
+    ) => Effect.Effect<
+      PreparedAttempts,
+      NoModelAvailable | ModelNotFound | NoVisionModel | PromptTooLong | Denial | DatabaseUnavailable
+    >
   }
 >()("parley/responses/Attempts") {
   static readonly layer = Layer.effect(
@@ -127,6 +133,7 @@ export class Attempts extends Context.Service<
           promptTokens: asked.promptTokens,
           tools: asked.tools,
           maxOutputTokens,
+          ...(request.demands.model === undefined ? {} : { model: request.demands.model }),
           difficulty: difficultyOf(asked).score
         }
         const routed = yield* route(need, permissions)
@@ -150,7 +157,7 @@ export class Attempts extends Context.Service<
         )
         const earlierFiles = yield* attachedFiles.readEarlier(userId, earlier, earlierTokensMax)
         const all = { ...read, history, files: new Map([...files, ...earlierFiles]) }
-        const attempts = yield* attemptsOf(candidates, userId, all, search, request.answer)
+        const attempts = yield* attemptsOf(candidates, userId, all, search, request.demands.answer ?? {})
         // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
         return { attempts: Arr.sort(attempts, fewestDropped), search, history, files }
       })
@@ -266,34 +273,4 @@ const attemptOf = (
         : attemptOf(candidate, user, shortened, fewer, answer, prompt, window)
     }
   }
-}
-
-/** The texts that every prompt contains. */
-const textsOf = ({ directions, items, systemMessage }: PromptParts): ReadonlyArray<string> => [
-  systemMessage ?? "",
-  ...directions,
-  ...items.flatMap((item) => (item.type === "message" ? [textOf(item.content)] : []))
-]
-
-/**
- * The refusal of texts that alone exceed the largest window; null if they don't. No more of them is counted than that window
- * holds, so that a text of megabytes is refused at little cost.
- */
-const longInput = (parts: PromptParts, contextWindow: number): PromptTooLong | null => {
-  const texts = textsOf(parts)
-  const characters = texts.reduce((sum, { length }) => sum + length, 0)
-  // A short input fits, or is counted at little cost.
-  if (characters <= contextWindow) return null
-  let left = contextWindow
-  let counted = 0
-  for (const text of texts) {
-    const held = beginningWithin(text, left)
-    counted += held.length
-    if (held.length < text.length) {
-      const promptTokens = Math.ceil((contextWindow * characters) / Math.max(1, counted))
-      return new PromptTooLong({ promptTokens, tokensMax: contextWindow - 1 })
-    }
-    left -= estimateTokens(text)
-  }
-  return null
 }

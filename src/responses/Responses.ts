@@ -45,6 +45,8 @@ export type RequestFailure =
   | Errors.ProjectNotFound
   | Errors.NotProjectMember
   | Errors.PromptTooLong
+  | Errors.ModelNotFound
+  | Errors.NoVisionModel
   | Errors.UsageLimitExceeded
   | Errors.ConversationBusy
   | Errors.NoModelAvailable
@@ -128,7 +130,7 @@ export class Responses extends Context.Service<
           turn,
           maxOutputTokens: request.max_output_tokens ?? null,
           permissions,
-          answer: demands.answer ?? {}
+          demands
         })
         const { history, search } = prepared
 

@@ -55,10 +55,10 @@ export type Ranked<E extends Entry = Entry> = E & {
   readonly reasons: Reasons
 }
 
-/** A model whose window is too small for the prompt, or that the caller may not use. */
+/** A model whose window is too small for the prompt, that the caller may not use or didn't name, or that doesn't see images. */
 export interface Excluded<E extends Entry = Entry> {
   readonly model: E["model"]
-  readonly why: "window" | "permits"
+  readonly why: "window" | "permits" | "model" | "vision"
 }
 
 export interface Ranking<E extends Entry = Entry> {
@@ -115,7 +115,9 @@ export const rank = <E extends Entry>(options: {
   const excluded: Array<Excluded<E>> = []
   for (const entry of options.models) {
     const model: E["model"] = entry.model
-    if (model.contextWindow <= need.promptTokens) excluded.push({ model, why: "window" })
+    if (need.model !== undefined && model.id !== need.model) excluded.push({ model, why: "model" })
+    else if (need.vision === true && model.vision !== true) excluded.push({ model, why: "vision" })
+    else if (model.contextWindow <= need.promptTokens) excluded.push({ model, why: "window" })
     else if (options.permits(model)) fitting.push(entry)
     else excluded.push({ model, why: "permits" })
   }

@@ -1,5 +1,11 @@
 import { Array as Arr, Context, Effect, Layer, Order } from "effect"
-import { ModelForbidden, NoModelAvailable, PromptTooLong } from "../domain/Errors.ts"
+import {
+  ModelForbidden,
+  ModelNotFound,
+  NoModelAvailable,
+  NoVisionModel,
+  PromptTooLong
+} from "../domain/Errors.ts"
 import type { ModelHealth, ModelSpec, ProviderHealth } from "../domain/Model.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { type Need, rank, type Ranked, type Ranking } from "./Candidates.ts"
@@ -27,7 +33,7 @@ export class Router extends Context.Service<
       permits?: Permits
     ) => Effect.Effect<
       Arr.NonEmptyReadonlyArray<Candidate>,
-      NoModelAvailable | PromptTooLong | ModelForbidden
+      NoModelAvailable | PromptTooLong | ModelForbidden | ModelNotFound | NoVisionModel
     >
     /** The same decision with the models that it excludes. Waits for no server. */
     readonly explain: (need: Need, permits?: Permits) => Effect.Effect<Ranking>
@@ -63,11 +69,15 @@ export class Router extends Context.Service<
         }
         const { candidates, excluded } = yield* decide(entries, need, permits)
         if (Arr.isReadonlyArrayNonEmpty(candidates)) return bounded(candidates)
+        const unmet = unmetBy(entries, need, permits)
+        if (unmet !== null) return yield* unmet
         const forbidden = excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
         if (forbidden.length > 0) return yield* new ModelForbidden({ models: forbidden })
         // Models that the caller may not use are not revealed, unless there is no other.
-        const permitted = entries.filter(({ model }) => permits?.(model) ?? true)
-        const windows = (permitted.length > 0 ? permitted : entries).map(({ model }) => model.contextWindow)
+        const permitted = asked(entries, need).filter(({ model }) => permits?.(model) ?? true)
+        const windows = (permitted.length > 0 ? permitted : asked(entries, need)).map(
+          ({ model }) => model.contextWindow
+        )
         const tokensMax = Math.max(...windows) - 1
         return yield* new PromptTooLong({ promptTokens: need.promptTokens, tokensMax })
       })
@@ -91,6 +101,30 @@ export class Router extends Context.Service<
   )
 
   static readonly layer = this.layerNoDeps.pipe(Layer.provide(ModelCatalog.layer))
+}
+
+/** The models that a request leaves to choose from. */
+const asked = <E extends { readonly model: ModelSpec }>(
+  entries: ReadonlyArray<E>,
+  need: Need
+): ReadonlyArray<E> =>
+  entries.filter(
+    ({ model }) =>
+      (need.model === undefined || model.id === need.model) && (need.vision !== true || model.vision === true)
+  )
+
+/** What a request asks for and no model has that its caller may use; null if that is not why none is left. */
+export const unmetBy = (
+  entries: ReadonlyArray<{ readonly model: ModelSpec }>,
+  need: Need,
+  permits: Permits = () => true
+): ModelNotFound | NoVisionModel | null => {
+  const named = asked(entries, { ...need, vision: false })
+  // A model that the caller may not use is not revealed.
+  if (need.model !== undefined && !named.some(({ model }) => permits(model))) {
+    return new ModelNotFound({ param: "model" })
+  }
+  return asked(named, need).length === 0 ? new NoVisionModel() : null
 }
 
 /** The first ones, and the one with the largest window for a long conversation. */

@@ -3,7 +3,7 @@ import { ModelFailure, ModelForbidden, PromptTooLong } from "../../src/domain/Er
 import type { ModelHealth, ProviderHealth, ModelSpec } from "../../src/domain/Model.ts"
 import type { ModelPart, ModelRequest, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { type Need, rank } from "../../src/routing/Candidates.ts"
-import { type Permits, Router } from "../../src/routing/Router.ts"
+import { type Permits, Router, unmetBy } from "../../src/routing/Router.ts"
 
 export const scriptedUsage: ModelUsage = {
   inputTokens: 11,
@@ -130,6 +130,12 @@ export class ScriptedModel extends Context.Service<
             needs.push(need)
             const { candidates, excluded } = decide(need, permits)
             if (Arr.isReadonlyArrayNonEmpty(candidates)) return Effect.succeed(candidates)
+            const unmet = unmetBy(
+              models.map((model) => ({ model })),
+              need,
+              permits
+            )
+            if (unmet !== null) return Effect.fail(unmet)
             const forbidden = excluded.flatMap(({ model, why }) => (why === "permits" ? [model.id] : []))
             return forbidden.length > 0
               ? Effect.fail(new ModelForbidden({ models: forbidden }))

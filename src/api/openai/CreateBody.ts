@@ -1,0 +1,290 @@
+import { Schema } from "effect"
+import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../../domain/Ids.ts"
+import { expectedStorable, StorableText } from "../../domain/storable.ts"
+import { isAllStorable } from "../CreateResponse.ts"
+import { givenId } from "./ProfileIds.ts"
+
+/** The body of `POST /openai/v1/responses`: what clients of the OpenAI interface send. Each field is honoured or refused. */
+
+const itemsMax = 10_000
+const partsMax = 10_000
+const toolsMax = 128
+const includesMax = 32
+const metadataPairsMax = 16
+const metadataKeyCharactersMax = 64
+const metadataValueCharactersMax = 512
+const labelCharactersMax = 512
+
+/** Absent and null mean the same. */
+const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+const between = (minimum: number, maximum: number) => {
+  const expected = `a number from ${minimum} to ${maximum}`
+  return Schema.Finite.annotate({ expected }).check(Schema.isBetween({ minimum, maximum }, { expected }))
+}
+
+const positiveInteger = Schema.Int.annotate({ expected: "a positive integer" }).check(
+  Schema.isGreaterThan(0, { expected: "a positive integer" })
+)
+
+const Label = StorableText.check(
+  Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
+)
+
+const isSmall = (pairs: { readonly [key: string]: string }): boolean => {
+  const entries = Object.entries(pairs)
+  return (
+    entries.length <= metadataPairsMax &&
+    entries.every(
+      ([key, value]) => key.length <= metadataKeyCharactersMax && value.length <= metadataValueCharactersMax
+    )
+  )
+}
+
+const metadataWords =
+  `an object of at most ${metadataPairsMax} strings, whose keys have at most ${metadataKeyCharactersMax} characters and whose values ` +
+  `have at most ${metadataValueCharactersMax}`
+
+/** The client's own notes on an object. */
+export const Metadata = Schema.Record(StorableText, StorableText)
+  .annotate({ expected: metadataWords })
+  .check(Schema.makeFilter(isSmall, { expected: metadataWords }))
+
+// Parts.
+
+const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText })
+
+const InputFile = Schema.Struct({
+  type: Schema.Literal("input_file"),
+  file_id: givenId(FileId, "file")
+})
+
+const OutputText = Schema.Struct({ type: Schema.Literal("output_text"), text: StorableText })
+
+const Refusal = Schema.Struct({ type: Schema.Literal("refusal"), refusal: StorableText })
+
+const Part = Schema.Union([InputText, InputFile, OutputText, Refusal]).annotate({
+  expected: "an input_text, input_file, output_text or refusal part"
+})
+export type Part = typeof Part.Type
+
+const parts = Schema.Array(Part).check(
+  Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
+)
+
+// Items.
+
+const Message = Schema.Struct({
+  type: maybe(Schema.Literal("message")),
+  role: Schema.Literals(["user", "assistant", "system", "developer"]),
+  content: Schema.Union([StorableText, parts]).annotate({ expected: "a string or a list of parts" })
+})
+
+const CallId = Label.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))
+
+const FunctionCall = Schema.Struct({
+  type: Schema.Literal("function_call"),
+  call_id: CallId,
+  name: StorableText,
+  arguments: StorableText
+})
+
+const FunctionCallOutput = Schema.Struct({
+  type: Schema.Literal("function_call_output"),
+  call_id: CallId,
+  output: Schema.Union([StorableText, Schema.Array(InputText)]).annotate({
+    expected: "a string or a list of input_text parts"
+  })
+})
+
+const ItemReference = Schema.Struct({
+  type: Schema.Literal("item_reference"),
+  id: givenId(ItemId, "message")
+})
+
+/** What the service, or another one, did in an earlier turn; it is context at most, and never done again. */
+const replayedTypes = ["reasoning", "web_search_call", "file_search_call", "mcp_call"] as const
+
+const Text = Schema.optionalKey(Schema.NullOr(StorableText))
+
+const ReplayedItem = Schema.Struct({
+  type: Schema.Literals(replayedTypes),
+  name: Text,
+  arguments: Text,
+  output: Text,
+  error: Text
+})
+
+const Item = Schema.Union([FunctionCall, FunctionCallOutput, ItemReference, ReplayedItem, Message]).annotate({
+  expected:
+    "a message with a role and content, a function_call, a function_call_output, an item_reference, or a replayed item of one of " +
+    `the types ${replayedTypes.join(", ")}`
+})
+export type Item = typeof Item.Type
+
+const Input = Schema.Union([
+  StorableText.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),
+  Schema.Array(Item).check(
+    Schema.isMinLength(1, { expected: "a list with at least one item" }),
+    Schema.isMaxLength(itemsMax, { expected: `a list of at most ${itemsMax} items` })
+  )
+]).annotate({ expected: "a string or a list of items" })
+
+// Tools.
+
+/** What every provider takes. */
+export const FunctionName = Schema.String.annotate({
+  expected: "1 to 64 letters, digits, hyphens and underscores"
+}).check(
+  Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, hyphens and underscores" })
+)
+
+export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
+  .annotate({ expected: "an object" })
+  .check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
+
+const FunctionTool = Schema.Struct({
+  type: Schema.Literal("function"),
+  name: FunctionName,
+  description: maybe(StorableText),
+  parameters: maybe(JsonObject),
+  strict: maybe(Schema.Boolean)
+})
+
+export const webSearchTypes = [
+  "web_search",
+  "web_search_2025_08_26",
+  "web_search_preview",
+  "web_search_preview_2025_03_11"
+] as const
+
+const WebSearchTool = Schema.Struct({ type: Schema.Literals(webSearchTypes) })
+
+const oneProject = "a list with the id of one project, such as `vs_…`"
+
+const FileSearchTool = Schema.Struct({
+  type: Schema.Literal("file_search"),
+  vector_store_ids: Schema.Array(givenId(ProjectId, "vectorStore"))
+    .annotate({ expected: oneProject })
+    .check(Schema.isMinLength(1, { expected: oneProject }), Schema.isMaxLength(1, { expected: oneProject }))
+})
+
+const Tool = Schema.Union([FunctionTool, WebSearchTool, FileSearchTool]).annotate({
+  expected: "a tool of the type function, web_search or file_search; this service has no others"
+})
+export type Tool = typeof Tool.Type
+
+const AllowedTools = Schema.Struct({
+  type: Schema.Literal("allowed_tools"),
+  mode: Schema.Literals(["auto", "required"]),
+  tools: Schema.Array(Schema.Struct({ type: Schema.String, name: Schema.optionalKey(Schema.String) }))
+})
+
+const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  Schema.Struct({ type: Schema.Literal("function"), name: FunctionName }),
+  Schema.Struct({ type: Schema.Literals([...webSearchTypes, "file_search"]) }),
+  AllowedTools
+]).annotate({
+  expected:
+    "auto, none, required, or an object of the type function, web_search, file_search or allowed_tools"
+})
+export type ToolChoice = typeof ToolChoice.Type
+
+// The form of the answer.
+
+const JsonSchemaFormat = Schema.Struct({
+  type: Schema.Literal("json_schema"),
+  name: FunctionName,
+  description: maybe(StorableText),
+  schema: JsonObject,
+  strict: maybe(Schema.Boolean)
+})
+
+const Format = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text") }),
+  Schema.Struct({ type: Schema.Literal("json_object") }),
+  JsonSchemaFormat
+]).annotate({ expected: "an object of the type text, json_object or json_schema" })
+export type Format = typeof Format.Type
+
+export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh"] as const
+export const verbosities = ["low", "medium", "high"] as const
+
+/** Of what this service never makes, there is nothing to include; `logprobs` would be missed. */
+const includes = [
+  "file_search_call.results",
+  "web_search_call.results",
+  "web_search_call.action.sources",
+  "message.input_image.image_url",
+  "computer_call_output.output.image_url",
+  "code_interpreter_call.outputs",
+  "reasoning.encrypted_content"
+] as const
+
+const only = <const Value extends string | number | boolean>(value: Value, why: string) =>
+  Schema.Literal(value).annotate({ expected: `${JSON.stringify(value)}: ${why}` })
+
+const ConversationReference = Schema.Union([
+  givenId(ConversationId, "conversation"),
+  Schema.Struct({ id: givenId(ConversationId, "conversation") })
+]).annotate({ expected: "the id of a conversation or an object with its id" })
+
+/** Every field that is honoured, and those that only some values of are. */
+export const CreateBody = Schema.Struct({
+  model: maybe(StorableText).annotate({
+    description: "A model of GET /openai/v1/models. `auto`, or none, leaves the choice to the service.",
+    default: "auto"
+  }),
+  input: Input,
+  instructions: maybe(StorableText),
+  stream: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: false }),
+  stream_options: maybe(Schema.Struct({ include_obfuscation: maybe(Schema.Boolean) })),
+  store: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: true }),
+  background: maybe(only(false, "answers are not made in the background")),
+  conversation: maybe(ConversationReference),
+  previous_response_id: maybe(givenId(ResponseId, "response")),
+  max_output_tokens: maybe(positiveInteger),
+  max_tool_calls: maybe(positiveInteger),
+  temperature: maybe(between(0, 2)),
+  top_p: maybe(between(0, 1)),
+  presence_penalty: maybe(between(-2, 2)),
+  frequency_penalty: maybe(between(-2, 2)),
+  top_logprobs: maybe(only(0, "probabilities of tokens are not given")),
+  truncation: maybe(Schema.Literals(["auto", "disabled"]).annotate({ expected: "auto or disabled" })),
+  parallel_tool_calls: maybe(Schema.Boolean),
+  tools: maybe(
+    Schema.Array(Tool).check(
+      Schema.isMaxLength(toolsMax, { expected: `a list of at most ${toolsMax} tools` })
+    )
+  ),
+  tool_choice: maybe(ToolChoice),
+  text: maybe(
+    Schema.Struct({
+      format: maybe(Format),
+      verbosity: maybe(Schema.Literals(verbosities).annotate({ expected: verbosities.join(", ") }))
+    })
+  ),
+  reasoning: maybe(
+    Schema.Struct({
+      effort: maybe(Schema.Literals(efforts).annotate({ expected: `one of ${efforts.join(", ")}` })),
+      summary: maybe(only("auto", "there are no summaries of the reasoning")),
+      generate_summary: maybe(only("auto", "there are no summaries of the reasoning"))
+    })
+  ),
+  include: maybe(
+    Schema.Array(Schema.Literals(includes).annotate({ expected: `one of ${includes.join(", ")}` })).check(
+      Schema.isMaxLength(includesMax, { expected: `a list of at most ${includesMax}` })
+    )
+  ),
+  metadata: maybe(Metadata),
+  service_tier: maybe(Schema.Literals(["auto", "default"]).annotate({ expected: "auto or default" })),
+  user: maybe(Label),
+  safety_identifier: maybe(Label),
+  prompt_cache_key: maybe(Label),
+  prompt_cache_retention: maybe(Label),
+  prompt: Schema.optional(
+    Schema.Null.annotate({ expected: "null: there are no stored prompts; send `instructions` and `input`" })
+  )
+}).annotate({ identifier: "CreateResponseBody", expected: "a JSON object" })
+export type CreateBody = typeof CreateBody.Type

@@ -1,0 +1,95 @@
+import { Schema } from "effect"
+import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { FileId } from "../../domain/Ids.ts"
+import { fileEndpoints } from "../FilesApi.ts"
+import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
+import { CreateBody } from "./CreateBody.ts"
+import { ModelList, ModelObject } from "./ModelObject.ts"
+import { givenId } from "./ProfileIds.ts"
+import { ProfileEvent } from "./ResponseEvents.ts"
+import { ResponseResource } from "./ResponseResource.ts"
+
+/** The body with its unknown fields, which a response names as ignored. */
+export const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
+  Schema.Record(Schema.String, Schema.Unknown)
+]).annotate({ identifier: "CreateResponseBody", expected: "a JSON object" })
+
+class ResponsesApi extends HttpApiGroup.make("responses")
+  .add(
+    HttpApiEndpoint.post("create", "/responses", {
+      payload: CreateBodyWithRest,
+      success: [ResponseResource, HttpApiSchema.StreamSse({ data: ProfileEvent })]
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Answer a message",
+        description:
+          "Answers with one JSON document, or with an event stream when `stream` is true. Every event is sent as `event:` with its " +
+          "type and one line of `data:`; the stream ends with `data: [DONE]`."
+      })
+    )
+  )
+  .middleware(BoundedBody)
+  // Added last, so that it runs first: no body is read before the key is checked.
+  .middleware(Authentication)
+  .prefix("/openai/v1")
+  .annotateMerge(OpenApi.annotations({ title: "Responses", description: "Response generation." })) {}
+
+class ModelsApi extends HttpApiGroup.make("models")
+  .add(
+    HttpApiEndpoint.get("list", "/models", { success: ModelList }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List models",
+        description:
+          "The models that the caller may name, and `auto`, which leaves the choice to the service."
+      })
+    ),
+    HttpApiEndpoint.get("get", "/models/:model", {
+      params: { model: Schema.String },
+      success: ModelObject
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Inspect a model", description: "One model of the list." })
+    )
+  )
+  .middleware(Authentication)
+  .prefix("/openai/v1")
+  .annotateMerge(OpenApi.annotations({ title: "Models", description: "What a request may name." })) {}
+
+class FilesApi extends HttpApiGroup.make("files")
+  .add(...fileEndpoints(givenId(FileId, "file")))
+  .middleware(Authentication)
+  .prefix("/openai/v1")
+  .annotateMerge(
+    OpenApi.annotations({ title: "Files", description: "Upload, list, inspect, download and delete files." })
+  ) {}
+
+const OpenApiDocument = Schema.Record(Schema.String, Schema.Unknown).annotate({
+  identifier: "OpenApiDocument",
+  description: "A document of OpenAPI 3.1."
+})
+
+class SystemApi extends HttpApiGroup.make("system")
+  .add(
+    HttpApiEndpoint.get("openapi", "/openai/v1/openapi.json", { success: OpenApiDocument }).annotateMerge(
+      OpenApi.annotations({ summary: "This description", description: "The interface as OpenAPI 3.1." })
+    )
+  )
+  .middleware(DocumentAccess)
+  .annotateMerge(
+    OpenApi.annotations({ title: "System", description: "The description of the interface." })
+  ) {}
+
+/** The interface that clients of OpenAI assume: another rendering of what `/v1` does. */
+export class OpenAiApi extends HttpApi.make("parley-openai")
+  .add(ResponsesApi)
+  .add(ModelsApi)
+  .add(FilesApi)
+  .add(SystemApi)
+  .middleware(Envelope)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Conversational Response Service, for clients of OpenAI",
+      version: "1.0.0",
+      description:
+        "The service as clients of the OpenAI interface expect it. The base URL ends with `/openai/v1`."
+    })
+  ) {}

@@ -1,0 +1,150 @@
+import { Schema } from "effect"
+import { ResponseUsage } from "../ResponseObject.ts"
+import { efforts, JsonObject, Metadata, verbosities } from "./CreateBody.ts"
+
+/** A response and the items in it, as clients of the OpenAI interface read them. */
+
+const status = Schema.Literals(["in_progress", "completed", "incomplete", "failed"])
+
+export const FileCitation = Schema.Struct({
+  type: Schema.Literal("file_citation"),
+  file_id: Schema.String,
+  filename: Schema.String,
+  index: Schema.Int
+})
+
+export const TextPart = Schema.Struct({
+  type: Schema.Literal("output_text"),
+  text: Schema.String,
+  annotations: Schema.Array(FileCitation),
+  logprobs: Schema.Array(Schema.Unknown)
+}).annotate({ identifier: "OutputTextPart" })
+export type TextPart = typeof TextPart.Type
+
+const Message = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("message"),
+  status,
+  role: Schema.Literal("assistant"),
+  content: Schema.Array(TextPart)
+}).annotate({ identifier: "Message" })
+
+const FunctionCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("function_call"),
+  status,
+  call_id: Schema.String,
+  name: Schema.String,
+  arguments: Schema.String
+}).annotate({ identifier: "FunctionCall", description: "A call of one of the client's own functions." })
+
+const WebSearchCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("web_search_call"),
+  status,
+  action: Schema.Union([
+    Schema.Struct({ type: Schema.Literal("search"), query: Schema.String }),
+    Schema.Struct({ type: Schema.Literal("open_page"), url: Schema.String })
+  ])
+}).annotate({ identifier: "WebSearchCall", description: "Only where the request has the tool web_search." })
+
+const FileSearchCall = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("file_search_call"),
+  status,
+  queries: Schema.Array(Schema.String),
+  results: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        file_id: Schema.String,
+        filename: Schema.String,
+        score: Schema.Finite,
+        text: Schema.String,
+        attributes: Schema.Record(Schema.String, Schema.Unknown)
+      })
+    )
+  )
+}).annotate({ identifier: "FileSearchCall", description: "Only where the request has the tool file_search." })
+
+const SummaryText = Schema.Struct({ type: Schema.Literal("summary_text"), text: Schema.String })
+
+const Reasoning = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("reasoning"),
+  status,
+  summary: Schema.Array(SummaryText)
+}).annotate({
+  identifier: "Reasoning",
+  description: "What the service did by one of its own tools, in words: the type that all clients show."
+})
+
+export const Item = Schema.Union([Message, FunctionCall, WebSearchCall, FileSearchCall, Reasoning]).annotate({
+  identifier: "Item"
+})
+export type Item = typeof Item.Type
+
+const Format = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["text", "json_object"]) }),
+  Schema.Struct({
+    type: Schema.Literal("json_schema"),
+    name: Schema.String,
+    description: Schema.NullOr(Schema.String),
+    schema: JsonObject,
+    strict: Schema.Boolean
+  })
+])
+
+/** What a response repeats of its request, with the defaults of what was left out. */
+export const Echo = Schema.Struct({
+  background: Schema.Boolean,
+  frequency_penalty: Schema.Finite,
+  max_tool_calls: Schema.NullOr(Schema.Int),
+  metadata: Metadata,
+  parallel_tool_calls: Schema.Boolean,
+  presence_penalty: Schema.Finite,
+  prompt_cache_key: Schema.NullOr(Schema.String),
+  reasoning: Schema.NullOr(
+    Schema.Struct({
+      effort: Schema.NullOr(Schema.Literals(efforts)),
+      summary: Schema.NullOr(Schema.Literal("auto"))
+    })
+  ),
+  safety_identifier: Schema.NullOr(Schema.String),
+  service_tier: Schema.Literal("default"),
+  temperature: Schema.Finite,
+  text: Schema.Struct({ format: Format, verbosity: Schema.optionalKey(Schema.Literals(verbosities)) }),
+  tool_choice: Schema.Unknown,
+  tools: Schema.Array(JsonObject),
+  top_logprobs: Schema.Literal(0),
+  top_p: Schema.Finite,
+  truncation: Schema.Literals(["auto", "disabled"]),
+  user: Schema.NullOr(Schema.String)
+})
+export type Echo = typeof Echo.Type
+
+export const ResponseResource = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("response"),
+  /** Unix epoch in seconds, as `completed_at`. */
+  created_at: Schema.Int,
+  completed_at: Schema.NullOr(Schema.Int),
+  status: Schema.Literals(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
+  error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })),
+  incomplete_details: Schema.NullOr(
+    Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter"]) })
+  ),
+  /** The model that answers, never `auto`. */
+  model: Schema.String,
+  output: Schema.Array(Item),
+  /** All text of the messages. Clients compute it themselves, but not every helper of theirs does. */
+  output_text: Schema.String,
+  /** null where nothing is stored. */
+  conversation: Schema.NullOr(Schema.Struct({ id: Schema.String })),
+  instructions: Schema.NullOr(Schema.String),
+  max_output_tokens: Schema.NullOr(Schema.Int),
+  previous_response_id: Schema.NullOr(Schema.String),
+  store: Schema.Boolean,
+  usage: Schema.NullOr(ResponseUsage),
+  ...Echo.fields
+}).annotate({ identifier: "Response", description: "The answer as one document." })
+export type ResponseResource = typeof ResponseResource.Type

@@ -1,0 +1,152 @@
+import { type IdKind, shownId } from "../api/openai/ProfileIds.ts"
+import type { Echo, Item, ResponseResource, TextPart } from "../api/openai/ResponseResource.ts"
+import type { ResponseObject } from "../api/ResponseObject.ts"
+import type { McpCall, OutputItem, OutputText } from "../domain/Conversation.ts"
+
+/**
+ * Items and responses as clients of the OpenAI interface see them. The service's own tools and its search of files are shown only in
+ * types of items that clients of the last three major versions accept.
+ */
+
+/** Which of the service's own items the client has asked to see as what they are. */
+export interface Shown {
+  readonly webSearch: boolean
+  readonly fileSearch: boolean
+  /** Whether the passages that a search found are shown too. */
+  readonly results: boolean
+}
+
+/** What of a request its response depends on. */
+export interface View {
+  readonly echo: Echo
+  readonly shown: Shown
+}
+
+const millisPerSecond = 1_000
+/** Of a tool's result in the words that say what was done. */
+const resultCharactersMax = 500
+
+const seconds = (millis: number): number => Math.floor(millis / millisPerSecond)
+
+const citation = (one: OutputText["annotations"][number]): TextPart["annotations"][number] => ({
+  ...one,
+  file_id: shownId("file", one.file_id)
+})
+
+export const textPart = (part: OutputText): TextPart => ({
+  ...part,
+  annotations: part.annotations.map(citation)
+})
+
+/** A field of a call's arguments; "" if the model wrote none. */
+const argumentOf = (call: McpCall, name: string): string => {
+  try {
+    // oxlint-disable-next-line no-restricted-properties -- what a model wrote, of which one text is read
+    const value: unknown = JSON.parse(call.arguments)
+    const field: unknown = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
+    return typeof field === "string" ? field : ""
+  } catch {
+    return ""
+  }
+}
+
+const isWeb = (call: McpCall): boolean => call.name === "web_search" || call.name === "web_fetch"
+
+const cut = (text: string): string =>
+  text.length <= resultCharactersMax ? text : `${text.slice(0, resultCharactersMax).toWellFormed()}…`
+
+/** What was done, in words. */
+const summaryOf = ({ arguments: args, error, name, output }: McpCall): string =>
+  `${name}(${cut(args)}) → ${cut(output ?? `Error: ${error ?? "unknown"}`)}`
+
+const kindOf = (item: OutputItem, { shown }: View): IdKind => {
+  switch (item.type) {
+    case "message":
+      return "message"
+    case "function_call":
+      return "functionCall"
+    case "file_search_call":
+      return "fileSearch"
+    case "mcp_call":
+      return shown.webSearch && isWeb(item) ? "webSearch" : "reasoning"
+  }
+}
+
+const renderCall = (call: McpCall, view: View): Item => {
+  const id = shownId(kindOf(call, view), call.id)
+  // A tool that fails is data for the model, and no failure of the response.
+  const status = call.status === "in_progress" ? "in_progress" : "completed"
+  if (!view.shown.webSearch || !isWeb(call)) {
+    const text =
+      call.status === "in_progress" ? [] : [{ type: "summary_text" as const, text: summaryOf(call) }]
+    return { id, type: "reasoning", status, summary: text }
+  }
+  const action =
+    call.name === "web_search"
+      ? ({ type: "search", query: argumentOf(call, "query") } as const)
+      : ({ type: "open_page", url: argumentOf(call, "url") } as const)
+  return { id, type: "web_search_call", status: call.status === "failed" ? "failed" : status, action }
+}
+
+/** An item as the client sees it; null for one that it didn't ask to see. */
+export const renderItem = (item: OutputItem, view: View): Item | null => {
+  const id = shownId(kindOf(item, view), item.id)
+  switch (item.type) {
+    case "message":
+      return { ...item, id, content: item.content.map(textPart) }
+    case "function_call":
+      return { ...item, id }
+    case "mcp_call":
+      return renderCall(item, view)
+    case "file_search_call":
+      return view.shown.fileSearch
+        ? {
+            ...item,
+            id,
+            results: view.shown.results
+              ? (item.results?.map((found) => ({ ...found, file_id: shownId("file", found.file_id) })) ??
+                null)
+              : null
+          }
+        : null
+  }
+}
+
+const reasonOf = (details: ResponseObject["incomplete_details"]): ResponseResource["incomplete_details"] =>
+  details === null
+    ? null
+    : { reason: details.reason === "content_filter" ? "content_filter" : "max_output_tokens" }
+
+/** The last message of an answer that was cut is incomplete too. */
+const withCut = (output: ReadonlyArray<Item>, isCut: boolean): ReadonlyArray<Item> =>
+  isCut
+    ? output.map((item, index) =>
+        index === output.length - 1 && item.type === "message" ? { ...item, status: "incomplete" } : item
+      )
+    : output
+
+/** A whole response. */
+export const renderResponse = (response: ResponseObject, view: View): ResponseResource => {
+  const isCut = response.incomplete_details !== null
+  const output = response.output.flatMap((item) => renderItem(item, view) ?? [])
+  return {
+    ...view.echo,
+    id: shownId("response", response.id),
+    object: "response",
+    created_at: seconds(response.created_at),
+    completed_at: response.completed_at === null ? null : seconds(response.completed_at),
+    status: isCut ? "incomplete" : response.status,
+    error: null,
+    incomplete_details: reasonOf(response.incomplete_details),
+    model: response.model,
+    output: withCut(output, isCut),
+    output_text: response.output_text,
+    conversation: response.store ? { id: shownId("conversation", response.conversation_id) } : null,
+    instructions: response.instructions,
+    max_output_tokens: response.max_output_tokens,
+    previous_response_id:
+      response.previous_response_id === null ? null : shownId("response", response.previous_response_id),
+    store: response.store,
+    usage: response.usage
+  }
+}

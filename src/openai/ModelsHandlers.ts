@@ -1,0 +1,43 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { ModelObject } from "../api/openai/ModelObject.ts"
+import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import { CurrentUser } from "../domain/Account.ts"
+import { ModelNotFound } from "../domain/Errors.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
+import { Policy } from "../plans/Policy.ts"
+import { Router } from "../routing/Router.ts"
+
+const modelObject = (id: string, owner: string): ModelObject => ({
+  id,
+  object: "model",
+  created: 0,
+  owned_by: owner
+})
+
+/** Leaves the choice to the service. */
+const auto = modelObject("auto", "parley")
+
+export const ModelsHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "models",
+  Effect.fn(function* (handlers) {
+    const router = yield* Router
+    const policy = yield* Policy
+
+    const permitted = Effect.gen(function* () {
+      const { plan } = yield* CurrentUser
+      const { model } = yield* policy.permissions(plan)
+      const known = (yield* router.models).filter(({ id }) => model(id))
+      return [auto, ...known.map(({ id, provider }) => modelObject(id, provider))]
+    })
+
+    return handlers.handleAll({
+      list: () => enveloped(Effect.map(permitted, (data) => ({ object: "list", data }) as const)),
+      get: Effect.fnUntraced(function* ({ params }) {
+        const found = (yield* permitted).find(({ id }) => id === params.model)
+        return found ?? (yield* new ModelNotFound({ param: "model" }))
+      }, enveloped)
+    })
+  })
+)

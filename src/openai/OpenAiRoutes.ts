@@ -1,0 +1,27 @@
+import { Effect, Layer } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
+import { makeFilesHandlers } from "../http/FilesHandlers.ts"
+import { ModelsHandlers } from "./ModelsHandlers.ts"
+import { ResponsesHandlers } from "./ResponsesHandlers.ts"
+
+const FilesHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "files",
+  Effect.fn(function* (handlers) {
+    return handlers.handleAll(yield* makeFilesHandlers)
+  })
+)
+
+const document = HttpServerResponse.jsonUnsafe(openApiDocumentOf(OpenApi.fromApi(OpenAiApi)))
+
+const SystemHandlers = HttpApiBuilder.group(OpenAiApi, "system", (handlers) =>
+  handlers.handle("openapi", () => Effect.succeed(document))
+)
+
+/** The second profile, under /openai/v1. */
+export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
+  Layer.provide([ResponsesHandlers, ModelsHandlers, FilesHandlers, SystemHandlers])
+)

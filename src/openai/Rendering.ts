@@ -1,0 +1,170 @@
+import type { ErrorBody } from "../api/ErrorEnvelope.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
+import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
+import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
+import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import { renderItem, renderResponse, textPart, type View } from "./ItemRendering.ts"
+
+/** The second rendering: from the core's events to those of the OpenAI interface. */
+
+/** The events around a message's text, which are known when it is done. */
+const endOfMessage = (index: number, item: Extract<Item, { type: "message" }>): Array<ProfileEventBody> =>
+  item.content.flatMap((part, content_index): Array<ProfileEventBody> => {
+    const place = { item_id: item.id, output_index: index, content_index }
+    return [
+      ...part.annotations.map((annotation, annotation_index) => ({
+        type: "response.output_text.annotation.added" as const,
+        ...place,
+        annotation_index,
+        annotation
+      })),
+      { type: "response.output_text.done", ...place, text: part.text, logprobs: [] },
+      { type: "response.content_part.done", ...place, part }
+    ]
+  })
+
+const ofSummary = (index: number, item: Extract<Item, { type: "reasoning" }>): Array<ProfileEventBody> =>
+  item.summary.flatMap((part, summary_index): Array<ProfileEventBody> => {
+    const place = { item_id: item.id, output_index: index, summary_index }
+    return [
+      { type: "response.reasoning_summary_part.added", ...place, part: { ...part, text: "" } },
+      { type: "response.reasoning_summary_text.delta", ...place, delta: part.text },
+      { type: "response.reasoning_summary_text.done", ...place, text: part.text },
+      { type: "response.reasoning_summary_part.done", ...place, part }
+    ]
+  })
+
+const ofArguments = (
+  index: number,
+  item: Extract<Item, { type: "function_call" }>
+): Array<ProfileEventBody> => {
+  const place = { item_id: item.id, output_index: index }
+  return [
+    { type: "response.function_call_arguments.delta", ...place, delta: item.arguments },
+    {
+      type: "response.function_call_arguments.done",
+      ...place,
+      name: item.name,
+      arguments: item.arguments
+    }
+  ]
+}
+
+/** What comes between the beginning of an item and its end. */
+const beforeDone = (index: number, item: Item): Array<ProfileEventBody> => {
+  switch (item.type) {
+    case "message":
+      return endOfMessage(index, item)
+    case "function_call":
+      return ofArguments(index, item)
+    case "reasoning":
+      return ofSummary(index, item)
+    case "web_search_call":
+    case "file_search_call":
+      return [{ type: `response.${item.type}.completed`, item_id: item.id, output_index: index }]
+  }
+}
+
+const afterAdded = (index: number, item: Item): Array<ProfileEventBody> =>
+  item.type === "web_search_call" || item.type === "file_search_call"
+    ? (["in_progress", "searching"] as const).map((state) => ({
+        type: `response.${item.type}.${state}` as const,
+        item_id: item.id,
+        output_index: index
+      }))
+    : []
+
+/** The events of the core that are about one item. */
+type ItemEvent = Extract<EventBody, { readonly output_index: number }>
+
+/** Renders what happens to the items of one response. */
+const makeItemRenderer = (view: View) => {
+  /** The place of each shown item, by the place that the core gave it. */
+  const places = new Map<number, number>()
+  const place = (index: number): number => places.get(index) ?? places.size
+
+  const placed = ({
+    item_id,
+    output_index
+  }: {
+    readonly item_id: string
+    readonly output_index: number
+  }) => ({
+    item_id: shownId("message", item_id),
+    output_index: place(output_index)
+  })
+
+  return (one: ItemEvent): ReadonlyArray<ProfileEventBody> => {
+    switch (one.type) {
+      case "response.output_item.added": {
+        const item = renderItem(one.item, view)
+        if (item === null) return []
+        const index = place(one.output_index)
+        places.set(one.output_index, index)
+        return [{ type: one.type, output_index: index, item }, ...afterAdded(index, item)]
+      }
+      case "response.output_item.done": {
+        const item = renderItem(one.item, view)
+        if (item === null) return []
+        const index = place(one.output_index)
+        return [...beforeDone(index, item), { type: one.type, output_index: index, item }]
+      }
+      case "response.content_part.added":
+        return [{ ...one, ...placed(one), part: textPart(one.part) }]
+      case "response.output_text.delta":
+        return [{ ...one, ...placed(one) }]
+      case "response.output_text.done":
+        // The end of the item says the same, and knows its citations.
+        return []
+    }
+  }
+}
+
+export interface Renderer {
+  /** The events that stand for one of the core's. */
+  readonly event: (event: EventBody) => ReadonlyArray<ProfileEventBody>
+  /** The end of a stream that fails. */
+  readonly failure: (body: ErrorBody) => ReadonlyArray<ProfileEventBody>
+}
+
+/** Renders the events of one response, in their order. */
+export const makeRenderer = (view: View): Renderer => {
+  const ofItem = makeItemRenderer(view)
+  let started: ResponseResource | null = null
+
+  const failed = (error: ErrorEvent): ReadonlyArray<ProfileEventBody> => {
+    if (started === null) return [error]
+    const { code, message } = error
+    // Some clients only know the one, some only the other.
+    return [
+      error,
+      { type: "response.failed", response: { ...started, status: "failed", error: { code, message } } }
+    ]
+  }
+
+  const event = (one: EventBody): ReadonlyArray<ProfileEventBody> => {
+    switch (one.type) {
+      case "response.created": {
+        started = renderResponse(one.response, view)
+        return [
+          { type: "response.created", response: started },
+          { type: "response.in_progress", response: started }
+        ]
+      }
+      case "response.completed": {
+        const response = renderResponse(one.response, view)
+        return [
+          { type: response.status === "incomplete" ? "response.incomplete" : "response.completed", response }
+        ]
+      }
+      case "error":
+        return failed(one)
+      default:
+        return ofItem(one)
+    }
+  }
+
+  return { event, failure: (body) => event(errorEvent(body)) }
+}
+
+type ErrorEvent = Extract<EventBody, { readonly type: "error" }>

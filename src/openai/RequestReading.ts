@@ -1,0 +1,197 @@
+import type { InputEntry, Part as CorePart } from "../api/CreateResponse.ts"
+import {
+  type CreateBody,
+  type Format,
+  type Item,
+  type Part,
+  webSearchTypes
+} from "../api/openai/CreateBody.ts"
+import type { Echo } from "../api/openai/ResponseResource.ts"
+import type { AnswerFormat, AnswerOptions, ToolChoice, ToolSpec } from "../domain/ModelCall.ts"
+import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+import type { Shown, View } from "./ItemRendering.ts"
+
+/** From the body of a request to what the core understands, and to what its response repeats. */
+
+export interface ReadRequest {
+  readonly request: ResponseRequest
+  readonly demands: Demands
+  readonly view: View
+}
+
+const partOf = (part: Part): CorePart =>
+  part.type === "refusal" ? { type: "output_text", text: part.refusal } : part
+
+const entryOf = (item: Item): InputEntry => {
+  switch (item.type) {
+    case "item_reference":
+    case "function_call":
+    case "function_call_output":
+    case "reasoning":
+    case "web_search_call":
+    case "file_search_call":
+    case "mcp_call":
+      return item
+    default: {
+      const content = typeof item.content === "string" ? item.content : item.content.map(partOf)
+      return { type: "message", role: item.role, content }
+    }
+  }
+}
+
+type Tools = NonNullable<CreateBody["tools"]>
+
+const noParameters = { type: "object", properties: {} }
+
+const functionsOf = (tools: Tools): ReadonlyArray<ToolSpec> =>
+  tools.flatMap((tool) =>
+    tool.type === "function"
+      ? [
+          {
+            name: tool.name,
+            description: tool.description ?? "",
+            parameters: tool.parameters ?? noParameters,
+            ...(tool.strict === true ? { strict: true } : {})
+          }
+        ]
+      : []
+  )
+
+const isWebSearch = (type: string): boolean => webSearchTypes.some((known) => known === type)
+
+/** The choice as a provider takes it, and the functions that it leaves. */
+const chosen = (
+  choice: CreateBody["tool_choice"],
+  functions: ReadonlyArray<ToolSpec>
+): { readonly toolChoice?: ToolChoice; readonly functions: ReadonlyArray<ToolSpec> } => {
+  if (choice == null) return { functions }
+  if (typeof choice === "string") return { toolChoice: choice, functions }
+  if (choice.type === "function") return { toolChoice: { name: choice.name }, functions }
+  if (choice.type === "allowed_tools") {
+    const allowed = new Set(choice.tools.map(({ name }) => name))
+    return { toolChoice: choice.mode, functions: functions.filter(({ name }) => allowed.has(name)) }
+  }
+  // The search of files always comes before the answer.
+  return isWebSearch(choice.type) ? { toolChoice: { name: "web_search" }, functions } : { functions }
+}
+
+const formatOf = (format: Format | null | undefined): AnswerFormat | null => {
+  if (format == null || format.type === "text") return null
+  return format.type === "json_object"
+    ? format
+    : {
+        type: "json_schema",
+        name: format.name,
+        description: format.description ?? null,
+        schema: format.schema,
+        strict: format.strict ?? false
+      }
+}
+
+/** An object without the fields that are absent or null. */
+const given = <Fields extends object>(
+  fields: Fields
+): { readonly [K in keyof Fields]?: NonNullable<Fields[K]> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as {
+    readonly [K in keyof Fields]?: NonNullable<Fields[K]>
+  }
+
+const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): AnswerOptions =>
+  given({
+    temperature: body.temperature,
+    topP: body.top_p,
+    presencePenalty: body.presence_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    reasoningEffort: body.reasoning?.effort,
+    verbosity: body.text?.verbosity,
+    parallelToolCalls: body.parallel_tool_calls,
+    format: formatOf(body.text?.format),
+    toolChoice
+  })
+
+const noTools: ReadonlySet<never> = new Set<never>()
+
+const demandsOf = (body: CreateBody): Demands => {
+  const { functions, toolChoice } = chosen(body.tool_choice, functionsOf(body.tools ?? []))
+  const isNone = toolChoice === "none"
+  return {
+    ...given({
+      model: body.model === "auto" || body.model === "" ? null : body.model,
+      functions: functions.length === 0 ? null : functions,
+      maxToolCalls: body.max_tool_calls
+    }),
+    answer: answerOptions(body, isNone ? undefined : toolChoice),
+    ...(isNone ? { ownTools: noTools } : {}),
+    ...(body.truncation === "disabled" ? { wholeHistory: true } : {}),
+    branches: true
+  }
+}
+
+const projectOf = (tools: Tools) =>
+  tools.flatMap((tool) => (tool.type === "file_search" ? tool.vector_store_ids : []))[0]
+
+const requestOf = (body: CreateBody): ResponseRequest => ({
+  input: typeof body.input === "string" ? body.input : body.input.map(entryOf),
+  ...given({
+    instructions: body.instructions,
+    conversation: body.conversation,
+    previous_response_id: body.previous_response_id,
+    max_output_tokens: body.max_output_tokens,
+    store: body.store,
+    project_id: projectOf(body.tools ?? [])
+  })
+})
+
+const shownOf = (body: CreateBody): Shown => ({
+  webSearch: (body.tools ?? []).some(({ type }) => isWebSearch(type)),
+  fileSearch: (body.tools ?? []).some(({ type }) => type === "file_search"),
+  results: (body.include ?? []).includes("file_search_call.results")
+})
+
+const echoedFormat = (format: Format | null | undefined): Echo["text"]["format"] => {
+  if (format == null) return { type: "text" }
+  return format.type === "json_schema"
+    ? { ...format, description: format.description ?? null, strict: format.strict ?? false }
+    : format
+}
+
+const echoOf = (body: CreateBody): Echo => ({
+  background: false,
+  frequency_penalty: body.frequency_penalty ?? 0,
+  max_tool_calls: body.max_tool_calls ?? null,
+  metadata: body.metadata ?? {},
+  parallel_tool_calls: body.parallel_tool_calls ?? true,
+  presence_penalty: body.presence_penalty ?? 0,
+  prompt_cache_key: body.prompt_cache_key ?? null,
+  reasoning:
+    body.reasoning == null
+      ? null
+      : { effort: body.reasoning.effort ?? null, summary: body.reasoning.summary ?? null },
+  safety_identifier: body.safety_identifier ?? null,
+  service_tier: "default",
+  temperature: body.temperature ?? 1,
+  text: { format: echoedFormat(body.text?.format), ...given({ verbosity: body.text?.verbosity }) },
+  tool_choice: body.tool_choice ?? "auto",
+  tools: (body.tools ?? []).map((tool) =>
+    tool.type === "function"
+      ? {
+          ...tool,
+          description: tool.description ?? null,
+          parameters: tool.parameters ?? null,
+          strict: tool.strict ?? false
+        }
+      : tool.type === "file_search"
+        ? { ...tool, vector_store_ids: tool.vector_store_ids.map((id) => `vs_${id}`) }
+        : { ...tool }
+  ),
+  top_logprobs: 0,
+  top_p: body.top_p ?? 1,
+  truncation: body.truncation ?? "auto",
+  user: body.user ?? null
+})
+
+export const readRequest = (body: CreateBody): ReadRequest => ({
+  request: requestOf(body),
+  demands: demandsOf(body),
+  view: { echo: echoOf(body), shown: shownOf(body) }
+})

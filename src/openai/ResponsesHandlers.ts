@@ -1,0 +1,101 @@
+import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { ignoredNames } from "../api/IgnoredFields.ts"
+import { CreateBody } from "../api/openai/CreateBody.ts"
+import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
+import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
+import type { ResponseResource } from "../api/openai/ResponseResource.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import { Drain } from "../http/Drain.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
+import { namedFrame, streamResponse, type Writing } from "../http/Sse.ts"
+import { Responses } from "../responses/Responses.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import type { View } from "./ItemRendering.ts"
+import { makeRenderer } from "./Rendering.ts"
+import { readRequest } from "./RequestReading.ts"
+
+const lastFrame = "data: [DONE]\n\n"
+
+/** Writes the events of one response, each under its own name, numbered from 0. */
+export const makeWriting = (view: View): Writing => {
+  const renderer = makeRenderer(view)
+  let sequenceNumber = 0
+  const frames = (events: ReadonlyArray<ProfileEventBody>) => {
+    let text = ""
+    for (const event of events) {
+      const numbered = Object.assign({ type: event.type, sequence_number: sequenceNumber++ }, event)
+      text += namedFrame(event.type, numbered)
+    }
+    return text
+  }
+  return {
+    event: (event) => frames(renderer.event(event)),
+    failure: (body) => frames(renderer.failure(body)),
+    end: lastFrame
+  }
+}
+
+/** The response of a whole stream, as its last event has it. */
+export const collectRendered = <E, R>(
+  events: Stream.Stream<EventBody, E, R>,
+  view: View
+): Effect.Effect<ResponseResource, E, R> =>
+  Effect.suspend(() => {
+    const { event } = makeRenderer(view)
+    let response: ResponseResource | null = null
+    return Stream.runForEachArray(events, (batch) =>
+      Effect.sync(() => {
+        for (const rendered of batch.flatMap(event)) if ("response" in rendered) response = rendered.response
+      })
+    ).pipe(
+      Effect.flatMap(() =>
+        response === null
+          ? Effect.die(new Error("The stream of a response had no response."))
+          : Effect.succeed(response)
+      )
+    )
+  })
+
+const documented = Object.keys(CreateBody.fields)
+
+/** Creates responses, streamed or whole, from the same core as `/v1`. */
+export const ResponsesHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "responses",
+  Effect.fn(function* (handlers) {
+    const responses = yield* Responses
+    const drain = yield* Drain
+    const { keepaliveSeconds } = (yield* AppConfig).stream
+
+    return handlers.handle(
+      "create",
+      Effect.fnUntraced(
+        function* ({ payload }) {
+          const { demands, request, view } = readRequest(payload)
+          const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
+          const headers = {
+            "x-conversation-id": shownId("conversation", begun.conversationId),
+            ...ignoredNames(payload, documented)
+          }
+          if (payload.stream === true) {
+            const writing = makeWriting(view)
+            return yield* streamResponse(begun.events, {
+              headers,
+              keepaliveSeconds,
+              lost: begun.lost,
+              writing
+            })
+          }
+          const whole = collectRendered(begun.events, view)
+          const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+          return HttpServerResponse.jsonUnsafe(response, { headers })
+        },
+        Effect.provideService(Drain, drain),
+        enveloped
+      )
+    )
+  })
+)

@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Schema, Stream } from "effect"
+import { ProfileEvent, type ProfileEventBody } from "../../src/api/openai/ResponseEvents.ts"
+import type { EventBody } from "../../src/api/ResponseEvent.ts"
+import { makeRenderer } from "../../src/openai/Rendering.ts"
+import { readRequest } from "../../src/openai/RequestReading.ts"
+import { collectRendered } from "../../src/openai/ResponsesHandlers.ts"
+import { play, saidOf, Script } from "../responses/eventScripts.ts"
+import { assertProfileGrammar } from "./ProfileGrammar.ts"
+
+const { view } = readRequest({ input: "Hi" })
+
+const rendered = (events: ReadonlyArray<EventBody>): ReadonlyArray<ProfileEvent> => {
+  const renderer = makeRenderer(view)
+  return events
+    .flatMap((event): ReadonlyArray<ProfileEventBody> => renderer.event(event))
+    .map((event, sequence_number) => ({ ...event, sequence_number }))
+}
+
+describe("The rendering for clients of OpenAI", () => {
+  it.effect.prop(
+    "of any script obeys the grammar, and its events encode as their schema says",
+    [Script.said, Script.ending, Script.batch],
+    ([script, ending, batch]) =>
+      Effect.gen(function* () {
+        const core = play(saidOf(script), ending, batch)
+        const events = rendered(core)
+        const { last, text } = assertProfileGrammar(events)
+        for (const event of events) {
+          assert.deepStrictEqual(yield* Schema.encodeUnknownEffect(ProfileEvent)(event), event)
+        }
+        const end = core.at(-1)!
+        if (end.type === "response.completed") {
+          assert.strictEqual(text, end.response.output_text)
+          const isCut = end.response.incomplete_details !== null
+          assert.strictEqual(last.type, isCut ? "response.incomplete" : "response.completed")
+        } else assert.strictEqual(last.type, "response.failed")
+      })
+  )
+
+  it.effect.prop(
+    "as one document equals the folded stream",
+    [Script.said, Script.ending, Script.batch],
+    ([script, ending, batch]) =>
+      Effect.gen(function* () {
+        const core = play(saidOf(script), ending, batch)
+        const { whole } = assertProfileGrammar(rendered(core))
+        const exit = yield* Effect.exit(collectRendered(Stream.fromIterable(core), view))
+        assert.deepStrictEqual(exit, Exit.succeed(whole))
+      })
+  )
+})

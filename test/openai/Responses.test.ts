@@ -1,0 +1,138 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { call } from "../support/Wire.ts"
+import { framesIn } from "./frames.ts"
+import { assertProfileGrammar } from "./ProfileGrammar.ts"
+
+const post = Effect.fnUntraced(function* (body: unknown) {
+  const { alice, url } = yield* TestApp
+  return yield* call(`${url}/openai/v1/responses`, { key: alice.key, body })
+})
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ResponseResource))
+const errorIn = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(
+    Schema.Struct({
+      error: Schema.Struct({ code: Schema.String, param: Schema.String, message: Schema.String })
+    })
+  )
+)
+
+layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses", (it) => {
+  it.effect("answers with one document unless a stream is asked for, whatever the client accepts", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const reply = yield* post({ input: "Hi", metadata: { a: "b" }, temperature: 0.5, user: "u" })
+      assert.strictEqual(reply.headers.get("content-type"), "application/json")
+      const response = yield* decode(reply.text)
+      assert.match(response.id, /^resp_[0-9a-f-]{36}$/)
+      assert.match(response.conversation?.id ?? "", /^conv_/)
+      assert.deepStrictEqual(response.metadata, { a: "b" })
+      assert.deepStrictEqual([response.temperature, response.user], [0.5, "u"])
+      const { options } = (yield* model.asked).at(-1)!.request
+      assert.strictEqual(options?.temperature, 0.5)
+    })
+  )
+
+  it.effect("streams events under their own names, and [DONE] at the end", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hel", "lo"))
+      const reply = yield* post({ input: "Hi", stream: true })
+      assert.strictEqual(reply.headers.get("content-type"), "text/event-stream")
+      const { whole } = assertProfileGrammar(framesIn(reply.text))
+      assert.strictEqual(whole?.output_text, "Hello")
+      assert.isTrue(reply.text.endsWith("\n\ndata: [DONE]\n\n"))
+    })
+  )
+
+  it.effect("ends a stream that fails with an error and the failed response", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("server_error"))))
+      const reply = yield* post({ input: "Hi", stream: true })
+      const { whole } = assertProfileGrammar(framesIn(reply.text))
+      assert.strictEqual(whole?.status, "failed")
+      assert.strictEqual(whole?.error?.code, "generation_failed")
+    })
+  )
+
+  it.effect("takes ids with their prefix and without", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("one"), says("two"), says("three"))
+      const first = yield* decode((yield* post({ input: "a" })).text)
+      const second = yield* decode((yield* post({ input: "b", previous_response_id: first.id })).text)
+      const bare = first.conversation!.id.replace("conv_", "")
+      const third = yield* decode((yield* post({ input: "c", conversation: bare })).text)
+      assert.deepStrictEqual(
+        [second, third].map(({ conversation }) => conversation),
+        [first.conversation, first.conversation]
+      )
+    })
+  )
+
+  it.effect("lets a request name one of the models, and refuses one that there isn't", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const named = yield* decode((yield* post({ input: "Hi", model: "scripted-2" })).text)
+      assert.strictEqual(named.model, "scripted-2")
+      const reply = yield* post({ input: "Hi", model: "gpt-nothing" })
+      assert.strictEqual(reply.status, 404)
+      const { error } = yield* errorIn(reply.text)
+      assert.deepStrictEqual([error.code, error.param], ["model_not_found", "model"])
+      assert.include(error.message, "/openai/v1/models")
+    })
+  )
+
+  const refused: ReadonlyArray<readonly [field: string, body: object]> = [
+    ["tools[0]", { tools: [{ type: "computer_use_preview" }] }],
+    ["top_logprobs", { top_logprobs: 5 }],
+    ["temperature", { temperature: 3 }],
+    ["metadata", { metadata: { a: 1 } }],
+    ["prompt", { prompt: { id: "pmpt_1" } }],
+    ["service_tier", { service_tier: "flex" }],
+    ["text.format", { text: { format: { type: "grammar" } } }],
+    ["include[0]", { include: ["message.output_text.logprobs"] }],
+    ["input[0]", { input: [{ type: "computer_call", id: "x" }] }],
+    ["previous_response_id", { previous_response_id: "resp_nothing" }]
+  ]
+  for (const [field, body] of refused) {
+    it.effect(`refuses what it can't honour, and names ${field}`, () =>
+      Effect.gen(function* () {
+        const reply = yield* post({ input: "Hi", ...body })
+        assert.strictEqual(reply.status, 400)
+        const { error } = yield* errorIn(reply.text)
+        assert.isTrue(error.param.startsWith(field), error.param)
+        assert.include(error.message, error.param)
+      })
+    )
+  }
+
+  it.effect("names the fields that it doesn't know", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const reply = yield* post({ input: "Hi", wishes: 1, demands: { model: "x" } })
+      assert.strictEqual(reply.headers.get("x-ignored-fields"), "wishes, demands")
+      assert.strictEqual((yield* decode(reply.text)).output_text, "Hello")
+    })
+  )
+
+  it.effect("needs a key, and describes itself", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const stranger = yield* call(`${url}/openai/v1/responses`, { body: { input: "Hi" } })
+      assert.strictEqual(stranger.status, 401)
+      const reply = yield* call(`${url}/openai/v1/openapi.json`, { key: alice.key })
+      assert.include(reply.text, "/openai/v1/responses")
+      const models = yield* call(`${url}/openai/v1/models/auto`, { key: alice.key })
+      assert.strictEqual(models.status, 200)
+    })
+  )
+})

@@ -1,0 +1,131 @@
+import { Schema } from "effect"
+import { defect } from "../../src/api/Failure.ts"
+import { errorEvent, type EventBody } from "../../src/api/ResponseEvent.ts"
+import type { ResponseStart } from "../../src/api/ResponseObject.ts"
+import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
+import type { ModelUsage } from "../../src/domain/ModelCall.ts"
+import * as Events from "../../src/responses/Events.ts"
+import type { GenerationPart } from "../../src/responses/Rounds.ts"
+
+export const start: ResponseStart = {
+  id: ResponseId.make("019845e1-682f-4b02-a706-3b2422d13aec"),
+  createdAt: 1_795_257_700_065,
+  model: "scripted",
+  conversationId: ConversationId.make("019845e1-682f-4b02-a706-3b2422d13aed"),
+  instructions: null,
+  maxOutputTokens: null,
+  previousResponseId: null,
+  store: true
+}
+
+export const usage: ModelUsage = {
+  inputTokens: 11,
+  cachedInputTokens: 2,
+  outputTokens: 7,
+  reasoningTokens: 1,
+  source: "provider"
+}
+
+export const counter = () => {
+  let next = 0
+  return () => ItemId.make(`00000000-0000-4000-8000-${String(next++).padStart(12, "0")}`)
+}
+
+/** UTF-16 code units of any kind, lone surrogates and NUL included. */
+const AnyText = Schema.Array(
+  Schema.Union([
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff })),
+    Schema.Literals([0, 0xd83d, 0xde00, 0x2028, 0x0a])
+  ])
+)
+const textOf = (units: ReadonlyArray<number>) => String.fromCharCode(...units)
+
+/** Calls of one round: how many, and how they end. */
+const Calls = Schema.Struct({
+  calls: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
+  reversed: Schema.Boolean,
+  failing: Schema.Boolean
+})
+type Said = string | typeof Calls.Type
+
+export const Ending = Schema.Literals(["stop", "length", "content_filter", "functions", "failure", "nothing"])
+export const Script = {
+  said: Schema.Array(Schema.Union([AnyText, Calls])),
+  ending: Ending,
+  batch: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 }))
+}
+
+export const saidOf = (
+  script: ReadonlyArray<ReadonlyArray<number> | typeof Calls.Type>
+): ReadonlyArray<Said> => script.map((one) => ("calls" in one ? one : textOf(one)))
+
+let calls = 0
+const partsOf = (said: Said): ReadonlyArray<GenerationPart> => {
+  if (typeof said === "string") return [{ type: "text", text: said }]
+  const ids = Array.from({ length: said.calls }, () =>
+    ItemId.make(`00000000-0000-4000-9000-${String(calls++).padStart(12, "0")}`)
+  )
+  const result = said.failing ? { output: null, error: "a\0\ud800" } : { output: "b\0\ud800", error: null }
+  return [
+    ...ids.map((id) => ({ type: "tool_begin", id, name: "n\0", arguments: "\ud800" }) as const),
+    ...(said.reversed ? ids.toReversed() : ids).map((id) => ({ type: "tool_end", id, result }) as const)
+  ]
+}
+
+/** Calls of the client's functions, which end an answer. */
+const functionParts = (count: number): ReadonlyArray<GenerationPart> =>
+  Array.from({ length: count }, () => ({
+    type: "function_call",
+    id: ItemId.make(`00000000-0000-4000-a000-${String(calls++).padStart(12, "0")}`),
+    name: "f\0",
+    arguments: "{\ud800}"
+  }))
+
+/** The text between two rounds of calls is storable by itself. */
+export const expectedText = (said: ReadonlyArray<Said>): string => {
+  let text = ""
+  let open = ""
+  for (const one of [...said, { calls: 1 }]) {
+    if (typeof one === "string") open += one
+    else {
+      text += open.toWellFormed().replaceAll("\0", "\u{fffd}")
+      open = ""
+    }
+  }
+  return text
+}
+
+/** A round ends with its calls. */
+const roundsOf = (parts: ReadonlyArray<GenerationPart>): ReadonlyArray<ReadonlyArray<GenerationPart>> => {
+  const isCall = (part: GenerationPart | undefined) =>
+    part?.type === "tool_begin" || part?.type === "tool_end"
+  const starts = parts.flatMap((part, i) => (i === 0 || (isCall(parts[i - 1]) && !isCall(part)) ? [i] : []))
+  return starts.map((start, i) => parts.slice(start, starts[i + 1]))
+}
+
+/** The bodies of a whole generation, its parts handed over in batches. */
+export const play = (
+  said: ReadonlyArray<Said>,
+  ending: typeof Ending.Type,
+  batch: number
+): ReadonlyArray<EventBody> => {
+  const parts: Array<GenerationPart> = said.flatMap(partsOf)
+  if (ending === "functions") {
+    parts.push(...functionParts(2), { type: "finish", reason: "tool_calls", usage })
+  }
+  if (ending === "stop" || ending === "length" || ending === "content_filter") {
+    parts.push({ type: "finish", reason: ending, usage })
+  }
+  const nextId = counter()
+  let [state, events] = Events.begin(start)
+  const all = [...events]
+  for (const round of roundsOf(parts)) {
+    const text = round.map((part) => (part.type === "text" ? part.text : "")).join("")
+    for (let i = 0; i < round.length; i += batch) {
+      ;[state, events] = Events.steps(state, round.slice(i, i + batch), nextId, () => text)
+      all.push(...events)
+    }
+  }
+  all.push(Events.isFinished(state) ? Events.complete(state, 1_795_257_700_999) : errorEvent(defect.body))
+  return all
+}
