@@ -1,12 +1,14 @@
 import { Predicate, Option, Schema } from "effect"
 import type {
   FinishReason,
+  ModelImage,
   ModelUsage,
   ModelMessage,
   ModelRequest,
   ToolCall,
   ToolSpec
 } from "../domain/ModelCall.ts"
+import { anthropicFields, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -23,7 +25,8 @@ import {
   parseEvent,
   thinking,
   unknown,
-  adaptTools,
+  adaptAnswer,
+  imagesOf,
   type Dialect,
   type Protocol,
   messagesFor
@@ -39,7 +42,9 @@ interface Turn {
 /** The request body of a Messages call, as JSON. */
 export const encodeAnthropicRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   const tools = dialect.tools ? request.tools : []
-  const messages = messagesFor(request, dialect)
+  // It has a field for schemas only.
+  const isSent = dialect.format && request.options?.format?.type !== "json_object"
+  const messages = withFormat(messagesFor(request, dialect), request, isSent)
   const system = messages.flatMap(({ role, text }) => (role === "system" && text !== "" ? [text] : []))
   return JSON.stringify({
     model,
@@ -47,7 +52,8 @@ export const encodeAnthropicRequest = (model: string, request: ModelRequest, dia
     ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
     messages: turnsOf(messages),
     stream: true,
-    ...(tools.length === 0 ? {} : { tools: tools.map(encodeTool) })
+    ...(tools.length === 0 ? {} : { tools: tools.map(encodeTool) }),
+    ...anthropicFields(request, dialect)
   })
 }
 
@@ -73,13 +79,18 @@ const blocksOf = (message: ModelMessage): ReadonlyArray<Block> => {
     case "system":
       return []
     case "user":
-      return textBlocks(message.text)
+      return [...textBlocks(message.text), ...imagesOf(message).map(encodeImage)]
     case "assistant":
       return [...textBlocks(message.text), ...message.toolCalls.map(encodeCall)]
     case "tool":
       return [{ type: "tool_result", tool_use_id: callId(message.callId), content: message.text }]
   }
 }
+
+const encodeImage = ({ data, mediaType }: ModelImage): Block => ({
+  type: "image",
+  source: { type: "base64", media_type: mediaType, data }
+})
 
 /** Anthropic rejects a text of white space. */
 const textBlocks = (text: string): Array<Block> => (text.trim() === "" ? [] : [{ type: "text", text }])
@@ -258,6 +269,6 @@ export const anthropicMessages: Protocol = {
     ...(key === null ? {} : { "x-api-key": key })
   }),
   encode: encodeAnthropicRequest,
-  adapt: adaptTools,
+  adapt: adaptAnswer,
   makeDecode: makeDecodeAnthropic
 }

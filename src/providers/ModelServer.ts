@@ -49,7 +49,10 @@ export const firstDialect = (server: ModelServer, model: ModelSpec): Dialect => 
     server.tokenParameter ??
     (server.baseUrl.hostname === "api.openai.com" ? "max_completion_tokens" : "max_tokens"),
   streamOptions: true,
-  tools: model.tools
+  tools: model.tools,
+  // Only of some of Anthropic's models.
+  format: server.protocol !== anthropicMessages || model.structuredOutput === true,
+  hints: true
 })
 
 const headersMax = 32

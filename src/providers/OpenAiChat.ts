@@ -1,5 +1,13 @@
 import { Predicate } from "effect"
-import type { FinishReason, ModelUsage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import type {
+  FinishReason,
+  ModelImage,
+  ModelUsage,
+  ModelMessage,
+  ModelRequest,
+  ToolSpec
+} from "../domain/ModelCall.ts"
+import { chatFields, dataUrl, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   type CallFragment,
@@ -13,7 +21,8 @@ import {
   parseEvent,
   unknown,
   type Adapt,
-  adaptTools,
+  adaptAnswer,
+  imagesOf,
   type Dialect,
   type TokenParameter,
   bearer,
@@ -26,18 +35,22 @@ import {
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
   JSON.stringify({
     model,
-    messages: mergeSameRole(messagesFor(request, dialect)).map(encodeMessage),
+    messages: mergeSameRole(withFormat(messagesFor(request, dialect), request, dialect.format)).map(
+      encodeMessage
+    ),
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
-    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {})
+    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {}),
+    ...chatFields(request, dialect)
   })
 
 const encodeMessage = (message: ModelMessage): object => {
   switch (message.role) {
     case "system":
+      return { role: "system", content: message.text }
     case "user":
-      return { role: message.role, content: message.text }
+      return { role: "user", content: encodeContent(message.text, imagesOf(message)) }
     case "assistant":
       return message.toolCalls.length === 0
         ? { role: "assistant", content: message.text }
@@ -55,9 +68,21 @@ const encodeMessage = (message: ModelMessage): object => {
   }
 }
 
-const encodeTool = (tool: ToolSpec): object => ({
+/** Servers without images take a plain text only. */
+const encodeContent = (text: string, images: ReadonlyArray<ModelImage>): unknown =>
+  images.length === 0
+    ? text
+    : [
+        ...(text === "" ? [] : [{ type: "text", text }]),
+        ...images.map((image) => ({
+          type: "image_url",
+          image_url: { url: dataUrl(image), ...(image.detail === "auto" ? {} : { detail: image.detail }) }
+        }))
+      ]
+
+const encodeTool = ({ description, name, parameters, strict }: ToolSpec): object => ({
   type: "function",
-  function: { name: tool.name, description: tool.description, parameters: tool.parameters }
+  function: { name, description, parameters, ...(strict === true ? { strict } : {}) }
 })
 
 const adaptChatDialect: Adapt = (dialect, complaint) => {
@@ -66,7 +91,7 @@ const adaptChatDialect: Adapt = (dialect, complaint) => {
   if (complaint.includes(dialect.tokenParameter)) {
     return { ...dialect, tokenParameter: otherTokenParameter(dialect.tokenParameter) }
   }
-  return adaptTools(dialect, complaint)
+  return adaptAnswer(dialect, complaint)
 }
 
 const otherTokenParameter = (parameter: TokenParameter): TokenParameter =>

@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
-import type { FinishReason, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
+import { dataUrl, responsesFields, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -16,7 +17,8 @@ import {
   parseEvent,
   thinking,
   unknown,
-  adaptTools,
+  adaptAnswer,
+  imagesOf,
   type Dialect,
   bearer,
   type Protocol,
@@ -30,7 +32,7 @@ const outputTokensMin = 16
 /** The request body of a Responses call, as JSON. */
 export const encodeResponsesRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
   // Leading system messages are the instructions; later ones keep their place.
-  const messages = messagesFor(request, dialect)
+  const messages = withFormat(messagesFor(request, dialect), request, dialect.format)
   const begin = messages.findIndex((message) => message.role !== "system")
   const head = begin < 0 ? messages : messages.slice(0, begin)
   const rest = begin < 0 ? [] : messages.slice(begin)
@@ -42,7 +44,8 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
     stream: true,
     store: false,
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
-    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {})
+    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {}),
+    ...responsesFields(request, dialect)
   })
 }
 
@@ -50,8 +53,9 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
 const encodeMessage = (message: ModelMessage): ReadonlyArray<object> => {
   switch (message.role) {
     case "system":
+      return [{ role: "system", content: message.text }]
     case "user":
-      return [{ role: message.role, content: message.text }]
+      return [{ role: "user", content: encodeContent(message.text, imagesOf(message)) }]
     case "assistant":
       return [
         ...(message.text === "" && message.toolCalls.length > 0
@@ -69,13 +73,25 @@ const encodeMessage = (message: ModelMessage): ReadonlyArray<object> => {
   }
 }
 
+const encodeContent = (text: string, images: ReadonlyArray<ModelImage>): unknown =>
+  images.length === 0
+    ? text
+    : [
+        ...(text === "" ? [] : [{ type: "input_text", text }]),
+        ...images.map((image) => ({
+          type: "input_image",
+          image_url: dataUrl(image),
+          detail: image.detail
+        }))
+      ]
+
 /** The default of OpenAI is strict schemas, which most schemas of tools aren't. */
 const encodeTool = (tool: ToolSpec): object => ({
   type: "function",
   name: tool.name,
   description: tool.description,
   parameters: tool.parameters,
-  strict: false
+  strict: tool.strict === true
 })
 
 /** Reads the events of one Responses stream, or one whole response. */
@@ -213,6 +229,6 @@ export const openAiResponses: Protocol = {
   path: "/responses",
   headers: bearer,
   encode: encodeResponsesRequest,
-  adapt: adaptTools,
+  adapt: adaptAnswer,
   makeDecode: makeDecodeResponses
 }

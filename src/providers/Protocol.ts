@@ -1,5 +1,5 @@
 import { Option, Predicate, Schema } from "effect"
-import type { ModelRequest, ModelMessage, FinishReason, ModelUsage } from "../domain/ModelCall.ts"
+import type { ModelRequest, ModelImage, ModelMessage, FinishReason, ModelUsage } from "../domain/ModelCall.ts"
 
 /** The two names of the bound on the answer. */
 export type TokenParameter = "max_tokens" | "max_completion_tokens"
@@ -11,6 +11,10 @@ export interface Dialect {
   /** Whether to ask for the usage of a stream. Only Chat Completions has to. */
   readonly streamOptions: boolean
   readonly tools: boolean
+  /** Whether the form of an answer has a field of its own; it is asked for in words otherwise. */
+  readonly format: boolean
+  /** Whether to send what only nudges the model: the effort of its reasoning, and the verbosity. */
+  readonly hints: boolean
 }
 
 /**
@@ -22,6 +26,16 @@ export type Adapt = (dialect: Dialect, complaint: string) => Dialect | null
 /** Leaves out the tools where the model supports none. */
 export const adaptTools: Adapt = (dialect, complaint) =>
   dialect.tools && refusesTools.test(complaint) ? { ...dialect, tools: false } : null
+
+/** Asks for the form of an answer in words, and leaves out what only nudges the model, where a server knows no field for it. */
+export const adaptAnswer: Adapt = (dialect, complaint) => {
+  if (dialect.format && aboutFormat.test(complaint)) return { ...dialect, format: false }
+  if (dialect.hints && aboutHints.test(complaint)) return { ...dialect, hints: false }
+  return adaptTools(dialect, complaint)
+}
+
+const aboutFormat = /response_format|json_schema|json_object|text\.format|output_config\.format|output_format/
+const aboutHints = /reasoning|effort|verbosity|output_config/
 
 /** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
 const refusesTools =
@@ -69,6 +83,9 @@ export const messagesFor = (
 ): ReadonlyArray<ModelMessage> =>
   dialect.tools && tools.length > 0 ? messages : messages.map(toolCallsAsText)
 
+export const imagesOf = (message: ModelMessage): ReadonlyArray<ModelImage> =>
+  message.role === "user" ? (message.images ?? []) : []
+
 /** Whether a message can be merged into the one before it. Tool results must follow the message with the calls. */
 const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>
   before.role === message.role &&
@@ -77,19 +94,21 @@ const isMergeable = (before: ModelMessage, message: ModelMessage): boolean =>
 
 /** Merges messages in a row of the same role, which the chat templates of some models reject. */
 export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
-  const turns: Array<{ readonly texts: Array<string>; last: ModelMessage }> = []
+  const turns: Array<{ readonly all: Array<ModelMessage>; last: ModelMessage }> = []
   for (const message of messages) {
     const turn = turns.at(-1)
-    if (turn === undefined || !isMergeable(turn.last, message))
-      turns.push({ texts: [message.text], last: message })
+    if (turn === undefined || !isMergeable(turn.last, message)) turns.push({ all: [message], last: message })
     else {
-      turn.texts.push(message.text)
+      turn.all.push(message)
       turn.last = message
     }
   }
-  return turns.map(({ last, texts }) =>
-    texts.length === 1 ? last : { ...last, text: texts.filter((text) => text !== "").join("\n\n") }
-  )
+  return turns.map(({ all, last }) => {
+    if (all.length === 1) return last
+    const text = all.flatMap((one) => (one.text === "" ? [] : [one.text])).join("\n\n")
+    const images = all.flatMap(imagesOf)
+    return images.length === 0 ? { ...last, text } : { role: "user", text, images }
+  })
 }
 
 /** A piece of a tool call in a delta. */

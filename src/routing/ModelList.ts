@@ -45,6 +45,25 @@ export const limitsOf = (
   }
 }
 
+/** Families whose names say that they see images. */
+const seeing = new RegExp(
+  [
+    "^(chatgpt-4o|gpt-4o|gpt-4\\.1|gpt-4-turbo|gpt-5|o1$|o1-20|o3$|o3-20|o4-mini)",
+    "claude-(3|opus|sonnet|haiku|fable)|gemini|(^|[\\W_])(llava|pixtral|moondream)",
+    "(^|[\\W_\\d])vl($|[\\W_\\d])|[\\W_]vision|gemma-?3|llama-?4"
+  ].join("|"),
+  "i"
+)
+
+/** Families that OpenAI makes obey a JSON Schema. */
+const enforcing = /^(gpt-4o|gpt-4\.1|gpt-5|o[134])/
+
+/** What a model's name says that it can do. */
+const abilitiesOf = (id: string): Pick<ModelSpec, "vision" | "structuredOutput"> => ({
+  ...(seeing.test(id) ? { vision: true } : {}),
+  ...(enforcing.test(id) ? { structuredOutput: true } : {})
+})
+
 type Standing = Pick<ModelSpec, "quality" | "cost">
 
 /** Words for the smaller and the larger models of a family. */
@@ -179,6 +198,7 @@ export const specsOfList = (provider: string, list: ReadonlyArray<ListedSpec>): 
       provider,
       ...limitsOf(model.id, model),
       tools: true,
+      ...abilitiesOf(model.id),
       quality: bounded(standing.quality + noveltyWorth * novelty - discount),
       cost: standing.cost
     }
@@ -196,6 +216,7 @@ export const specsOfNames = (
     provider,
     ...limitsOf(id, list.find((model) => model.id === id) ?? { contextWindow: null, maxOutputTokens: null }),
     tools: true,
+    ...abilitiesOf(id),
     quality: 1 - position / names.length,
     cost: 0.5
   }))

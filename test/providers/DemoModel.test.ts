@@ -241,7 +241,13 @@ describe("the demo model with passages of a project", () => {
 
   it("reads passages as values that no protocol sends", () => {
     const plain = requestOf([user("warranty?")])
-    const dialect: Dialect = { tokenParameter: "max_tokens", streamOptions: true, tools: true }
+    const dialect: Dialect = {
+      tokenParameter: "max_tokens",
+      streamOptions: true,
+      tools: true,
+      format: true,
+      hints: true
+    }
     for (const encode of [encodeChatRequest, encodeResponsesRequest, encodeAnthropicRequest]) {
       assert.strictEqual(encode("model", { ...plain, passages }, dialect), encode("model", plain, dialect))
     }

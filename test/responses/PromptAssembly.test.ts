@@ -363,7 +363,13 @@ describe("PromptAssembly", () => {
         }
         const request = { messages, maxOutputTokens: 1, tools: [] }
         for (const knowsTools of tools ? [true, false] : [false]) {
-          const dialect: Dialect = { tokenParameter: "max_tokens", streamOptions: true, tools: knowsTools }
+          const dialect: Dialect = {
+            tokenParameter: "max_tokens",
+            streamOptions: true,
+            tools: knowsTools,
+            format: true,
+            hints: true
+          }
           assert.isNull(templateProblem(encodeChatRequest("m", request, dialect)))
         }
       })

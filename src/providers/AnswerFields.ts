@@ -1,0 +1,152 @@
+import type {
+  AnswerFormat,
+  AnswerOptions,
+  ModelImage,
+  ModelMessage,
+  ModelRequest
+} from "../domain/ModelCall.ts"
+import type { Dialect } from "./Protocol.ts"
+
+/** The fields that say how a model is to answer, in each protocol. Absent options are left to the model. */
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The fields without those that are undefined. */
+const given = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+const noOptions: AnswerOptions = {}
+
+const optionsOf = ({ options = noOptions }: ModelRequest): AnswerOptions => options
+
+/** Only where tools are offered: servers refuse a choice among none. */
+const offersTools = (request: ModelRequest, dialect: Dialect): boolean =>
+  dialect.tools && request.tools.length > 0
+
+const openAiSchema = ({
+  description,
+  name,
+  schema,
+  strict
+}: Extract<AnswerFormat, { type: "json_schema" }>) => ({
+  name,
+  ...(description === null ? {} : { description }),
+  schema,
+  strict
+})
+
+const formatIn = (request: ModelRequest, dialect: Dialect): AnswerFormat | undefined =>
+  dialect.format ? optionsOf(request).format : undefined
+
+export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
+  const options = optionsOf(request)
+  const { toolChoice: choice } = options
+  const format = formatIn(request, dialect)
+  return given({
+    temperature: options.temperature,
+    top_p: options.topP,
+    stop: options.stop,
+    seed: options.seed,
+    presence_penalty: options.presencePenalty,
+    frequency_penalty: options.frequencyPenalty,
+    ...(dialect.hints ? { reasoning_effort: options.reasoningEffort, verbosity: options.verbosity } : {}),
+    ...(offersTools(request, dialect)
+      ? {
+          tool_choice:
+            typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice,
+          parallel_tool_calls: options.parallelToolCalls
+        }
+      : {}),
+    response_format:
+      format?.type === "json_schema" ? { type: "json_schema", json_schema: openAiSchema(format) } : format
+  })
+}
+
+export const responsesFields = (request: ModelRequest, dialect: Dialect): Fields => {
+  const options = optionsOf(request)
+  const { toolChoice: choice } = options
+  const format = formatIn(request, dialect)
+  const text = given({
+    format: format?.type === "json_schema" ? { type: "json_schema", ...openAiSchema(format) } : format,
+    ...(dialect.hints ? { verbosity: options.verbosity } : {})
+  })
+  return given({
+    temperature: options.temperature,
+    top_p: options.topP,
+    reasoning:
+      dialect.hints && options.reasoningEffort !== undefined
+        ? { effort: options.reasoningEffort }
+        : undefined,
+    ...(offersTools(request, dialect)
+      ? {
+          tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
+          parallel_tool_calls: options.parallelToolCalls
+        }
+      : {}),
+    text: Object.keys(text).length === 0 ? undefined : text
+  })
+}
+
+/** Anthropic's temperature ends at 1. */
+const anthropicTemperatureMax = 1
+
+const anthropicEfforts = {
+  none: "low",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high"
+} as const
+
+const anthropicChoice = ({ parallelToolCalls, toolChoice }: AnswerOptions) => {
+  if (toolChoice === undefined && parallelToolCalls === undefined) return undefined
+  const parallel = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
+  if (typeof toolChoice === "object") return { type: "tool", name: toolChoice.name, ...parallel }
+  if (toolChoice === "none") return { type: "none" }
+  return { type: toolChoice === "required" ? "any" : "auto", ...parallel }
+}
+
+export const anthropicFields = (request: ModelRequest, dialect: Dialect): Fields => {
+  const options = optionsOf(request)
+  const format = formatIn(request, dialect)
+  const config = given({
+    effort:
+      dialect.hints && options.reasoningEffort !== undefined
+        ? anthropicEfforts[options.reasoningEffort]
+        : undefined,
+    format: format?.type === "json_schema" ? { type: "json_schema", schema: format.schema } : undefined
+  })
+  return given({
+    temperature:
+      options.temperature === undefined ? undefined : Math.min(anthropicTemperatureMax, options.temperature),
+    top_p: options.topP,
+    stop_sequences: options.stop,
+    tool_choice: offersTools(request, dialect) ? anthropicChoice(options) : undefined,
+    output_config: Object.keys(config).length === 0 ? undefined : config
+  })
+}
+
+/** What a server that can't enforce a format is asked in words; the service checks the answer. */
+const formatInWords = (format: AnswerFormat): string =>
+  format.type === "json_object"
+    ? "Answer with one JSON object, and with nothing else: no introduction and no code fence."
+    : "Answer with one JSON value that satisfies the following JSON Schema, and with nothing else: no introduction and no code fence.\n" +
+      JSON.stringify(format.schema)
+
+/** The messages, with the format in the system message where the dialect has no field for it. */
+export const withFormat = (
+  messages: ReadonlyArray<ModelMessage>,
+  request: ModelRequest,
+  isSent: boolean
+): ReadonlyArray<ModelMessage> => {
+  const { format } = optionsOf(request)
+  if (format === undefined || isSent) return messages
+  const words = formatInWords(format)
+  const [first, ...rest] = messages
+  return first?.role === "system"
+    ? [{ role: "system", text: `${first.text}\n\n${words}` }, ...rest]
+    : [{ role: "system", text: words }, ...messages]
+}
+
+export const dataUrl = ({ data, mediaType }: ModelImage): string => `data:${mediaType};base64,${data}`
