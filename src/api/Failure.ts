@@ -245,10 +245,13 @@ const table: {
   ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
   NotProjectMember: () =>
     forbidden("not_project_member", "You are not a member of the project.", "project_id"),
-  PromptTooLong: ({ promptTokens, tokensMax }) =>
+  PromptTooLong: ({ ofHistory, promptTokens, tokensMax }) =>
     invalid(
       "context_length_exceeded",
-      `The input is too long: about ${promptTokens} tokens, where at most ${tokensMax} fit.`,
+      ofHistory === true
+        ? `The conversation is too long: with its earlier messages, the input has more than the ${tokensMax} tokens that fit. ` +
+            'Start a new conversation, or let the oldest messages be left out (`truncation`: "auto").'
+        : `The input is too long: about ${promptTokens} tokens, where at most ${tokensMax} fit.`,
       "input"
     ),
   FileTooLarge: ({ bytesMax }) =>

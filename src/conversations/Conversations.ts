@@ -1,7 +1,13 @@
 import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Page, User } from "../domain/Account.ts"
-import type { ConversationState, OpenTurn, StoredTurn, FileSearchCall } from "../domain/Conversation.ts"
+import type {
+  ConversationState,
+  OpenTurn,
+  StoredTurn,
+  FileSearchCall,
+  FunctionCall
+} from "../domain/Conversation.ts"
 import {
   ConversationNotFound,
   InvalidRequest,
@@ -15,6 +21,7 @@ import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
+import { makeFindCalls } from "./FunctionCallRows.ts"
 import { makeOwnedConversations, type OwnedConversation, type OwnedTurn } from "./OwnedConversations.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type CommitTurn, type FoundItem } from "./TurnTable.ts"
@@ -82,6 +89,11 @@ export class Conversations extends Context.Service<
     readonly lastSearch: (
       turn: ConversationState
     ) => Effect.Effect<FileSearchCall | undefined, DatabaseUnavailable>
+    /** The calls of the client's functions with these call ids, among the turns that a history may have. */
+    readonly functionCalls: (
+      turn: ConversationState,
+      callIds: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<FunctionCall>, DatabaseUnavailable>
     /**
      * Those of this user's stored items that have these ids. Fails where they are larger together than a request may be.
      */
@@ -125,6 +137,7 @@ export class Conversations extends Context.Service<
       const { leaseSeconds, turnWaitSeconds } = conversations
       const services = yield* Effect.context<SqlClient.SqlClient | AppConfig>()
       const turns = yield* makeTurnTable
+      const findCalls = yield* makeFindCalls
       const leases = yield* makeTurnLeases(leaseSeconds)
       const taking = yield* makeTurnTaking(leases, turnWaitSeconds)
       yield* sweepConversations
@@ -190,6 +203,13 @@ export class Conversations extends Context.Service<
         return turn.turnCount === 0 ? undefined : yield* orUnavailable(turns.lastSearch(turn))
       })
 
+      const functionCalls = Effect.fn("Conversations.functionCalls")(function* (
+        turn: ConversationState,
+        callIds: ReadonlyArray<string>
+      ) {
+        return turn.turnCount === 0 ? [] : yield* orUnavailable(findCalls(turn, callIds))
+      })
+
       const items = Effect.fn("Conversations.items")(function* (userId: UserId, ids: ReadonlyArray<ItemId>) {
         if (ids.length === 0) return new Map<ItemId, FoundItem>()
         const found = yield* orUnavailable(turns.items(userId, ids, http.bodyBytesMax))
@@ -206,7 +226,20 @@ export class Conversations extends Context.Service<
 
       const counts = countConversations.pipe(Effect.provideContext(services), orUnavailable)
 
-      return { create, open, read, history, commit, lost, ofResponse, lastSearch, items, ...owned, counts }
+      return {
+        create,
+        open,
+        read,
+        history,
+        commit,
+        lost,
+        ofResponse,
+        lastSearch,
+        functionCalls,
+        items,
+        ...owned,
+        counts
+      }
     })
   ).pipe(Layer.provide(pooledRandomLayer))
 }

@@ -87,7 +87,9 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
   /** Estimated tokens of the prompt without any history. */
   promptTokens: Schema.Int,
   /** Tokens that fit into the largest context window. */
-  tokensMax: Schema.Int
+  tokensMax: Schema.Int,
+  /** Whether the earlier turns are what doesn't fit, of which none may be left out. */
+  ofHistory: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 // ---- files

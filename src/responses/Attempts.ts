@@ -1,17 +1,16 @@
-import { Array as Arr, Context, Effect, Layer, Order, type Stream } from "effect"
+import { Array as Arr, Context, Effect, Layer, Order } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { ConversationState, StoredTurn } from "../domain/Conversation.ts"
+import type { ConversationState, InputItem, StoredTurn } from "../domain/Conversation.ts"
 import {
   type DatabaseUnavailable,
-  type ModelFailure,
+  InvalidRequest,
   type ModelNotFound,
   type NoModelAvailable,
   type NoVisionModel,
   PromptTooLong
 } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { ModelSpec } from "../domain/Model.ts"
-import type { AnswerOptions, CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { AnswerOptions } from "../domain/ModelCall.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import type { Need } from "../routing/Candidates.ts"
 import { type Asked, difficultyOf } from "../routing/Difficulty.ts"
@@ -23,7 +22,9 @@ import {
   type PromptFiles,
   unreadFiles
 } from "./AttachedFiles.ts"
+import type { Attempt } from "./Attempt.ts"
 import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
+import { historyWithin, withResultsWithin } from "./FunctionResults.ts"
 import { textOf } from "./IncomingInput.ts"
 import { longInput } from "./LongInput.ts"
 import {
@@ -36,26 +37,10 @@ import {
 } from "./PromptAssembly.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
 import type { Demands } from "./ResponseRequest.ts"
+import { thatCall, tooLong, withRoom } from "./SuitableCandidates.ts"
+import { withAllTurns } from "./WholeHistory.ts"
 
-/** One way to get the answer: a model and the request for it. */
-export interface Attempt {
-  readonly model: ModelSpec
-  readonly request: ModelRequest
-  /** Estimated tokens of the request's messages. */
-  readonly promptTokens: number
-  /** Whether a token limit leaves its answer less room than the request asked for. */
-  readonly isLimited: boolean
-  /** Earlier turns that don't fit into the model's window. */
-  readonly droppedTurns: number
-  /** Whether its provider is cooling down, so that it is no reliable fallback. */
-  readonly coolingDown: boolean
-  readonly stream: (request: ModelRequest, options: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
-  /**
-   * The attempt with a shorter prompt, for a server that finds it too long and may have stated the tokens of its context;
-   * null if nothing more can be left out.
-   */
-  readonly shorter: (contextTokens: number | null) => Attempt | null
-}
+export type { Attempt } from "./Attempt.ts"
 
 /** At most this share of the best model's window goes to passages of a project's files. */
 const passagesShareMax = 0.25
@@ -73,6 +58,8 @@ export interface PreparedAttempts {
   readonly history: ReadonlyArray<StoredTurn>
   /** The files of the turn, as far as their texts were read. */
   readonly files: PromptFiles
+  /** The items of the turn as the prompts show them. */
+  readonly items: ReadonlyArray<InputItem>
 }
 
 /** What the prompts of a request are made from. */
@@ -86,6 +73,8 @@ export interface AttemptsRequest {
   readonly maxOutputTokens: number | null
   readonly permissions: Permissions
   readonly demands: Demands
+  /** Whether the model must be able to call what it is offered. */
+  readonly mustCall: boolean
 }
 
 /** Chooses the models that may answer, and makes a prompt for each. */
@@ -96,7 +85,13 @@ export class Attempts extends Context.Service<
       request: AttemptsRequest
     ) => Effect.Effect<
       PreparedAttempts,
-      NoModelAvailable | ModelNotFound | NoVisionModel | PromptTooLong | Denial | DatabaseUnavailable
+      | NoModelAvailable
+      | ModelNotFound
+      | NoVisionModel
+      | PromptTooLong
+      | InvalidRequest
+      | Denial
+      | DatabaseUnavailable
     >
   }
 >()("parley/responses/Attempts") {
@@ -115,18 +110,22 @@ export class Attempts extends Context.Service<
           ({ models }) => Effect.fail(noModel(models.some(licensedModel)))
         )
 
-      /** Before anything is counted whole. */
-      const refuseLongInput = Effect.fnUntraced(function* (parts: PromptParts, { model }: Permissions) {
+      /** The largest window of the models that may answer; without any, the router says why. */
+      const largestWindow = Effect.fnUntraced(function* ({ model }: Permissions) {
         const permitted = (yield* router.models).filter(({ id }) => model(id))
-        const windowMax = Math.max(...permitted.map(({ contextWindow }) => contextWindow))
-        const problem = permitted.length === 0 ? null : longInput(parts, windowMax)
-        if (problem !== null) return yield* problem
+        const windows = permitted.map(({ contextWindow }) => contextWindow)
+        return windows.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...windows)
       })
 
       const prepare: Attempts["Service"]["prepare"] = Effect.fnUntraced(function* (request) {
         const { maxOutputTokens, permissions, turn, userId } = request
-        const parts = { ...request.parts, history: [], files: unreadFiles(request.files), knowledge: null }
-        yield* refuseLongInput(parts, permissions)
+        const windowMax = yield* largestWindow(permissions)
+        const items = withResultsWithin(request.parts.items, windowMax)
+        const bareParts = { ...request.parts, items, history: [], knowledge: null }
+        const parts = { ...bareParts, files: unreadFiles(request.files) }
+        // Before anything is counted whole.
+        const problem = longInput(parts, windowMax)
+        if (problem !== null) return yield* problem
         const bare = makeAssembly(parts)
         const asked = askedBy(parts, bare.leastTokens, request.search)
         const need: Need = {
@@ -136,7 +135,9 @@ export class Attempts extends Context.Service<
           ...(request.demands.model === undefined ? {} : { model: request.demands.model }),
           difficulty: difficultyOf(asked).score
         }
-        const routed = yield* route(need, permissions)
+        const routed = yield* route(need, permissions).pipe(
+          Effect.flatMap((all) => (request.mustCall ? thatCall(all) : Effect.succeed(all)))
+        )
         const search = request.search && withinWindow(request.search, routed[0].model.contextWindow)
         const unread = search === null ? parts : { ...parts, knowledge: messageOf(search) }
         const least = search === null ? bare : makeAssembly(unread)
@@ -145,8 +146,9 @@ export class Attempts extends Context.Service<
         const files = yield* attachedFiles.read(userId, request.files, most(candidates, least.fileTokensMax))
         const read = { ...unread, files }
         const { historyTokensMax } = makeAssembly(read)
-        const history =
+        const stored =
           turn.turnCount === 0 ? [] : yield* conversations.history(turn, most(candidates, historyTokensMax))
+        const history = historyWithin(stored, windowMax)
         const earlier = filesShown(history, read.items)
         const earlierTokensMax = most(candidates, (model, answerTokens) =>
           historyFilesTokensMax(
@@ -158,29 +160,15 @@ export class Attempts extends Context.Service<
         const earlierFiles = yield* attachedFiles.readEarlier(userId, earlier, earlierTokensMax)
         const all = { ...read, history, files: new Map([...files, ...earlierFiles]) }
         const attempts = yield* attemptsOf(candidates, userId, all, search, request.demands.answer ?? {})
+        const { wholeHistory = false } = request.demands
+        const usable = wholeHistory ? yield* withAllTurns(attempts, turn, history) : attempts
         // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
-        return { attempts: Arr.sort(attempts, fewestDropped), search, history, files }
+        return { attempts: Arr.sort(usable, fewestDropped), search, history, files, items }
       })
 
       return Attempts.of({ prepare })
     })
   )
-}
-
-/** The candidates that have room for a prompt with passages in it. */
-const withRoom = (candidates: Arr.NonEmptyReadonlyArray<Candidate>, promptTokens: number) => {
-  const fitting = candidates.flatMap((candidate): ReadonlyArray<Candidate> => {
-    const room = candidate.model.contextWindow - promptTokens
-    return room < 1 ? [] : [{ ...candidate, maxOutputTokens: Math.min(candidate.maxOutputTokens, room) }]
-  })
-  return Arr.isReadonlyArrayNonEmpty(fitting)
-    ? Effect.succeed(fitting)
-    : Effect.fail(tooLong(promptTokens, candidates))
-}
-
-const tooLong = (promptTokens: number, candidates: ReadonlyArray<Candidate>): PromptTooLong => {
-  const windows = candidates.map(({ model }) => model.contextWindow)
-  return new PromptTooLong({ promptTokens, tokensMax: Math.max(...windows) - 1 })
 }
 
 /** The most room that any of the candidates has. */
@@ -265,7 +253,8 @@ const attemptOf = (
       const stated = (contextTokens ?? contextWindow) * statedShare
       const window = Math.floor(Math.min(stated, (promptTokens + maxOutputTokens) * tooLongShare))
       const fewer = search === null ? null : withinWindow(search, window)
-      const shortened = { ...parts, knowledge: fewer === null ? null : messageOf(fewer) }
+      const items = withResultsWithin(parts.items, window)
+      const shortened = { ...parts, items, knowledge: fewer === null ? null : messageOf(fewer) }
       const smaller = { ...model, contextWindow: window }
       const prompt = makeAssembly(shortened).assemble(smaller, candidate.maxOutputTokens)
       return prompt.promptTokens > promptTokensMax(smaller, candidate.maxOutputTokens)

@@ -22,6 +22,7 @@ import { operationDuration } from "../telemetry/Instruments.ts"
 import { beginCall, type Meter } from "./Accounting.ts"
 import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
+import type { CallRules } from "./CallRules.ts"
 import { failureOf, type OpenCall, pullRounds, type PullParts } from "./Rounds.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
@@ -168,11 +169,12 @@ export const generate = Effect.fn("Generation.generate")(function* (options: {
   readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
   readonly beginSeconds: number
   readonly runTool: RunTool
+  readonly rules: CallRules
   readonly nextItemId: () => ItemId
   readonly meter: Meter
   readonly budget: Budget
 }): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
-  const { attempts, beginSeconds, budget, meter, nextItemId, runTool } = options
+  const { attempts, beginSeconds, budget, meter, nextItemId, rules, runTool } = options
   const scope = yield* Effect.scope
   const [first, ...fallbacks] = attempts
   const progress: Progress = { attempt: first, isFixed: false }
@@ -190,6 +192,7 @@ export const generate = Effect.fn("Generation.generate")(function* (options: {
     call: Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber),
     open: (attempt) => openCall(attempt, alone, scope, meter),
     runTool,
+    rules,
     nextItemId,
     meter,
     budget,

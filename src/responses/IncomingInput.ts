@@ -11,7 +11,9 @@ import {
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
 import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
+import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
+import { resultUnknown } from "./LinkedCalls.ts"
 import type { ResponseRequest } from "./ResponseRequest.ts"
 
 /** One entry of a request's input. */
@@ -25,6 +27,8 @@ export interface IncomingInput {
   readonly directions: ReadonlyArray<string>
   readonly entries: ReadonlyArray<Incoming>
   readonly files: ReadonlyArray<FileReference>
+  /** The results of the client's functions. */
+  readonly results: ReadonlyArray<GivenResult>
 }
 
 /** A file that a message refers to, and where. */
@@ -81,8 +85,6 @@ const isCall = (
 ): item is ReplayedItem & { readonly name: string; readonly arguments: string } =>
   Predicate.isString(item.name) && Predicate.isString(item.arguments)
 
-const resultUnknown = "The result of this call is not known."
-
 /**
  * Reads replayed tool calls, which are kept as context if they have a name, arguments and a result. A `function_call` gets its
  * result from the `function_call_output` with the same `call_id`.
@@ -136,16 +138,33 @@ const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
       entry.item.content.some((part) => part.type === "input_file" || part.text !== "")
   )
 
-/** Sorts the input of a request. `nextId` gives each stored item its id. */
-export const readInput = Effect.fnUntraced(function* (input: ResponseRequest["input"], nextId: () => ItemId) {
+/**
+ * Sorts the input of a request. `nextId` gives each stored item its id. With `functionItems`, calls of the client's functions and
+ * their results are items of their own; without, they are context.
+ */
+export const readInput = Effect.fnUntraced(function* (
+  input: ResponseRequest["input"],
+  nextId: () => ItemId,
+  functionItems = false
+) {
   const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
   const directions: Array<string> = []
   const entries: Array<Incoming> = []
   const files: Array<FileReference> = []
+  const results: Array<GivenResult> = []
   const replayed = makeReplayedCalls(given, nextId)
+  const readFunction = makeFunctionItems(nextId)
   for (const [index, entry] of given.entries()) {
     if (!isMessage(entry) && entry.type === "item_reference") {
       entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
+      continue
+    }
+    if (!isMessage(entry) && functionItems && isFunctionEntry(entry)) {
+      const item = yield* readFunction(entry, `input[${index}]`)
+      entries.push({ kind: "item", item })
+      if (item.type === "function_call_output") {
+        results.push({ callId: item.call_id, param: `input[${index}].call_id` })
+      }
       continue
     }
     if (!isMessage(entry)) {
@@ -172,10 +191,10 @@ export const readInput = Effect.fnUntraced(function* (input: ResponseRequest["in
     }
     entries.push({ kind: "item", item })
   }
-  if (!hasUserMessage(entries)) {
+  if (results.length === 0 && !hasUserMessage(entries)) {
     return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
   }
-  return { directions, entries, files } satisfies IncomingInput
+  return { directions, entries, files, results } satisfies IncomingInput
 })
 
 /** An item of a request's input. */

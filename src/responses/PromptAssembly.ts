@@ -1,4 +1,4 @@
-import type { StoredTurn, InputItem, StoredItem } from "../domain/Conversation.ts"
+import type { FunctionCall, StoredTurn, InputItem, StoredItem } from "../domain/Conversation.ts"
 import type { FileId } from "../domain/Ids.ts"
 import type { ModelMessage } from "../domain/ModelCall.ts"
 import {
@@ -12,7 +12,16 @@ import {
   sharesInOrder,
   showOnce
 } from "./AttachedFiles.ts"
-import { earlierMessages, filesOf, messagesOf, messagesTokens, type ShowFile } from "./PromptMessages.ts"
+import { linkCalls, type LinkedTurn } from "./LinkedCalls.ts"
+import {
+  beginningTokens,
+  begunByUser,
+  earlierMessages,
+  filesOf,
+  messagesOf,
+  messagesTokens,
+  type ShowFile
+} from "./PromptMessages.ts"
 import type { Given, ToolOffer } from "./ToolCalls.ts"
 
 /** An earlier turn in a prompt, without the texts of its files. */
@@ -20,27 +29,42 @@ interface FramedTurn {
   readonly messages: ReadonlyArray<ModelMessage>
   /** Estimated tokens without the texts of its files, at most. */
   readonly tokens: number
+  /** Of them, what may have to precede it. */
+  readonly beginningTokens: number
   /** The files that are shown in it. */
   readonly files: ReadonlyArray<FileId>
   readonly render: (show: ShowFile) => ReadonlyArray<ModelMessage>
 }
 
 const framedTurn = (
-  items: ReadonlyArray<StoredItem>,
+  turn: LinkedTurn,
   files: ReadonlyArray<FileId>,
   texts: PromptFiles,
   tools: boolean
 ): FramedTurn => {
-  const shownElsewhere = filesOf(items).filter((id) => !files.includes(id))
+  const shownElsewhere = filesOf(turn.items).filter((id) => !files.includes(id))
   const render = (show: ShowFile) =>
-    earlierMessages(items, tools, showOnce(show, texts, new Set(shownElsewhere)))
+    earlierMessages(turn, tools, showOnce(show, texts, new Set(shownElsewhere)))
   const messages = render((id) => frameOf(id, texts.get(id)))
-  return { messages, tokens: messagesTokens(messages) + files.length * seamTokens, files, render }
+  const beginning = beginningOf(turn)
+  const tokens = messagesTokens(messages) + files.length * seamTokens + beginning
+  return { messages, tokens, beginningTokens: beginning, files, render }
 }
 
-/** Estimated tokens that a stored turn adds to a later prompt that shows none of its files elsewhere, without their texts. */
-export const turnTokens = (items: ReadonlyArray<StoredItem>, files: PromptFiles): number => {
-  const framed = (tools: boolean) => framedTurn(items, filesOf(items), files, tools).tokens
+const beginningOf = ({ continues }: LinkedTurn): number => (continues ? beginningTokens : 0)
+
+/**
+ * Estimated tokens that a stored turn adds to a later prompt that shows none of its files elsewhere, without their texts.
+ * `calls` are those of earlier turns that it answers.
+ */
+export const turnTokens = (
+  items: ReadonlyArray<StoredItem>,
+  files: PromptFiles,
+  calls: ReadonlyArray<FunctionCall> = []
+): number => {
+  const linked = linkCalls([items], calls)
+  const framed = (tools: boolean) =>
+    sum(linked.map((turn) => framedTurn(turn, filesOf(items), files, tools).tokens))
   return Math.max(framed(true), framed(false))
 }
 
@@ -60,11 +84,13 @@ export const filesShown = (
 }
 
 /** Earlier turns, the newest first. */
-const framedTurns = ({ files, history, items }: PromptParts, tools: boolean): ReadonlyArray<FramedTurn> => {
+const framedTurns = (
+  { files, history, items }: PromptParts,
+  earlier: ReadonlyArray<LinkedTurn>,
+  tools: boolean
+): ReadonlyArray<FramedTurn> => {
   const shown = filesShown(history, items)
-  return history
-    .toReversed()
-    .map((turn, index) => framedTurn(itemsOf(turn), shown[index] ?? [], files, tools))
+  return earlier.toReversed().map((turn, index) => framedTurn(turn, shown[index] ?? [], files, tools))
 }
 
 const needsOf = ({ files }: FramedTurn, texts: PromptFiles): ReadonlyArray<number> =>
@@ -110,7 +136,7 @@ const turnsWithin = (
       if (turn.files.length === 0) return turn
       const ofTurn = new Map(turn.files.map((id, at) => [id, shares[index]?.[at] ?? 0]))
       const messages = turn.render((id) => renderFile(id, texts.get(id), ofTurn.get(id) ?? 0))
-      return { messages, tokens: messagesTokens(messages) }
+      return { messages, tokens: messagesTokens(messages) + turn.beginningTokens }
     })
     .toReversed()
 }
@@ -123,6 +149,8 @@ export interface PromptParts extends Given {
   readonly tools: ToolOffer
   /** The passages of a project's files, in front of the question; null if no project was named. */
   readonly knowledge: ModelMessage | null
+  /** The calls of earlier turns that this turn answers. */
+  readonly calls?: ReadonlyArray<FunctionCall>
 }
 
 /** What of a model a prompt depends on. */
@@ -139,14 +167,15 @@ export const promptTokensMax = ({ contextWindow }: PromptModel, answerTokens: nu
   contextWindow - Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
 
 /** Everything but earlier turns. */
-const turnMessages = (parts: PromptParts, tools: boolean, show: ShowFile) => {
+const turnMessages = (parts: PromptParts, current: LinkedTurn, tools: boolean, show: ShowFile) => {
   const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")
   // One message, because some chat templates take no second one.
   const system: ReadonlyArray<ModelMessage> =
     texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
-  const turn = messagesOf(parts.items, tools, showOnce(show, parts.files), parts.knowledge)
+  const turn = messagesOf(current, tools, showOnce(show, parts.files), parts.knowledge)
   const offered = tools ? parts.tools.tokens : 0
-  return { system, turn, tokens: messagesTokens(system) + messagesTokens(turn) + offered }
+  const tokens = messagesTokens(system) + messagesTokens(turn) + offered + beginningOf(current)
+  return { system, turn, tokens }
 }
 
 export interface Prompt {
@@ -172,15 +201,19 @@ export interface Assembly {
   readonly assemble: (model: PromptModel, answerTokens: number) => Prompt
 }
 
+const noTurn: LinkedTurn = { items: [], continues: false, isContinued: false }
+
 export const makeAssembly = (parts: PromptParts): Assembly => {
+  const linked = linkCalls([...parts.history.map(itemsOf), parts.items], parts.calls)
+  const current = linked.at(-1) ?? noTurn
   const ids = filesOf(parts.items)
   const needs = ids.map((id) => parts.files.get(id)?.tokens ?? 0)
 
   const least = perKind((tools) => {
-    const { tokens } = turnMessages(parts, tools, (id) => frameOf(id, parts.files.get(id)))
+    const { tokens } = turnMessages(parts, current, tools, (id) => frameOf(id, parts.files.get(id)))
     return tokens + ids.length * seamTokens
   })
-  const earlier = perKind((tools) => framedTurns(parts, tools))
+  const earlier = perKind((tools) => framedTurns(parts, linked.slice(0, -1), tools))
 
   const fileTokensMax = (model: PromptModel, answerTokens: number): number =>
     Math.max(0, promptTokensMax(model, answerTokens) - least(model.tools))
@@ -196,9 +229,9 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
     const turns = earlier(model.tools)
     const kept = turnsWithin(turns, parts.files, model, historyTokensMax(model, answerTokens))
     const show: ShowFile = (id) => renderFile(id, parts.files.get(id), shares.get(id) ?? 0)
-    const { system, tokens, turn } = turnMessages(parts, model.tools, show)
+    const { system, tokens, turn } = turnMessages(parts, current, model.tools, show)
     return {
-      messages: [...system, ...kept.flatMap(({ messages }) => messages), ...turn],
+      messages: [...system, ...begunByUser([...kept.flatMap(({ messages }) => messages), ...turn])],
       promptTokens: tokens + sum(kept.map((one) => one.tokens)),
       droppedTurns: turns.length - kept.length
     }
@@ -207,7 +240,7 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   return {
     get leastTokens() {
       // Without calls, the messages are the same for both kinds of models.
-      const hasCalls = parts.items.some(({ type }) => type === "mcp_call")
+      const hasCalls = current.items.some(({ type }) => type === "mcp_call")
       return hasCalls ? Math.max(least(true), least(false)) : least(true)
     },
     fileTokensMax,

@@ -6,6 +6,7 @@ import { estimateMessageTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/Protocol.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
 import { isSameRound } from "./ItemIds.ts"
+import type { LinkedItem, LinkedTurn } from "./LinkedCalls.ts"
 
 /** Some servers refuse longer ids, and ids with hyphens. */
 const callIdCharacters = 9
@@ -37,7 +38,7 @@ const resultText = ({ error, output }: ToolResult): string => output ?? `Error: 
 /** The text in place of a part that refers to a file. */
 export type ShowFile = (id: FileId) => string
 
-const messageText = (item: StoredItem & { readonly type: "message" }, show: ShowFile): string =>
+const messageText = (item: LinkedItem & { readonly type: "message" }, show: ShowFile): string =>
   item.content.map((part) => (part.type === "input_file" ? show(part.file_id) : part.text)).join("\n")
 
 /** The files that items refer to, each once. */
@@ -55,7 +56,12 @@ export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId>
 const noAnswer = "(No answer.)"
 
 /** Precedes messages that begin with an answer: some chat templates demand that the user begins. */
-const unknownBeginning = "[What was said before is left out.]"
+const unknownBeginning: ModelMessage = { role: "user", text: "[What was said before is left out.]" }
+
+export const begunByUser = (messages: ReadonlyArray<ModelMessage>): ReadonlyArray<ModelMessage> => {
+  const [first] = messages
+  return first === undefined || first.role === "user" ? messages : [unknownBeginning, ...messages]
+}
 
 /** The calls of one round and their results. The text before the calls belongs to them. */
 export const roundMessages = (
@@ -80,7 +86,7 @@ const takeLastText = (messages: Array<ModelMessage>): string => {
 }
 
 /** The messages of items, with the calls of each round in one message. */
-const plainMessages = (items: ReadonlyArray<StoredItem>, show: ShowFile): Array<ModelMessage> => {
+const plainMessages = (items: ReadonlyArray<LinkedItem>, show: ShowFile): Array<ModelMessage> => {
   const messages: Array<ModelMessage> = []
   let calls: Array<McpCall> = []
   const endRound = () => {
@@ -125,11 +131,12 @@ export const questionStart = (items: ReadonlyArray<StoredItem>): number => {
 }
 
 /**
- * The messages of items, with `knowledge` before the question. They begin with the user, and an answer separates the results
- * of calls from the next question. For a model without tools, calls and results are plain text.
+ * The messages of a turn, with `knowledge` before the question. They begin with the user, except where they go on with calls of
+ * an earlier turn, and an answer separates the results of calls from the next question. For a model without tools, calls and
+ * results are plain text.
  */
 export const messagesOf = (
-  items: ReadonlyArray<StoredItem>,
+  { continues, items }: LinkedTurn,
   tools: boolean,
   show: ShowFile,
   knowledge: ModelMessage | null = null
@@ -140,25 +147,24 @@ export const messagesOf = (
     ...(knowledge === null ? [] : [knowledge]),
     ...plainMessages(items.slice(start), show)
   ])
-  const [first] = messages
-  const begun: ReadonlyArray<ModelMessage> =
-    first === undefined || first.role === "user"
-      ? messages
-      : [{ role: "user", text: unknownBeginning }, ...messages]
+  const begun = continues ? messages : begunByUser(messages)
   return tools ? begun : begun.map(toolCallsAsText)
 }
 
-/** The messages of an earlier turn, which end with an answer. */
+/** The messages of an earlier turn, which end with an answer, or with what the next turn goes on with. */
 export const earlierMessages = (
-  items: ReadonlyArray<StoredItem>,
+  turn: LinkedTurn,
   tools: boolean,
   show: ShowFile
 ): ReadonlyArray<ModelMessage> => {
-  const messages = messagesOf(items, tools, show)
-  return messages.at(-1)?.role === "assistant"
+  const messages = messagesOf(turn, tools, show)
+  return turn.isContinued || messages.at(-1)?.role === "assistant"
     ? messages
     : [...messages, { role: "assistant", text: noAnswer, toolCalls: [] }]
 }
+
+/** The estimate for what may precede a turn that goes on with calls of an earlier one. */
+export const beginningTokens = estimateMessageTokens(unknownBeginning.text)
 
 /** The estimate for messages, including what a template adds to each. */
 export const messagesTokens = (messages: ReadonlyArray<ModelMessage>): number =>

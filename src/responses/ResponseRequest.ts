@@ -12,6 +12,8 @@ export interface Demands {
   readonly functions?: ReadonlyArray<ToolSpec>
   /** Those of the service's own tools that may be offered; all that are permitted if absent. */
   readonly ownTools?: ReadonlySet<ToolName>
+  /** Keeps the client's function calls and their results as items, in place of context. */
+  readonly functionItems?: boolean
   readonly answer?: AnswerOptions
   /** The most calls of the service's own tools in all rounds together. */
   readonly maxToolCalls?: number

@@ -17,6 +17,7 @@ import { Accounting } from "./Accounting.ts"
 import { AttachedFiles } from "./AttachedFiles.ts"
 import { Attempts } from "./Attempts.ts"
 import { eventsOf, type GenerationFailure } from "./EventStream.ts"
+import { answeredCalls } from "./FunctionItems.ts"
 import { generate } from "./Generation.ts"
 import {
   type GivenItem,
@@ -26,12 +27,13 @@ import {
   resolveReferences
 } from "./IncomingInput.ts"
 import { ItemIds } from "./ItemIds.ts"
+import { makeOffers } from "./Offers.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { turnTokens } from "./PromptAssembly.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
-import { makeToolOffers, withNamedAddresses } from "./ToolCalls.ts"
+import { withNamedAddresses } from "./ToolCalls.ts"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
@@ -89,7 +91,7 @@ export class Responses extends Context.Service<
       const requestTurn = yield* RequestTurn
       const toolkit = yield* Toolkit
       const { next: nextItemId } = yield* ItemIds
-      const toolsOf = makeToolOffers(toolkit.offered)
+      const offerOf = makeOffers(toolkit.offered)
 
       const create = Effect.fn("Responses.create")(function* (
         request: ResponseRequest,
@@ -98,10 +100,11 @@ export class Responses extends Context.Service<
         const caller = yield* CurrentUser
         const { userId } = caller
         yield* accounting.prepare(caller)
-        const input = yield* readInput(request.input, nextItemId)
+        const input = yield* readInput(request.input, nextItemId, demands.functionItems)
 
         const permissions = yield* policy.permissions(caller.plan)
         yield* demand(permissions, paramsOf(request, input))
+        const offer = yield* offerOf(demands, permissions.tools)
         const membership =
           request.project_id == null ? null : yield* policy.project(userId, request.project_id)
 
@@ -112,15 +115,13 @@ export class Responses extends Context.Service<
         const files = yield* attachedFiles.find(userId, input.files, given)
         const { commit, lost, stored, turn } = yield* requestTurn.open(request, userId)
         const items = notInHistory(given, turn)
+        const calls = yield* answeredCalls(input.results, items, (ids) =>
+          conversations.functionCalls(turn, ids)
+        )
         const onOutput = yield* answering(turn.conversationId)
 
-        const { directions, instructions, systemMessage } = instructionsFor(request, turn)
-        const parts = {
-          systemMessage,
-          directions: [...directions, ...input.directions],
-          items,
-          tools: toolsOf(permissions.tools)
-        }
+        const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
+        const parts = { systemMessage, directions, items, calls, tools: offer.tools }
         const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
         const prepared = yield* attempts.prepare({
           userId,
@@ -130,18 +131,17 @@ export class Responses extends Context.Service<
           turn,
           maxOutputTokens: request.max_output_tokens ?? null,
           permissions,
-          demands
+          demands,
+          mustCall: offer.mustCall
         })
         const { history, search } = prepared
 
         const id = ResponseId.make(yield* random.uuidV7())
         const account = yield* accounting.open(id, caller, prepared.attempts)
         const { meter } = account
-        const runTool = withNamedAddresses((call) => toolkit.run(call, permissions.tools), {
-          ...parts,
-          history
-        })
-        const generation = yield* generate({ ...account, beginSeconds, runTool, nextItemId })
+        const runTool = withNamedAddresses(offer.run(toolkit.run), { ...parts, history })
+        const { rules } = offer
+        const generation = yield* generate({ ...account, beginSeconds, runTool, rules, nextItemId })
         // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
         yield* stored
 
@@ -155,7 +155,7 @@ export class Responses extends Context.Service<
           ...askedOf(request)
         }
         const store = (output: ReadonlyArray<OutputItem>) => {
-          const promptTokens = turnTokens([...items, ...output], prepared.files)
+          const promptTokens = turnTokens([...prepared.items, ...output], prepared.files, calls)
           return commit({ responseId: id, model, input: items, output, systemMessage, promptTokens })
         }
         const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
@@ -217,13 +217,13 @@ const answering = (conversationId: ConversationId) =>
   })
 
 /** What the conversation keeps as its system message, and what holds for this response only. */
-const instructionsFor = (request: ResponseRequest, turn: ConversationState) => {
+const instructionsFor = (request: ResponseRequest, turn: ConversationState, input: IncomingInput) => {
   const instructions = instructionsOf(request)
   const isNew = turn.turnCount === 0
   // spec: ResponseRequestRequest, rules 2 and 3: a new conversation keeps them, an old one only uses them once.
   return {
     instructions,
     systemMessage: isNew ? (instructions ?? turn.systemMessage) : turn.systemMessage,
-    directions: isNew || instructions === null ? [] : [instructions]
+    directions: [...(isNew || instructions === null ? [] : [instructions]), ...input.directions]
   }
 }

@@ -17,8 +17,16 @@ import { finishCall, type Meter } from "./Accounting.ts"
 import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import type { FunctionPart } from "./CallItems.ts"
+import { type CallRules, functionsOnly, laterOptions, sortCalls } from "./CallRules.ts"
 import { messagesTokens } from "./PromptMessages.ts"
-import { type RunningCalls, type RunTool, runCalls, type ToolPart, toolRoundsMax } from "./ToolCalls.ts"
+import {
+  functionParts,
+  type RunningCalls,
+  type RunTool,
+  runCalls,
+  type ToolPart,
+  toolRoundsMax
+} from "./ToolCalls.ts"
 
 /** What a generation yields, whole or piece by piece. */
 export type GenerationPart =
@@ -74,19 +82,27 @@ interface Answer {
 /** Follows the results of the last round that may call tools. */
 const lastRoundNote =
   "\n\n[This was the last round of tool calls: no tool can be called any more. Answer the user now with what is known.]"
-const lastRoundTokens = estimateTokens(lastRoundNote)
+const functionsLeftNote =
+  "\n\n[This was the last round of calls of these tools. Call one of the other functions, or answer the user with what is known.]"
+const lastRoundTokens = Math.max(estimateTokens(lastRoundNote), estimateTokens(functionsLeftNote))
 
-const withNote = (message: ModelMessage): ModelMessage =>
-  message.role === "tool" ? { ...message, text: message.text + lastRoundNote } : message
+const withNote =
+  (note: string) =>
+  (message: ModelMessage): ModelMessage =>
+    message.role === "tool" ? { ...message, text: message.text + note } : message
 
-/** The next round's attempt, with the tool results in its prompt; without tools if the last round was the last with tools. */
+/** The next round's attempt, with the tool results in its prompt; without the service's own tools if none may be called any more. */
 const following = (
   { attempt }: Round,
   results: ReadonlyArray<ModelMessage>,
   tokensLeft: number,
+  rules: CallRules,
   isLast: boolean
 ): Attempt => {
-  const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(withNote)] : results
+  const { options, tools: offered } = attempt.request
+  const tools = isLast ? functionsOnly(offered, rules) : offered
+  const note = withNote(tools.length === 0 ? lastRoundNote : functionsLeftNote)
+  const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(note)] : results
   const promptTokens = attempt.promptTokens + messagesTokens(added)
   return {
     ...attempt,
@@ -95,7 +111,8 @@ const following = (
       ...attempt.request,
       messages: [...attempt.request.messages, ...added],
       maxOutputTokens: Math.min(tokensLeft, attempt.model.contextWindow - promptTokens),
-      tools: isLast ? [] : attempt.request.tools
+      tools,
+      ...(options === undefined ? {} : { options: laterOptions(options) })
     }
   }
 }
@@ -104,7 +121,7 @@ const following = (
 const roomForResults = ({ attempt, bound, toolCalls }: Round, tokensLeft: number): number => {
   const { contextWindow } = attempt.model
   const calling = messagesTokens([{ role: "assistant", text: bound.text(), toolCalls }])
-  const answer = Math.min(tokensLeft, Math.floor(contextWindow * answerShareMax))
+  const answer = Math.min(Math.max(0, tokensLeft), Math.floor(contextWindow * answerShareMax))
   return Math.max(0, contextWindow - attempt.promptTokens - calling - answer - lastRoundTokens)
 }
 
@@ -183,26 +200,35 @@ interface AnswerOptions {
   /** Opens the call of a later round. */
   readonly open: (attempt: Attempt) => Effect.Effect<OpenCall, ModelFailure>
   readonly runTool: RunTool
+  readonly rules: CallRules
   readonly nextItemId: () => ItemId
   readonly meter: Meter
   readonly budget: Budget
   readonly scope: Scope.Scope
 }
 
+/** The end of an answer whose last calls the client runs. */
+const handedOver = (
+  calls: ReadonlyArray<GenerationPart>,
+  usage: ModelUsage
+): ReadonlyArray<GenerationPart> => [...calls, { type: "finish", reason: "tool_calls", usage }]
+
 /**
  * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
- * their results. Not to be pulled after the finish, whose usage is that of all rounds.
+ * their results. Calls of the client's functions end it. Not to be pulled after the finish, whose usage is that of all rounds.
  */
 export const pullRounds = (
   options: AnswerOptions
 ): { readonly pull: PullParts; readonly roundText: () => string } => {
-  const { budget, meter, nextItemId, open, runTool, scope } = options
+  const { budget, meter, nextItemId, open, rules, runTool, scope } = options
   const { request } = options.attempt
   let running: RunningCalls | null = null
+  let functionCalls: ReadonlyArray<ToolCall> = []
   let rounds = 1
   let { isLimited } = options.attempt
 
   const tokensLeft = () => request.maxOutputTokens - meter.usage.outputTokens
+  const ownCallsLeft = () => (rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls)
 
   const finish = (reason: FinishReason): GenerationPart => ({
     type: "finish",
@@ -210,15 +236,21 @@ export const pullRounds = (
     usage: meter.usage
   })
 
+  /** Ends the answer with the calls that the client runs, the service's own of the same round before them. */
+  const handOver = (before: ItemId | null): ReadonlyArray<GenerationPart> =>
+    handedOver(functionParts(functionCalls, before, nextItemId), meter.usage)
+
   const conclude = (reason: FinishReason): Effect.Effect<ReadonlyArray<GenerationPart>> => {
     const { attempt, bound, toolCalls } = round
-    const offered = attempt.request.tools.length > 0
-    if (!Arr.isArrayNonEmpty(toolCalls) || !offered || reason !== "tool_calls") {
-      return Effect.succeed([finish(reason)])
+    if (reason !== "tool_calls") return Effect.succeed([finish(reason)])
+    const { functions, own } = sortCalls(toolCalls, rules, attempt.request.options, ownCallsLeft())
+    functionCalls = functions
+    if (!Arr.isReadonlyArrayNonEmpty(own)) {
+      return Effect.succeed(functions.length === 0 ? [finish(reason)] : handOver(null))
     }
-    if (tokensLeft() <= 0) return Effect.succeed([finish("length")])
-    meter.toolCalls += toolCalls.length
-    return runCalls(runTool, nextItemId, bound.text(), toolCalls, roomForResults(round, tokensLeft())).pipe(
+    if (functions.length === 0 && tokensLeft() <= 0) return Effect.succeed([finish("length")])
+    meter.toolCalls += own.length
+    return runCalls(runTool, nextItemId, bound.text(), own, roomForResults(round, tokensLeft())).pipe(
       Effect.provideService(Scope.Scope, scope),
       Effect.map((begun) => {
         running = begun
@@ -232,7 +264,8 @@ export const pullRounds = (
 
   /** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
   const nextRound = (results: ReadonlyArray<ModelMessage>): PullParts => {
-    const next = following(round, results, tokensLeft(), rounds >= toolRoundsMax)
+    const isLast = rounds >= toolRoundsMax || ownCallsLeft() <= 0
+    const next = following(round, results, tokensLeft(), rules, isLast)
     const { maxOutputTokens } = next.request
     if (maxOutputTokens < 1) return Effect.succeed([finish("length")])
     return Effect.flatMap(budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
@@ -248,7 +281,8 @@ export const pullRounds = (
 
   const pull = Effect.suspend((): PullParts => {
     if (running === null) return round.pull
-    return running.isOver() ? nextRound(running.messages()) : running.ended
+    if (!running.isOver()) return running.ended
+    return functionCalls.length > 0 ? Effect.succeed(handOver(running.lastId)) : nextRound(running.messages())
   })
   return { pull, roundText: () => round.bound.text() }
 }

@@ -10,6 +10,7 @@ import {
   NamedAddresses
 } from "../tools/egress/NamedAddresses.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
+import type { FunctionPart } from "./CallItems.ts"
 import { firstOfRound, nextOfRound } from "./ItemIds.ts"
 import { roundMessages } from "./PromptMessages.ts"
 
@@ -39,8 +40,8 @@ const tooMany: ToolResult = {
   error: `Not run: no more than ${callsPerRoundMax} calls are run at a time. Call again.`
 }
 
-const cutMark = "\n[… cut here: the rest has no room …]"
-const cutMarkTokens = estimateTokens(cutMark)
+export const cutMark = "\n[… cut here: the rest has no room …]"
+export const cutMarkTokens = estimateTokens(cutMark)
 
 /** A result of at most so many tokens, cut visibly. */
 const within = (result: ToolResult, tokensMax: number): ToolResult => {
@@ -52,12 +53,44 @@ const within = (result: ToolResult, tokensMax: number): ToolResult => {
   return { output: beginningWithin(output, tokensMax - cutMarkTokens) + cutMark, error: null }
 }
 
+/** The ids of calls of one round, which go on after the id `before` of the same round. */
+const idsOfRound = (
+  count: number,
+  before: ItemId | null,
+  nextItemId: () => ItemId
+): ReadonlyArray<ItemId> => {
+  const ids: Array<ItemId> = []
+  let last = before
+  for (let index = 0; index < count; index++) {
+    last = last === null ? firstOfRound(nextItemId) : nextOfRound(last, nextItemId)
+    ids.push(last)
+  }
+  return ids
+}
+
+/** The calls of a round that the client is to run, after the last one of the service's own, if there is one. */
+export const functionParts = (
+  calls: ReadonlyArray<ToolCall>,
+  before: ItemId | null,
+  nextItemId: () => ItemId
+): ReadonlyArray<FunctionPart> => {
+  const ids = idsOfRound(calls.length, before, nextItemId)
+  return calls.map(({ arguments: args, name }, index) => ({
+    type: "function_call",
+    id: ids[index] ?? nextItemId(),
+    name,
+    arguments: args
+  }))
+}
+
 /** The calls of one round while they run. */
 export interface RunningCalls {
   readonly begun: Arr.NonEmptyReadonlyArray<ToolPart>
   /** The next ones that ended; not to be pulled when all have. */
   readonly ended: Effect.Effect<Arr.NonEmptyReadonlyArray<ToolPart>>
   readonly isOver: () => boolean
+  /** The id of the last one. */
+  readonly lastId: ItemId
   /** Once all have ended: the model's own text and calls, and each result. */
   readonly messages: () => ReadonlyArray<ModelMessage>
 }
@@ -71,12 +104,8 @@ export const runCalls = Effect.fnUntraced(function* (
   tokensMax: number
 ): Effect.fn.Return<RunningCalls, never, Scope.Scope> {
   const share = Math.floor(tokensMax / calls.length)
-  let before: ItemId | null = null
-  const started = Arr.map(calls, (call) => {
-    const id: ItemId = before === null ? firstOfRound(nextItemId) : nextOfRound(before, nextItemId)
-    before = id
-    return { call, id }
-  })
+  const ids = idsOfRound(calls.length, null, nextItemId)
+  const started = Arr.map(calls, (call, index) => ({ call, id: ids[index] ?? nextItemId() }))
   const results = new Map<ItemId, ToolResult>()
   const ended = yield* Queue.bounded<Ended>(calls.length)
   yield* Effect.forEach(
@@ -103,6 +132,7 @@ export const runCalls = Effect.fnUntraced(function* (
       })
     ),
     isOver: () => results.size === started.length,
+    lastId: Arr.lastNonEmpty(started).id,
     messages: () =>
       roundMessages(
         text,

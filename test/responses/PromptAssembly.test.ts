@@ -1,7 +1,16 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { StoredTurn, InputMessage, McpCall, OutputMessage } from "../../src/domain/Conversation.ts"
+import type {
+  StoredTurn,
+  FunctionCall,
+  FunctionCallOutput,
+  InputItem,
+  InputMessage,
+  McpCall,
+  OutputItem,
+  OutputMessage
+} from "../../src/domain/Conversation.ts"
 import { FileId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import type { Dialect } from "../../src/providers/Protocol.ts"
@@ -13,7 +22,7 @@ import {
   type PromptParts,
   promptTokensMax
 } from "../../src/responses/PromptAssembly.ts"
-import { callIdOf, messagesTokens } from "../../src/responses/PromptMessages.ts"
+import { beginningTokens, callIdOf, messagesTokens } from "../../src/responses/PromptMessages.ts"
 import { toolOffer } from "../../src/responses/ToolCalls.ts"
 import { templateProblem } from "../support/ChatTemplate.ts"
 import { promptFile } from "./promptFile.ts"
@@ -46,6 +55,21 @@ const call: McpCall = {
   error: null,
   approval_request_id: null
 }
+const functionCall = (callId: string, itemId = ItemId.make(randomUUID())): FunctionCall => ({
+  id: itemId,
+  type: "function_call",
+  status: "completed",
+  call_id: callId,
+  name: "weather",
+  arguments: '{"city":"Rome"}'
+})
+const functionResult = (callId: string, output: string): FunctionCallOutput => ({
+  id: ItemId.make(randomUUID()),
+  type: "function_call_output",
+  status: "completed",
+  call_id: callId,
+  output
+})
 const turn = (position: number, words: number): StoredTurn => {
   const input = [user(`question ${position} ${"word ".repeat(words)}`)]
   const output = [answer(`answer ${position}`)]
@@ -162,6 +186,96 @@ describe("PromptAssembly", () => {
     ])
   })
 
+  // Ids of one round follow each other.
+  const roundIds = ["019845e1-682f-4b02-a706-3b2422d13aec", "019845e1-682f-4b02-a706-3b2522d13aed"].map(
+    (one) => ItemId.make(one)
+  )
+  const rome = functionCall("call_rome", roundIds[0])
+  const oslo = functionCall("call_oslo", roundIds[1])
+  const stored = (position: number, input: ReadonlyArray<InputItem>, output: ReadonlyArray<OutputItem>) => ({
+    position,
+    responseId: ResponseId.make(uuid),
+    input,
+    output,
+    promptTokens: 1
+  })
+  const toolRoles = (messages: ReturnType<typeof assemble>["messages"]) =>
+    messages.map((message) => [
+      message.role,
+      message.role === "assistant" && message.toolCalls.length > 0
+        ? message.toolCalls.map(({ id }) => id).join(" ")
+        : message.text
+    ])
+  const calling = { contextWindow: 2000, tools: true }
+
+  it("results of the client's functions stand behind their calls, which an earlier turn made, whatever their order", () => {
+    const history = [stored(0, [user("Weather?")], [answer("Let me see."), rome, oslo])]
+    const items = [functionResult("call_oslo", "snow"), functionResult("call_rome", "sun"), user("Well?")]
+    const ids = [rome, oslo].map(({ id }) => callIdOf(id))
+    const expected = [
+      ["user", "Weather?"],
+      ["assistant", "Let me see."],
+      ["assistant", ids.join(" ")],
+      ["tool", "sun"],
+      ["tool", "snow"],
+      ["assistant", "(No answer.)"],
+      ["user", "Well?"]
+    ]
+    assert.deepStrictEqual(toolRoles(assemble(parts({ history, items }), calling, 10).messages), expected)
+    const later = [...history, stored(1, items.slice(0, 2), [answer("Both.")])]
+    const { messages } = assemble(parts({ history: later, items: [user("Thanks.")] }), calling, 10)
+    assert.deepStrictEqual(toolRoles(messages), [
+      ...expected.slice(0, 5),
+      ["assistant", "Both."],
+      ["user", "Thanks."]
+    ])
+    const told = assemble(
+      parts({ history, items: items.slice(0, 2) }),
+      { ...calling, tools: false },
+      10
+    ).messages
+    assert.deepStrictEqual(
+      told.slice(2).map(({ text }) => text),
+      [
+        '[called weather with {"city":"Rome"}]\n[called weather with {"city":"Rome"}]',
+        "[result of weather]\nsun",
+        "[result of weather]\nsnow"
+      ]
+    )
+  })
+
+  it("a call without a result says that the result is not known", () => {
+    const history = [stored(0, [user("Weather?")], [rome])]
+    const { messages } = assemble(parts({ history, items: [user("Never mind.")] }), calling, 10)
+    assert.deepStrictEqual(toolRoles(messages).slice(1, 3), [
+      ["assistant", callIdOf(rome.id)],
+      ["tool", "Error: The result of this call is not known."]
+    ])
+    const replayed = [user("Weather?"), rome, oslo, functionResult("call_oslo", "snow"), user("And?")]
+    assert.deepStrictEqual(
+      toolRoles(assemble(parts({ items: replayed }), calling, 10).messages).slice(2, 4),
+      [
+        ["tool", "Error: The result of this call is not known."],
+        ["tool", "snow"]
+      ]
+    )
+  })
+
+  it("a result keeps its call where the turn that made it has no room, and is text where nobody knows the call", () => {
+    const history = [stored(0, [user("word ".repeat(3000))], [rome])]
+    const items = [functionResult("call_rome", "sun")]
+    const { droppedTurns, messages } = assemble(parts({ history, items, calls: [rome] }), calling, 10)
+    assert.strictEqual(droppedTurns, 1)
+    assert.deepStrictEqual(toolRoles(messages), [
+      ["user", "[What was said before is left out.]"],
+      ["assistant", callIdOf(rome.id)],
+      ["tool", "sun"]
+    ])
+    assert.deepStrictEqual(toolRoles(assemble(parts({ items }), calling, 10).messages), [
+      ["user", "[result of an earlier call]\nsun"]
+    ])
+  })
+
   it("passages stand before the question, and not before replayed messages", () => {
     const items = [user("first"), answer("one"), user("second"), user("and third?"), call]
     const knowledge = { role: "user" as const, text: "PASSAGES" }
@@ -169,6 +283,15 @@ describe("PromptAssembly", () => {
     assert.deepStrictEqual(
       messages.map(({ text }) => text),
       ["first", "one", "PASSAGES", "second", "and third?", "", "2"]
+    )
+    const continued = parts({
+      history: [stored(0, [user("Weather?")], [rome])],
+      items: [functionResult("call_rome", "sun")],
+      knowledge
+    })
+    assert.deepStrictEqual(
+      assemble(continued, calling, 10).messages.map(({ text }) => text),
+      ["Weather?", "PASSAGES", "", "sun"]
     )
   })
 
@@ -267,11 +390,14 @@ describe("PromptAssembly", () => {
     Schema.Struct({ words: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 })) })
   ])
   const Said = Schema.Struct({
-    kind: Schema.Literals(["user", "assistant", "call"]),
+    kind: Schema.Literals(["user", "assistant", "call", "function", "result"]),
     pieces: Schema.Array(Piece)
   })
   const Talk = Schema.Array(Said)
-  const said = ({ kind, pieces }: typeof Said.Type): InputMessage | McpCall => {
+  const said = ({ kind, pieces }: typeof Said.Type): InputItem => {
+    const callId = `call_${pieces.length % 3}`
+    if (kind === "function") return { ...functionCall(callId), arguments: "{broken" }
+    if (kind === "result") return functionResult(callId, "word ".repeat(pieces.length))
     if (kind === "call") {
       const id = ItemId.make(randomUUID())
       const args = pieces.length % 2 === 0 ? call.arguments : "{broken"
@@ -313,12 +439,14 @@ describe("PromptAssembly", () => {
           knowledge: before.length % 2 === 0 ? null : { role: "user", text: "PASSAGES" },
           history: before.map((talk, position) => {
             const input = talk.map(said)
+            // A client may have used a call id for several calls; any of them costs the same.
+            const calls = [0, 1, 2].map((index) => functionCall(`call_${index}`))
             return {
               position,
               responseId: ResponseId.make(uuid),
               input,
               output: [answer("ok")],
-              promptTokens: turnTokens([...input, answer("ok")], files)
+              promptTokens: turnTokens([...input, answer("ok")], files, calls)
             }
           }),
           files,
@@ -330,7 +458,9 @@ describe("PromptAssembly", () => {
         const model = { contextWindow, tools }
         const { droppedTurns, messages, promptTokens } = assembly.assemble(model, answerTokens)
         assert.isAtMost(promptTokens, promptTokensMax(model, answerTokens))
-        assert.strictEqual(promptTokens, messagesTokens(messages) + (tools ? all.tools.tokens : 0))
+        const sentTokens = messagesTokens(messages) + (tools ? all.tools.tokens : 0)
+        assert.isAtLeast(promptTokens, sentTokens)
+        assert.isAtMost(promptTokens, sentTokens + beginningTokens * (before.length + 1))
         const tokensOf = (turns: typeof all.history) =>
           turns.reduce((sum, turn) => sum + turn.promptTokens, 0)
         const room = assembly.historyTokensMax(model, answerTokens)

@@ -7,6 +7,7 @@ import type { ModelPart } from "../../src/domain/ModelCall.ts"
 import { newMeter } from "../../src/responses/Accounting.ts"
 import { unlimited } from "../../src/responses/AnswerBound.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
+import { type CallRules, ownCallsOnly } from "../../src/responses/CallRules.ts"
 import { generate, type Generation } from "../../src/responses/Generation.ts"
 import type { GenerationPart } from "../../src/responses/Rounds.ts"
 import type { RunTool } from "../../src/responses/ToolCalls.ts"
@@ -43,10 +44,11 @@ export const noTools: RunTool = () => Effect.die(new Error("There are no tools")
 export const start = (
   attempts: Arr.NonEmptyReadonlyArray<Attempt>,
   runTool: RunTool = noTools,
-  beginSeconds = 15
+  beginSeconds = 15,
+  rules: CallRules = ownCallsOnly
 ) => {
   const meter = newMeter(attempts[0].model)
-  return generate({ attempts, beginSeconds, runTool, nextItemId, meter, budget: unlimited })
+  return generate({ attempts, beginSeconds, runTool, rules, nextItemId, meter, budget: unlimited })
 }
 
 /** All parts up to the finish. */

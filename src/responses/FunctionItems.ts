@@ -1,0 +1,111 @@
+import { Effect, Predicate } from "effect"
+import type { ReplayedItem } from "../api/CreateResponse.ts"
+import type { FunctionCall, FunctionCallOutput, InputItem } from "../domain/Conversation.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import type { ItemId } from "../domain/Ids.ts"
+import { firstOfRound, nextOfRound } from "./ItemIds.ts"
+
+/** Calls of the client's functions, and their results, in the input of a request that keeps them. */
+
+const callIdCharactersMax = 256
+
+/** A result in the input, and where. */
+export interface GivenResult {
+  readonly callId: string
+  readonly param: string
+}
+
+const invalid = (param: string, problem: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
+
+const textField = (item: ReplayedItem, name: "call_id" | "name" | "arguments", path: string) => {
+  const value = item[name]
+  const param = `${path}.${name}`
+  if (value === undefined || value === null) return Effect.fail(invalid(param, "is missing."))
+  if (!Predicate.isString(value) || (value === "" && name !== "arguments")) {
+    return Effect.fail(invalid(param, "must be a text that is not empty."))
+  }
+  if (name === "call_id" && value.length > callIdCharactersMax) {
+    return Effect.fail(invalid(param, `must have at most ${callIdCharactersMax} characters.`))
+  }
+  return Effect.succeed(value)
+}
+
+const isTextPart = (part: unknown): part is { readonly text: string } =>
+  Predicate.hasProperty(part, "text") &&
+  Predicate.isString(part.text) &&
+  Predicate.hasProperty(part, "type") &&
+  (part.type === "input_text" || part.type === "output_text")
+
+const resultField = ({ output }: ReplayedItem, path: string) => {
+  const param = `${path}.output`
+  if (Predicate.isString(output)) return Effect.succeed(output)
+  if (output === undefined || output === null) return Effect.fail(invalid(param, "is missing."))
+  return Array.isArray(output) && output.every(isTextPart)
+    ? Effect.succeed(output.map(({ text }) => text).join("\n"))
+    : Effect.fail(invalid(param, "must be a text, or a list of input_text parts."))
+}
+
+export type FunctionEntry = ReplayedItem & { readonly type: "function_call" | "function_call_output" }
+
+export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
+  entry.type === "function_call" || entry.type === "function_call_output"
+
+/** Reads the entries one after the other. Calls in a row were one round, which ends at a result. */
+export const makeFunctionItems = (nextId: () => ItemId) => {
+  let before: ItemId | null = null
+
+  return Effect.fnUntraced(function* (entry: FunctionEntry, path: string) {
+    const callId = yield* textField(entry, "call_id", path)
+    if (entry.type === "function_call_output") {
+      const output = yield* resultField(entry, path)
+      before = null
+      const item: FunctionCallOutput = {
+        id: nextId(),
+        type: "function_call_output",
+        status: "completed",
+        call_id: callId,
+        output
+      }
+      return item
+    }
+    const name = yield* textField(entry, "name", path)
+    const args = yield* textField(entry, "arguments", path)
+    before = before === null ? firstOfRound(nextId) : nextOfRound(before, nextId)
+    const item: FunctionCall = {
+      id: before,
+      type: "function_call",
+      status: "completed",
+      call_id: callId,
+      name,
+      arguments: args
+    }
+    return item
+  })
+}
+
+/**
+ * The calls of earlier turns that the results in the input answer; `find` reads them. Fails for a result that neither the input
+ * nor the continued conversation has a call for.
+ */
+export const answeredCalls = Effect.fnUntraced(function* <E>(
+  results: ReadonlyArray<GivenResult>,
+  items: ReadonlyArray<InputItem>,
+  find: (callIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FunctionCall>, E>
+) {
+  const inInput = new Set<string>()
+  const elsewhere = new Set<string>()
+  for (const item of items) {
+    if (item.type === "function_call") inInput.add(item.call_id)
+    if (item.type === "function_call_output" && !inInput.has(item.call_id)) elsewhere.add(item.call_id)
+  }
+  const calls = elsewhere.size === 0 ? [] : yield* find([...elsewhere])
+  const found = new Set(calls.map((call) => call.call_id))
+  const missing = results.find(({ callId }) => elsewhere.has(callId) && !found.has(callId))
+  if (missing === undefined) return calls
+  return yield* invalid(
+    missing.param,
+    "names no function call of the input or of the continued conversation. Send the `function_call` item before it, or " +
+      "`previous_response_id` with the id of the response that has the call."
+  )
+})

@@ -1,0 +1,96 @@
+import {
+  type FunctionCall,
+  type FunctionCallOutput,
+  type McpCall,
+  type StoredItem,
+  unknownCall
+} from "../domain/Conversation.ts"
+
+/** An item as prompts show it: a call of the client's function and its result are one, as if the service had run it. */
+export type LinkedItem = Exclude<StoredItem, FunctionCall | FunctionCallOutput>
+
+/** A turn whose calls stand where their results are known: calls that a later turn answers are the first items of that turn. */
+export interface LinkedTurn {
+  readonly items: ReadonlyArray<LinkedItem>
+  /** Whether it begins with calls of an earlier turn. */
+  readonly continues: boolean
+  /** Whether the next turn begins with calls of this one. */
+  readonly isContinued: boolean
+}
+
+const clientFunctions = "client"
+export const resultUnknown = "The result of this call is not known."
+
+const linked = (call: FunctionCall, output: string | null): McpCall => ({
+  id: call.id,
+  type: "mcp_call",
+  status: output === null ? "failed" : "completed",
+  server_label: clientFunctions,
+  name: call.name || "unknown",
+  arguments: call.arguments,
+  output,
+  error: output === null ? resultUnknown : null,
+  approval_request_id: null
+})
+
+/** A result whose call is not known any more. */
+const unlinked = ({ id, output }: FunctionCallOutput): McpCall => ({
+  ...linked(
+    { id, type: "function_call", status: "completed", call_id: "", name: "", arguments: "{}" },
+    output
+  ),
+  name: unknownCall
+})
+
+/** Where each call is answered, by the items themselves: clients may use a call id again. */
+const answersIn = (turns: ReadonlyArray<ReadonlyArray<StoredItem>>, known: ReadonlyArray<FunctionCall>) => {
+  const beforeAll = -1
+  const open = new Map(known.map((call) => [call.call_id, { call, turn: beforeAll }]))
+  const results = new Map<FunctionCall, string>()
+  const moved = new Map<FunctionCall, number>()
+  const firstOf = turns.map((): Array<McpCall> => [])
+  const orphans = new Set<FunctionCallOutput>()
+  for (const [turn, items] of turns.entries()) {
+    for (const item of items) {
+      if (item.type === "function_call") open.set(item.call_id, { call: item, turn })
+      if (item.type !== "function_call_output") continue
+      const found = open.get(item.call_id)
+      const isOwn = found?.turn === turn
+      if (found === undefined || (isOwn && results.has(found.call))) orphans.add(item)
+      else if (isOwn) results.set(found.call, item.output)
+      else {
+        firstOf[turn]?.push(linked(found.call, item.output))
+        if (!moved.has(found.call)) moved.set(found.call, turn)
+      }
+    }
+  }
+  return { results, moved, firstOf, orphans }
+}
+
+const byId = (one: McpCall, other: McpCall): number => (one.id < other.id ? -1 : Number(one.id > other.id))
+
+/**
+ * Links the calls of the client's functions with their results, in turns that follow each other. `known` are calls of turns
+ * before them. A call that nothing answers says so; a result whose call is not known stays as text.
+ */
+export const linkCalls = (
+  turns: ReadonlyArray<ReadonlyArray<StoredItem>>,
+  known: ReadonlyArray<FunctionCall> = []
+): ReadonlyArray<LinkedTurn> => {
+  const { firstOf, moved, orphans, results } = answersIn(turns, known)
+  return turns.map((items, turn) => {
+    const first = firstOf[turn] ?? []
+    const own = items.flatMap((item): ReadonlyArray<LinkedItem> => {
+      if (item.type === "function_call") {
+        return moved.has(item) ? [] : [linked(item, results.get(item) ?? null)]
+      }
+      if (item.type !== "function_call_output") return [item]
+      return orphans.has(item) ? [unlinked(item)] : []
+    })
+    return {
+      items: [...first.toSorted(byId), ...own],
+      continues: first.length > 0,
+      isContinued: items.some((item) => item.type === "function_call" && moved.get(item) === turn + 1)
+    }
+  })
+}

@@ -1,0 +1,35 @@
+import { Array as Arr, Effect } from "effect"
+import { InvalidRequest, PromptTooLong } from "../domain/Errors.ts"
+import type { Candidate } from "../routing/Router.ts"
+
+/** The candidates that can call functions. */
+export const thatCall = (
+  candidates: Arr.NonEmptyReadonlyArray<Candidate>
+): Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, InvalidRequest> => {
+  const calling = candidates.filter(({ model }) => model.tools)
+  return Arr.isReadonlyArrayNonEmpty(calling)
+    ? Effect.succeed(calling)
+    : Effect.fail(
+        new InvalidRequest({
+          param: "tools",
+          message:
+            "`tools` needs a model that can call functions, and none that may answer can. Leave it out."
+        })
+      )
+}
+
+/** The candidates that have room for a prompt with passages in it. */
+export const withRoom = (candidates: Arr.NonEmptyReadonlyArray<Candidate>, promptTokens: number) => {
+  const fitting = candidates.flatMap((candidate): ReadonlyArray<Candidate> => {
+    const room = candidate.model.contextWindow - promptTokens
+    return room < 1 ? [] : [{ ...candidate, maxOutputTokens: Math.min(candidate.maxOutputTokens, room) }]
+  })
+  return Arr.isReadonlyArrayNonEmpty(fitting)
+    ? Effect.succeed(fitting)
+    : Effect.fail(tooLong(promptTokens, candidates))
+}
+
+export const tooLong = (promptTokens: number, candidates: ReadonlyArray<Candidate>): PromptTooLong => {
+  const windows = candidates.map(({ model }) => model.contextWindow)
+  return new PromptTooLong({ promptTokens, tokensMax: Math.max(...windows) - 1 })
+}
