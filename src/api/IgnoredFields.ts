@@ -72,13 +72,30 @@ const list = (entries: ReadonlyArray<string>): string =>
     ...(entries.length > namedMax ? [`+${entries.length - namedMax} more`] : [])
   ].join(", ")
 
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Objects of other interfaces whose fields ask for one thing each. */
+const grouped: ReadonlySet<string> = new Set(["text", "reasoning", "stream_options"])
+
+/** Whether a field of such an object asks for nothing: plain text is what every answer is. */
+const isPlain = (value: unknown): boolean => value == null || (isRecord(value) && value["type"] === "text")
+
+/** What a header says of an ignored field: its name, or those of its own fields that ask for something, such as `text.format`. */
+const namesOf = (name: string, value: unknown): ReadonlyArray<string> => {
+  const inner =
+    grouped.has(name) && isRecord(value) ? Object.keys(value).filter((key) => !isPlain(value[key])) : []
+  return inner.length === 0 ? [shown(name)] : inner.map((key) => `${name}.${shown(key)}`)
+}
+
 /** The header that names the fields that an interface doesn't have; absent if it would be empty. */
 export const ignoredNames = (
   body: object,
   known: ReadonlyArray<string>
 ): Readonly<Record<string, string>> => {
-  const ignored = Object.keys(body).filter((name) => !known.includes(name))
-  return ignored.length === 0 ? {} : { "x-ignored-fields": list(ignored.map(shown)) }
+  const ignored = Object.entries(body).filter(([name]) => !known.includes(name))
+  const names = ignored.flatMap(([name, value]) => namesOf(name, value))
+  return names.length === 0 ? {} : { "x-ignored-fields": list(names) }
 }
 
 /**

@@ -83,42 +83,53 @@ const shownPath = (path: string): string => {
   return plain.length > pathCharactersMax ? `${plain.slice(0, pathCharactersMax)}…` : plain
 }
 
-const baseUrl = "The base URL for client libraries ends with `/v1`, and they add the rest."
+const baseUrl =
+  "The base URL for client libraries ends with `/openai/v1`, or with `/v1` for the service's own contract; they add the rest."
 
 const absent =
   "This service has no such interface: it answers messages with POST /v1/responses and keeps files."
 
 /** The first match counts. Paths are compared without a trailing slash and in lower case. */
 const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
+  [
+    /^\/openai(\/v1)?$/,
+    "The base URL for clients of OpenAI ends with `/openai/v1`; they add the rest, such as POST /openai/v1/responses."
+  ],
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
   [
-    /(^|\/)(chat\/completions|completions)$/,
-    "Chat Completions are not offered. Use POST /v1/responses; in LangChain `use_responses_api=True` (`useResponsesApi: true`), in " +
+    /(^|\/)(chat\/)?completions$/,
+    "Completions are not offered here. Use POST /v1/responses; in LangChain `use_responses_api=True` (`useResponsesApi: true`), in " +
       "the AI SDK `openai.responses(…)`."
   ],
   [
-    /^(\/v1)?\/models(\/|$)/,
-    'There is no list of models: the service chooses the model. Use POST /v1/responses with any `model`, such as "auto".'
+    /^\/openai\/(?!v1(\/|$))|^\/v1\/openai(\/|$)/,
+    "The base URL for clients of OpenAI ends with `/openai/v1`, and they add the rest."
   ],
-  [/^\/v1\/(v1|responses)\/(responses|files|models|v1)(\/|$)/, baseUrl],
-  [/^\/v1\/v1(\/|$)/, baseUrl],
-  [/^\/(responses|files)(\/|$)/, baseUrl],
-  [/^\/v1\/responses\/input_tokens$/, "Tokens are counted with each answer, in `usage`, and not beforehand."],
+  [/^(\/openai)?\/v1\/(v1|responses|files|models)\/(responses|files|models|v1|chat)(\/|$)/, baseUrl],
+  [/^(\/openai)?\/v1\/v1(\/|$)/, baseUrl],
+  [/^(\/api(\/v1)?)?\/(responses|files|models)(\/|$)/, baseUrl],
+  [
+    /^(\/openai)?\/v1\/responses\/input_tokens$/,
+    "Tokens are counted with each answer, in `usage`, and not beforehand."
+  ],
   [
     /^\/v1\/responses\/./,
-    "A response can't be read, cancelled or deleted later. POST /v1/responses goes on from it by `previous_response_id`."
+    "`/v1` can't read, cancel or delete a response later. POST /v1/responses goes on from it by `previous_response_id`."
   ],
   [
     /^\/v1\/conversations(\/|$)/,
-    "There are no endpoints for conversations. Every response has a `conversation_id`; send it to POST /v1/responses to go on."
+    "`/v1` has no endpoints for conversations. Every response has a `conversation_id`; send it to POST /v1/responses to go on."
   ],
   [
     /^\/v1\/vector_stores(\/|$)/,
-    "There are no vector stores. Files of a project are searched when POST /v1/responses has its `project_id`."
+    "`/v1` has no vector stores. Files of a project are searched when POST /v1/responses has its `project_id`."
   ],
-  [/^\/v1\/uploads(\/|$)/, "Upload a file in one piece, with POST /v1/files."],
   [
-    /^\/v1\/(embeddings|moderations|images|audio|batches|assistants|threads|fine_tuning|realtime|videos|containers|evals)(\/|$)/,
+    /^(\/openai)?\/v1\/uploads(\/|$)/,
+    "Upload a file in one piece: `files` has the method POST in both interfaces."
+  ],
+  [
+    /^(\/openai)?\/v1\/(embeddings|moderations|images|audio|batches|assistants|threads|fine_tuning|realtime|videos|containers|evals)(\/|$)/,
     absent
   ],
   [/^\/v1\/(response|reponses|responces|repsonses|respones)(\/|$)/, "Did you mean POST /v1/responses?"],
@@ -128,7 +139,8 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   [
     /^\/(openapi|swagger|docs|redoc)/,
     "The description is at GET /openapi.json, and a page about it at /docs."
-  ]
+  ],
+  [/^\/openai\//, "GET /openai/v1/openapi.json describes the endpoints for clients of OpenAI."]
 ]
 
 const fallback = "The endpoints are POST /v1/responses and /v1/files; /docs describes them."
@@ -141,13 +153,19 @@ const routeHint = (path: string): string => {
   return hints.find(([pattern]) => pattern.test(plain))?.[1] ?? fallback
 }
 
-export const unknownRoute = (method: string, path: string): Failure =>
-  failure(
+/** `profilePath` is the path of the second profile that has this endpoint, and null if there is none. */
+export const unknownRoute = (method: string, path: string, profilePath: string | null = null): Failure => {
+  const hint =
+    profilePath === null
+      ? routeHint(path)
+      : `Use ${method} ${shownPath(profilePath)}: the base URL for clients of OpenAI ends with \`/openai/v1\`.`
+  return failure(
     404,
     "not_found_error",
     "route_not_found",
-    `There is no endpoint \`${method} ${shownPath(path)}\`. ${routeHint(path)}`
+    `There is no endpoint \`${method} ${shownPath(path)}\`. ${hint}`
   )
+}
 
 /** `methods` are those that the path has. */
 export const methodNotAllowed = (method: string, path: string, methods: ReadonlyArray<string>): Failure => {

@@ -12,7 +12,7 @@ import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { Drain } from "./Drain.ts"
-import { makeTemplateOf, pathOf, probes, type Route, route } from "./Routes.ts"
+import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
@@ -102,12 +102,15 @@ const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
     : fieldProblem(error)
 })
 
+const unknownRoute = (method: string, path: string, known: ReadonlyArray<Route>): Failure.Failure =>
+  Refusal.unknownRoute(method, path, profilePathFor(method === "HEAD" ? "GET" : method, path, known))
+
 const missingRoute = ({ method, url }: HttpServerRequest.HttpServerRequest, known: ReadonlyArray<Route>) => {
   const path = pathOf(url)
   const methods = new Set(known.filter((one) => one.path.test(path)).map((one) => one.method))
   // A path that can't be decoded, or has too long a parameter, may look like that of a route.
   return methods.size === 0 || methods.has(method === "HEAD" ? "GET" : method)
-    ? Refusal.unknownRoute(method, path)
+    ? unknownRoute(method, path, known)
     : Refusal.methodNotAllowed(method, path, [...methods].toSorted())
 }
 

@@ -55,3 +55,17 @@ export const makeTemplateOf = (routes: ReadonlyArray<Route>): ((path: string) =>
     return null
   }
 }
+
+/** What a wrong base URL puts before the path of an endpoint. */
+const wrongBase = /^(?:\/(?:v1|openai|api)(?=\/))*/i
+
+/**
+ * The path of the second profile that serves what a request to a path without a route most likely means; null if there is none, or
+ * if `/v1` has such an endpoint too.
+ */
+export const profilePathFor = (method: string, path: string, known: ReadonlyArray<Route>): string | null => {
+  const rest = path.replace(wrongBase, "")
+  const has = (prefix: string) =>
+    known.some((one) => one.method === method && one.path.test(`${prefix}${rest}`))
+  return has("/openai/v1") && !has("/v1") ? `/openai/v1${rest}` : null
+}

@@ -119,6 +119,23 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
     })
   )
 
+  it.effect.each([
+    [{ text: { format: { type: "json_object" }, verbosity: "low" } }, "text.format, text.verbosity"],
+    [{ text: { format: { type: "text" }, verbosity: "low" } }, "text.verbosity"],
+    [{ text: { format: { type: "text" }, verbosity: null } }, "text"],
+    [{ tools: [{ type: "function" }], text: { format: { type: "json_schema" } } }, "tools, text.format"],
+    [{ reasoning: { effort: "low", ["bad\r\nname"]: 1 } }, "reasoning.effort, reasoning.?"],
+    [{ text: "plain", metadata: { secret: "word" } }, "text, metadata"]
+  ] as const)("that is ignored within an object is named with it: %j", ([fields, named]) =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("ok"))
+      const reply = yield* post({ input: "Hi", stream: false, ...fields })
+      assert.strictEqual(responseOf(reply).status, "completed")
+      assert.strictEqual(reply.headers.get("x-ignored-fields"), named)
+    })
+  )
+
   it.effect("that is ignored a thousand times makes no long header, and no prototype", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
@@ -129,6 +146,12 @@ layer(TestApp.layer(), { excludeTestServices: true })("A mistake in the body", (
       const named = reply.headers.get("x-ignored-fields") ?? ""
       assert.isBelow(named.length, 1_200)
       assert.match(named, /^__proto__, x{60}0, .*, \+985 more$/)
+      yield* model.next(says("ok"))
+      const nested = yield* post(`{"input":"Hi","stream":false,"text":{${many}}}`)
+      responseOf(nested)
+      const inner = nested.headers.get("x-ignored-fields") ?? ""
+      assert.isBelow(inner.length, 1_300)
+      assert.match(inner, /^text\.x{60}0, .*, \+984 more$/)
     })
   )
 })
