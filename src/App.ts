@@ -25,6 +25,7 @@ import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
 import { Conversations } from "./conversations/Conversations.ts"
+import { StoredResponses } from "./conversations/StoredResponses.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
 import { pooledRandomLayer } from "./domain/PooledRandom.ts"
@@ -98,6 +99,7 @@ export const RoomsLayer = Layer.mergeAll(
   ClientAddress.layer,
   IdentityProvider.layer,
   Conversations.layer,
+  StoredResponses.layer,
   Policy.layer,
   Usage.layer,
   Audit.layer,

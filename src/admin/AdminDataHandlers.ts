@@ -24,13 +24,13 @@ const deletedUserBody = ({ erased, user: { email, id } }: UserErasure): DeletedU
 })
 
 const conversationBody = (conversation: OwnedConversation) =>
-  Struct.renameKeys(Struct.omit(conversation, ["systemMessage"]), {
+  Struct.renameKeys(Struct.omit(conversation, ["systemMessage", "metadata"]), {
     createdAt: "created_at",
     updatedAt: "updated_at"
   })
 
 const turnBody = (turn: OwnedTurn) =>
-  Struct.renameKeys(turn, { responseId: "response_id", createdAt: "created_at" })
+  Struct.renameKeys(Struct.omit(turn, ["details"]), { responseId: "response_id", createdAt: "created_at" })
 
 /** What becomes of the files, as the request says. */
 const filesOf = ({

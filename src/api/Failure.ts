@@ -233,7 +233,15 @@ const table: {
       "None of the models of this service sees images. The operator declares one that does in the model catalog (`vision`).",
       "input"
     ),
-  ItemNotFound: ({ param }) => invalid("item_not_found", "The referenced item does not exist.", param),
+  // 404 for a path that names no item, 400 for a body or a query that does.
+  ItemNotFound: ({ param }) =>
+    (param === "item_id" ? notFound : invalid)(
+      "item_not_found",
+      "The referenced item does not exist.",
+      param
+    ),
+  ResponseNotFound: () =>
+    notFound("response_not_found", "The response does not exist, or was not stored.", "response_id"),
   ConversationNotFound: ({ param }) =>
     notFound(
       "conversation_not_found",

@@ -27,14 +27,14 @@ export const deleteUnusedBatch = Effect.gen(function* () {
 })
 
 /**
- * Deletes a batch of the hidden conversations that were last used more than `days` ago, oldest first, and returns how many. A
+ * Deletes a batch of the conversations that were last used more than `days` ago, oldest first, and returns how many. A
  * conversation with an open turn stays.
  */
 export const deleteIdleBatch = Effect.fnUntraced(function* (days: number) {
   const sql = yield* SqlClient.SqlClient
   const deleted = yield* sql`WITH idle AS (
       SELECT id, turn_count, updated_at FROM conversations
-      WHERE hidden AND updated_at < now() - make_interval(days => ${days})
+      WHERE updated_at < now() - make_interval(days => ${days})
         AND (lease_until IS NULL OR lease_until <= clock_timestamp())
       ORDER BY updated_at LIMIT ${idlePerStepMax} FOR UPDATE SKIP LOCKED
     ), counted AS (
@@ -67,13 +67,13 @@ export const sweepConversations = Effect.gen(function* () {
 
 const Counts = Schema.Tuple([Schema.Struct({ kept: Schema.Int, idle: Schema.Int })])
 
-/** How many hidden conversations there are, and how many of them the next sweep will delete for their age. */
+/** How many conversations there are, and how many of them the next sweep will delete for their age. */
 export const countConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { retentionDays } = (yield* AppConfig).conversations
   const rows = yield* sql`SELECT count(*)::int AS kept, (count(*) FILTER (
       WHERE ${retentionDays} > 0 AND updated_at < now() - make_interval(days => ${retentionDays})
-    ))::int AS idle FROM conversations WHERE hidden`
+    ))::int AS idle FROM conversations`
   const [counts] = yield* Schema.decodeUnknownEffect(Counts)(rows)
   return counts
 })

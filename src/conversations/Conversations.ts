@@ -24,17 +24,23 @@ import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 import { makeFindCalls } from "./FunctionCallRows.ts"
 import { makeOwnedConversations, type OwnedConversation, type OwnedTurn } from "./OwnedConversations.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
-import { makeTurnTable, type CommitTurn, type FoundItem } from "./TurnTable.ts"
+import { makeTurnTable, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
+import { type Branch, type CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
 
 export type { OwnedConversation, OwnedTurn } from "./OwnedConversations.ts"
-export type { CommitTurn, FoundItem } from "./TurnTable.ts"
+export type { FoundItem } from "./TurnTable.ts"
+export type { Branch, CommitTurn } from "./TurnWrites.ts"
 
 /** How long a commit is retried while the database is unavailable. */
 const commitSeconds = 5
 const commitRetries = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${commitSeconds} seconds` })
 )
+
+/** After a lost answer the turn may be stored; the same commit finds out, or stores it. */
+const retried = <E, R>(commit: Effect.Effect<boolean, E, R>) =>
+  commit.pipe(orUnavailable, Effect.retry(commitRetries), inRealTime)
 
 /**
  * Conversations and their turns. To add a turn, a request holds a lease in the database: one holder at a time across all
@@ -60,6 +66,13 @@ export class Conversations extends Context.Service<
       userId: UserId,
       conversationId: ConversationId
     ) => Effect.Effect<OpenTurn, ConversationNotFound | ConversationBusy | DatabaseUnavailable, Scope.Scope>
+    /**
+     * Opens the turn after those of `state`; null when the conversation has another turn by now, or another request holds its lease.
+     */
+    readonly openAt: (
+      userId: UserId,
+      state: ConversationState
+    ) => Effect.Effect<OpenTurn | null, ConversationNotFound | DatabaseUnavailable, Scope.Scope>
     /** An existing conversation of this user, without opening a turn. */
     readonly read: (
       userId: UserId,
@@ -78,6 +91,11 @@ export class Conversations extends Context.Service<
       turn: OpenTurn,
       content: CommitTurn
     ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
+    /** Stores the turn in a conversation of its own, after copies of earlier turns; refused when those have gone. */
+    readonly commitBranch: (
+      branch: Branch,
+      content: CommitTurn
+    ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
     /** Fails when another process acquired the lease, or when it was not renewed in time; never succeeds. */
     readonly lost: (turn: OpenTurn) => Effect.Effect<never, TurnLeaseLost>
     /** The conversation that one of this user's responses belongs to. */
@@ -85,6 +103,14 @@ export class Conversations extends Context.Service<
       userId: UserId,
       responseId: ResponseId
     ) => Effect.Effect<ConversationId, ConversationNotFound | DatabaseUnavailable>
+    /** The conversation up to one of this user's responses, and whether that is its last one. */
+    readonly upTo: (
+      userId: UserId,
+      responseId: ResponseId
+    ) => Effect.Effect<
+      { readonly state: ConversationState; readonly isLast: boolean },
+      ConversationNotFound | DatabaseUnavailable
+    >
     /** The newest search of a project's files with results, among the turns that a history may have. */
     readonly lastSearch: (
       turn: ConversationState
@@ -137,6 +163,7 @@ export class Conversations extends Context.Service<
       const { leaseSeconds, turnWaitSeconds } = conversations
       const services = yield* Effect.context<SqlClient.SqlClient | AppConfig>()
       const turns = yield* makeTurnTable
+      const writes = yield* makeTurnWrites
       const findCalls = yield* makeFindCalls
       const leases = yield* makeTurnLeases(leaseSeconds)
       const taking = yield* makeTurnTaking(leases, turnWaitSeconds)
@@ -144,6 +171,7 @@ export class Conversations extends Context.Service<
 
       const create = Effect.fn("Conversations.create")(taking.create)
       const open = Effect.fn("Conversations.open")(taking.open)
+      const openAt = Effect.fn("Conversations.openAt")(taking.openAt)
 
       const read = Effect.fn("Conversations.read")(function* (
         userId: UserId,
@@ -176,13 +204,14 @@ export class Conversations extends Context.Service<
       })
 
       const commitStored = Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn) {
-        const stored = yield* turns.commit(turn, content).pipe(
-          orUnavailable,
-          // After a lost answer the turn may be stored; the same commit finds out, or stores it.
-          Effect.retry(commitRetries),
-          inRealTime
-        )
-        if (!stored) return yield* new TurnLeaseLost()
+        if (!(yield* retried(writes.commit(turn, content)))) return yield* new TurnLeaseLost()
+      })
+
+      const commitBranch = Effect.fn("Conversations.commitBranch")(function* (
+        branch: Branch,
+        content: CommitTurn
+      ) {
+        if (!(yield* retried(writes.commitBranch(branch, content)))) return yield* new TurnLeaseLost()
       })
 
       const lost = (turn: OpenTurn) =>
@@ -197,6 +226,11 @@ export class Conversations extends Context.Service<
       ) {
         const id = yield* orUnavailable(turns.conversationOf(userId, responseId))
         return id ?? (yield* new ConversationNotFound({ param: "previous_response_id" }))
+      })
+
+      const upTo = Effect.fn("Conversations.upTo")(function* (userId: UserId, responseId: ResponseId) {
+        const found = yield* orUnavailable(turns.upTo(userId, responseId))
+        return found ?? (yield* new ConversationNotFound({ param: "previous_response_id" }))
       })
 
       const lastSearch = Effect.fn("Conversations.lastSearch")(function* (turn: ConversationState) {
@@ -229,11 +263,14 @@ export class Conversations extends Context.Service<
       return {
         create,
         open,
+        openAt,
         read,
         history,
         commit,
+        commitBranch,
         lost,
         ofResponse,
+        upTo,
         lastSearch,
         functionCalls,
         items,

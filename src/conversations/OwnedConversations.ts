@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { User } from "../domain/Account.ts"
 import { within } from "../domain/AuditEntry.ts"
-import { InputItem, OutputItem } from "../domain/Conversation.ts"
+import { InputItem, OutputItem, TurnDetails } from "../domain/Conversation.ts"
 import { ConversationNotFound } from "../domain/Errors.ts"
 import { ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -21,6 +21,7 @@ const ConversationRow = Schema.Struct({
   id: ConversationId,
   turns: Schema.Int,
   systemMessage: Schema.NullOr(Schema.String),
+  metadata: Schema.Unknown,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
 })
@@ -31,6 +32,7 @@ const TurnRow = Schema.Struct({
   position: Schema.Int,
   model: Schema.String,
   createdAt: Schema.DateTimeUtcFromDate,
+  details: Schema.NullOr(TurnDetails),
   input: Schema.Array(InputItem),
   output: Schema.Array(OutputItem)
 })
@@ -40,7 +42,7 @@ export type OwnedTurn = typeof TurnRow.Type
 export const makeOwnedConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
-  const columns = sql.literal("id, turn_count AS turns, system_message, created_at, updated_at")
+  const columns = sql.literal("id, turn_count AS turns, system_message, metadata, created_at, updated_at")
 
   const listOf = Effect.fn("Conversations.listOf")(function* (
     userId: UserId,
@@ -69,7 +71,7 @@ export const makeOwnedConversations = Effect.gen(function* () {
   const turnsOf = Effect.fn("Conversations.turnsOf")(
     (id: ConversationId, from: number) =>
       sql`
-        SELECT t.response_id, t.position, t.model, t.created_at, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
+        SELECT t.response_id, t.position, t.model, t.created_at, t.details, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
         FROM turns t WHERE t.conversation_id = ${id} AND t.position >= ${from}
         ORDER BY t.position LIMIT ${turnsPageRows}`.pipe(rowsAs(TurnRow)),
     orUnavailable

@@ -2,25 +2,13 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   type ConversationState,
-  type OpenTurn,
   FileSearchCall,
   InputItem,
   OutputItem,
-  StoredItem,
-  withoutPassages
+  StoredItem
 } from "../domain/Conversation.ts"
 import { ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-
-export interface CommitTurn {
-  readonly responseId: ResponseId
-  readonly model: string
-  readonly input: ReadonlyArray<InputItem>
-  readonly output: ReadonlyArray<OutputItem>
-  /** Kept only when the conversation has no turn yet. */
-  readonly systemMessage: string | null
-  readonly promptTokens: number
-}
 
 export interface FoundItem {
   readonly item: StoredItem
@@ -49,7 +37,7 @@ const ItemRow = Schema.Struct({
 })
 const SearchRow = Schema.Struct({ item: FileSearchCall })
 const OwnerRow = Schema.Struct({ conversationId: ConversationId })
-const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
+const PlaceRow = Schema.Struct({ ...StateRow.fields, position: Schema.Int })
 
 /** The tables `turns` and `items`. */
 export const makeTurnTable = Effect.gen(function* () {
@@ -79,45 +67,6 @@ export const makeTurnTable = Effect.gen(function* () {
       WHERE items.response_id = counted.response_id AND side = ${side}
     ), '[]')`
 
-  /**
-   * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
-   * when the same turn was stored before, so that it can be repeated after a lost answer.
-   */
-  const commit = (turn: OpenTurn, content: CommitTurn) => {
-    const items = [
-      ...content.input.map((item, position) => ({ side: "input", position, item })),
-      ...content.output.map((item, position) => ({ side: "output", position, item }))
-    ]
-    return sql`WITH held AS (
-        UPDATE conversations SET
-          turn_count = turn_count + 1,
-          system_message = CASE WHEN turn_count = 0 THEN ${content.systemMessage}::text ELSE system_message END,
-          lease_until = NULL,
-          lease_fence = lease_fence + 1,
-          updated_at = now()
-        WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
-        RETURNING id, user_id
-      ), turn AS (
-        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
-        SELECT ${content.responseId}::uuid, id, user_id, ${turn.turnCount}::int, ${content.model}, ${content.promptTokens}::int
-        FROM held
-      ), written AS (
-        INSERT INTO items (response_id, side, position, id, user_id, item)
-        SELECT ${content.responseId}::uuid, item.side, item.position, item.id, held.user_id, item.item::json
-        FROM held, unnest(
-          ${items.map(({ side }) => side)}::text[], ${items.map(({ position }) => position)}::int[],
-          ${items.map(({ item }) => item.id)}::uuid[], ${items.map(({ item }) => JSON.stringify(withoutPassages(item)))}::text[]
-        ) AS item (side, position, id, item)
-      )
-      SELECT EXISTS (SELECT FROM held) OR EXISTS (
-        SELECT FROM turns
-        WHERE response_id = ${content.responseId}::uuid AND conversation_id = ${turn.conversationId}::uuid
-      ) AS stored`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Outcome)),
-      Effect.map(([row]) => row.stored)
-    )
-  }
-
   /** The state of a conversation of this user. Reading it counts as a use, to the day. */
   const read = (userId: UserId, id: ConversationId) =>
     sql`WITH used AS (
@@ -128,9 +77,23 @@ export const makeTurnTable = Effect.gen(function* () {
       WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(rowAs(StateRow))
 
   const conversationOf = (userId: UserId, responseId: ResponseId) =>
-    sql`SELECT conversation_id FROM turns WHERE response_id = ${responseId}::uuid AND user_id = ${userId}::uuid`.pipe(
+    sql`SELECT conversation_id FROM turns WHERE response_id = ${responseId}::uuid AND user_id = ${userId}::uuid AND deleted_at IS NULL`.pipe(
       rowAs(OwnerRow),
       Effect.map((row) => row?.conversationId)
+    )
+
+  /** The conversation up to a response, and whether that is its last one. */
+  const upTo = (userId: UserId, responseId: ResponseId) =>
+    sql`SELECT conversations.id AS conversation_id, turn_count, system_message, position
+      FROM turns JOIN conversations ON conversations.id = conversation_id
+      WHERE response_id = ${responseId}::uuid AND turns.user_id = ${userId}::uuid AND deleted_at IS NULL`.pipe(
+      rowAs(PlaceRow),
+      Effect.map((row) => {
+        if (row === undefined) return undefined
+        const { conversationId, position, systemMessage, turnCount } = row
+        const state: ConversationState = { conversationId, systemMessage, turnCount: position + 1 }
+        return { state, isLast: state.turnCount === turnCount }
+      })
     )
 
   /** A search is always the first item of an answer. */
@@ -167,5 +130,5 @@ export const makeTurnTable = Effect.gen(function* () {
       })
     )
 
-  return { read, history, commit, conversationOf, lastSearch, items }
+  return { read, history, conversationOf, upTo, lastSearch, items }
 })

@@ -1,6 +1,6 @@
 import { Deferred, Duration, Effect, Exit, Option, Random, Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { OpenTurn } from "../domain/Conversation.ts"
+import type { ConversationState, OpenTurn } from "../domain/Conversation.ts"
 import { ConversationBusy, ConversationNotFound, type DatabaseUnavailable } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { ConversationId, type UserId } from "../domain/Ids.ts"
@@ -13,6 +13,9 @@ import { firstFence, type NewConversation, type TurnLeases } from "./TurnLeases.
 const pollMillisMin = 50
 const pollMillisMax = 1000
 const pollGrowth = 1.5
+
+/** How long a request that could branch waits for the end of one that has just been answered. */
+const branchWaitMillis = 500
 
 const conversationsPerStatementMax = 1000
 /** A conversation with a longer system message is written by a statement of its own. */
@@ -50,33 +53,56 @@ export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, t
   }, Effect.uninterruptible)
 
   /** Polls with growing pauses, until the lease is acquired or the time is up. */
-  const pollLease = Effect.fnUntraced(function* (userId: UserId, id: ConversationId, startedAt: number) {
+  const pollLease = Effect.fnUntraced(function* (
+    userId: UserId,
+    id: ConversationId,
+    startedAt: number,
+    waitMillis: number
+  ) {
     let pause = pollMillisMin
     while (true) {
       const turn = yield* leases.acquire(userId, id)
       if (turn !== null) return turn
       const waited = (yield* monotonicMillis) - startedAt
-      const left = turnWaitMillis - waited
+      const left = waitMillis - waited
       if (left <= 0) return yield* busy(waited)
       yield* Effect.sleep(Math.min(left, pause * (yield* Random.nextBetween(0.5, 1))))
       pause = Math.min(pause * pollGrowth, pollMillisMax)
     }
   })
 
-  const open = Effect.fnUntraced(function* (userId: UserId, conversationId: ConversationId) {
+  const openWithin = Effect.fnUntraced(function* (
+    userId: UserId,
+    conversationId: ConversationId,
+    waitMillis: number
+  ) {
     const startedAt = yield* monotonicMillis
     const { held, waiting } = queue.of(conversationId)
     // No request waits for a conversation that isn't its user's.
     if (held + waiting > 0 && !(yield* leases.isOwner(userId, conversationId))) {
       return yield* new ConversationNotFound({ param: "conversation_id" })
     }
-    if (Option.isNone(yield* queue.acquireWithin(conversationId, 1, Duration.millis(turnWaitMillis)))) {
+    if (Option.isNone(yield* queue.acquireWithin(conversationId, 1, Duration.millis(waitMillis)))) {
       return yield* busy((yield* monotonicMillis) - startedAt)
     }
-    return yield* pollLease(userId, conversationId, startedAt)
+    return yield* pollLease(userId, conversationId, startedAt, waitMillis)
   }, withOwnScope)
 
-  return { create, open }
+  const open = (userId: UserId, conversationId: ConversationId) =>
+    openWithin(userId, conversationId, turnWaitMillis)
+
+  /** Null when the conversation has another turn by now, or is about to get one. */
+  const openAt = (userId: UserId, { conversationId, turnCount }: ConversationState) =>
+    openWithin(userId, conversationId, branchWaitMillis).pipe(
+      Effect.filterOrFail(
+        (turn) => turn.turnCount === turnCount,
+        () => busy(0)
+      ),
+      withOwnScope,
+      Effect.catchTag("ConversationBusy", () => Effect.succeed(null))
+    )
+
+  return { create, open, openAt }
 })
 
 /** Releases what `effect` acquired as soon as it fails, and not only with the caller's scope. */

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { FileId, ItemId, type ConversationId, type ResponseId } from "./Ids.ts"
+import { FileId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
 
 /** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
 
@@ -144,6 +144,28 @@ export const withoutPassages = (item: StoredItem): StoredItem =>
   item.type === "file_search_call" && item.results !== null
     ? { ...item, results: item.results.map((result) => ({ ...result, text: "" })) }
     : item
+
+/** What a response said besides its items, to be shown again. */
+export const TurnDetails = Schema.Struct({
+  /** Unix epoch in milliseconds. */
+  createdAt: Schema.Int,
+  completedAt: Schema.Int,
+  usage: Schema.NullOr(
+    Schema.Struct({
+      inputTokens: Schema.Int,
+      cachedInputTokens: Schema.Int,
+      outputTokens: Schema.Int,
+      reasoningTokens: Schema.Int
+    })
+  ),
+  incompleteReason: Schema.NullOr(Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])),
+  instructions: Schema.NullOr(Schema.String),
+  maxOutputTokens: Schema.NullOr(Schema.Int),
+  previousResponseId: Schema.NullOr(ResponseId),
+  /** What the interface repeats of the request, which only it reads; null if nothing. */
+  echo: Schema.Unknown
+})
+export type TurnDetails = typeof TurnDetails.Type
 
 export interface StoredTurn {
   /** 0 for the first turn of a conversation. */

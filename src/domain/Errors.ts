@@ -74,6 +74,8 @@ export class ItemNotFound extends Schema.TaggedError<ItemNotFound>()("ItemNotFou
   param: Schema.String
 }) {}
 
+export class ResponseNotFound extends Schema.TaggedError<ResponseNotFound>()("ResponseNotFound", {}) {}
+
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
   param: Schema.Literals(["conversation_id", "conversation", "previous_response_id"])
 }) {}

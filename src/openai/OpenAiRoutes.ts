@@ -6,6 +6,7 @@ import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
 import { makeFilesHandlers } from "../http/FilesHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
 import { ResponsesHandlers } from "./ResponsesHandlers.ts"
+import { StoredResponsesHandlers } from "./StoredResponsesHandlers.ts"
 
 const FilesHandlers = HttpApiBuilder.group(
   OpenAiApi,
@@ -23,5 +24,5 @@ const SystemHandlers = HttpApiBuilder.group(OpenAiApi, "system", (handlers) =>
 
 /** The second profile, under /openai/v1. */
 export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
-  Layer.provide([ResponsesHandlers, ModelsHandlers, FilesHandlers, SystemHandlers])
+  Layer.provide([ResponsesHandlers, StoredResponsesHandlers, ModelsHandlers, FilesHandlers, SystemHandlers])
 )

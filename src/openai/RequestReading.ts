@@ -190,8 +190,7 @@ const echoOf = (body: CreateBody): Echo => ({
   user: body.user ?? null
 })
 
-export const readRequest = (body: CreateBody): ReadRequest => ({
-  request: requestOf(body),
-  demands: demandsOf(body),
-  view: { echo: echoOf(body), shown: shownOf(body) }
-})
+export const readRequest = (body: CreateBody): ReadRequest => {
+  const view: View = { echo: echoOf(body), shown: shownOf(body) }
+  return { request: requestOf(body), demands: { ...demandsOf(body), echo: view }, view }
+}

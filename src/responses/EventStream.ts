@@ -1,7 +1,6 @@
 import { Array as Arr, Cause, Clock, Effect, Exit, Option, type Pull, Stream } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
-import type { OutputItem } from "../domain/Conversation.ts"
 import type { DatabaseUnavailable, ModelFailure, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { Meter } from "./Accounting.ts"
@@ -27,9 +26,7 @@ export const eventsOf = ({
   /** null if no project was searched. */
   readonly search: Search | null
   /** Stores the whole turn. */
-  readonly store: (
-    output: ReadonlyArray<OutputItem>
-  ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
+  readonly store: (response: ResponseObject) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
   readonly meter: Meter
   /** Run once, at the first output. */
   readonly onOutput: Effect.Effect<void>
@@ -49,14 +46,15 @@ export const eventsOf = ({
       return Effect.andThen(onOutput, more)
     })
 
-    const end = (finished: Events.FinishedState) =>
-      store(finished.output).pipe(
+    const end = Effect.fnUntraced(function* (finished: Events.FinishedState) {
+      const completed = Events.complete(finished, yield* Clock.currentTimeMillis)
+      yield* store(completed.response).pipe(
         Effect.andThen(Effect.sync(() => void (meter.outcome = "completed"))),
         // A client that disconnects at this moment leaves a stored turn, and a record that says so.
-        Effect.uninterruptible,
-        Effect.andThen(Clock.currentTimeMillis),
-        Effect.map((now) => Arr.of(Events.complete(finished, now)))
+        Effect.uninterruptible
       )
+      return Arr.of<EventBody>(completed)
+    })
 
     const pull: PullEvents = Effect.suspend(() => {
       if (isDone) return Cause.done()

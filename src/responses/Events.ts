@@ -270,13 +270,16 @@ const incompleteDetails = (reason: EndReason): ResponseObject["incomplete_detail
 }
 
 /** All text of the messages, which is all deltas. */
-const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
+export const outputText = (output: ReadonlyArray<OutputItem>): string => output.map(messageText).join("")
 
 const messageText = (item: OutputItem): string =>
   item.type === "message" ? item.content.map(({ text }) => text).join("") : ""
 
 /** The terminal event of a generation that finished; `completedAt` in milliseconds since the Unix epoch. */
-export const complete = (state: FinishedState, completedAt: number): EventBody => ({
+export const complete = (
+  state: FinishedState,
+  completedAt: number
+): Extract<EventBody, { type: "response.completed" }> => ({
   type: "response.completed",
   response: {
     ...startedResponse(state.start),

@@ -1,19 +1,22 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Conversations, type CommitTurn } from "../conversations/Conversations.ts"
-import type { ConversationState } from "../domain/Conversation.ts"
+import type { ConversationState, OpenTurn } from "../domain/Conversation.ts"
 import {
   type ConversationBusy,
   ConversationNotFound,
   type DatabaseUnavailable,
   type TurnLeaseLost
 } from "../domain/Errors.ts"
-import { ConversationId, type UserId } from "../domain/Ids.ts"
+import { ConversationId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import type { ResponseRequest } from "./ResponseRequest.ts"
 
 /** The turn of a request: what it starts from, and how it is stored. */
 export interface OpenedTurn {
+  /** What the answer continues. */
   readonly turn: ConversationState
+  /** What the client is told that the answer belongs to: the conversation that the turn will be in. */
+  readonly conversationId: ConversationId
   /** Completes when the conversation is in the database. */
   readonly stored: Effect.Effect<void, DatabaseUnavailable>
   readonly commit: (content: CommitTurn) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
@@ -27,16 +30,28 @@ export const isStored = ({ store }: ResponseRequest): boolean => store !== false
 /** The instructions of a request; null if there are none. */
 export const instructionsOf = ({ instructions }: ResponseRequest): string | null => instructions || null
 
+const notStored = (turn: ConversationState): OpenedTurn => ({
+  turn,
+  conversationId: turn.conversationId,
+  stored: Effect.void,
+  commit: () => Effect.void,
+  lost: Effect.never
+})
+
 type TurnFailure = ConversationNotFound | ConversationBusy | DatabaseUnavailable
 
 /** Opens the turn of a request, in the conversation that it names by any of its fields, or in a new one. */
 export class RequestTurn extends Context.Service<
   RequestTurn,
   {
-    /** The turn is released when the scope closes. */
+    /**
+     * The turn is released when the scope closes. With `branches`, a request that continues another than the last response of its
+     * conversation, or one that another request is continuing, gets a conversation of its own.
+     */
     readonly open: (
       request: ResponseRequest,
-      userId: UserId
+      userId: UserId,
+      branches?: boolean
     ) => Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope>
   }
 >()("parley/responses/RequestTurn") {
@@ -69,7 +84,7 @@ export class RequestTurn extends Context.Service<
                 systemMessage: null
               }
             : yield* conversations.read(userId, id)
-        return { turn, stored: Effect.void, commit: () => Effect.void, lost: Effect.never }
+        return notStored(turn)
       })
 
       const leased = Effect.fnUntraced(function* (
@@ -81,16 +96,52 @@ export class RequestTurn extends Context.Service<
           id === null
             ? yield* conversations.create(userId, instructions)
             : { turn: yield* conversations.open(userId, id), stored: Effect.void }
-        const opened: OpenedTurn = {
-          turn,
-          stored,
-          commit: (content) => conversations.commit(turn, content),
-          lost: conversations.lost(turn)
-        }
-        return opened
+        return opened(turn, stored)
       })
 
-      const open = Effect.fnUntraced(function* (request: ResponseRequest, userId: UserId) {
+      const opened = (turn: OpenTurn, stored: OpenedTurn["stored"]): OpenedTurn => ({
+        turn,
+        conversationId: turn.conversationId,
+        stored,
+        commit: (content) => conversations.commit(turn, content),
+        lost: conversations.lost(turn)
+      })
+
+      /** Goes on after one response, which need not be the last of its conversation. */
+      const openAfter = Effect.fnUntraced(function* (
+        userId: UserId,
+        responseId: ResponseId,
+        isKept: boolean
+      ) {
+        const { isLast, state } = yield* conversations.upTo(userId, responseId)
+        if (!isKept) return notStored(state)
+        const last = isLast ? yield* conversations.openAt(userId, state) : null
+        if (last !== null) return opened(last, Effect.void)
+        const conversationId = ConversationId.make(yield* random.uuidV7())
+        const branch: OpenedTurn = {
+          turn: state,
+          conversationId,
+          stored: Effect.void,
+          commit: (content) => conversations.commitBranch({ userId, source: state, conversationId }, content),
+          // Nobody else knows the new conversation.
+          lost: Effect.never
+        }
+        return branch
+      })
+
+      const open = Effect.fnUntraced(function* (
+        request: ResponseRequest,
+        userId: UserId,
+        branches: boolean = false
+      ) {
+        if (branches && request.previous_response_id != null) {
+          const { previous_response_id: previous } = request
+          return yield* Effect.catchTag(
+            openAfter(userId, previous, isStored(request)),
+            "ConversationNotFound",
+            () => new ConversationNotFound({ param: "previous_response_id" })
+          )
+        }
         const { id, param } = yield* named(request, userId)
         const turn: Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope> = isStored(request)
           ? leased(userId, id, instructionsOf(request))

@@ -21,6 +21,8 @@ export interface Demands {
   readonly wholeHistory?: boolean
   /** A `previous_response_id` that isn't the conversation's last response begins a branch, in a conversation of its own. */
   readonly branches?: boolean
+  /** What is kept with the response for the interface that asked for it: JSON that only it reads. */
+  readonly echo?: unknown
 }
 
 /** A message to answer, as every interface hands it on. */

@@ -1,11 +1,11 @@
 import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import type { ResponseStart } from "../api/ResponseObject.ts"
+import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import type { ConversationState, OutputItem } from "../domain/Conversation.ts"
+import type { ConversationState } from "../domain/Conversation.ts"
 import type * as Errors from "../domain/Errors.ts"
 import { type ConversationId, type ItemId, ResponseId } from "../domain/Ids.ts"
 import { type Operation, operationNames } from "../domain/Plan.ts"
@@ -29,11 +29,11 @@ import {
 import { ItemIds } from "./ItemIds.ts"
 import { makeOffers } from "./Offers.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
-import { turnTokens } from "./PromptAssembly.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 import { withNamedAddresses } from "./ToolCalls.ts"
+import { turnContent } from "./TurnDetails.ts"
 
 /** Why a request gets no stream: an HTTP error. */
 export type RequestFailure =
@@ -113,12 +113,13 @@ export class Responses extends Context.Service<
         // Whether a reference brings a file is known only now; a missing item or project is reported first.
         yield* demand(permissions, { files: paramOfFile(given) })
         const files = yield* attachedFiles.find(userId, input.files, given)
-        const { commit, lost, stored, turn } = yield* requestTurn.open(request, userId)
+        const opened = yield* requestTurn.open(request, userId, demands.branches)
+        const { conversationId, turn } = opened
         const items = notInHistory(given, turn)
         const calls = yield* answeredCalls(input.results, items, (ids) =>
           conversations.functionCalls(turn, ids)
         )
-        const onOutput = yield* answering(turn.conversationId)
+        const onOutput = yield* answering(conversationId)
 
         const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
         const parts = { systemMessage, directions, items, calls, tools: offer.tools }
@@ -143,23 +144,21 @@ export class Responses extends Context.Service<
         const { rules } = offer
         const generation = yield* generate({ ...account, beginSeconds, runTool, rules, nextItemId })
         // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
-        yield* stored
+        yield* opened.stored
 
         const model = generation.model.id
         const start: ResponseStart = {
           id,
           createdAt: yield* Clock.currentTimeMillis,
           model,
-          conversationId: turn.conversationId,
+          conversationId,
           instructions,
           ...askedOf(request)
         }
-        const store = (output: ReadonlyArray<OutputItem>) => {
-          const promptTokens = turnTokens([...prepared.items, ...output], prepared.files, calls)
-          return commit({ responseId: id, model, input: items, output, systemMessage, promptTokens })
-        }
+        const store = (response: ResponseObject) =>
+          opened.commit(turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo }))
         const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
-        return { id, conversationId: turn.conversationId, events, lost } satisfies BegunResponse
+        return { id, conversationId, events, lost: opened.lost } satisfies BegunResponse
       })
 
       return Responses.of({ create })

@@ -22,6 +22,7 @@ import deletion from "../../migrations/0020_deletion.ts"
 import adminKeys from "../../migrations/0021_admin_keys.ts"
 import fileMoves from "../../migrations/0022_file_moves.ts"
 import reloadRequests from "../../migrations/0023_reload_requests.ts"
+import storedResponses from "../../migrations/0024_stored_responses.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -50,7 +51,8 @@ const migrations = {
   "0020_deletion": deletion,
   "0021_admin_keys": adminKeys,
   "0022_file_moves": fileMoves,
-  "0023_reload_requests": reloadRequests
+  "0023_reload_requests": reloadRequests,
+  "0024_stored_responses": storedResponses
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

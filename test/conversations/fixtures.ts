@@ -50,7 +50,8 @@ export const content = (text: string, promptTokens = 1): CommitTurn => ({
   input: [question(text)],
   output: [answer(`re: ${text}`)],
   systemMessage: null,
-  promptTokens
+  promptTokens,
+  details: null
 })
 
 /** A new conversation with one turn for each text. */

@@ -8,6 +8,7 @@ import { ModelList, ModelObject } from "./ModelObject.ts"
 import { givenId } from "./ProfileIds.ts"
 import { ProfileEvent } from "./ResponseEvents.ts"
 import { ResponseResource } from "./ResponseResource.ts"
+import { StoredResponsesApi } from "./StoredResponsesApi.ts"
 
 /** The body with its unknown fields, which a response names as ignored. */
 export const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
@@ -81,6 +82,7 @@ class SystemApi extends HttpApiGroup.make("system")
 /** The interface that clients of OpenAI assume: another rendering of what `/v1` does. */
 export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(ResponsesApi)
+  .add(StoredResponsesApi)
   .add(ModelsApi)
   .add(FilesApi)
   .add(SystemApi)

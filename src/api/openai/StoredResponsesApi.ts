@@ -1,0 +1,54 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ResponseId } from "../../domain/Ids.ts"
+import { Authentication } from "../Middleware.ts"
+import { givenId } from "./ProfileIds.ts"
+import { ResponseResource } from "./ResponseResource.ts"
+import { ItemList, pageQuery } from "./StoredItem.ts"
+
+const params = { response_id: givenId(ResponseId, "response") }
+
+const ResponseDeleted = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("response"),
+  deleted: Schema.Literal(true)
+}).annotate({ identifier: "ResponseDeleted" })
+
+const get = HttpApiEndpoint.get("get", "/responses/:response_id", {
+  params,
+  success: ResponseResource
+}).annotateMerge(
+  OpenApi.annotations({ summary: "Show a response", description: "A stored response, as it was answered." })
+)
+
+const remove = HttpApiEndpoint.delete("delete", "/responses/:response_id", {
+  params,
+  success: ResponseDeleted
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Delete a response",
+    description:
+      "It can't be shown or continued any more. Other responses of its conversation keep it as their context; it is erased with the " +
+      "last of them."
+  })
+)
+
+const inputItems = HttpApiEndpoint.get("inputItems", "/responses/:response_id/input_items", {
+  params,
+  query: pageQuery,
+  success: ItemList
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List what a response was asked",
+    description: "The last item first, unless `order` says otherwise; go on with `last_id` as `after`."
+  })
+)
+
+/** The responses that are stored. */
+export class StoredResponsesApi extends HttpApiGroup.make("storedResponses")
+  .add(get, remove, inputItems)
+  .middleware(Authentication)
+  .prefix("/openai/v1")
+  .annotateMerge(
+    OpenApi.annotations({ title: "Stored responses", description: "Show and delete responses." })
+  ) {}

@@ -1,0 +1,136 @@
+import { Effect, flow, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import {
+  type ConversationState,
+  type InputItem,
+  type OpenTurn,
+  type OutputItem,
+  type TurnDetails,
+  withoutPassages
+} from "../domain/Conversation.ts"
+import type { ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
+import { historyTurnsMax } from "./TurnTable.ts"
+
+export interface CommitTurn {
+  readonly responseId: ResponseId
+  readonly model: string
+  readonly input: ReadonlyArray<InputItem>
+  readonly output: ReadonlyArray<OutputItem>
+  /** Kept only when the conversation has no turn yet. */
+  readonly systemMessage: string | null
+  readonly promptTokens: number
+  readonly details: TurnDetails | null
+}
+
+/** A turn that begins a conversation of its own, with copies of the turns of another one. */
+export interface Branch {
+  readonly userId: UserId
+  /** The turns that are copied: those of this conversation before `turnCount`. */
+  readonly source: ConversationState
+  readonly conversationId: ConversationId
+}
+
+/** Tokens of the turns that a branch copies: more than any model's context has. */
+const branchTokensMax = 4_000_000
+
+const Outcome = Schema.Tuple([Schema.Struct({ stored: Schema.Boolean })])
+
+const detailsOf = ({ details }: CommitTurn) => (details === null ? null : JSON.stringify(details))
+
+const decodeOutcome = flow(
+  Effect.flatMap(Schema.decodeUnknownEffect(Outcome)),
+  Effect.map(([row]: typeof Outcome.Type) => row.stored)
+)
+
+/** The parts that both statements have. */
+const makeParts = Effect.map(SqlClient.SqlClient, (sql) => {
+  /** Writes the items of a turn for the user that the row of `owner` names. */
+  const insertItems = (content: CommitTurn, owner: string) => {
+    const items = [
+      ...content.input.map((item, position) => ({ side: "input", position, item })),
+      ...content.output.map((item, position) => ({ side: "output", position, item }))
+    ]
+    return sql`INSERT INTO items (response_id, side, position, id, user_id, item)
+        SELECT ${content.responseId}::uuid, item.side, item.position, item.id, ${sql(owner)}.user_id, item.item::json
+        FROM ${sql(owner)}, unnest(
+          ${items.map(({ side }) => side)}::text[], ${items.map(({ position }) => position)}::int[],
+          ${items.map(({ item }) => item.id)}::uuid[], ${items.map(({ item }) => JSON.stringify(withoutPassages(item)))}::text[]
+        ) AS item (side, position, id, item)`
+  }
+
+  const outcome = (content: CommitTurn, id: ConversationId, changed: string) =>
+    sql`SELECT EXISTS (SELECT FROM ${sql(changed)}) OR EXISTS (
+        SELECT FROM turns WHERE response_id = ${content.responseId}::uuid AND conversation_id = ${id}::uuid
+      ) AS stored`
+
+  return { insertItems, outcome }
+})
+
+/** Stores turns in the tables `turns` and `items`. */
+export const makeTurnWrites = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { insertItems, outcome } = yield* makeParts
+
+  /**
+   * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
+   * when the same turn was stored before, so that it can be repeated after a lost answer.
+   */
+  const commit = (turn: OpenTurn, content: CommitTurn) => {
+    return sql`WITH held AS (
+        UPDATE conversations SET
+          turn_count = turn_count + 1,
+          system_message = CASE WHEN turn_count = 0 THEN ${content.systemMessage}::text ELSE system_message END,
+          lease_until = NULL,
+          lease_fence = lease_fence + 1,
+          updated_at = now()
+        WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
+        RETURNING id, user_id
+      ), turn AS (
+        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, details)
+        SELECT ${content.responseId}::uuid, id, user_id, ${turn.turnCount}::int, ${content.model}, ${content.promptTokens}::int,
+          ${detailsOf(content)}::json
+        FROM held
+      ), written AS (
+        ${insertItems(content, "held")}
+      )
+      ${outcome(content, turn.conversationId, "held")}`.pipe(decodeOutcome)
+  }
+
+  /**
+   * Stores a new conversation in one statement: copies of the newest turns of another one, by ids that name no response, and after them
+   * the turn. It may be repeated as `commit` may; false where the other conversation has gone.
+   */
+  const commitBranch = ({ conversationId, source, userId }: Branch, content: CommitTurn) =>
+    sql`WITH copied AS MATERIALIZED (
+        SELECT response_id, gen_random_uuid() AS copy_id, model, prompt_tokens, created_at,
+          (row_number() OVER (ORDER BY position) - 1)::int AS place
+        FROM (
+          SELECT *, sum(prompt_tokens) OVER (ORDER BY position DESC) AS tokens FROM turns
+          WHERE conversation_id = ${source.conversationId}::uuid AND user_id = ${userId}::uuid
+            AND position >= ${source.turnCount - historyTurnsMax} AND position < ${source.turnCount}
+        ) AS newest
+        WHERE tokens <= ${branchTokensMax}::bigint
+      ), created AS (
+        INSERT INTO conversations (id, user_id, hidden, system_message, turn_count)
+        SELECT ${conversationId}::uuid, user_id, true, system_message, 1 + (SELECT count(*) FROM copied)
+        FROM conversations WHERE id = ${source.conversationId}::uuid AND user_id = ${userId}::uuid
+        ON CONFLICT (id) DO NOTHING RETURNING id, user_id, turn_count
+      ), copies AS (
+        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, created_at, deleted_at)
+        SELECT copy_id, created.id, created.user_id, place, model, prompt_tokens, created_at, now() FROM copied, created
+      ), copied_items AS (
+        INSERT INTO items (response_id, side, position, id, user_id, item)
+        SELECT copy_id, side, items.position, items.id, created.user_id, item
+        FROM created, copied JOIN items USING (response_id)
+      ), turn AS (
+        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, details)
+        SELECT ${content.responseId}::uuid, id, user_id, turn_count - 1, ${content.model}, ${content.promptTokens}::int,
+          ${detailsOf(content)}::json
+        FROM created
+      ), written AS (
+        ${insertItems(content, "created")}
+      )
+      ${outcome(content, conversationId, "created")}`.pipe(decodeOutcome)
+
+  return { commit, commitBranch }
+})

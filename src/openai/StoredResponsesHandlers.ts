@@ -1,0 +1,34 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
+import { pageItemsDefault } from "../api/openai/StoredItem.ts"
+import { StoredResponses } from "../conversations/StoredResponses.ts"
+import { CurrentUser } from "../domain/Account.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
+import { itemList, renderStored } from "./StoredRendering.ts"
+
+export const StoredResponsesHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "storedResponses",
+  Effect.fn(function* (handlers) {
+    const stored = yield* StoredResponses
+
+    return handlers.handleAll({
+      get: Effect.fnUntraced(function* ({ params }) {
+        const { userId } = yield* CurrentUser
+        return renderStored(yield* stored.find(userId, params.response_id))
+      }, enveloped),
+      delete: Effect.fnUntraced(function* ({ params }) {
+        const { userId } = yield* CurrentUser
+        yield* stored.delete(userId, params.response_id)
+        return { id: shownId("response", params.response_id), object: "response", deleted: true } as const
+      }, enveloped),
+      inputItems: Effect.fnUntraced(function* ({ params, query }) {
+        const { userId } = yield* CurrentUser
+        const { limit = pageItemsDefault, order = "desc", ...after } = query
+        return itemList(yield* stored.inputItems(userId, params.response_id, { ...after, limit, order }))
+      }, enveloped)
+    })
+  })
+)

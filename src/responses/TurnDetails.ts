@@ -1,0 +1,84 @@
+import { type ResponseObject, startedResponse } from "../api/ResponseObject.ts"
+import type { CommitTurn } from "../conversations/Conversations.ts"
+import type { StoredResponse } from "../conversations/StoredResponses.ts"
+import type { FunctionCall, InputItem, TurnDetails } from "../domain/Conversation.ts"
+import { outputText } from "./Events.ts"
+import { turnTokens } from "./PromptAssembly.ts"
+
+/** What is kept of a finished response besides its items. */
+const detailsOf = (response: ResponseObject, echo: unknown): TurnDetails => ({
+  createdAt: response.created_at,
+  completedAt: response.completed_at ?? response.created_at,
+  usage: response.usage && {
+    inputTokens: response.usage.input_tokens,
+    cachedInputTokens: response.usage.input_tokens_details.cached_tokens,
+    outputTokens: response.usage.output_tokens,
+    reasoningTokens: response.usage.output_tokens_details.reasoning_tokens
+  },
+  incompleteReason: response.incomplete_details?.reason ?? null,
+  instructions: response.instructions,
+  maxOutputTokens: response.max_output_tokens,
+  previousResponseId: response.previous_response_id,
+  echo
+})
+
+/** The turn of a finished response. */
+export const turnContent = (
+  response: ResponseObject,
+  {
+    calls,
+    echo = null,
+    items,
+    prepared,
+    systemMessage
+  }: {
+    readonly items: ReadonlyArray<InputItem>
+    readonly prepared: {
+      readonly items: ReadonlyArray<InputItem>
+      readonly files: Parameters<typeof turnTokens>[1]
+    }
+    readonly calls: ReadonlyArray<FunctionCall>
+    readonly systemMessage: string | null
+    readonly echo: unknown
+  }
+): CommitTurn => ({
+  responseId: response.id,
+  model: response.model,
+  input: items,
+  output: response.output,
+  systemMessage,
+  promptTokens: turnTokens([...prepared.items, ...response.output], prepared.files, calls),
+  details: detailsOf(response, echo)
+})
+
+const usageOf = (usage: NonNullable<TurnDetails["usage"]>) => ({
+  input_tokens: usage.inputTokens,
+  input_tokens_details: { cached_tokens: usage.cachedInputTokens },
+  output_tokens: usage.outputTokens,
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  total_tokens: usage.inputTokens + usage.outputTokens
+})
+
+/** A stored response as it was answered. Earlier versions kept no more of one than its items and when it was stored. */
+export const storedResponse = (stored: StoredResponse): ResponseObject => {
+  const { details, output } = stored
+  const storedAt = stored.storedAt.epochMilliseconds
+  return {
+    ...startedResponse({
+      id: stored.responseId,
+      createdAt: details?.createdAt ?? storedAt,
+      model: stored.model,
+      conversationId: stored.conversationId,
+      instructions: details?.instructions ?? null,
+      maxOutputTokens: details?.maxOutputTokens ?? null,
+      previousResponseId: details?.previousResponseId ?? null,
+      store: true
+    }),
+    status: "completed",
+    output,
+    output_text: outputText(output),
+    completed_at: details?.completedAt ?? storedAt,
+    incomplete_details: details?.incompleteReason == null ? null : { reason: details.incompleteReason },
+    usage: details?.usage == null ? null : usageOf(details.usage)
+  }
+}
