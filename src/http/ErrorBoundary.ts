@@ -11,6 +11,7 @@ import { InvalidRequest } from "../domain/Errors.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
+import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
@@ -162,7 +163,10 @@ const isJson = ({ headers }: HttpServerResponse.HttpServerResponse): boolean =>
 /** There only with a token. */
 const metricsRoute = route("GET", "/metrics")
 
-/** Around every request: gives it an id, refuses it while the process shuts down, and turns every failure into the envelope. */
+/**
+ * Around every request: gives it an id, refuses it while the process shuts down, turns every failure into the envelope, and says which
+ * pages of other origins may read the response.
+ */
 export const layer = (declared: ReadonlyArray<Route>) =>
   HttpRouter.middleware(
     Effect.gen(function* () {
@@ -172,6 +176,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
       const access = yield* makeAccessLog
       const known = observability.metricsToken === null ? declared : [...declared, metricsRoute]
       const templateOf = makeTemplateOf(known)
+      const cors = makeCors(http.corsOrigins)
 
       const recover = (cause: Cause.Cause<Types.unhandled>, request: HttpServerRequest.HttpServerRequest) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
@@ -194,8 +199,13 @@ export const layer = (declared: ReadonlyArray<Route>) =>
           const requestId = yield* requestIdOf(request.headers["x-request-id"], random)
           const admitted = yield* Effect.result(admit(request))
           const entry = yield* access.begin(request, requestId, templateOf(pathOf(request.url)))
+          const preflight = cors.preflight(request)
           const response = yield* (
-            Result.isFailure(admitted) ? Effect.succeed(respond(admitted.failure)) : httpEffect
+            Result.isFailure(admitted)
+              ? Effect.succeed(respond(admitted.failure))
+              : preflight === null
+                ? httpEffect
+                : Effect.succeed(preflight)
           ).pipe(
             Effect.catchCause((cause) => recover(cause, request)),
             access.within(entry)
@@ -205,7 +215,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
               ? respond(bareFailure(response.status, request, http.bodyBytesMax))
               : response
           access.responded(entry, enveloped)
-          return HttpServerResponse.setHeaders(enveloped, {
+          return HttpServerResponse.setHeaders(cors.shared(request, enveloped), {
             "x-request-id": requestId,
             // A JSON response may be private to its caller.
             ...(isJson(enveloped) ? { "cache-control": "no-store" } : {}),

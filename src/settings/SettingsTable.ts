@@ -50,7 +50,9 @@ export const settingsTable = {
     shutdownGraceSeconds: setting("PARLEY_SHUTDOWN_GRACE_SECONDS", Text.wholeNumber(0, 600), "20",
       "How long open streams may continue after SIGTERM"),
     openapiPublic: setting("PARLEY_OPENAPI_PUBLIC", Text.trueOrFalse, "false",
-      "Whether /openapi.json is served without a key")
+      "Whether /openapi.json is served without a key"),
+    corsOrigins: setting("PARLEY_CORS_ORIGINS", Text.origins, "none",
+      "Origins of web pages that may use /v1 and /openai/v1 from a browser, with a key", "https://app.example.com")
   },
   stream: {
     beginSeconds: setting("PARLEY_STREAM_BEGIN_SECONDS", Text.wholeNumber(1, 300), "15",

@@ -219,6 +219,26 @@ export const networks = listOf(
   hostsMax
 )
 
+const originsMax = 100
+
+/** The origin as a browser writes it, such as `https://app.example.com`; null for anything more, or less, than an origin. */
+const originOf = (value: string): string | null => {
+  const url = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+\/?$/.test(value) ? URL.parse(value) : null
+  if (url === null || url.hostname === "" || url.protocol === "file:") return null
+  return url.origin === "null" ? `${url.protocol}//${url.host}` : url.origin
+}
+
+/** Each is what a browser sends as its `Origin`. */
+export const origins = converted(
+  `up to ${originsMax} origins, scheme://host or scheme://host:port, without a path and without wildcards, by comma; or none`,
+  (list) => {
+    const names = namesIn(list.toLowerCase())
+    if (names.length === 0) return null
+    return names.join() === "none" ? [] : [...new Set(names.map(originOf))]
+  },
+  Schema.Array(Schema.String).check(Schema.isMaxLength(originsMax))
+)
+
 const pairsMax = 100
 
 type Pair = readonly [name: string, value: string]

@@ -81,6 +81,7 @@ describe("settings that are given", () => {
         PARLEY_LOG_LEVEL: "Warn",
         HOST: "0.0.0.0",
         PARLEY_OPENAPI_PUBLIC: "true",
+        PARLEY_CORS_ORIGINS: "https://app.example.com,http://localhost:5173",
         PARLEY_BODY_BYTES_MAX: "2048",
         PARLEY_REQUEST_SECONDS: "1000",
         DATABASE_URL: "postgres://one:two@three:4/five",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { headerList, pairsIn, share } from "../../src/settings/TextCodec.ts"
+import { headerList, origins, pairsIn, share } from "../../src/settings/TextCodec.ts"
 
 const isHeaderList = Schema.is(headerList)
 
@@ -16,6 +16,42 @@ describe("a share", () => {
   ] as const) {
     it(`is ${value} for ${text}`, () => {
       assert.deepStrictEqual(Schema.decodeOption(share)(text), Option.some(value))
+    })
+  }
+})
+
+describe("origins", () => {
+  for (const [text, value] of [
+    ["none", []],
+    ["https://app.example.com", ["https://app.example.com"]],
+    [
+      " https://App.example.com:443/ , http://localhost:5173",
+      ["https://app.example.com", "http://localhost:5173"]
+    ],
+    ["http://[::1]:80,http://[::1]", ["http://[::1]"]],
+    ["https://b\u00fccher.example", ["https://xn--bcher-kva.example"]],
+    ["chrome-extension://abc", ["chrome-extension://abc"]]
+  ] as const) {
+    it(`are ${value.join(" and ") || "none"} for ${text}`, () => {
+      assert.deepStrictEqual(Schema.decodeOption(origins)(text), Option.some(value))
+    })
+  }
+
+  for (const text of [
+    "*",
+    "https://*.example.com",
+    "null",
+    "app.example.com",
+    "https://app.example.com/path",
+    "https://app.example.com?q",
+    "https://user@app.example.com",
+    "file:///tmp",
+    "https://",
+    "https://app.example.com, *",
+    ","
+  ]) {
+    it(`are not ${text}`, () => {
+      assert.isTrue(Option.isNone(Schema.decodeOption(origins)(text)))
     })
   }
 })

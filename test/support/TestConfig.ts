@@ -35,6 +35,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     writeStallSeconds: 60,
     shutdownGraceSeconds: 5,
     openapiPublic: false,
+    corsOrigins: [],
     ...overrides.http
   },
   stream: { beginSeconds: 15, keepaliveSeconds: 15, ...overrides.stream },
