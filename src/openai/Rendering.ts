@@ -3,6 +3,7 @@ import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import type { ResponseObject } from "../api/ResponseObject.ts"
 import { renderItem, renderResponse, textPart, type View } from "./ItemRendering.ts"
 
 /** The second rendering: from the core's events to those of the OpenAI interface. */
@@ -77,10 +78,18 @@ const afterAdded = (index: number, item: Item): Array<ProfileEventBody> =>
 /** The events of the core that are about one item. */
 type ItemEvent = Extract<EventBody, { readonly output_index: number }>
 
+interface Ended {
+  readonly index: number
+  readonly item: Item
+}
+
 /** Renders what happens to the items of one response. */
 const makeItemRenderer = (view: View) => {
   /** The place of each shown item, by the place that the core gave it. */
   const places = new Map<number, number>()
+  const done: Array<Item> = []
+  /** A message that has ended: whether it was cut is known at the end of the response. */
+  let held: Ended | null = null
   const place = (index: number): number => places.get(index) ?? places.size
 
   const placed = ({
@@ -94,7 +103,19 @@ const makeItemRenderer = (view: View) => {
     output_index: place(output_index)
   })
 
-  return (one: ItemEvent): ReadonlyArray<ProfileEventBody> => {
+  const end = ({ index, item }: Ended): ReadonlyArray<ProfileEventBody> => {
+    done[index] = item
+    return [...beforeDone(index, item), { type: "response.output_item.done", output_index: index, item }]
+  }
+
+  const release = (isCut: boolean): ReadonlyArray<ProfileEventBody> => {
+    if (held === null) return []
+    const { index, item } = held
+    held = null
+    return end({ index, item: isCut ? { ...item, status: "incomplete" } : item })
+  }
+
+  const itemEvent = (one: ItemEvent): ReadonlyArray<ProfileEventBody> => {
     switch (one.type) {
       case "response.output_item.added": {
         const item = renderItem(one.item, view)
@@ -106,8 +127,10 @@ const makeItemRenderer = (view: View) => {
       case "response.output_item.done": {
         const item = renderItem(one.item, view)
         if (item === null) return []
-        const index = place(one.output_index)
-        return [...beforeDone(index, item), { type: one.type, output_index: index, item }]
+        const ended = { index: place(one.output_index), item }
+        if (item.type !== "message") return end(ended)
+        held = ended
+        return []
       }
       case "response.content_part.added":
         return [{ ...one, ...placed(one), part: textPart(one.part) }]
@@ -117,6 +140,13 @@ const makeItemRenderer = (view: View) => {
         // The end of the item says the same, and knows its citations.
         return []
     }
+  }
+
+  return {
+    event: (one: ItemEvent) => [...release(false), ...itemEvent(one)],
+    release,
+    /** The items that are done. */
+    done: (): ReadonlyArray<Item> => done.filter((item) => item !== undefined)
   }
 }
 
@@ -129,17 +159,29 @@ export interface Renderer {
 
 /** Renders the events of one response, in their order. */
 export const makeRenderer = (view: View): Renderer => {
-  const ofItem = makeItemRenderer(view)
+  const items = makeItemRenderer(view)
   let started: ResponseResource | null = null
 
   const failed = (error: ErrorEvent): ReadonlyArray<ProfileEventBody> => {
-    if (started === null) return [error]
+    const last = items.release(false)
+    if (started === null) return [...last, error]
     const { code, message } = error
+    const output = items.done()
     // Some clients only know the one, some only the other.
     return [
+      ...last,
       error,
-      { type: "response.failed", response: { ...started, status: "failed", error: { code, message } } }
+      {
+        type: "response.failed",
+        response: { ...started, status: "failed", output, error: { code, message } }
+      }
     ]
+  }
+
+  const completed = (whole: ResponseObject): ReadonlyArray<ProfileEventBody> => {
+    const response = renderResponse(whole, view)
+    const isCut = response.status === "incomplete"
+    return [...items.release(isCut), { type: isCut ? "response.incomplete" : "response.completed", response }]
   }
 
   const event = (one: EventBody): ReadonlyArray<ProfileEventBody> => {
@@ -151,16 +193,12 @@ export const makeRenderer = (view: View): Renderer => {
           { type: "response.in_progress", response: started }
         ]
       }
-      case "response.completed": {
-        const response = renderResponse(one.response, view)
-        return [
-          { type: response.status === "incomplete" ? "response.incomplete" : "response.completed", response }
-        ]
-      }
+      case "response.completed":
+        return completed(one.response)
       case "error":
         return failed(one)
       default:
-        return ofItem(one)
+        return items.event(one)
     }
   }
 

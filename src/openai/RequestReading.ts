@@ -1,13 +1,9 @@
 import type { InputEntry, Part as CorePart } from "../api/CreateResponse.ts"
-import {
-  type CreateBody,
-  type Format,
-  type Item,
-  type Part,
-  webSearchTypes
-} from "../api/openai/CreateBody.ts"
+import type { CreateBody, Format, Item, Part } from "../api/openai/CreateBody.ts"
 import type { Echo } from "../api/openai/ResponseResource.ts"
-import type { AnswerFormat, AnswerOptions, ToolChoice, ToolSpec } from "../domain/ModelCall.ts"
+import { webSearchTypes } from "../api/openai/Tools.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import type { AnswerFormat, AnswerOptions, ToolChoice, ToolName, ToolSpec } from "../domain/ModelCall.ts"
 import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 
@@ -59,17 +55,30 @@ const functionsOf = (tools: Tools): ReadonlyArray<ToolSpec> =>
 
 const isWebSearch = (type: string): boolean => webSearchTypes.some((known) => known === type)
 
+const noTools: ReadonlySet<ToolName> = new Set<ToolName>()
+const webTools: ReadonlySet<ToolName> = new Set<ToolName>(["web_search", "web_fetch"])
+const offlineTools: ReadonlySet<ToolName> = new Set<ToolName>(["calculator", "current_datetime"])
+
+interface Chosen {
+  readonly toolChoice?: ToolChoice
+  readonly functions: ReadonlyArray<ToolSpec>
+  /** Absent where the choice leaves all of them. */
+  readonly ownTools?: ReadonlySet<ToolName>
+}
+
 /** The choice as a provider takes it, and the functions that it leaves. */
-const chosen = (
-  choice: CreateBody["tool_choice"],
-  functions: ReadonlyArray<ToolSpec>
-): { readonly toolChoice?: ToolChoice; readonly functions: ReadonlyArray<ToolSpec> } => {
+const chosen = (choice: CreateBody["tool_choice"], functions: ReadonlyArray<ToolSpec>): Chosen => {
   if (choice == null) return { functions }
+  if (choice === "none") return { toolChoice: choice, functions, ownTools: noTools }
   if (typeof choice === "string") return { toolChoice: choice, functions }
   if (choice.type === "function") return { toolChoice: { name: choice.name }, functions }
   if (choice.type === "allowed_tools") {
     const allowed = new Set(choice.tools.map(({ name }) => name))
-    return { toolChoice: choice.mode, functions: functions.filter(({ name }) => allowed.has(name)) }
+    return {
+      toolChoice: choice.mode,
+      functions: functions.filter(({ name }) => allowed.has(name)),
+      ownTools: choice.tools.some(({ type }) => isWebSearch(type)) ? webTools : noTools
+    }
   }
   // The search of files always comes before the answer.
   return isWebSearch(choice.type) ? { toolChoice: { name: "web_search" }, functions } : { functions }
@@ -109,21 +118,25 @@ const answerOptions = (body: CreateBody, toolChoice: ToolChoice | undefined): An
     toolChoice
   })
 
-const noTools: ReadonlySet<never> = new Set<never>()
+const isOffline = (tools: Tools): boolean =>
+  tools.some(
+    (tool) => isWebSearch(tool.type) && "external_web_access" in tool && tool.external_web_access === false
+  )
 
 const demandsOf = (body: CreateBody): Demands => {
-  const { functions, toolChoice } = chosen(body.tool_choice, functionsOf(body.tools ?? []))
-  const isNone = toolChoice === "none"
+  const tools = body.tools ?? []
+  const { functions, ownTools, toolChoice } = chosen(body.tool_choice, functionsOf(tools))
   return {
     ...given({
       model: body.model === "auto" || body.model === "" ? null : body.model,
       functions: functions.length === 0 ? null : functions,
-      maxToolCalls: body.max_tool_calls
+      maxToolCalls: body.max_tool_calls,
+      ownTools: ownTools ?? (isOffline(tools) ? offlineTools : null)
     }),
-    answer: answerOptions(body, isNone ? undefined : toolChoice),
-    ...(isNone ? { ownTools: noTools } : {}),
+    answer: answerOptions(body, toolChoice),
     ...(body.truncation === "disabled" ? { wholeHistory: true } : {}),
-    branches: true
+    branches: true,
+    functionItems: true
   }
 }
 
@@ -194,3 +207,15 @@ export const readRequest = (body: CreateBody): ReadRequest => {
   const view: View = { echo: echoOf(body), shown: shownOf(body) }
   return { request: requestOf(body), demands: { ...demandsOf(body), echo: view }, view }
 }
+
+/** Why a request can't be honoured though each of its fields could; null if it can. */
+export const contradictionIn = ({ tool_choice: choice, tools }: CreateBody): InvalidRequest | null =>
+  choice != null &&
+  typeof choice === "object" &&
+  choice.type === "file_search" &&
+  !(tools ?? []).some(({ type }) => type === "file_search")
+    ? new InvalidRequest({
+        param: "tool_choice",
+        message: "`tool_choice` names file_search, and `tools` has none: add it with the project to search."
+      })
+    : null

@@ -15,7 +15,7 @@ import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
-import { readRequest } from "./RequestReading.ts"
+import { contradictionIn, readRequest } from "./RequestReading.ts"
 
 const lastFrame = "data: [DONE]\n\n"
 
@@ -74,6 +74,8 @@ export const ResponsesHandlers = HttpApiBuilder.group(
       "create",
       Effect.fnUntraced(
         function* ({ payload }) {
+          const contradiction = contradictionIn(payload)
+          if (contradiction !== null) return yield* contradiction
           const { demands, request, view } = readRequest(payload)
           const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
           const headers = {

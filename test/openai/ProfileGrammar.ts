@@ -92,10 +92,16 @@ export const assertProfileGrammar = (events: ReadonlyArray<ProfileEvent>) => {
       case "response.incomplete":
         assert.strictEqual(done.size, added.size, "every item is done")
         assert.deepStrictEqual(
+          event.response.output,
+          [...done].toSorted(([a], [b]) => a - b).map(([, item]) => item)
+        )
+        assert.strictEqual(`response.${event.response.status}`, event.type)
+        break
+      case "response.failed":
+        assert.deepStrictEqual(
           event.response.output.map(({ id }) => id),
           [...done].toSorted(([a], [b]) => a - b).map(([, { id }]) => id)
         )
-        assert.strictEqual(`response.${event.response.status}`, event.type)
         break
       default:
         break

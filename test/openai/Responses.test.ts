@@ -92,6 +92,17 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
 
   const refused: ReadonlyArray<readonly [field: string, body: object]> = [
     ["tools[0]", { tools: [{ type: "computer_use_preview" }] }],
+    [
+      "tools",
+      {
+        tools: [
+          { type: "function", name: "a" },
+          { type: "function", name: "a" }
+        ]
+      }
+    ],
+    ["tools[0].filters", { tools: [{ type: "web_search", filters: {} }] }],
+    ["tool_choice", { tool_choice: { type: "file_search" } }],
     ["top_logprobs", { top_logprobs: 5 }],
     ["temperature", { temperature: 3 }],
     ["metadata", { metadata: { a: 1 } }],

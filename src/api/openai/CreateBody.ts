@@ -1,54 +1,15 @@
 import { Schema } from "effect"
-import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../../domain/Ids.ts"
-import { expectedStorable, StorableText } from "../../domain/storable.ts"
-import { isAllStorable } from "../CreateResponse.ts"
+import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
+import { StorableText } from "../../domain/storable.ts"
+import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
+import { ToolChoice, Tools } from "./Tools.ts"
 
 /** The body of `POST /openai/v1/responses`: what clients of the OpenAI interface send. Each field is honoured or refused. */
 
 const itemsMax = 10_000
 const partsMax = 10_000
-const toolsMax = 128
 const includesMax = 32
-const metadataPairsMax = 16
-const metadataKeyCharactersMax = 64
-const metadataValueCharactersMax = 512
-const labelCharactersMax = 512
-
-/** Absent and null mean the same. */
-const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
-
-const between = (minimum: number, maximum: number) => {
-  const expected = `a number from ${minimum} to ${maximum}`
-  return Schema.Finite.annotate({ expected }).check(Schema.isBetween({ minimum, maximum }, { expected }))
-}
-
-const positiveInteger = Schema.Int.annotate({ expected: "a positive integer" }).check(
-  Schema.isGreaterThan(0, { expected: "a positive integer" })
-)
-
-const Label = StorableText.check(
-  Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
-)
-
-const isSmall = (pairs: { readonly [key: string]: string }): boolean => {
-  const entries = Object.entries(pairs)
-  return (
-    entries.length <= metadataPairsMax &&
-    entries.every(
-      ([key, value]) => key.length <= metadataKeyCharactersMax && value.length <= metadataValueCharactersMax
-    )
-  )
-}
-
-const metadataWords =
-  `an object of at most ${metadataPairsMax} strings, whose keys have at most ${metadataKeyCharactersMax} characters and whose values ` +
-  `have at most ${metadataValueCharactersMax}`
-
-/** The client's own notes on an object. */
-export const Metadata = Schema.Record(StorableText, StorableText)
-  .annotate({ expected: metadataWords })
-  .check(Schema.makeFilter(isSmall, { expected: metadataWords }))
 
 // Parts.
 
@@ -130,67 +91,6 @@ const Input = Schema.Union([
   )
 ]).annotate({ expected: "a string or a list of items" })
 
-// Tools.
-
-/** What every provider takes. */
-export const FunctionName = Schema.String.annotate({
-  expected: "1 to 64 letters, digits, hyphens and underscores"
-}).check(
-  Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, hyphens and underscores" })
-)
-
-export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
-  .annotate({ expected: "an object" })
-  .check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
-
-const FunctionTool = Schema.Struct({
-  type: Schema.Literal("function"),
-  name: FunctionName,
-  description: maybe(StorableText),
-  parameters: maybe(JsonObject),
-  strict: maybe(Schema.Boolean)
-})
-
-export const webSearchTypes = [
-  "web_search",
-  "web_search_2025_08_26",
-  "web_search_preview",
-  "web_search_preview_2025_03_11"
-] as const
-
-const WebSearchTool = Schema.Struct({ type: Schema.Literals(webSearchTypes) })
-
-const oneProject = "a list with the id of one project, such as `vs_…`"
-
-const FileSearchTool = Schema.Struct({
-  type: Schema.Literal("file_search"),
-  vector_store_ids: Schema.Array(givenId(ProjectId, "vectorStore"))
-    .annotate({ expected: oneProject })
-    .check(Schema.isMinLength(1, { expected: oneProject }), Schema.isMaxLength(1, { expected: oneProject }))
-})
-
-const Tool = Schema.Union([FunctionTool, WebSearchTool, FileSearchTool]).annotate({
-  expected: "a tool of the type function, web_search or file_search; this service has no others"
-})
-export type Tool = typeof Tool.Type
-
-const AllowedTools = Schema.Struct({
-  type: Schema.Literal("allowed_tools"),
-  mode: Schema.Literals(["auto", "required"]),
-  tools: Schema.Array(Schema.Struct({ type: Schema.String, name: Schema.optionalKey(Schema.String) }))
-})
-
-const ToolChoice = Schema.Union([
-  Schema.Literals(["auto", "none", "required"]),
-  Schema.Struct({ type: Schema.Literal("function"), name: FunctionName }),
-  Schema.Struct({ type: Schema.Literals([...webSearchTypes, "file_search"]) }),
-  AllowedTools
-]).annotate({
-  expected:
-    "auto, none, required, or an object of the type function, web_search, file_search or allowed_tools"
-})
-export type ToolChoice = typeof ToolChoice.Type
-
 // The form of the answer.
 
 const JsonSchemaFormat = Schema.Struct({
@@ -222,9 +122,6 @@ const includes = [
   "reasoning.encrypted_content"
 ] as const
 
-const only = <const Value extends string | number | boolean>(value: Value, why: string) =>
-  Schema.Literal(value).annotate({ expected: `${JSON.stringify(value)}: ${why}` })
-
 const ConversationReference = Schema.Union([
   givenId(ConversationId, "conversation"),
   Schema.Struct({ id: givenId(ConversationId, "conversation") })
@@ -253,11 +150,7 @@ export const CreateBody = Schema.Struct({
   top_logprobs: maybe(only(0, "probabilities of tokens are not given")),
   truncation: maybe(Schema.Literals(["auto", "disabled"]).annotate({ expected: "auto or disabled" })),
   parallel_tool_calls: maybe(Schema.Boolean),
-  tools: maybe(
-    Schema.Array(Tool).check(
-      Schema.isMaxLength(toolsMax, { expected: `a list of at most ${toolsMax} tools` })
-    )
-  ),
+  tools: maybe(Tools),
   tool_choice: maybe(ToolChoice),
   text: maybe(
     Schema.Struct({

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ResponseUsage } from "../ResponseObject.ts"
-import { efforts, JsonObject, Metadata, verbosities } from "./CreateBody.ts"
+import { efforts, verbosities } from "./CreateBody.ts"
+import { JsonObject, Metadata } from "./Fields.ts"
 
 /** A response and the items in it, as clients of the OpenAI interface read them. */
 

@@ -1,0 +1,63 @@
+import { Schema } from "effect"
+import { expectedStorable, StorableText } from "../../domain/storable.ts"
+import { isAllStorable } from "../CreateResponse.ts"
+
+/** Fields that several bodies of the profile have. */
+
+const metadataPairsMax = 16
+const metadataKeyCharactersMax = 64
+const metadataValueCharactersMax = 512
+const labelCharactersMax = 512
+
+/** Absent and null mean the same. */
+export const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+
+export const between = (minimum: number, maximum: number) => {
+  const expected = `a number from ${minimum} to ${maximum}`
+  return Schema.Finite.annotate({ expected }).check(Schema.isBetween({ minimum, maximum }, { expected }))
+}
+
+export const positiveInteger = Schema.Int.annotate({ expected: "a positive integer" }).check(
+  Schema.isGreaterThan(0, { expected: "a positive integer" })
+)
+
+export const Label = StorableText.check(
+  Schema.isMaxLength(labelCharactersMax, { expected: `at most ${labelCharactersMax} characters` })
+)
+
+const isSmall = (pairs: { readonly [key: string]: string }): boolean => {
+  const entries = Object.entries(pairs)
+  return (
+    entries.length <= metadataPairsMax &&
+    entries.every(
+      ([key, value]) => key.length <= metadataKeyCharactersMax && value.length <= metadataValueCharactersMax
+    )
+  )
+}
+
+const metadataWords =
+  `an object of at most ${metadataPairsMax} strings, whose keys have at most ${metadataKeyCharactersMax} characters and whose values ` +
+  `have at most ${metadataValueCharactersMax}`
+
+/** The client's own notes on an object. */
+export const Metadata = Schema.Record(StorableText, StorableText)
+  .annotate({ expected: metadataWords })
+  .check(Schema.makeFilter(isSmall, { expected: metadataWords }))
+
+/** What every provider takes. */
+export const FunctionName = Schema.String.annotate({
+  expected: "1 to 64 letters, digits, hyphens and underscores"
+}).check(
+  Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, hyphens and underscores" })
+)
+
+export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
+  .annotate({ expected: "an object" })
+  .check(Schema.makeFilter(isAllStorable, { expected: expectedStorable }))
+
+export const only = <const Value extends string | number | boolean>(value: Value, why: string) =>
+  Schema.Literal(value).annotate({ expected: `${JSON.stringify(value)}: ${why}` })
+
+/** What can't be honoured, and so must be absent. */
+export const unsupported = (why: string) =>
+  Schema.optional(Schema.Null.annotate({ expected: `null: ${why}` }))

@@ -1,0 +1,231 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import type { ModelPart } from "../../src/domain/ModelCall.ts"
+import { says, ScriptedModel, scriptedUsage } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { call } from "../support/Wire.ts"
+import { framesIn } from "./frames.ts"
+import { assertProfileGrammar } from "./ProfileGrammar.ts"
+
+/** What the public Open Responses interface asks of a server, case by case, in the words of this project. */
+
+/** The fields that every response must have, also where they are null. Source: Open Responses, ResponseResource. */
+const required = [
+  "id",
+  "object",
+  "created_at",
+  "completed_at",
+  "status",
+  "incomplete_details",
+  "model",
+  "previous_response_id",
+  "instructions",
+  "output",
+  "error",
+  "tools",
+  "tool_choice",
+  "truncation",
+  "parallel_tool_calls",
+  "text",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "top_logprobs",
+  "temperature",
+  "reasoning",
+  "user",
+  "usage",
+  "max_output_tokens",
+  "max_tool_calls",
+  "store",
+  "background",
+  "service_tier",
+  "metadata",
+  "safety_identifier",
+  "prompt_cache_key"
+]
+
+const decodeAny = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ResponseResource))
+
+const ask = Effect.fnUntraced(function* (body: object) {
+  const { alice, url } = yield* TestApp
+  const reply = yield* call(`${url}/openai/v1/responses`, {
+    key: alice.key,
+    body: { model: "auto", ...body }
+  })
+  assert.strictEqual(reply.status, 200, reply.text)
+  assert.includeMembers(Object.keys(decodeAny(reply.text)), required)
+  return decode(reply.text)
+})
+
+const stream = Effect.fnUntraced(function* (body: object) {
+  const { alice, url } = yield* TestApp
+  const reply = yield* call(`${url}/openai/v1/responses`, {
+    key: alice.key,
+    body: { model: "auto", stream: true, ...body }
+  })
+  assert.strictEqual(reply.status, 200, reply.text)
+  const events = framesIn(reply.text)
+  const { whole } = assertProfileGrammar(events)
+  assert.includeMembers(Object.keys(whole ?? {}), required)
+  return { events, whole: whole! }
+})
+
+const user = (content: string) => ({ type: "message", role: "user", content })
+
+const forecast = {
+  type: "function",
+  name: "forecast",
+  description: "The forecast for a town.",
+  parameters: { type: "object", properties: { town: { type: "string" } }, required: ["town"] }
+}
+
+const calling = (name: string, args: object) =>
+  Stream.fromIterable<ModelPart>([
+    { type: "tool_call", call: { id: "m1", name, arguments: JSON.stringify(args) } },
+    { type: "finish", reason: "tool_calls", usage: scriptedUsage }
+  ])
+
+layer(TestApp.layer(), { excludeTestServices: true })("Open Responses", (it) => {
+  it.effect("a message is answered", () =>
+    Effect.gen(function* () {
+      yield* (yield* ScriptedModel).next(says("Good day to you."))
+      const response = yield* ask({ input: [user("Greet me.")] })
+      assert.strictEqual(response.status, "completed")
+      assert.strictEqual(response.output[0]?.type, "message")
+    })
+  )
+
+  it.effect("an answer is streamed", () =>
+    Effect.gen(function* () {
+      yield* (yield* ScriptedModel).next(says("1, ", "2, ", "3"))
+      const { whole } = yield* stream({ input: [user("Count.")] })
+      assert.deepStrictEqual([whole.status, whole.output_text], ["completed", "1, 2, 3"])
+    })
+  )
+
+  it.effect("a system message guides the answer", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Ahoy!"))
+      const system = { type: "message", role: "system", content: "Speak as a sailor does." }
+      const response = yield* ask({ input: [system, user("Greet me.")] })
+      assert.strictEqual(response.status, "completed")
+      assert.deepStrictEqual((yield* model.asked).at(-1)!.request.messages[0], {
+        role: "system",
+        text: "Speak as a sailor does."
+      })
+    })
+  )
+
+  it.effect("a function is called, in a document and in a stream", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ tools: true, contextWindow: 20_000 })
+      yield* model.next(calling("forecast", { town: "Kiel" }), calling("forecast", { town: "Kiel" }))
+      const request = { input: [user("Is it wet in Kiel?")], tools: [forecast] }
+      const response = yield* ask(request)
+      assert.deepStrictEqual(
+        response.output.map(({ type }) => type),
+        ["function_call"]
+      )
+      const { events } = yield* stream(request)
+      assert.includeMembers(
+        events.map(({ type }) => type),
+        ["response.function_call_arguments.delta", "response.function_call_arguments.done"]
+      )
+    })
+  )
+
+  it.effect("a call and its result go there and back, by replayed history and by previous_response_id", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ tools: true, contextWindow: 20_000 })
+      yield* model.next(calling("forecast", { town: "Kiel" }), says("It is wet."), says("It is wet."))
+      const question = user("Is it wet in Kiel?")
+      const choice = { type: "function", name: "forecast" }
+      const first = yield* ask({ input: [question], tools: [forecast], tool_choice: choice })
+      assert.deepStrictEqual((yield* model.asked).at(-1)!.request.options?.toolChoice, { name: "forecast" })
+      const [made] = first.output
+      assert.isTrue(made?.type === "function_call")
+      if (made?.type !== "function_call") return
+      const result = { type: "function_call_output", call_id: made.call_id, output: "rain" }
+      const replayed = yield* ask({ input: [question, made, result], tools: [forecast] })
+      const continued = yield* ask({ input: [result], previous_response_id: first.id, tools: [forecast] })
+      assert.deepStrictEqual([replayed.output_text, continued.output_text], ["It is wet.", "It is wet."])
+      const [one, other] = (yield* model.asked)
+        .slice(-2)
+        .map(({ request }) => request.messages.map(({ role }) => role))
+      assert.deepStrictEqual(one, ["user", "assistant", "tool"])
+      assert.deepStrictEqual(other, one)
+    })
+  )
+
+  it.effect("earlier turns may come with the request", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Green."))
+      const answer = { type: "message", role: "assistant", content: "A fine colour." }
+      const response = yield* ask({ input: [user("I like green."), answer, user("What do I like?")] })
+      assert.strictEqual(response.status, "completed")
+      assert.deepStrictEqual(
+        (yield* model.asked).at(-1)!.request.messages.map(({ role }) => role),
+        ["user", "assistant", "user"]
+      )
+    })
+  )
+
+  it.effect("earlier turns are known by previous_response_id", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Noted."), says("Plum."))
+      const first = yield* ask({ input: "The word is plum." })
+      const second = yield* ask({ input: "Which word?", previous_response_id: first.id })
+      assert.deepStrictEqual([second.status, second.previous_response_id], ["completed", first.id])
+      assert.include(JSON.stringify((yield* model.asked).at(-1)!.request.messages), "The word is plum.")
+    })
+  )
+
+  it.effect("a search of the web without a way to the web offers no tool for it", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ tools: true, contextWindow: 20_000 })
+      yield* model.next(says("I can't look that up."))
+      yield* ask({ input: "What's new?", tools: [{ type: "web_search", external_web_access: false }] })
+      const { tools } = (yield* model.asked).at(-1)!.request
+      assert.notIncludeMembers(
+        tools.map(({ name }) => name),
+        ["web_search", "web_fetch"]
+      )
+    })
+  )
+
+  it.effect("a model that calls a function though it must not is not heeded", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ tools: true, contextWindow: 20_000 })
+      yield* model.next(calling("forecast", { town: "Kiel" }))
+      const response = yield* ask({ input: "Is it wet?", tools: [forecast], tool_choice: "none" })
+      assert.deepStrictEqual(
+        response.output.map(({ type }) => type),
+        ["message"]
+      )
+      const { options, tools } = (yield* model.asked).at(-1)!.request
+      assert.deepStrictEqual([options?.toolChoice, tools.map(({ name }) => name)], ["none", ["forecast"]])
+    })
+  )
+
+  it.effect("a result without a call is refused", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const input = [{ type: "function_call_output", call_id: "call_nothing", output: "rain" }]
+      const reply = yield* call(`${url}/openai/v1/responses`, { key: alice.key, body: { input } })
+      assert.strictEqual(reply.status, 400)
+      assert.include(reply.text, "input[0].call_id")
+    })
+  )
+})
