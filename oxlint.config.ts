@@ -53,6 +53,11 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
   [
     { name: "tools/egress", room: "tools", files: ["src/tools/Egress.ts", "src/tools/egress/**"] },
     { name: "retrieval/vectors", room: "retrieval", files: ["src/retrieval/vectors/**"] },
+    {
+      name: "responses/JsonSchemas",
+      room: "responses",
+      files: ["src/responses/JsonSchemas.ts", "src/responses/schemas/**"]
+    },
     { name: "plans/Policy", room: "plans", files: ["src/plans/Policy.ts"] },
     {
       name: "http/Server and http/Metrics",
@@ -133,6 +138,7 @@ const confined: ReadonlyArray<Confined> = [
       "documents",
       "backup",
       "tools/egress",
+      "responses/JsonSchemas",
       "http/Server and http/Metrics",
       "App"
     ]

@@ -313,6 +313,15 @@ const table: {
           "No model can answer at this moment. Try again later.",
           overloadedRetrySeconds
         ),
+  // The model has tried twice, which costs tokens, so clients must not repeat the request by themselves.
+  OutputMismatch: ({ mismatch }) =>
+    failure(
+      500,
+      "server_error",
+      "output_mismatch",
+      `The model's answer does not match the format that was asked for. ${mismatch} Simplify the schema, describe it in the instructions, or try again.`,
+      { headers: { "x-should-retry": "false" } }
+    ),
   ModelFailure: modelFailure,
   OrganizationExists: () =>
     conflict("organization_exists", "An organization of that name exists already.", "name"),

@@ -195,6 +195,12 @@ export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeas
 
 // ---- models
 
+/** The answer doesn't have the form that the client asked for, even after the model was asked to repair it. */
+export class OutputMismatch extends Schema.TaggedError<OutputMismatch>()("OutputMismatch", {
+  /** What of it doesn't match, without quoting it. */
+  mismatch: Schema.String
+}) {}
+
 /** No model is known, for instance because the provider's list could not be read yet. */
 export class NoModelAvailable extends Schema.TaggedError<NoModelAvailable>()("NoModelAvailable", {
   /** For the log only. */

@@ -132,5 +132,7 @@ export type ModelPart =
 export interface ModelFinish {
   readonly type: "finish"
   readonly reason: FinishReason
+  /** Whether the text says that the model refuses to answer, where its server tells. */
+  readonly isRefusal?: boolean
   readonly usage: ModelUsage
 }

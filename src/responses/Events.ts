@@ -11,7 +11,7 @@ import type { EndReason, ModelUsage } from "../domain/ModelCall.ts"
 import { storable, type StorablePiece, storablePiece } from "../domain/storable.ts"
 import { begunCall, endedCall, functionCall, type FunctionPart } from "./CallItems.ts"
 import { citationsIn, type Passage, type Search, searchCall } from "./Citations.ts"
-import type { GenerationPart } from "./Rounds.ts"
+import type { GenerationPart } from "./Round.ts"
 
 /**
  * From the parts of a generation to the events of the stream: a pure state machine. For any parts in any order the

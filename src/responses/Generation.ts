@@ -23,7 +23,9 @@ import { beginCall, type Meter } from "./Accounting.ts"
 import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import type { CallRules } from "./CallRules.ts"
-import { failureOf, type OpenCall, pullRounds, type PullParts } from "./Rounds.ts"
+import type { CheckOutput } from "./OutputCheck.ts"
+import { failureOf, type OpenCall, type PullParts } from "./Round.ts"
+import { pullRounds } from "./Rounds.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
 /**
@@ -170,11 +172,12 @@ export const generate = Effect.fn("Generation.generate")(function* (options: {
   readonly beginSeconds: number
   readonly runTool: RunTool
   readonly rules: CallRules
+  readonly check: CheckOutput | null
   readonly nextItemId: () => ItemId
   readonly meter: Meter
   readonly budget: Budget
 }): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
-  const { attempts, beginSeconds, budget, meter, nextItemId, rules, runTool } = options
+  const { attempts, beginSeconds, budget, check, meter, nextItemId, rules, runTool } = options
   const scope = yield* Effect.scope
   const [first, ...fallbacks] = attempts
   const progress: Progress = { attempt: first, isFixed: false }
@@ -193,6 +196,7 @@ export const generate = Effect.fn("Generation.generate")(function* (options: {
     open: (attempt) => openCall(attempt, alone, scope, meter),
     runTool,
     rules,
+    check,
     nextItemId,
     meter,
     budget,

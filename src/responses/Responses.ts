@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
+import type { ResponseObject } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
@@ -27,7 +27,9 @@ import {
   resolveReferences
 } from "./IncomingInput.ts"
 import { ItemIds } from "./ItemIds.ts"
+import { JsonSchemas } from "./JsonSchemas.ts"
 import { makeOffers } from "./Offers.ts"
+import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
 import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
@@ -89,6 +91,7 @@ export class Responses extends Context.Service<
       const policy = yield* Policy
       const random = yield* SecureRandom.SecureRandom
       const requestTurn = yield* RequestTurn
+      const schemas = yield* JsonSchemas
       const toolkit = yield* Toolkit
       const { next: nextItemId } = yield* ItemIds
       const offerOf = makeOffers(toolkit.offered)
@@ -105,6 +108,7 @@ export class Responses extends Context.Service<
         const permissions = yield* policy.permissions(caller.plan)
         yield* demand(permissions, paramsOf(request, input))
         const offer = yield* offerOf(demands, permissions.tools)
+        yield* schemas.prepare(demands.answer?.format)
         const membership =
           request.project_id == null ? null : yield* policy.project(userId, request.project_id)
 
@@ -141,20 +145,19 @@ export class Responses extends Context.Service<
         const account = yield* accounting.open(id, caller, prepared.attempts)
         const { meter } = account
         const runTool = withNamedAddresses(offer.run(toolkit.run), { ...parts, history })
-        const { rules } = offer
-        const generation = yield* generate({ ...account, beginSeconds, runTool, rules, nextItemId })
+        const rounds = {
+          rules: offer.rules,
+          check: outputCheck(demands.answer?.format, schemas),
+          runTool,
+          nextItemId
+        }
+        const generation = yield* generate({ ...account, ...rounds, beginSeconds })
         // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
         yield* opened.stored
 
         const model = generation.model.id
-        const start: ResponseStart = {
-          id,
-          createdAt: yield* Clock.currentTimeMillis,
-          model,
-          conversationId,
-          instructions,
-          ...askedOf(request)
-        }
+        const createdAt = yield* Clock.currentTimeMillis
+        const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
         const store = (response: ResponseObject) =>
           opened.commit(turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo }))
         const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
@@ -171,6 +174,7 @@ export class Responses extends Context.Service<
       Attempts.layer,
       ProjectKnowledge.layer,
       RequestTurn.layer,
+      JsonSchemas.layer,
       ItemIds.layer
     ]),
     Layer.provide(AttachedFiles.layer)

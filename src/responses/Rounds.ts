@@ -1,198 +1,25 @@
 import { Array as Arr, Effect, Scope } from "effect"
-import { ModelFailure } from "../domain/Errors.ts"
+import type { ModelFailure } from "../domain/Errors.ts"
+import { OutputMismatch } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
-import type { ModelSpec } from "../domain/Model.ts"
-import type {
-  EndReason,
-  FinishReason,
-  ModelFinish,
-  ModelMessage,
-  ModelPart,
-  ModelUsage,
-  ToolCall
-} from "../domain/ModelCall.ts"
-import { estimateTokens } from "../domain/Tokens.ts"
-import { countPromptTokens } from "../providers/Tokenizer.ts"
-import { finishCall, type Meter } from "./Accounting.ts"
-import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
+import type { FinishReason, ModelFinish, ModelMessage, ModelUsage, ToolCall } from "../domain/ModelCall.ts"
+import type { Meter } from "./Accounting.ts"
+import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
-import type { FunctionPart } from "./CallItems.ts"
-import { type CallRules, functionsOnly, laterOptions, sortCalls } from "./CallRules.ts"
-import { messagesTokens } from "./PromptMessages.ts"
+import { type CallRules, sortCalls } from "./CallRules.ts"
+import { type CheckOutput, repairing, unfenced } from "./OutputCheck.ts"
 import {
-  functionParts,
-  type RunningCalls,
-  type RunTool,
-  runCalls,
-  type ToolPart,
-  toolRoundsMax
-} from "./ToolCalls.ts"
-
-/** What a generation yields, whole or piece by piece. */
-export type GenerationPart =
-  | { readonly type: "text"; readonly text: string }
-  | ToolPart
-  | FunctionPart
-  | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
-
-/** The next parts. The last one of all is a `finish`. */
-export type PullParts = Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure>
-
-export type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
-
-/** A call of a model whose first parts have arrived. */
-export interface OpenCall {
-  readonly first: ModelParts
-  readonly pull: Effect.Effect<ModelParts, ModelFailure>
-  /** Notes that the model has finished. */
-  readonly finished: (reason: FinishReason, usage: ModelUsage) => void
-  /** Notes that the call failed; the first time counts. */
-  readonly failed: (errorType: string) => void
-  /** Ends everything upstream. */
-  readonly close: Effect.Effect<void>
-}
-
-/** At most this share of a window is kept free for the answer when tool results need room. */
-const answerShareMax = 0.25
-
-export const failureOf = (
-  model: ModelSpec,
-  reason: "no_finish" | "malformed",
-  detail: string
-): ModelFailure => new ModelFailure({ reason, detail, provider: model.provider, model: model.id })
-
-/** One call of the model, and what it has asked for. */
-interface Round {
-  readonly attempt: Attempt
-  /** Its next parts; the first pull opens the call. */
-  pull: PullParts
-  readonly bound: AnswerBound
-  readonly toolCalls: Array<ToolCall>
-}
-
-/** What the rounds of one answer share. */
-interface Answer {
-  readonly meter: Meter
-  readonly budget: Budget
-  readonly offersTools: boolean
-  /** What follows the end of a round: its tool calls, or the end of the answer. */
-  readonly conclude: (reason: FinishReason) => Effect.Effect<ReadonlyArray<GenerationPart>>
-}
-
-/** Follows the results of the last round that may call tools. */
-const lastRoundNote =
-  "\n\n[This was the last round of tool calls: no tool can be called any more. Answer the user now with what is known.]"
-const functionsLeftNote =
-  "\n\n[This was the last round of calls of these tools. Call one of the other functions, or answer the user with what is known.]"
-const lastRoundTokens = Math.max(estimateTokens(lastRoundNote), estimateTokens(functionsLeftNote))
-
-const withNote =
-  (note: string) =>
-  (message: ModelMessage): ModelMessage =>
-    message.role === "tool" ? { ...message, text: message.text + note } : message
-
-/** The next round's attempt, with the tool results in its prompt; without the service's own tools if none may be called any more. */
-const following = (
-  { attempt }: Round,
-  results: ReadonlyArray<ModelMessage>,
-  tokensLeft: number,
-  rules: CallRules,
-  isLast: boolean
-): Attempt => {
-  const { options, tools: offered } = attempt.request
-  const tools = isLast ? functionsOnly(offered, rules) : offered
-  const note = withNote(tools.length === 0 ? lastRoundNote : functionsLeftNote)
-  const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(note)] : results
-  const promptTokens = attempt.promptTokens + messagesTokens(added)
-  return {
-    ...attempt,
-    promptTokens,
-    request: {
-      ...attempt.request,
-      messages: [...attempt.request.messages, ...added],
-      maxOutputTokens: Math.min(tokensLeft, attempt.model.contextWindow - promptTokens),
-      tools,
-      ...(options === undefined ? {} : { options: laterOptions(options) })
-    }
-  }
-}
-
-/** Tokens that the results of a round's calls may have, so that the model can still read them and answer. */
-const roomForResults = ({ attempt, bound, toolCalls }: Round, tokensLeft: number): number => {
-  const { contextWindow } = attempt.model
-  const calling = messagesTokens([{ role: "assistant", text: bound.text(), toolCalls }])
-  const answer = Math.min(Math.max(0, tokensLeft), Math.floor(contextWindow * answerShareMax))
-  return Math.max(0, contextWindow - attempt.promptTokens - calling - answer - lastRoundTokens)
-}
-
-/** Why an answer ends; `isLimited` if a token limit left it less room than the request asked for. */
-const endOf = (reason: FinishReason, isLimited: boolean): EndReason => {
-  // The last round may contain calls that it was not offered; its text is the answer then.
-  if (reason === "tool_calls") return "stop"
-  return reason === "length" && isLimited ? "token_limit" : reason
-}
-
-/** What a round has cost. Of an answer that was cut, the prompt is counted here. */
-const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.Effect<ModelUsage> =>
-  bound.isCut()
-    ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
-    : Effect.succeed(usage)
-
-/** Returns the text that the bound admitted, keeps the tool calls, and concludes the round at its finish. */
-const take = (answer: Answer, round: Round, call: OpenCall, parts: ReadonlyArray<ModelPart>): PullParts => {
-  const texts: Array<GenerationPart> = []
-  let end: ModelFinish | null = null
-  for (const part of parts) {
-    if (part.type === "text") texts.push(part)
-    else if (part.type === "tool_call") round.toolCalls.push(part.call)
-    else {
-      // Before the call is closed, or it would be recorded as cancelled.
-      call.finished(part.reason, part.usage)
-      end = part
-    }
-  }
-  if (!answer.offersTools && round.toolCalls.length > 0) {
-    call.failed("malformed")
-    return Effect.fail(failureOf(round.attempt.model, "malformed", "a tool call, though no tool was offered"))
-  }
-  if (end === null) return Effect.succeed(texts)
-  const { reason } = end
-  // The rest of the server's stream doesn't matter, and tools may take long.
-  return Effect.andThen(
-    call.close,
-    Effect.flatMap(roundUsage(round, end), (usage) => {
-      finishCall(answer.meter, usage)
-      return Effect.map(answer.conclude(reason), (more) => [...texts, ...more])
-    })
-  )
-}
-
-const beginRound = (
-  answer: Answer,
-  attempt: Attempt,
-  opening: Effect.Effect<OpenCall, ModelFailure>
-): Round => {
-  const { budget, meter } = answer
-  const { promptTokens, request } = attempt
-  const bound = makeAnswerBound(request.maxOutputTokens, {
-    tokens: () => budget.room(promptTokens),
-    more: budget.more(promptTokens, request.maxOutputTokens)
-  })
-
-  const receive = (call: OpenCall, parts: ModelParts): PullParts => {
-    const [only] = parts
-    if (only.type === "text" && bound.passes(parts)) return Effect.succeed([only])
-    return Effect.flatMap(bound.admit(parts), (admitted) => take(answer, round, call, admitted))
-  }
-
-  const open = Effect.flatMap(opening, (call) => {
-    round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
-    meter.text = bound.text
-    return receive(call, call.first)
-  })
-  const round: Round = { attempt, pull: open, bound, toolCalls: [] }
-  return round
-}
+  type Answer,
+  beginRound,
+  endOf,
+  following,
+  type GenerationPart,
+  type OpenCall,
+  type PullParts,
+  roomForResults,
+  type Round
+} from "./Round.ts"
+import { functionParts, type RunningCalls, type RunTool, runCalls, toolRoundsMax } from "./ToolCalls.ts"
 
 interface AnswerOptions {
   readonly attempt: Attempt
@@ -201,6 +28,8 @@ interface AnswerOptions {
   readonly open: (attempt: Attempt) => Effect.Effect<OpenCall, ModelFailure>
   readonly runTool: RunTool
   readonly rules: CallRules
+  /** Checks the text of the last round; null if any text will do. */
+  readonly check: CheckOutput | null
   readonly nextItemId: () => ItemId
   readonly meter: Meter
   readonly budget: Budget
@@ -213,76 +42,147 @@ const handedOver = (
   usage: ModelUsage
 ): ReadonlyArray<GenerationPart> => [...calls, { type: "finish", reason: "tool_calls", usage }]
 
-/**
- * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
- * their results. Calls of the client's functions end it. Not to be pulled after the finish, whose usage is that of all rounds.
- */
-export const pullRounds = (
-  options: AnswerOptions
-): { readonly pull: PullParts; readonly roundText: () => string } => {
-  const { budget, meter, nextItemId, open, rules, runTool, scope } = options
-  const { request } = options.attempt
-  let running: RunningCalls | null = null
-  let functionCalls: ReadonlyArray<ToolCall> = []
-  let rounds = 1
-  let { isLimited } = options.attempt
+const textParts = (text: string): ReadonlyArray<GenerationPart> =>
+  text === "" ? [] : [{ type: "text", text }]
 
-  const tokensLeft = () => request.maxOutputTokens - meter.usage.outputTokens
-  const ownCallsLeft = () => (rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls)
+/** An answer as it goes on, from round to round. */
+class Rounds {
+  round: Round
+  /** The text of the last round as it is shown, where it was withheld. */
+  shown: string | null = null
+  private running: RunningCalls | null = null
+  private functionCalls: ReadonlyArray<ToolCall> = []
+  private rounds = 1
+  private isRepaired = false
+  private isLimited: boolean
+  private readonly options: AnswerOptions
+  private readonly answer: Answer
 
-  const finish = (reason: FinishReason): GenerationPart => ({
-    type: "finish",
-    reason: endOf(reason, isLimited || round.bound.isOutOfTokens()),
-    usage: meter.usage
-  })
+  constructor(options: AnswerOptions) {
+    const { attempt, budget, check, meter } = options
+    this.options = options
+    this.isLimited = attempt.isLimited
+    this.answer = {
+      meter,
+      budget,
+      offersTools: attempt.request.tools.length > 0,
+      withholdsText: check !== null && attempt.model.structuredOutput !== true,
+      conclude: (finish) => this.conclude(finish)
+    }
+    this.round = beginRound(this.answer, attempt, options.call)
+  }
+
+  next(): PullParts {
+    if (this.running === null) return this.round.pull
+    if (!this.running.isOver()) return this.running.ended
+    return this.functionCalls.length > 0
+      ? Effect.succeed(this.handOver(this.running.lastId))
+      : this.followResults(this.running.messages())
+  }
+
+  private tokensLeft(): number {
+    return this.options.attempt.request.maxOutputTokens - this.options.meter.usage.outputTokens
+  }
+
+  private ownCallsLeft(): number {
+    const { meter, rules } = this.options
+    return this.rounds > toolRoundsMax ? 0 : rules.ownCallsMax - meter.toolCalls
+  }
+
+  private finish(reason: FinishReason): GenerationPart {
+    const isLimited = this.isLimited || this.round.bound.isOutOfTokens()
+    return { type: "finish", reason: endOf(reason, isLimited), usage: this.options.meter.usage }
+  }
 
   /** Ends the answer with the calls that the client runs, the service's own of the same round before them. */
-  const handOver = (before: ItemId | null): ReadonlyArray<GenerationPart> =>
-    handedOver(functionParts(functionCalls, before, nextItemId), meter.usage)
+  private handOver(before: ItemId | null): ReadonlyArray<GenerationPart> {
+    const { meter, nextItemId } = this.options
+    return handedOver(functionParts(this.functionCalls, before, nextItemId), meter.usage)
+  }
 
-  const conclude = (reason: FinishReason): Effect.Effect<ReadonlyArray<GenerationPart>> => {
-    const { attempt, bound, toolCalls } = round
-    if (reason !== "tool_calls") return Effect.succeed([finish(reason)])
-    const { functions, own } = sortCalls(toolCalls, rules, attempt.request.options, ownCallsLeft())
-    functionCalls = functions
+  private conclude(end: ModelFinish): PullParts {
+    const { meter, nextItemId, rules, runTool, scope } = this.options
+    const { attempt, bound, toolCalls } = this.round
+    if (end.reason !== "tool_calls") return this.settle(end)
+    const { functions, own } = sortCalls(toolCalls, rules, attempt.request.options, this.ownCallsLeft())
+    this.functionCalls = functions
     if (!Arr.isReadonlyArrayNonEmpty(own)) {
-      return Effect.succeed(functions.length === 0 ? [finish(reason)] : handOver(null))
+      return functions.length === 0 ? this.settle(end) : Effect.succeed(this.handOver(null))
     }
-    if (functions.length === 0 && tokensLeft() <= 0) return Effect.succeed([finish("length")])
+    if (functions.length === 0 && this.tokensLeft() <= 0) return Effect.succeed([this.finish("length")])
     meter.toolCalls += own.length
-    return runCalls(runTool, nextItemId, bound.text(), own, roomForResults(round, tokensLeft())).pipe(
+    const room = roomForResults(this.round, this.tokensLeft())
+    return runCalls(runTool, nextItemId, bound.text(), own, room).pipe(
       Effect.provideService(Scope.Scope, scope),
       Effect.map((begun) => {
-        running = begun
+        this.running = begun
         return begun.begun
       })
     )
   }
 
-  const answer: Answer = { meter, budget, offersTools: request.tools.length > 0, conclude }
-  let round = beginRound(answer, options.attempt, options.call)
-
-  /** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
-  const nextRound = (results: ReadonlyArray<ModelMessage>): PullParts => {
-    const isLast = rounds >= toolRoundsMax || ownCallsLeft() <= 0
-    const next = following(round, results, tokensLeft(), rules, isLast)
-    const { maxOutputTokens } = next.request
-    if (maxOutputTokens < 1) return Effect.succeed([finish("length")])
-    return Effect.flatMap(budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
-      isLimited ||= allowed < maxOutputTokens
-      if (allowed < 1) return Effect.succeed([finish("length")])
-      running = null
-      rounds++
-      const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
-      round = beginRound(answer, attempt, open(attempt))
-      return round.pull
+  /** The end of the answer, unless its text has to be written again. */
+  private settle({ isRefusal, reason }: ModelFinish): PullParts {
+    const { check } = this.options
+    const text = this.round.bound.text()
+    const finish = this.finish(isRefusal === true && check !== null ? "content_filter" : reason)
+    if (check === null) return Effect.succeed([finish])
+    // An answer that was cut or refused is what it is.
+    if (finish.type === "finish" && finish.reason !== "stop") return Effect.succeed(this.show(text, finish))
+    const output = this.answer.withholdsText ? unfenced(text) : text
+    return Effect.flatMap(check(output), (mismatch) => {
+      if (mismatch === null) return Effect.succeed(this.show(output, finish))
+      const failure = new OutputMismatch({ mismatch })
+      if (!this.answer.withholdsText || this.isRepaired) return Effect.fail(failure)
+      this.isRepaired = true
+      const again = repairing(this.round.attempt, text, mismatch, this.tokensLeft())
+      return this.follow(again, () => Effect.fail(failure))
     })
   }
 
-  const pull = Effect.suspend((): PullParts => {
-    if (running === null) return round.pull
-    if (!running.isOver()) return running.ended
-    return functionCalls.length > 0 ? Effect.succeed(handOver(running.lastId)) : nextRound(running.messages())
-  })
-  return { pull, roundText: () => round.bound.text() }
+  private show(text: string, finish: GenerationPart): ReadonlyArray<GenerationPart> {
+    if (!this.answer.withholdsText) return [finish]
+    this.shown = text
+    return [...textParts(text), finish]
+  }
+
+  /** Begins the round that follows the results of tool calls, unless no tokens are left for it. */
+  private followResults(results: ReadonlyArray<ModelMessage>): PullParts {
+    const isLast = this.rounds >= toolRoundsMax || this.ownCallsLeft() <= 0
+    const next = following(this.round, results, this.tokensLeft(), this.options.rules, isLast)
+    return Effect.flatMap(
+      this.follow(next, () => Effect.succeed([this.finish("length")])),
+      (parts) => (parts.length > 0 ? Effect.succeed(parts) : this.next())
+    )
+  }
+
+  /** Begins the next round, of which nothing has come yet. */
+  private follow(next: Attempt, orNoRoom: () => PullParts): PullParts {
+    const { maxOutputTokens } = next.request
+    if (maxOutputTokens < 1) return orNoRoom()
+    return Effect.flatMap(this.options.budget.nextRound(next.promptTokens, maxOutputTokens), (allowed) => {
+      this.isLimited ||= allowed < maxOutputTokens
+      if (allowed < 1) return orNoRoom()
+      this.running = null
+      this.rounds++
+      const attempt = { ...next, request: { ...next.request, maxOutputTokens: allowed } }
+      this.round = beginRound(this.answer, attempt, this.options.open(attempt))
+      return Effect.succeed([])
+    })
+  }
+}
+
+/**
+ * All parts of an answer, over as many rounds as its tool calls need: the model writes, its calls are run, and it goes on with
+ * their results. Calls of the client's functions end it. A text that the client wants in a form is checked, and written again once
+ * if it doesn't fit. Not to be pulled after the finish, whose usage is that of all rounds.
+ */
+export const pullRounds = (
+  options: AnswerOptions
+): { readonly pull: PullParts; readonly roundText: () => string } => {
+  const rounds = new Rounds(options)
+  return {
+    pull: Effect.suspend(() => rounds.next()),
+    roundText: () => rounds.shown ?? rounds.round.bound.text()
+  }
 }

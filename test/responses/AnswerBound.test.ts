@@ -3,7 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 import type { ModelFinish, ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { countTokens } from "../../src/providers/Tokenizer.ts"
 import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
-import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { GenerationPart } from "../../src/responses/Round.ts"
 import { textSamples } from "../support/TextSamples.ts"
 import { attempt, drain, start } from "./attempts.ts"
 

@@ -13,7 +13,7 @@ import type { CallRules } from "../../src/responses/CallRules.ts"
 import { isSameRound } from "../../src/responses/ItemIds.ts"
 import { makeOffers } from "../../src/responses/Offers.ts"
 import type { Demands } from "../../src/responses/ResponseRequest.ts"
-import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { GenerationPart } from "../../src/responses/Round.ts"
 import { type RunTool, toolRoundsMax } from "../../src/responses/ToolCalls.ts"
 import { attempt, drain, start } from "./attempts.ts"
 

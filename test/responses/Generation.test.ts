@@ -65,7 +65,7 @@ describe("Generation", () => {
       assert.strictEqual(generation.model.id, "slow")
       yield* Deferred.fail(gate, failure("slow", "cut"))
       const error = yield* Effect.flip(generation.pull)
-      assert.strictEqual(error.reason, "cut")
+      assert.deepInclude(error, { _tag: "ModelFailure", reason: "cut" })
     }).pipe(Effect.scoped)
   )
 
@@ -101,7 +101,7 @@ describe("Generation", () => {
       const generation = yield* start([attempt("a", Stream.make(text("half")))])
       assert.deepStrictEqual(yield* generation.pull, [text("half")])
       const error = yield* Effect.flip(generation.pull)
-      assert.strictEqual(error.reason, "no_finish")
+      assert.deepInclude(error, { _tag: "ModelFailure", reason: "no_finish" })
     })
   )
 
@@ -110,7 +110,7 @@ describe("Generation", () => {
       const call: ModelPart = { type: "tool_call", call: { id: "1", name: "calculator", arguments: "{}" } }
       const generation = yield* start([attempt("a", Stream.make(call, finish))])
       const error = yield* Effect.flip(generation.pull)
-      assert.strictEqual(error.reason, "malformed")
+      assert.deepInclude(error, { _tag: "ModelFailure", reason: "malformed" })
     })
   )
 

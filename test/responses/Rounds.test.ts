@@ -4,7 +4,7 @@ import { ModelFailure } from "../../src/domain/Errors.ts"
 import type { ModelPart, ModelRequest, ModelUsage, ToolCall } from "../../src/domain/ModelCall.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
 import { callIdOf } from "../../src/responses/PromptMessages.ts"
-import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { GenerationPart } from "../../src/responses/Round.ts"
 import { type RunTool, toolRoundsMax } from "../../src/responses/ToolCalls.ts"
 import { attempt, drain, start } from "./attempts.ts"
 

@@ -9,7 +9,8 @@ import { unlimited } from "../../src/responses/AnswerBound.ts"
 import type { Attempt } from "../../src/responses/Attempts.ts"
 import { type CallRules, ownCallsOnly } from "../../src/responses/CallRules.ts"
 import { generate, type Generation } from "../../src/responses/Generation.ts"
-import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { CheckOutput } from "../../src/responses/OutputCheck.ts"
+import type { GenerationPart } from "../../src/responses/Round.ts"
 import type { RunTool } from "../../src/responses/ToolCalls.ts"
 
 /** An attempt with a scripted stream, whose answer may have 100 tokens. */
@@ -45,10 +46,11 @@ export const start = (
   attempts: Arr.NonEmptyReadonlyArray<Attempt>,
   runTool: RunTool = noTools,
   beginSeconds = 15,
-  rules: CallRules = ownCallsOnly
+  rules: CallRules = ownCallsOnly,
+  check: CheckOutput | null = null
 ) => {
   const meter = newMeter(attempts[0].model)
-  return generate({ attempts, beginSeconds, runTool, rules, nextItemId, meter, budget: unlimited })
+  return generate({ attempts, beginSeconds, runTool, rules, check, nextItemId, meter, budget: unlimited })
 }
 
 /** All parts up to the finish. */

@@ -5,7 +5,7 @@ import type { ResponseStart } from "../../src/api/ResponseObject.ts"
 import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import type { ModelUsage } from "../../src/domain/ModelCall.ts"
 import * as Events from "../../src/responses/Events.ts"
-import type { GenerationPart } from "../../src/responses/Rounds.ts"
+import type { GenerationPart } from "../../src/responses/Round.ts"
 
 export const start: ResponseStart = {
   id: ResponseId.make("019845e1-682f-4b02-a706-3b2422d13aec"),

@@ -1,0 +1,18 @@
+/** What the service and the thread that has the schemas say to each other. */
+
+export interface SchemaTask {
+  readonly id: number
+  /** JSON. */
+  readonly schema: string
+  /** What is to match it; null if only the schema is to be compiled. */
+  readonly text: string | null
+}
+
+/** The thread's answer, or, without an id, that it is ready. */
+export interface SchemaAnswer {
+  readonly id: number | null
+  /** Why the schema can't be used. */
+  readonly problem: string | null
+  /** What of the text doesn't match, in words that don't quote it. */
+  readonly mismatch: string | null
+}

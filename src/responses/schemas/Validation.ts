@@ -1,0 +1,118 @@
+import { Ajv, type AnySchemaObject, type ErrorObject, type Options, type ValidateFunction } from "ajv"
+import addFormats from "ajv-formats"
+import { Ajv2020 } from "ajv/dist/2020.js"
+
+/** Schemas that stay compiled: clients send the same one with each request. */
+const compiledMax = 64
+
+/** Of what doesn't match, so many are named. */
+const mismatchesMax = 8
+const wordsCharactersMax = 200
+
+// Each schema has an instance of its own, so that the names in one can't reach into another. Optimizing takes more time than it saves.
+const options: Options = {
+  strict: false,
+  allErrors: true,
+  inlineRefs: false,
+  // What objects inherit is nothing that a text says.
+  ownProperties: true,
+  logger: false,
+  code: { optimize: false }
+}
+
+type Draft = "2020-12" | "draft-07"
+
+const draftOf = ({ $schema }: AnySchemaObject): Draft =>
+  typeof $schema === "string" && /draft-0[67]/.test($schema) ? "draft-07" : "2020-12"
+
+const instanceOf = (draft: Draft, extra: Options = {}) => {
+  const instance =
+    draft === "draft-07" ? new Ajv({ ...options, ...extra }) : new Ajv2020({ ...options, ...extra })
+  addFormats.default(instance)
+  return instance
+}
+
+/** They validate schemas, which needs the schema of schemas, and compile none of a client's. */
+const judges = { "2020-12": instanceOf("2020-12"), "draft-07": instanceOf("draft-07") }
+
+/** Where a value is, without names that the schema doesn't contain. */
+const placeOf = (path: string, known: string): string => {
+  const names = path.split("/").slice(1)
+  const shown = names.map((name) => (/^\d+$/.test(name) || known.includes(JSON.stringify(name)) ? name : "*"))
+  return shown.length === 0 ? "The whole" : `\`/${shown.join("/")}\``
+}
+
+const shortened = (words: string): string =>
+  words.length <= wordsCharactersMax ? words : `${words.slice(0, wordsCharactersMax).toWellFormed()}…`
+
+const wordsOf = ({ keyword, message, params }: ErrorObject): string => {
+  const allowed: unknown = keyword === "enum" ? params["allowedValues"] : undefined
+  return shortened(
+    `${message ?? "does not match"}${allowed === undefined ? "" : `: ${JSON.stringify(allowed)}`}`
+  )
+}
+
+const sentences = (errors: ReadonlyArray<ErrorObject>, known: string): string => {
+  const all = [...new Set(errors.map((error) => `${placeOf(error.instancePath, known)} ${wordsOf(error)}.`))]
+  const more = all.length > mismatchesMax ? [`And ${all.length - mismatchesMax} more.`] : []
+  return [...all.slice(0, mismatchesMax), ...more].join(" ")
+}
+
+class Unusable extends Error {}
+
+const compile = (json: string): ValidateFunction => {
+  // oxlint-disable-next-line no-restricted-properties -- the thread starts without Effect, whose Schema would take most of the start
+  const schema = JSON.parse(json) as AnySchemaObject
+  const draft = draftOf(schema)
+  const judge = judges[draft]
+  if (judge.validateSchema(schema) !== true) {
+    const [first] = judge.errors ?? []
+    throw new Unusable(
+      first === undefined ? "it is no JSON Schema" : `${first.instancePath || "the schema"} ${wordsOf(first)}`
+    )
+  }
+  const validate = instanceOf(draft, { meta: false, validateSchema: false }).compile(schema)
+  // Its result would be a promise, which is always true.
+  if ("$async" in validate) throw new Unusable("`$async` is not supported")
+  return validate
+}
+
+const compiled = new Map<string, ValidateFunction>()
+
+const validatorOf = (json: string): ValidateFunction => {
+  const known = compiled.get(json)
+  const validate = known ?? compile(json)
+  compiled.delete(json)
+  compiled.set(json, validate)
+  const [oldest] = compiled.keys()
+  if (compiled.size > compiledMax && oldest !== undefined) compiled.delete(oldest)
+  return validate
+}
+
+/** Why the schema, which is JSON, can't be used; null if it can. */
+export const problemOf = (schema: string): string | null => {
+  try {
+    validatorOf(schema)
+    return null
+  } catch (error) {
+    if (error instanceof RangeError) return "it is nested too deeply"
+    return error instanceof Error ? shortened(error.message) : "it can't be compiled"
+  }
+}
+
+/** What of the text doesn't match the schema; null if all does. Neither a value nor a name of the text is quoted. */
+export const checkText = (schema: string, text: string): string | null => {
+  let value: unknown
+  try {
+    // oxlint-disable-next-line no-restricted-properties -- as above
+    value = JSON.parse(text)
+  } catch {
+    return "It is not valid JSON."
+  }
+  try {
+    const validate = validatorOf(schema)
+    return validate(value) ? null : sentences(validate.errors ?? [], schema)
+  } catch {
+    return "It is nested too deeply to be checked."
+  }
+}

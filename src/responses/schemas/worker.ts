@@ -1,0 +1,14 @@
+import { parentPort } from "node:worker_threads"
+import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
+import { checkText, problemOf } from "./Validation.ts"
+
+/** The program of the thread: one task after the other. The service ends the thread when a task takes too long. */
+
+const answerTo = ({ id, schema, text }: SchemaTask): SchemaAnswer =>
+  text === null
+    ? { id, problem: problemOf(schema), mismatch: null }
+    : { id, problem: null, mismatch: checkText(schema, text) }
+
+const port = parentPort
+port?.on("message", (task: SchemaTask) => port.postMessage(answerTo(task)))
+port?.postMessage({ id: null, problem: null, mismatch: null } satisfies SchemaAnswer)
