@@ -23,7 +23,8 @@ import { probes } from "./Routes.ts"
 const responsesRoutes: ReadonlySet<string | null> = new Set([
   "/v1/responses",
   "/console/responses",
-  "/openai/v1/responses"
+  "/openai/v1/responses",
+  "/openai/v1/chat/completions"
 ])
 
 /** The conventional status for a client that disconnected before the response. */

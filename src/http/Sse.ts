@@ -42,6 +42,9 @@ export const frame = (event: EventBody, sequenceNumber: number): string =>
 export const namedFrame = (name: string, data: object): string =>
   `event: ${name}\ndata: ${escapeLineEnds(JSON.stringify(data))}\n\n`
 
+/** One frame without a name. */
+export const dataFrame = (data: object): string => `data: ${escapeLineEnds(JSON.stringify(data))}\n\n`
+
 /** How one stream is written. */
 export interface Writing {
   /** The frames for an event of the core. */

@@ -4,6 +4,7 @@ import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
 import { makeFilesHandlers } from "../http/FilesHandlers.ts"
+import { ChatHandlers } from "./ChatHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
 import { ResponsesHandlers } from "./ResponsesHandlers.ts"
 import { StoredResponsesHandlers } from "./StoredResponsesHandlers.ts"
@@ -24,5 +25,12 @@ const SystemHandlers = HttpApiBuilder.group(OpenAiApi, "system", (handlers) =>
 
 /** The second profile, under /openai/v1. */
 export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
-  Layer.provide([ResponsesHandlers, StoredResponsesHandlers, ModelsHandlers, FilesHandlers, SystemHandlers])
+  Layer.provide([
+    ResponsesHandlers,
+    StoredResponsesHandlers,
+    ChatHandlers,
+    ModelsHandlers,
+    FilesHandlers,
+    SystemHandlers
+  ])
 )

@@ -98,7 +98,7 @@ const formatOf = (format: Format | null | undefined): AnswerFormat | null => {
 }
 
 /** An object without the fields that are absent or null. */
-const given = <Fields extends object>(
+export const given = <Fields extends object>(
   fields: Fields
 ): { readonly [K in keyof Fields]?: NonNullable<Fields[K]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as {

@@ -41,7 +41,7 @@ const Message = Schema.Struct({
   content: Schema.Union([StorableText, parts]).annotate({ expected: "a string or a list of parts" })
 })
 
-const CallId = Label.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))
+export const CallId = Label.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))
 
 const FunctionCall = Schema.Struct({
   type: Schema.Literal("function_call"),

@@ -3,6 +3,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "
 import { FileId } from "../../domain/Ids.ts"
 import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
+import { ChatApi } from "./ChatApi.ts"
 import { CreateBody } from "./CreateBody.ts"
 import { ModelList, ModelObject } from "./ModelObject.ts"
 import { givenId } from "./ProfileIds.ts"
@@ -83,6 +84,7 @@ class SystemApi extends HttpApiGroup.make("system")
 export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(ResponsesApi)
   .add(StoredResponsesApi)
+  .add(ChatApi)
   .add(ModelsApi)
   .add(FilesApi)
   .add(SystemApi)

@@ -6,6 +6,7 @@ import { Schema, SchemaTransformation } from "effect"
  */
 export const prefixes = {
   response: "resp_",
+  chatCompletion: "chatcmpl-",
   message: "msg_",
   functionCall: "fc_",
   functionOutput: "fco_",

@@ -1,0 +1,221 @@
+import { Schema } from "effect"
+import { FileId } from "../../domain/Ids.ts"
+import { StorableText } from "../../domain/storable.ts"
+import { CallId, efforts, verbosities } from "./CreateBody.ts"
+import {
+  between,
+  FunctionName,
+  JsonObject,
+  Label,
+  maybe,
+  Metadata,
+  only,
+  positiveInteger,
+  unsupported
+} from "./Fields.ts"
+import { givenId } from "./ProfileIds.ts"
+
+/** The body of `POST /openai/v1/chat/completions`. Each field is honoured or refused. */
+
+const messagesMax = 10_000
+const partsMax = 10_000
+const callsMax = 128
+const toolsMax = 128
+const stopsMax = 4
+const stopCharactersMax = 512
+
+const few = <S extends Schema.Top>(schema: S, max: number, name: string) =>
+  Schema.Array(schema).check(Schema.isMaxLength(max, { expected: `a list of at most ${max} ${name}` }))
+
+// Parts.
+
+const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: StorableText })
+
+const FilePart = Schema.Struct({
+  type: Schema.Literal("file"),
+  file: Schema.Struct({ file_id: givenId(FileId, "file") })
+})
+
+const UserPart = Schema.Union([TextPart, FilePart]).annotate({
+  expected: "a text part, or a file part with the id of a file that was uploaded before"
+})
+export type UserPart = typeof UserPart.Type
+
+const AssistantPart = Schema.Union([
+  TextPart,
+  Schema.Struct({ type: Schema.Literal("refusal"), refusal: StorableText })
+]).annotate({ expected: "a text or refusal part" })
+
+const textContent = Schema.Union([StorableText, few(TextPart, partsMax, "text parts")]).annotate({
+  expected: "a string or a list of text parts"
+})
+
+// Messages.
+
+const name = maybe(Label)
+
+const Instructions = Schema.Struct({
+  role: Schema.Literals(["system", "developer"]),
+  content: textContent,
+  name
+})
+
+const UserMessage = Schema.Struct({
+  role: Schema.Literal("user"),
+  content: Schema.Union([StorableText, few(UserPart, partsMax, "parts")]).annotate({
+    expected: "a string or a list of parts"
+  }),
+  name
+})
+
+const CalledFunction = Schema.Struct({
+  id: CallId,
+  type: Schema.optionalKey(only("function", "there are no calls of other types")),
+  function: Schema.Struct({
+    name: StorableText.check(Schema.isMinLength(1, { expected: "a string that is not empty" })),
+    arguments: StorableText
+  })
+})
+
+const AssistantMessage = Schema.Struct({
+  role: Schema.Literal("assistant"),
+  content: maybe(
+    Schema.Union([StorableText, few(AssistantPart, partsMax, "parts")]).annotate({
+      expected: "a string, a list of parts or null"
+    })
+  ),
+  refusal: maybe(StorableText),
+  tool_calls: maybe(few(CalledFunction, callsMax, "calls")),
+  function_call: unsupported("replay the call as one of `tool_calls`"),
+  name
+})
+
+const ToolMessage = Schema.Struct({
+  role: Schema.Literal("tool"),
+  tool_call_id: CallId,
+  content: textContent
+})
+
+const roles = "system, developer, user, assistant or tool"
+
+const Message = Schema.Union([UserMessage, AssistantMessage, ToolMessage, Instructions]).annotate({
+  expected: `a message whose role is ${roles}`
+})
+export type Message = typeof Message.Type
+
+// Tools.
+
+const FunctionTool = Schema.Struct({
+  type: only("function", "the service offers its own tools by itself"),
+  function: Schema.Struct({
+    name: FunctionName,
+    description: maybe(StorableText),
+    parameters: maybe(JsonObject),
+    strict: maybe(Schema.Boolean)
+  })
+})
+export type FunctionTool = typeof FunctionTool.Type
+
+const NamedFunction = Schema.Struct({
+  type: Schema.Literal("function"),
+  function: Schema.Struct({ name: FunctionName })
+})
+
+const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  NamedFunction,
+  Schema.Struct({
+    type: Schema.Literal("allowed_tools"),
+    allowed_tools: Schema.Struct({
+      mode: Schema.Literals(["auto", "required"]),
+      tools: few(NamedFunction, toolsMax, "functions")
+    })
+  })
+]).annotate({ expected: "auto, none, required, or an object of the type function or allowed_tools" })
+export type ToolChoice = typeof ToolChoice.Type
+
+// The form of the answer.
+
+const ResponseFormat = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text") }),
+  Schema.Struct({ type: Schema.Literal("json_object") }),
+  Schema.Struct({
+    type: Schema.Literal("json_schema"),
+    json_schema: Schema.Struct({
+      name: FunctionName,
+      description: maybe(StorableText),
+      schema: maybe(JsonObject),
+      strict: maybe(Schema.Boolean)
+    })
+  })
+]).annotate({ expected: "an object of the type text, json_object or json_schema" })
+export type ResponseFormat = typeof ResponseFormat.Type
+
+const StopText = StorableText.check(
+  Schema.isMinLength(1, { expected: "a string that is not empty" }),
+  Schema.isMaxLength(stopCharactersMax, { expected: `at most ${stopCharactersMax} characters` })
+)
+
+const noProbabilities = "probabilities of tokens are not given"
+
+export const ChatBody = Schema.Struct({
+  model: maybe(StorableText).annotate({
+    description: "A model of GET /openai/v1/models. `auto`, or none, leaves the choice to the service.",
+    default: "auto"
+  }),
+  messages: Schema.Array(Message)
+    .annotate({ expected: "a list of messages" })
+    .check(
+      Schema.isMinLength(1, { expected: "a list with at least one message" }),
+      Schema.isMaxLength(messagesMax, { expected: `a list of at most ${messagesMax} messages` })
+    ),
+  stream: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: false }),
+  stream_options: maybe(
+    Schema.Struct({ include_usage: maybe(Schema.Boolean), include_obfuscation: maybe(Schema.Boolean) })
+  ),
+  store: maybe(Schema.Boolean).annotate({
+    description: "True stores the exchange as a new conversation. False, and absent, store nothing.",
+    expected: "true, false or null",
+    default: false
+  }),
+  n: maybe(only(1, "a request gets one answer; send it again for another")),
+  max_tokens: maybe(positiveInteger),
+  max_completion_tokens: maybe(positiveInteger),
+  temperature: maybe(between(0, 2)),
+  top_p: maybe(between(0, 1)),
+  presence_penalty: maybe(between(-2, 2)),
+  frequency_penalty: maybe(between(-2, 2)),
+  seed: maybe(Schema.Int.annotate({ expected: "an integer" })),
+  stop: maybe(
+    Schema.Union([StopText, few(StopText, stopsMax, "strings")]).annotate({
+      expected: `a string or a list of at most ${stopsMax} strings, none of which is empty`
+    })
+  ),
+  logprobs: maybe(only(false, noProbabilities)),
+  top_logprobs: maybe(only(0, noProbabilities)),
+  logit_bias: maybe(
+    Schema.Record(Schema.String, Schema.Never).annotate({ expected: "{}: tokens can't be made likelier" })
+  ),
+  tools: maybe(few(FunctionTool, toolsMax, "tools")),
+  tool_choice: maybe(ToolChoice),
+  parallel_tool_calls: maybe(Schema.Boolean),
+  functions: unsupported("send them as `tools` of the type function"),
+  function_call: unsupported("send `tool_choice`"),
+  response_format: maybe(ResponseFormat),
+  reasoning_effort: maybe(Schema.Literals(efforts).annotate({ expected: `one of ${efforts.join(", ")}` })),
+  verbosity: maybe(Schema.Literals(verbosities).annotate({ expected: verbosities.join(", ") })),
+  modalities: maybe(few(only("text", "an answer is text"), 1, "modalities")),
+  audio: unsupported("an answer is text"),
+  metadata: maybe(Metadata),
+  service_tier: maybe(Schema.Literals(["auto", "default"]).annotate({ expected: "auto or default" })),
+  user: maybe(Label),
+  safety_identifier: maybe(Label),
+  prompt_cache_key: maybe(Label),
+  prompt_cache_retention: maybe(Label)
+}).annotate({ identifier: "CreateChatCompletionBody", expected: "a JSON object" })
+export type ChatBody = typeof ChatBody.Type
+
+/** The body with its unknown fields, which a response names as ignored. */
+export const ChatBodyWithRest = Schema.StructWithRest(ChatBody, [
+  Schema.Record(Schema.String, Schema.Unknown)
+]).annotate({ identifier: "CreateChatCompletionBody", expected: "a JSON object" })

@@ -1,0 +1,94 @@
+import { Schema } from "effect"
+import { Metadata } from "./Fields.ts"
+
+/** An answer of `POST /openai/v1/chat/completions`, as one document or as chunks of a stream. */
+
+export const ChatUsage = Schema.Struct({
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+  prompt_tokens_details: Schema.Struct({ cached_tokens: Schema.Int, audio_tokens: Schema.Literal(0) }),
+  completion_tokens_details: Schema.Struct({
+    reasoning_tokens: Schema.Int,
+    audio_tokens: Schema.Literal(0),
+    accepted_prediction_tokens: Schema.Literal(0),
+    rejected_prediction_tokens: Schema.Literal(0)
+  })
+}).annotate({ identifier: "ChatCompletionUsage" })
+export type ChatUsage = typeof ChatUsage.Type
+
+export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"])
+export type FinishReason = typeof FinishReason.Type
+
+const head = {
+  id: Schema.String,
+  /** Unix epoch in seconds. */
+  created: Schema.Int,
+  /** The model that answers, never `auto`. */
+  model: Schema.String,
+  service_tier: Schema.Literal("default"),
+  system_fingerprint: Schema.Null
+}
+
+const CalledFunction = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("function"),
+  function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+})
+
+export const ChatCompletion = Schema.Struct({
+  ...head,
+  object: Schema.Literal("chat.completion"),
+  choices: Schema.Array(
+    Schema.Struct({
+      index: Schema.Literal(0),
+      message: Schema.Struct({
+        role: Schema.Literal("assistant"),
+        /** Null if the answer is calls of functions only. */
+        content: Schema.NullOr(Schema.String),
+        refusal: Schema.Null,
+        annotations: Schema.Array(Schema.Unknown),
+        tool_calls: Schema.optionalKey(Schema.Array(CalledFunction))
+      }),
+      logprobs: Schema.Null,
+      finish_reason: FinishReason
+    })
+  ),
+  usage: ChatUsage,
+  /** Only if the request has some. */
+  metadata: Schema.optionalKey(Metadata)
+}).annotate({ identifier: "ChatCompletion" })
+export type ChatCompletion = typeof ChatCompletion.Type
+
+const Delta = Schema.Struct({
+  role: Schema.optionalKey(Schema.Literal("assistant")),
+  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  tool_calls: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        index: Schema.Int,
+        id: Schema.optionalKey(Schema.String),
+        type: Schema.optionalKey(Schema.Literal("function")),
+        function: Schema.Struct({ name: Schema.optionalKey(Schema.String), arguments: Schema.String })
+      })
+    )
+  )
+})
+export type Delta = typeof Delta.Type
+
+export const ChatChunk = Schema.Struct({
+  ...head,
+  object: Schema.Literal("chat.completion.chunk"),
+  /** Empty in the last chunk, which has the usage. */
+  choices: Schema.Array(
+    Schema.Struct({
+      index: Schema.Literal(0),
+      delta: Delta,
+      logprobs: Schema.Null,
+      finish_reason: Schema.NullOr(FinishReason)
+    })
+  ),
+  /** Only with `stream_options.include_usage`; null in all chunks but the last. */
+  usage: Schema.optionalKey(Schema.NullOr(ChatUsage))
+}).annotate({ identifier: "ChatCompletionChunk" })
+export type ChatChunk = typeof ChatChunk.Type

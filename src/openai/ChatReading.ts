@@ -1,0 +1,184 @@
+import { Result } from "effect"
+import type { InputEntry, Part } from "../api/CreateResponse.ts"
+import type { ChatBody, FunctionTool, Message, ResponseFormat, UserPart } from "../api/openai/ChatBody.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import type { AnswerFormat, AnswerOptions, ToolChoice, ToolSpec } from "../domain/ModelCall.ts"
+import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+import { given } from "./RequestReading.ts"
+
+/** From a chat to what the core understands. */
+
+export interface ReadChat {
+  readonly request: ResponseRequest
+  readonly demands: Demands
+  /** For each entry of the input, the path of the message that it comes from. */
+  readonly paths: ReadonlyArray<string>
+}
+
+type TextContent = Extract<Message, { readonly role: "tool" }>["content"]
+
+const textOf = (content: TextContent): string =>
+  typeof content === "string" ? content : content.map(({ text }) => text).join("\n")
+
+const partOf = (part: UserPart): Part =>
+  part.type === "text"
+    ? { type: "input_text", text: part.text }
+    : { type: "input_file", file_id: part.file.file_id }
+
+type AssistantMessage = Extract<Message, { readonly role: "assistant" }>
+
+const answeredText = ({ content, refusal }: AssistantMessage): string => {
+  const written =
+    typeof content === "string"
+      ? content
+      : (content ?? []).map((part) => (part.type === "text" ? part.text : part.refusal)).join("")
+  return written === "" ? (refusal ?? "") : written
+}
+
+const answerEntries = (message: AssistantMessage): ReadonlyArray<InputEntry> => {
+  const text = answeredText(message)
+  return [
+    ...(text === "" ? [] : [{ type: "message", role: "assistant", content: text }]),
+    ...(message.tool_calls ?? []).map((call) => ({
+      type: "function_call" as const,
+      call_id: call.id,
+      name: call.function.name,
+      arguments: call.function.arguments
+    }))
+  ]
+}
+
+const entriesOf = (message: Message): ReadonlyArray<InputEntry> => {
+  switch (message.role) {
+    case "user": {
+      const { content } = message
+      return [
+        {
+          type: "message",
+          role: "user",
+          content: typeof content === "string" ? content : content.map(partOf)
+        }
+      ]
+    }
+    case "assistant":
+      return answerEntries(message)
+    case "tool":
+      return [
+        { type: "function_call_output", call_id: message.tool_call_id, output: textOf(message.content) }
+      ]
+    default:
+      return [{ type: "message", role: message.role, content: textOf(message.content) }]
+  }
+}
+
+const invalid = (param: string, problem: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
+
+/** Why the messages are no chat that could be answered; null if they are one. */
+const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {
+  const called = new Set<string>()
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "assistant") for (const { id } of message.tool_calls ?? []) called.add(id)
+    if (message.role === "tool" && !called.has(message.tool_call_id)) {
+      return invalid(
+        `messages[${index}].tool_call_id`,
+        "names no call of an earlier message. Send the assistant's message with its `tool_calls` before it."
+      )
+    }
+  }
+  return messages.some(({ role }) => role === "user" || role === "tool")
+    ? null
+    : invalid("messages", "holds no message of the user.")
+}
+
+const noParameters = { type: "object", properties: {} }
+
+const functionOf = ({ function: { description, name, parameters, strict } }: FunctionTool): ToolSpec => ({
+  name,
+  description: description ?? "",
+  parameters: parameters ?? noParameters,
+  ...(strict === true ? { strict: true } : {})
+})
+
+/** The choice as a provider takes it, and the functions that it leaves. */
+const chosen = ({
+  tool_choice: choice,
+  tools
+}: ChatBody): { readonly toolChoice?: ToolChoice; readonly functions: ReadonlyArray<ToolSpec> } => {
+  const functions = (tools ?? []).map(functionOf)
+  if (choice == null) return { functions }
+  if (typeof choice === "string") return { toolChoice: choice, functions }
+  if (choice.type === "function") return { toolChoice: { name: choice.function.name }, functions }
+  const { mode, tools: allowed } = choice.allowed_tools
+  const names = new Set(allowed.map((tool) => tool.function.name))
+  return { toolChoice: mode, functions: functions.filter(({ name }) => names.has(name)) }
+}
+
+const anyObject = { type: "object" }
+
+const formatOf = (format: ResponseFormat | null | undefined): AnswerFormat | null => {
+  if (format == null || format.type === "text") return null
+  if (format.type === "json_object") return format
+  const { description, name, schema, strict } = format.json_schema
+  return {
+    type: "json_schema",
+    name,
+    description: description ?? null,
+    schema: schema ?? anyObject,
+    strict: strict ?? false
+  }
+}
+
+const answerOptions = (body: ChatBody, toolChoice: ToolChoice | undefined): AnswerOptions =>
+  given({
+    temperature: body.temperature,
+    topP: body.top_p,
+    presencePenalty: body.presence_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    reasoningEffort: body.reasoning_effort,
+    verbosity: body.verbosity,
+    parallelToolCalls: body.parallel_tool_calls,
+    format: formatOf(body.response_format),
+    seed: body.seed,
+    stop: typeof body.stop === "string" ? [body.stop] : body.stop,
+    toolChoice
+  })
+
+const noTools: ReadonlySet<never> = new Set<never>()
+
+const demandsOf = (body: ChatBody): Demands => {
+  const { functions, toolChoice } = chosen(body)
+  return {
+    ...given({
+      model: body.model === "auto" || body.model === "" ? null : body.model,
+      functions: functions.length === 0 ? null : functions,
+      // A client that demands a call, or that lists what may be called, waits for one of its own functions.
+      ownTools: body.tool_choice == null || body.tool_choice === "auto" ? null : noTools
+    }),
+    functionItems: true,
+    answer: answerOptions(body, toolChoice)
+  }
+}
+
+/** Both names are in use; the smaller bound honours both. */
+const boundOf = ({ max_completion_tokens, max_tokens }: ChatBody): number | null => {
+  const bounds = [max_completion_tokens, max_tokens].filter((bound) => bound != null)
+  return bounds.length === 0 ? null : Math.min(...bounds)
+}
+
+export const readChat = (body: ChatBody): Result.Result<ReadChat, InvalidRequest> => {
+  const problem = problemOf(body.messages)
+  if (problem !== null) return Result.fail(problem)
+  const placed = body.messages.flatMap((message, index) =>
+    entriesOf(message).map((entry) => ({ entry, path: `messages[${index}]` }))
+  )
+  return Result.succeed({
+    request: {
+      input: placed.map(({ entry }) => entry),
+      store: body.store ?? false,
+      ...given({ max_output_tokens: boundOf(body) })
+    },
+    demands: demandsOf(body),
+    paths: placed.map(({ path }) => path)
+  })
+}

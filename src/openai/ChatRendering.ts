@@ -1,0 +1,158 @@
+import type { ErrorBody } from "../api/ErrorEnvelope.ts"
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatUsage,
+  Delta,
+  FinishReason
+} from "../api/openai/ChatCompletion.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
+import type { FunctionCall, OutputItem } from "../domain/Conversation.ts"
+
+/**
+ * The third rendering: from the core's events to an answer of Chat Completions. Of what the service's own tools do, only the text that
+ * is written before, between and after them is shown.
+ */
+
+/** What of a request its answer depends on. */
+export interface ChatView {
+  /** Whether a stream ends with the usage. */
+  readonly includeUsage: boolean
+  readonly metadata: Readonly<Record<string, string>> | null
+}
+
+const millisPerSecond = 1_000
+
+/** Between two texts, of which the service's own tools ran in the middle. */
+const betweenTexts = "\n\n"
+
+const headOf = (response: ResponseObject) => ({
+  id: shownId("chatCompletion", response.id),
+  created: Math.floor(response.created_at / millisPerSecond),
+  model: response.model,
+  service_tier: "default" as const,
+  system_fingerprint: null
+})
+
+const usageOf = (usage: ResponseUsage | null): ChatUsage => ({
+  prompt_tokens: usage?.input_tokens ?? 0,
+  completion_tokens: usage?.output_tokens ?? 0,
+  total_tokens: usage?.total_tokens ?? 0,
+  prompt_tokens_details: { cached_tokens: usage?.input_tokens_details.cached_tokens ?? 0, audio_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: usage?.output_tokens_details.reasoning_tokens ?? 0,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0
+  }
+})
+
+const isFunctionCall = (item: OutputItem): item is FunctionCall => item.type === "function_call"
+
+const finishReason = ({ incomplete_details, output }: ResponseObject): FinishReason => {
+  if (incomplete_details !== null) {
+    return incomplete_details.reason === "content_filter" ? "content_filter" : "length"
+  }
+  return output.some(isFunctionCall) ? "tool_calls" : "stop"
+}
+
+const textsOf = (output: ReadonlyArray<OutputItem>): ReadonlyArray<string> =>
+  output.flatMap((item) => (item.type === "message" ? [item.content.map(({ text }) => text).join("")] : []))
+
+const calledFunction = ({ arguments: args, call_id, name }: FunctionCall) => ({
+  id: call_id,
+  type: "function" as const,
+  function: { name, arguments: args }
+})
+
+/** A whole answer. */
+export const renderCompletion = (response: ResponseObject, view: ChatView): ChatCompletion => {
+  const texts = textsOf(response.output)
+  const calls = response.output.filter(isFunctionCall).map(calledFunction)
+  return {
+    ...headOf(response),
+    object: "chat.completion",
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: texts.length === 0 ? null : texts.join(betweenTexts),
+          refusal: null,
+          annotations: [],
+          ...(calls.length === 0 ? {} : { tool_calls: calls })
+        },
+        logprobs: null,
+        finish_reason: finishReason(response)
+      }
+    ],
+    usage: usageOf(response.usage),
+    ...(view.metadata === null ? {} : { metadata: view.metadata })
+  }
+}
+
+const callDeltas = (call: FunctionCall, index: number): ReadonlyArray<Delta> => {
+  const { function: called, ...rest } = calledFunction(call)
+  return [
+    { tool_calls: [{ index, ...rest, function: { name: called.name, arguments: "" } }] },
+    { tool_calls: [{ index, function: { arguments: called.arguments } }] }
+  ]
+}
+
+/** A line of a stream that fails, in place of a chunk. */
+export interface ChatError {
+  readonly error: Omit<ErrorBody, "param"> & { readonly param: string | null }
+}
+
+export const chatError = ({ code, message, param, type }: ErrorBody): ChatError => ({
+  error: { message, type, code, param: param === "" ? null : param }
+})
+
+/** Renders the events of one response, in their order, each as the chunks that stand for it. */
+export const makeChatRenderer = (view: ChatView): ((event: EventBody) => ReadonlyArray<ChatChunk>) => {
+  let head: ReturnType<typeof headOf> | null = null
+  let lastText: string | null = null
+  let calls = 0
+
+  const chunk = (delta: Delta, finish: FinishReason | null): ReadonlyArray<ChatChunk> =>
+    head === null
+      ? []
+      : [
+          {
+            ...head,
+            object: "chat.completion.chunk",
+            choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+            ...(view.includeUsage ? { usage: null } : {})
+          }
+        ]
+
+  const textChunk = (itemId: string, text: string) => {
+    const separator = lastText === null || lastText === itemId ? "" : betweenTexts
+    lastText = itemId
+    return chunk({ content: separator + text }, null)
+  }
+
+  return (event) => {
+    switch (event.type) {
+      case "response.created":
+        head = headOf(event.response)
+        return chunk({ role: "assistant", content: "" }, null)
+      case "response.output_text.delta":
+        return textChunk(event.item_id, event.delta)
+      case "response.output_item.done":
+        return event.item.type === "function_call"
+          ? callDeltas(event.item, calls++).flatMap((delta) => chunk(delta, null))
+          : []
+      case "response.completed": {
+        const end = chunk({}, finishReason(event.response))
+        if (head === null || !view.includeUsage) return end
+        const usage = usageOf(event.response.usage)
+        return [...end, { ...head, object: "chat.completion.chunk", choices: [], usage }]
+      }
+      default:
+        return []
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { assert } from "@effect/vitest"
+import { Schema } from "effect"
+import { ChatChunk, type ChatCompletion } from "../../src/api/openai/ChatCompletion.ts"
+
+/** What the chunks of a whole stream add up to, having checked their grammar. */
+export const foldChunks = (chunks: ReadonlyArray<ChatChunk>) => {
+  const [first] = chunks
+  assert.deepStrictEqual(first?.choices[0]?.delta, { role: "assistant", content: "" })
+  let content: string | null = null
+  const calls: Array<{ id: string; type: "function"; function: { name: string; arguments: string } }> = []
+  let finish: ChatCompletion["choices"][number]["finish_reason"] | null = null
+  for (const chunk of chunks) {
+    assert.strictEqual(chunk.id, first?.id)
+    const [choice] = chunk.choices
+    if (choice === undefined) continue
+    assert.isNull(finish, "nothing follows the finish but the usage")
+    finish = choice.finish_reason
+    if (choice.delta.content) content = (content ?? "") + choice.delta.content
+    for (const { function: called, id, index } of choice.delta.tool_calls ?? []) {
+      if (id !== undefined) {
+        assert.strictEqual(index, calls.length)
+        calls.push({ id, type: "function", function: { name: called.name ?? "", arguments: "" } })
+      }
+      const call = calls[index]
+      assert.isDefined(call)
+      if (call !== undefined) call.function.arguments += called.arguments
+    }
+  }
+  return { content, calls, finish, usage: chunks.at(-1)?.usage ?? null }
+}
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ChatChunk))
+
+/** The chunks of a whole stream as it is on the wire. */
+export const chunksIn = (text: string): ReadonlyArray<ChatChunk> => {
+  const frames = text.split("\n\n").filter((frame) => frame !== "" && !frame.startsWith(":"))
+  assert.strictEqual(frames.at(-1), "data: [DONE]")
+  return frames.slice(0, -1).map((frame) => decode(frame.slice("data: ".length)))
+}
