@@ -24,6 +24,7 @@ import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
+import { ClientConversations } from "./conversations/ClientConversations.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { StoredResponses } from "./conversations/StoredResponses.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
@@ -56,6 +57,7 @@ import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
+import { ConversationItems } from "./responses/ConversationItems.ts"
 import { Responses } from "./responses/Responses.ts"
 import { Projects } from "./retrieval/Projects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
@@ -100,6 +102,7 @@ export const RoomsLayer = Layer.mergeAll(
   IdentityProvider.layer,
   Conversations.layer,
   StoredResponses.layer,
+  ClientConversations.layer,
   Policy.layer,
   Usage.layer,
   Audit.layer,
@@ -194,7 +197,12 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),
   Layer.provide(UntracedServerLayer),
-  Layer.provide([Responses.layer, MetricsText.layer, AdminKey.layer.pipe(Layer.provide(NodeServices.layer))]),
+  Layer.provide([
+    Responses.layer,
+    ConversationItems.layer,
+    MetricsText.layer,
+    AdminKey.layer.pipe(Layer.provide(NodeServices.layer))
+  ]),
   Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
   Layer.provideMerge(Layer.merge(Drain.layer, Reload.layer))
 )

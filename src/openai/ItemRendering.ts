@@ -72,7 +72,7 @@ const kindOf = (item: OutputItem, { shown }: View): IdKind => {
   }
 }
 
-const renderCall = (call: McpCall, view: View): Item => {
+export const renderCall = (call: McpCall, view: View): Item => {
   const id = shownId(kindOf(call, view), call.id)
   // A tool that fails is data for the model, and no failure of the response.
   const status = call.status === "in_progress" ? "in_progress" : "completed"

@@ -5,6 +5,7 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
 import { makeFilesHandlers } from "../http/FilesHandlers.ts"
 import { ChatHandlers } from "./ChatHandlers.ts"
+import { ConversationsHandlers } from "./ConversationsHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
 import { ResponsesHandlers } from "./ResponsesHandlers.ts"
 import { StoredResponsesHandlers } from "./StoredResponsesHandlers.ts"
@@ -29,6 +30,7 @@ export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
     ResponsesHandlers,
     StoredResponsesHandlers,
     ChatHandlers,
+    ConversationsHandlers,
     ModelsHandlers,
     FilesHandlers,
     SystemHandlers

@@ -18,7 +18,7 @@ export interface ReadRequest {
 const partOf = (part: Part): CorePart =>
   part.type === "refusal" ? { type: "output_text", text: part.refusal } : part
 
-const entryOf = (item: Item): InputEntry => {
+export const entryOf = (item: Item): InputEntry => {
   switch (item.type) {
     case "item_reference":
     case "function_call":

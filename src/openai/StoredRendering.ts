@@ -4,9 +4,9 @@ import { Echo, type ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { ItemList, StoredItem } from "../api/openai/StoredItem.ts"
 import type { StoredResponse } from "../conversations/StoredResponses.ts"
 import type { ItemsPage } from "../conversations/StoredResponses.ts"
-import type { InputItem, InputMessage, OutputItem } from "../domain/Conversation.ts"
+import type { InputItem, InputMessage, StoredItem as DomainItem } from "../domain/Conversation.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
-import { renderItem, renderResponse, textPart, type View } from "./ItemRendering.ts"
+import { renderCall, renderResponse, textPart, type View } from "./ItemRendering.ts"
 
 /** What is stored, as clients of the OpenAI interface see it. */
 
@@ -18,8 +18,8 @@ const Shown = Schema.Struct({
 
 const decodeView = Schema.decodeUnknownOption(Schema.Struct({ echo: Echo, shown: Shown }))
 
-/** Of a request that another interface read. */
-const otherView: View = {
+/** Of a request that another interface read, and of items by themselves: in the types that all clients know. */
+const plainView: View = {
   echo: {
     background: false,
     frequency_penalty: 0,
@@ -44,7 +44,7 @@ const otherView: View = {
 }
 
 /** How a stored response was shown. */
-export const viewOf = (echo: unknown): View => Option.getOrElse(decodeView(echo), () => otherView)
+export const viewOf = (echo: unknown): View => Option.getOrElse(decodeView(echo), () => plainView)
 
 /** A stored response, as it was answered. */
 export const renderStored = (stored: StoredResponse): ResponseResource =>
@@ -61,32 +61,31 @@ const partOf = (part: InputMessage["content"][number]) => {
   }
 }
 
-/** Everything that was stored is shown, in the types that all clients know. */
-const fullView: View = { ...otherView, shown: { webSearch: false, fileSearch: true, results: false } }
+type Stored = InputItem | DomainItem
 
-export const renderStoredItem = (item: InputItem | OutputItem): ReadonlyArray<StoredItem> => {
+export const renderStoredItem = (item: Stored): StoredItem => {
   switch (item.type) {
     case "message":
-      return [
-        {
-          id: shownId("message", item.id),
-          type: "message",
-          status: "completed",
-          role: item.role,
-          content: item.content.map(partOf)
-        }
-      ]
+      return {
+        id: shownId("message", item.id),
+        type: "message",
+        status: "completed",
+        role: item.role,
+        content: item.content.map(partOf)
+      }
     case "function_call_output":
-      return [{ ...item, id: shownId("functionOutput", item.id) }]
-    default: {
-      const shown = renderItem(item, fullView)
-      return shown === null ? [] : [shown]
-    }
+      return { ...item, id: shownId("functionOutput", item.id) }
+    case "file_search_call":
+      return { ...item, id: shownId("fileSearch", item.id), results: null }
+    case "mcp_call":
+      return renderCall(item, plainView)
+    case "function_call":
+      return { ...item, id: shownId("functionCall", item.id) }
   }
 }
 
-export const itemList = ({ hasMore, items }: ItemsPage<InputItem | OutputItem>): ItemList => {
-  const data = items.flatMap(renderStoredItem)
+export const itemList = ({ hasMore, items }: ItemsPage<Stored>): ItemList => {
+  const data = items.map(renderStoredItem)
   return {
     object: "list",
     data,

@@ -148,6 +148,20 @@ export const readInput = Effect.fnUntraced(function* (
   functionItems = false
 ) {
   const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
+  const read = yield* readEntries(given, nextId, functionItems, "input")
+  if (read.results.length === 0 && !hasUserMessage(read.entries)) {
+    return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
+  }
+  return read
+})
+
+/** Sorts items that need not be a request: a client may add any to a conversation. `field` names them in errors. */
+export const readEntries = Effect.fnUntraced(function* (
+  given: ReadonlyArray<InputEntry>,
+  nextId: () => ItemId,
+  functionItems: boolean,
+  field: string
+) {
   const directions: Array<string> = []
   const entries: Array<Incoming> = []
   const files: Array<FileReference> = []
@@ -156,14 +170,14 @@ export const readInput = Effect.fnUntraced(function* (
   const readFunction = makeFunctionItems(nextId)
   for (const [index, entry] of given.entries()) {
     if (!isMessage(entry) && entry.type === "item_reference") {
-      entries.push({ kind: "reference", id: entry.id, param: `input[${index}].id` })
+      entries.push({ kind: "reference", id: entry.id, param: `${field}[${index}].id` })
       continue
     }
     if (!isMessage(entry) && functionItems && isFunctionEntry(entry)) {
-      const item = yield* readFunction(entry, `input[${index}]`)
+      const item = yield* readFunction(entry, `${field}[${index}]`)
       entries.push({ kind: "item", item })
       if (item.type === "function_call_output") {
-        results.push({ callId: item.call_id, param: `input[${index}].call_id` })
+        results.push({ callId: item.call_id, param: `${field}[${index}].call_id` })
       }
       continue
     }
@@ -175,7 +189,7 @@ export const readInput = Effect.fnUntraced(function* (
     const parts = partsOf(entry.content)
     const role = roleOf(entry.role)
     for (const [position, part] of parts.entries()) {
-      const param = `input[${index}].content[${position}]`
+      const param = `${field}[${index}].content[${position}]`
       if (part.type === "output_text" && role !== "assistant") return yield* misplacedOutput(param)
       if (part.type === "input_file") files.push({ id: part.file_id, param: `${param}.file_id` })
     }
@@ -190,9 +204,6 @@ export const readInput = Effect.fnUntraced(function* (
       content: kept.map(storedPart)
     }
     entries.push({ kind: "item", item })
-  }
-  if (results.length === 0 && !hasUserMessage(entries)) {
-    return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
   }
   return { directions, entries, files, results } satisfies IncomingInput
 })

@@ -76,7 +76,13 @@ const ReplayedItem = Schema.Struct({
   error: Text
 })
 
-const Item = Schema.Union([FunctionCall, FunctionCallOutput, ItemReference, ReplayedItem, Message]).annotate({
+export const Item = Schema.Union([
+  FunctionCall,
+  FunctionCallOutput,
+  ItemReference,
+  ReplayedItem,
+  Message
+]).annotate({
   expected:
     "a message with a role and content, a function_call, a function_call_output, an item_reference, or a replayed item of one of " +
     `the types ${replayedTypes.join(", ")}`

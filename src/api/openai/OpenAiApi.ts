@@ -4,6 +4,7 @@ import { FileId } from "../../domain/Ids.ts"
 import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
 import { ChatApi } from "./ChatApi.ts"
+import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateBody } from "./CreateBody.ts"
 import { ModelList, ModelObject } from "./ModelObject.ts"
 import { givenId } from "./ProfileIds.ts"
@@ -85,6 +86,7 @@ export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(ResponsesApi)
   .add(StoredResponsesApi)
   .add(ChatApi)
+  .add(ConversationsApi)
   .add(ModelsApi)
   .add(FilesApi)
   .add(SystemApi)
