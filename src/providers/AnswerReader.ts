@@ -1,5 +1,5 @@
 import type { Array as Arr } from "effect"
-import type { FinishReason, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
+import type { FinishReason, ModelFinish, ModelPart, ModelUsage } from "../domain/ModelCall.ts"
 import { noEvents, readEvents } from "./EventText.ts"
 import { AnswerMalformed, type Fault, FinishMissing } from "./Fault.ts"
 import { errorEventFault } from "./FaultCause.ts"
@@ -46,6 +46,7 @@ export class AnswerReader {
   private usage: ModelUsage | null = null
   private calls: Array<OpenCall> = []
   private highSurrogate = ""
+  private isRefusal = false
   private begun = false
   private json: Array<Buffer> | null = null
   private jsonBytes = 0
@@ -87,7 +88,7 @@ export class AnswerReader {
   /** The finish, where the usage had to be estimated. */
   finishWith(usage: ModelUsage): Arr.NonEmptyReadonlyArray<ModelPart> {
     this.state = "over"
-    return [{ type: "finish", reason: this.finish ?? "stop", usage }]
+    return [this.finishPart(this.finish ?? "stop", usage)]
   }
 
   write(bytes: Buffer): void {
@@ -158,6 +159,7 @@ export class AnswerReader {
     switch (chunk.type) {
       case "delta":
         if (chunk.progress) this.progress++
+        if (chunk.isRefusal === true) this.isRefusal = true
         if (chunk.usage !== null) this.usage = chunk.usage
         if (chunk.text !== "") this.text(chunk.text)
         for (const fragment of chunk.fragments) this.fragment(fragment)
@@ -250,7 +252,11 @@ export class AnswerReader {
       return
     }
     this.state = "over"
-    this.parts.push({ type: "finish", reason: this.finish, usage: this.usage })
+    this.parts.push(this.finishPart(this.finish, this.usage))
+  }
+
+  private finishPart(reason: FinishReason, usage: ModelUsage): ModelFinish {
+    return { type: "finish", reason, usage, ...(this.isRefusal ? { isRefusal: true } : {}) }
   }
 }
 

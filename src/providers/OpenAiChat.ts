@@ -128,7 +128,8 @@ const decodeChoice = (choice: unknown, usage: ModelUsage | null): AnswerChunk =>
   const fragments = decodeFragments(delta["tool_calls"])
   if (fragments === undefined) return malformed("a tool call is not well-formed")
   const progress = text !== "" || fragments.length > 0 || isThinking(delta)
-  return { type: "delta", text, progress, fragments, finish, usage }
+  const answer = { type: "delta", text, progress, fragments, finish, usage } as const
+  return delta["refusal"] ? { ...answer, isRefusal: true } : answer
 }
 
 /** Text of the answer; a refusal is text too. Undefined where it is neither text nor absent. */

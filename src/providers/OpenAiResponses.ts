@@ -9,6 +9,7 @@ import {
   decodeCount,
   decodeError,
   decodeOpenAiUsage,
+  decodeRefusalDelta,
   decodeTextDelta,
   done,
   type Fields,
@@ -125,8 +126,9 @@ const makeDecodeResponses = (): Decode => {
     if (isUnreadable(event)) return data.trim() === "[DONE]" ? done : event
     switch (event["type"]) {
       case "response.output_text.delta":
-      case "response.refusal.delta":
         return decodeTextDelta(event["delta"])
+      case "response.refusal.delta":
+        return decodeRefusalDelta(event["delta"])
       case "response.function_call_arguments.delta":
         return decodeArguments(event)
       case "response.output_item.added":
@@ -199,9 +201,13 @@ const decodeDocument = (response: Fields): AnswerChunk => {
   if (!Array.isArray(output)) return malformed("output is no list")
   const fragments: Array<CallFragment> = []
   let text = ""
+  let isRefusal = false
   for (const [index, item] of output.entries()) {
     if (!Predicate.isObject(item)) return malformed("an output item is no object")
-    if (item["type"] === "message") text += contentText(item["content"])
+    if (item["type"] === "message") {
+      text += contentText(item["content"])
+      isRefusal ||= hasRefusal(item["content"])
+    }
     if (item["type"] !== "function_call") continue
     const call = decodeCall(item, index)
     if (call === undefined) return malformed("a tool call is not well-formed")
@@ -212,9 +218,13 @@ const decodeDocument = (response: Fields): AnswerChunk => {
     text,
     fragments,
     finish,
-    usage: decodeOpenAiUsage(response["usage"], "input", "output")
+    usage: decodeOpenAiUsage(response["usage"], "input", "output"),
+    ...(isRefusal ? { isRefusal } : {})
   }
 }
+
+const hasRefusal = (content: unknown): boolean =>
+  Array.isArray(content) && content.some((part) => Predicate.isObject(part) && Boolean(part["refusal"]))
 
 const contentText = (content: unknown): string =>
   Array.isArray(content)

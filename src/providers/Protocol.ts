@@ -128,6 +128,8 @@ interface AnswerDelta {
   readonly fragments: ReadonlyArray<CallFragment>
   readonly finish: FinishReason | null
   readonly usage: ModelUsage | null
+  /** Whether the text says that the model refuses to answer. */
+  readonly isRefusal?: true
 }
 
 /**
@@ -173,6 +175,12 @@ export const decodeTextDelta = (text: unknown): AnswerChunk =>
   typeof text === "string"
     ? { ...thinking, text, progress: text !== "" }
     : malformed("a piece of text is no text")
+
+/** Text by which the model refuses to answer. */
+export const decodeRefusalDelta = (text: unknown): AnswerChunk => {
+  const decoded = decodeTextDelta(text)
+  return decoded.type === "delta" && decoded.progress ? { ...decoded, isRefusal: true } : decoded
+}
 
 export const callDelta = (fragment: CallFragment): AnswerChunk => ({ ...thinking, fragments: [fragment] })
 

@@ -98,7 +98,10 @@ describe("AnswerReader, text", () => {
       { type: "thinking", thinking: [] },
       { type: "text", text: "a" }
     ]
-    assert.strictEqual(textOf(read(delta({ refusal: "No." }), ending("stop")).parts), "No.")
+    const usage = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }
+    const refused = read(delta({ refusal: "No." }), ending("stop"), JSON.stringify(usage), "[DONE]").parts
+    assert.strictEqual(textOf(refused), "No.")
+    assert.deepInclude(refused.at(-1), { type: "finish", reason: "stop", isRefusal: true })
     assert.strictEqual(textOf(read(delta({ content }), ending("stop")).parts), "a")
   })
 

@@ -1,0 +1,190 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { NodeCrypto } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, References, Schema } from "effect"
+import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import { FilesLayer, ProjectsLayer, RoomsLayer, ServiceLayer, ToolsLayer } from "../../src/App.ts"
+import { Router } from "../../src/routing/Router.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
+import { makeMockModelServer, type MockModelServer } from "../support/MockModelServer.ts"
+import { removeDirectory } from "../support/removeDirectory.ts"
+import { cheapPasswords, TestApp } from "../support/TestApp.ts"
+import { testConfig } from "../support/TestConfig.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { call } from "../support/Wire.ts"
+import { framesIn } from "./frames.ts"
+import { assertProfileGrammar } from "./ProfileGrammar.ts"
+
+const protocols = ["openai-chat", "openai-responses", "anthropic"] as const
+
+/** Of each protocol a server with one model, which is named after it. */
+class Servers extends Context.Service<
+  Servers,
+  Readonly<Record<(typeof protocols)[number], MockModelServer>>
+>()("parley/test/Servers") {}
+
+const setUp = Effect.gen(function* () {
+  const servers = yield* Effect.all({
+    "openai-chat": makeMockModelServer,
+    "openai-responses": makeMockModelServer,
+    anthropic: makeMockModelServer
+  })
+  const dataDir = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "parley-protocols-"))),
+    (directory) => Effect.sync(() => removeDirectory(directory))
+  )
+  const file = join(dataDir, "models.json")
+  const catalog = {
+    providers: protocols.map((protocol) => ({ id: protocol, protocol, baseUrl: servers[protocol].url })),
+    models: protocols.map((protocol) => ({
+      id: `model-${protocol}`,
+      provider: protocol,
+      contextWindow: 16_000,
+      maxOutputTokens: 400,
+      tools: true,
+      quality: 1,
+      cost: 0
+    }))
+  }
+  writeFileSync(file, JSON.stringify(catalog))
+  return Layer.merge(
+    Layer.succeed(Servers, servers),
+    Layer.succeed(AppConfig, testConfig({ dataDir, models: { file } }))
+  )
+})
+
+const app = TestApp.layerNoDeps.pipe(
+  Layer.provideMerge(ServiceLayer),
+  Layer.provideMerge(ToolsLayer),
+  Layer.provideMerge(ProjectsLayer),
+  Layer.provideMerge(FilesLayer),
+  Layer.provideMerge(RoomsLayer.pipe(Layer.provide(cheapPasswords))),
+  Layer.provideMerge(Router.layer),
+  Layer.provideMerge(TestDatabase.layer),
+  Layer.provideMerge(NodeCrypto.layer),
+  Layer.provideMerge(Layer.unwrap(setUp)),
+  Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None")),
+  Layer.orDie
+)
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ResponseResource))
+
+const post = Effect.fnUntraced(function* (body: object) {
+  const { alice, url } = yield* TestApp
+  return yield* call(`${url}/openai/v1/responses`, { key: alice.key, body })
+})
+
+const answer = Effect.fnUntraced(function* (body: object) {
+  const reply = yield* post(body)
+  assert.strictEqual(reply.status, 200, reply.text)
+  return yield* decode(reply.text)
+})
+
+const weather = {
+  type: "function",
+  name: "weather",
+  description: "The weather of a city",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"],
+    additionalProperties: false
+  },
+  strict: true
+}
+
+const person = {
+  type: "json_schema",
+  name: "person",
+  schema: {
+    type: "object",
+    properties: { name: { type: "string" } },
+    required: ["name"],
+    additionalProperties: false
+  },
+  strict: true
+}
+
+/** All values of the fields with one of these names, wherever they are. */
+const valuesOf = (json: unknown, names: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  typeof json !== "object" || json === null
+    ? []
+    : Object.entries(json).flatMap(([name, value]: [string, unknown]) => [
+        ...(names.includes(name) ? [value] : []),
+        ...valuesOf(value, names)
+      ])
+
+layer(app, { excludeTestServices: true })("through each protocol of model servers", (it) => {
+  it.effect.each(protocols)("%s: a function is called, and its result continues the answer", (protocol) =>
+    Effect.gen(function* () {
+      const server = (yield* Servers)[protocol]
+      const model = `model-${protocol}`
+      const called = { id: "call_of_model", name: "weather", arguments: '{"city":"Rome"}' }
+      yield* server.script({ deltas: ["Let me ask."], calls: [called, called], finish: "tool_calls" })
+      const reply = yield* post({ model, input: "Weather in Rome?", tools: [weather], stream: true })
+      const { whole } = assertProfileGrammar(framesIn(reply.text))
+      const calls = (whole?.output ?? []).flatMap((item) => (item.type === "function_call" ? [item] : []))
+      assert.deepStrictEqual(
+        calls.map(({ arguments: args, name }) => [name, args]),
+        [
+          ["weather", '{"city":"Rome"}'],
+          ["weather", '{"city":"Rome"}']
+        ]
+      )
+      assert.include(JSON.stringify(server.requests.at(-1)?.body["tools"]), '"weather"')
+
+      yield* server.script({ deltas: ["Sunny."] })
+      const next = yield* answer({
+        model,
+        tools: [weather],
+        previous_response_id: whole?.id,
+        input: calls.map(({ call_id }, n) => ({
+          type: "function_call_output",
+          call_id,
+          output: `sun number ${n}`
+        }))
+      })
+      assert.strictEqual(next.output_text, "Sunny.")
+      const sent = server.requests.at(-1)?.body
+      const text = JSON.stringify(sent)
+      for (const part of ["Weather in Rome?", "Let me ask.", "sun number 0", "sun number 1"]) {
+        assert.include(text, part)
+      }
+      const results = valuesOf(sent, ["tool_call_id", "tool_use_id"])
+      const callIds = results.length > 0 ? results : [...new Set(valuesOf(sent, ["call_id"]))]
+      assert.strictEqual(new Set(callIds).size, 2)
+      for (const id of callIds)
+        assert.isAtLeast(text.split(JSON.stringify(id)).length, 3, "a call and its result")
+    })
+  )
+
+  it.effect.each(protocols)("%s: an answer that doesn't match its schema is written again", (protocol) =>
+    Effect.gen(function* () {
+      const server = (yield* Servers)[protocol]
+      yield* server.script({ deltas: ["It is ", "Ada."] }, { deltas: ['```json\n{"name":', '"Ada"}\n```'] })
+      const before = server.requests.length
+      const given = { model: `model-${protocol}`, input: "Who?", text: { format: person } }
+      const response = yield* answer(given)
+      assert.strictEqual(response.output_text, '{"name":"Ada"}')
+      assert.strictEqual(response.usage?.output_tokens, 14)
+      const [first, second] = server.requests.slice(before).map(({ body }) => JSON.stringify(body))
+      assert.include(first, "additionalProperties", "the model knows the schema")
+      assert.include(second, "It is Ada.")
+      assert.include(second, "It is not valid JSON.")
+
+      yield* server.script({ deltas: ['{"name":7}'] }, { deltas: ["{}"] })
+      const failed = yield* post(given)
+      assert.strictEqual(failed.status, 500)
+      assert.include(failed.text, "must have required property 'name'")
+      assert.include(failed.text, "output_mismatch")
+
+      yield* server.script({ deltas: ['{"name":"A'], finish: "length" })
+      assert.deepInclude(yield* answer(given), {
+        status: "incomplete",
+        incomplete_details: { reason: "max_output_tokens" }
+      })
+    })
+  )
+})
