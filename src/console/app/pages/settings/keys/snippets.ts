@@ -26,7 +26,7 @@ export const snippets = (url: string): ReadonlyArray<Snippet> => [
       "// npm install openai",
       `import OpenAI from "openai"`,
       "",
-      `const openai = new OpenAI({ baseURL: "${url}/v1", apiKey: process.env.${variable} })`,
+      `const openai = new OpenAI({ baseURL: "${url}/openai/v1", apiKey: process.env.${variable} })`,
       `const response = await openai.responses.create({ model: "auto", input: "Hello!" })`,
       "console.log(response.output_text)"
     ].join("\n")
@@ -38,7 +38,7 @@ export const snippets = (url: string): ReadonlyArray<Snippet> => [
       "import os",
       "from openai import OpenAI",
       "",
-      `openai = OpenAI(base_url="${url}/v1", api_key=os.environ["${variable}"])`,
+      `openai = OpenAI(base_url="${url}/openai/v1", api_key=os.environ["${variable}"])`,
       `response = openai.responses.create(model="auto", input="Hello!")`,
       "print(response.output_text)"
     ].join("\n")
@@ -50,7 +50,7 @@ export const snippets = (url: string): ReadonlyArray<Snippet> => [
       `import { createOpenAI } from "@ai-sdk/openai"`,
       `import { streamText } from "ai"`,
       "",
-      `const parley = createOpenAI({ baseURL: "${url}/v1", apiKey: process.env.${variable} })`,
+      `const parley = createOpenAI({ baseURL: "${url}/openai/v1", apiKey: process.env.${variable} })`,
       `const { textStream } = streamText({ model: parley("auto"), prompt: "Hello!" })`,
       "for await (const text of textStream) process.stdout.write(text)"
     ].join("\n")
