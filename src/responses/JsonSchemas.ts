@@ -1,6 +1,8 @@
 import { Worker } from "node:worker_threads"
-import { Context, Deferred, Duration, Effect, Layer, Semaphore } from "effect"
+import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { InvalidRequest } from "../domain/Errors.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
+import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat } from "../domain/ModelCall.ts"
 import type { SchemaAnswer, SchemaTask } from "./schemas/Protocol.ts"
 
@@ -9,6 +11,8 @@ const schemaCharactersMax = 100_000
 /** For the thread to compile a schema, or to check a text. Usual ones take some milliseconds. */
 const taskSeconds = 2
 const startSeconds = 30
+/** For the tasks of others. */
+const queueSeconds = 30
 const heapMegabytesMax = 128
 
 type JsonSchema = Readonly<Record<string, unknown>>
@@ -21,9 +25,12 @@ export class JsonSchemas extends Context.Service<
   JsonSchemas,
   {
     /** Fails if the format has a schema that can't be used. */
-    readonly prepare: (format: AnswerFormat | undefined) => Effect.Effect<void, InvalidRequest>
+    readonly prepare: (
+      userId: UserId,
+      format: AnswerFormat | undefined
+    ) => Effect.Effect<void, InvalidRequest>
     /** What of a text doesn't match, in words that don't quote it; null if all does. */
-    readonly mismatch: (schema: JsonSchema, text: string) => Effect.Effect<string | null>
+    readonly mismatch: (userId: UserId, schema: JsonSchema, text: string) => Effect.Effect<string | null>
   }
 >()("parley/responses/JsonSchemas") {
   static readonly layer = Layer.effect(
@@ -31,19 +38,25 @@ export class JsonSchemas extends Context.Service<
     Effect.gen(function* () {
       const ask = yield* makeThread
 
-      const prepare: JsonSchemas["Service"]["prepare"] = Effect.fn("JsonSchemas.prepare")(function* (format) {
-        if (format?.type !== "json_schema") return
-        const schema = JSON.stringify(format.schema)
-        if (schema.length > schemaCharactersMax) {
-          return yield* unusable(`it has more than ${schemaCharactersMax} characters`)
+      const prepare: JsonSchemas["Service"]["prepare"] = Effect.fn("JsonSchemas.prepare")(
+        function* (userId, format) {
+          if (format?.type !== "json_schema") return
+          const schema = JSON.stringify(format.schema)
+          if (schema.length > schemaCharactersMax) {
+            return yield* unusable(`it has more than ${schemaCharactersMax} characters`)
+          }
+          const answer = yield* ask(userId, schema, null)
+          if (answer === null) return yield* unusable("it takes too long to compile")
+          if (answer.problem !== null) return yield* unusable(answer.problem)
         }
-        const answer = yield* ask(schema, null)
-        if (answer === null) return yield* unusable("it takes too long to compile")
-        if (answer.problem !== null) return yield* unusable(answer.problem)
-      })
+      )
 
-      const mismatch = Effect.fn("JsonSchemas.mismatch")(function* (schema: JsonSchema, text: string) {
-        const answer = yield* ask(JSON.stringify(schema), text)
+      const mismatch = Effect.fn("JsonSchemas.mismatch")(function* (
+        userId: UserId,
+        schema: JsonSchema,
+        text: string
+      ) {
+        const answer = yield* ask(userId, JSON.stringify(schema), text)
         return answer === null ? "It could not be checked in time." : answer.mismatch
       })
 
@@ -69,9 +82,11 @@ interface Thread {
   answered: Deferred.Deferred<SchemaAnswer | null>
 }
 
-/** Starts the thread with the first task, and a new one after it was ended. Tasks run one after the other. */
+/**
+ * Starts the thread with the first task, and a new one after it was ended. Tasks run one after the other, and users take turns.
+ */
 const makeThread = Effect.gen(function* () {
-  const turn = yield* Semaphore.make(1)
+  const permits = new FairPermits({ totalMax: 1 })
   let thread: Thread | null = null
   let tasks = 0
 
@@ -121,11 +136,13 @@ const makeThread = Effect.gen(function* () {
     return yield* Deferred.await(running.answered).pipe(Effect.timeout(Duration.seconds(taskSeconds)))
   })
 
-  return (schema: string, text: string | null) =>
-    ask(schema, text).pipe(
+  return Effect.fnUntraced(function* (userId: UserId, schema: string, text: string | null) {
+    const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(queueSeconds))
+    if (Option.isNone(turn)) return null
+    return yield* ask(schema, text).pipe(
       // An abandoned task would answer the next one.
       Effect.onInterrupt(() => end),
-      Effect.catchTag("TimeoutError", () => Effect.as(end, null)),
-      turn.withPermits(1)
+      Effect.catchTag("TimeoutError", () => Effect.as(end, null))
     )
+  }, Effect.scoped)
 })

@@ -1,4 +1,5 @@
 import { Effect, Option, Predicate, Schema } from "effect"
+import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat, ModelMessage } from "../domain/ModelCall.ts"
 import type { Attempt } from "./Attempts.ts"
 import { laterOptions } from "./CallRules.ts"
@@ -19,12 +20,13 @@ const objectMismatch = (text: string): string | null => {
 /** The check of the last text of an answer; null if any text will do. */
 export const outputCheck = (
   format: AnswerFormat | undefined,
-  schemas: JsonSchemas["Service"]
+  schemas: JsonSchemas["Service"],
+  userId: UserId
 ): CheckOutput | null => {
   if (format === undefined) return null
   return format.type === "json_object"
     ? (text) => Effect.sync(() => objectMismatch(text))
-    : (text) => schemas.mismatch(format.schema, text)
+    : (text) => schemas.mismatch(userId, format.schema, text)
 }
 
 /** Models like to put JSON into a block of code. */

@@ -108,7 +108,7 @@ export class Responses extends Context.Service<
         const permissions = yield* policy.permissions(caller.plan)
         yield* demand(permissions, paramsOf(request, input))
         const offer = yield* offerOf(demands, permissions.tools)
-        yield* schemas.prepare(demands.answer?.format)
+        yield* schemas.prepare(userId, demands.answer?.format)
         const membership =
           request.project_id == null ? null : yield* policy.project(userId, request.project_id)
 
@@ -147,7 +147,7 @@ export class Responses extends Context.Service<
         const runTool = withNamedAddresses(offer.run(toolkit.run), { ...parts, history })
         const rounds = {
           rules: offer.rules,
-          check: outputCheck(demands.answer?.format, schemas),
+          check: outputCheck(demands.answer?.format, schemas, userId),
           runTool,
           nextItemId
         }

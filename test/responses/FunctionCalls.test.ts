@@ -162,6 +162,25 @@ layer(layerResponses, { excludeTestServices: true })("functions of a client", (i
     })
   )
 
+  it.effect("a call can be answered once more, in a branch that knows nothing of the first result", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* toolsOn
+      yield* model.next(calls("Rome"), says("Sunny."), says("Rainy."))
+      const first = yield* answerForAlice({ input: "Weather in Rome?" }, demands)
+      const branching = { ...demands, branches: true }
+      for (const output of ["sun", "rain"]) {
+        const input = results(callIdsOf(first), output)
+        yield* answerForAlice({ input, previous_response_id: first.id }, branching)
+        assert.deepStrictEqual(shown((yield* lastAsked).messages), [
+          "user: Weather in Rome?",
+          'assistant: {"city":"Rome"}',
+          `tool: ${output}`
+        ])
+      }
+    })
+  )
+
   it.effect("a result without its call is refused, and says what to send", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel

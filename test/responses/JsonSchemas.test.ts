@@ -1,10 +1,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { UserId } from "../../src/domain/Ids.ts"
 import type { AnswerFormat } from "../../src/domain/ModelCall.ts"
 import { JsonSchemas } from "../../src/responses/JsonSchemas.ts"
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
+const alice = UserId.make("019845e1-682f-4b02-a706-3b2422d13aec")
 const formatOf = (schema: JsonSchema): AnswerFormat => ({
   type: "json_schema",
   name: "answer",
@@ -13,10 +15,10 @@ const formatOf = (schema: JsonSchema): AnswerFormat => ({
   strict: true
 })
 const prepare = (schema: JsonSchema) =>
-  Effect.flatMap(JsonSchemas, (schemas) => schemas.prepare(formatOf(schema)))
+  Effect.flatMap(JsonSchemas, (schemas) => schemas.prepare(alice, formatOf(schema)))
 const problemOf = (schema: JsonSchema) => Effect.map(Effect.flip(prepare(schema)), ({ message }) => message)
 const mismatch = (schema: JsonSchema, text: string) =>
-  Effect.flatMap(JsonSchemas, (schemas) => schemas.mismatch(schema, text))
+  Effect.flatMap(JsonSchemas, (schemas) => schemas.mismatch(alice, schema, text))
 
 const person = {
   type: "object",
@@ -138,6 +140,25 @@ layer(JsonSchemas.layer, { excludeTestServices: true })("the schemas of clients"
       const free = Effect.as(Effect.sleep("1 millis"), "free")
       assert.strictEqual(yield* Effect.raceFirst(Effect.as(prepare(costly()), "compiled"), free), "free")
       yield* prepare(person)
+    })
+  )
+
+  it.effect("users take turns, so that one with many costly schemas doesn't hold up the others", () =>
+    Effect.gen(function* () {
+      const bob = UserId.make("019845e1-682f-4b02-a706-3b2422d13aed")
+      const schemas = yield* JsonSchemas
+      const ended: Array<string> = []
+      const note = (name: string) => Effect.sync(() => void ended.push(name))
+      const costlies = Array.from({ length: 4 }, (_, n) =>
+        schemas
+          .prepare(alice, formatOf({ ...costly(8), title: String(n) }))
+          .pipe(Effect.andThen(note("alice")))
+      )
+      const small = schemas
+        .prepare(bob, formatOf({ ...person, title: "bob" }))
+        .pipe(Effect.andThen(note("bob")))
+      yield* Effect.all([...costlies, small], { concurrency: "unbounded" })
+      assert.isAtMost(ended.indexOf("bob"), 2)
     })
   )
 
