@@ -59,7 +59,9 @@ import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
 import { ConversationItems } from "./responses/ConversationItems.ts"
 import { Responses } from "./responses/Responses.ts"
+import { TextEmbeddings } from "./responses/TextEmbeddings.ts"
 import { Projects } from "./retrieval/Projects.ts"
+import { ReadableProjects } from "./retrieval/ReadableProjects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
 import { jobsTable as indexJobsTable } from "./retrieval/vectors/EmbeddingJobs.ts"
 import { Router } from "./routing/Router.ts"
@@ -119,7 +121,9 @@ export const FilesLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
 )
 
 /** Projects, and the search of their files. */
-export const ProjectsLayer = Projects.layer.pipe(Layer.provideMerge(Retrieval.layer))
+export const ProjectsLayer = Layer.merge(Projects.layer, ReadableProjects.layer).pipe(
+  Layer.provideMerge(Retrieval.layer)
+)
 
 /** The tools that models may call, and their way out to the web. */
 export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe(
@@ -199,6 +203,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provide(UntracedServerLayer),
   Layer.provide([
     Responses.layer,
+    TextEmbeddings.layer,
     ConversationItems.layer,
     MetricsText.layer,
     AdminKey.layer.pipe(Layer.provide(NodeServices.layer))

@@ -234,6 +234,24 @@ const table: {
       "input"
     ),
   // 404 for a path that names no item, 400 for a body or a query that does.
+  EmbeddingsNotSet: () =>
+    notFound(
+      "embeddings_not_set",
+      "This service has no embeddings. Its operator sets a server of them in PARLEY_EMBEDDINGS_URL.",
+      ""
+    ),
+  EmbeddingsFailed: ({ isRefusal }) =>
+    isRefusal
+      ? invalid(
+          "invalid_request",
+          "The server of embeddings doesn't accept these texts, or these dimensions. One of the texts may be too long for its model.",
+          "input"
+        )
+      : generationFailed(
+          "embeddings_failed",
+          "The server of embeddings could not answer. Try again.",
+          modelRetrySeconds
+        ),
   ItemNotFound: ({ param }) =>
     (param === "item_id" ? notFound : invalid)(
       "item_not_found",

@@ -69,6 +69,15 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
 /** A request has an image, and no model that it may use sees images. */
 export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVisionModel", {}) {}
 
+/** Embeddings are asked for, and no server of them is set. */
+export class EmbeddingsNotSet extends Schema.TaggedError<EmbeddingsNotSet>()("EmbeddingsNotSet", {}) {}
+
+/** The server of embeddings failed, or refused the texts. `detail` is for the log. */
+export class EmbeddingsFailed extends Schema.TaggedError<EmbeddingsFailed>()("EmbeddingsFailed", {
+  isRefusal: Schema.Boolean,
+  detail: Schema.String
+}) {}
+
 /** An `item_reference` names an item that doesn't exist or isn't the caller's. */
 export class ItemNotFound extends Schema.TaggedError<ItemNotFound>()("ItemNotFound", {
   param: Schema.String

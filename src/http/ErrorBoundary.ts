@@ -69,6 +69,7 @@ const detailOf = (error: Failure.Expected): Record<string, unknown> => {
       }
     }
     case "NoModelAvailable":
+    case "EmbeddingsFailed":
       return { detail: error.detail }
     case "DatabaseUnavailable":
       return { detail: String(error.cause) }

@@ -6,9 +6,11 @@ import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
 import { makeFilesHandlers } from "../http/FilesHandlers.ts"
 import { ChatHandlers } from "./ChatHandlers.ts"
 import { ConversationsHandlers } from "./ConversationsHandlers.ts"
+import { EmbeddingsHandlers } from "./EmbeddingsHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
 import { ResponsesHandlers } from "./ResponsesHandlers.ts"
 import { StoredResponsesHandlers } from "./StoredResponsesHandlers.ts"
+import { VectorSearchHandlers, VectorStoresHandlers } from "./VectorStoresHandlers.ts"
 
 const FilesHandlers = HttpApiBuilder.group(
   OpenAiApi,
@@ -33,6 +35,9 @@ export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
     ConversationsHandlers,
     ModelsHandlers,
     FilesHandlers,
+    EmbeddingsHandlers,
+    VectorStoresHandlers,
+    VectorSearchHandlers,
     SystemHandlers
   ])
 )

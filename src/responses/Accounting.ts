@@ -185,7 +185,7 @@ export class Accounting extends Context.Service<
 }
 
 /** Records what was spent. The client has its answer by then, so a failure is only logged. */
-const makeRecord = Effect.gen(function* () {
+export const makeRecord = Effect.gen(function* () {
   const usage = yield* Usage
   const scope = yield* Effect.scope
   let lateRecords = 0

@@ -6,11 +6,13 @@ import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middle
 import { ChatApi } from "./ChatApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateBody } from "./CreateBody.ts"
+import { EmbeddingsApi } from "./EmbeddingsApi.ts"
 import { ModelList, ModelObject } from "./ModelObject.ts"
 import { givenId } from "./ProfileIds.ts"
 import { ProfileEvent } from "./ResponseEvents.ts"
 import { ResponseResource } from "./ResponseResource.ts"
 import { StoredResponsesApi } from "./StoredResponsesApi.ts"
+import { VectorSearchApi, VectorStoresApi } from "./VectorStoresApi.ts"
 
 /** The body with its unknown fields, which a response names as ignored. */
 export const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
@@ -89,6 +91,9 @@ export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(ConversationsApi)
   .add(ModelsApi)
   .add(FilesApi)
+  .add(EmbeddingsApi)
+  .add(VectorStoresApi)
+  .add(VectorSearchApi)
   .add(SystemApi)
   .middleware(Envelope)
   .annotateMerge(

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { makeJobQueue } from "../../sql/JobQueue.ts"
-import type { EmbeddingFault, Embeddings } from "./Embeddings.ts"
+import type { Embeddings } from "./Embeddings.ts"
+import type { EmbeddingFault } from "./EmbeddingServer.ts"
 import {
   type Embedded,
   EmbeddingJob,

@@ -1,7 +1,8 @@
-import { Effect, Exit, Option, Redacted, Schedule, Schema, type Scope } from "effect"
+import { Effect, Exit, Option, Schedule, type Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { makeCircuits } from "../../domain/Circuits.ts"
 import type { Settings } from "../../settings/AppConfig.ts"
+import { type EmbeddingFault, makeEmbeddingServer, malformed, passing } from "./EmbeddingServer.ts"
 import { normalized, type Vector, type VectorTable } from "./VectorTable.ts"
 
 /** The longest wait for the embedding of a question: a client waits for the answer. */
@@ -16,22 +17,6 @@ const questionCharactersMax = 2_000
 /** A batch of passages is asked for that often, with a pause that doubles. */
 const retriesMax = 3
 const retryMilliseconds = 500
-/** The vectors of a batch as JSON. */
-const answerBytesMax = 32 * 1024 * 1024
-/** No known model has as many numbers in its vectors. */
-const dimensionMax = 16_384
-const connectSeconds = 5
-
-/** Why there are no vectors. Contains neither the texts nor the server's answer. */
-export interface EmbeddingFault {
-  readonly _tag: "EmbeddingFault"
-  readonly detail: string
-  /** Whether another attempt may go better. */
-  readonly isPassing: boolean
-  /** Whether the server found fault with what was asked, which may be one of the texts alone. */
-  readonly isRefusal: boolean
-}
-
 /** The server of embeddings, and the model that is asked for. */
 export interface Embeddings {
   readonly model: string
@@ -45,44 +30,17 @@ export interface Embeddings {
   readonly question: (text: string) => Effect.Effect<Vector | null>
 }
 
-const Answer = Schema.fromJsonString(
-  Schema.Struct({
-    data: Schema.Array(Schema.Struct({ index: Schema.Int, embedding: Schema.Array(Schema.Finite) }))
-  })
-)
-
 /** Null when no server is set. Holds its connections until the scope closes. */
 export const makeEmbeddings = Effect.fnUntraced(function* (
   settings: Settings["retrieval"]
 ): Effect.fn.Return<Embeddings | null, never, Scope.Scope> {
-  const { embeddingsKey, embeddingsModel: model, embeddingsSeconds, embeddingsUrl } = settings
-  if (embeddingsUrl === null || model === null) return null
-  // Loaded here, because a service without such a server does without it.
-  const { default: undici } = yield* Effect.promise(() => import("@effect/platform-node/Undici"))
-  const agent = yield* Effect.acquireRelease(
-    Effect.sync(() => new undici.Agent({ allowH2: false, connect: { timeout: connectSeconds * 1000 } })),
-    (agent) => Effect.promise(() => agent.destroy())
-  )
-  const { origin, pathname } = new URL(`${embeddingsUrl}/embeddings`)
-  const headers = {
-    "content-type": "application/json",
-    ...(embeddingsKey === null ? {} : { authorization: `Bearer ${Redacted.value(embeddingsKey)}` })
-  }
+  const server = yield* makeEmbeddingServer(settings)
+  if (server === null) return null
+  const { embed, model, place } = server
+  const { embeddingsSeconds } = settings
 
   const ask = (texts: ReadonlyArray<string>) =>
-    Effect.tryPromise({
-      try: async (signal) => {
-        const body = JSON.stringify({ model, input: texts, encoding_format: "float" })
-        const answer = await agent.request({ origin, path: pathname, method: "POST", headers, body, signal })
-        if (answer.statusCode !== 200) {
-          answer.body.on("error", () => {})
-          answer.body.destroy()
-          throw new Refused(answer.statusCode)
-        }
-        return await readBounded(answer.body)
-      },
-      catch: faultOf
-    }).pipe(Effect.flatMap((text) => vectorsIn(text, texts.length)))
+    Effect.map(embed(texts), ({ vectors }) => vectors.map(normalized))
 
   const within = (seconds: number) =>
     Effect.timeoutOrElse({
@@ -131,68 +89,8 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
       })
     )
 
-  return { model, place: embeddingsUrl, ask: askOne, passages, question }
+  return { model, place, ask: askOne, passages, question }
 })
-
-/** The vectors of an answer, in the order of what was asked. */
-const vectorsIn = (text: string, count: number): Effect.Effect<ReadonlyArray<Vector>, EmbeddingFault> =>
-  Schema.decodeUnknownEffect(Answer)(text).pipe(
-    Effect.mapError(() => malformed("the answer holds no embeddings")),
-    Effect.flatMap(({ data }) => {
-      const sorted = data.toSorted((one, other) => one.index - other.index)
-      const dimension = sorted[0]?.embedding.length ?? 0
-      const isWhole =
-        sorted.length === count &&
-        dimension > 0 &&
-        dimension <= dimensionMax &&
-        sorted.every(({ embedding, index }, at) => index === at && embedding.length === dimension)
-      return isWhole
-        ? Effect.succeed(sorted.map(({ embedding }) => normalized(embedding)))
-        : Effect.fail(malformed("the answer holds other embeddings than asked for"))
-    })
-  )
-
-const fault = (detail: string, isPassing: boolean, isRefusal = false): EmbeddingFault => ({
-  _tag: "EmbeddingFault",
-  detail,
-  isPassing,
-  isRefusal
-})
-const passing = (detail: string) => fault(detail, true)
-const malformed = (detail: string) => fault(detail, false)
-
-/** What servers answer to a text that they don't take, such as one that is too long for the model. */
-const refusals = [400, 413, 422]
-
-class Refused extends Error {
-  readonly status: number
-  constructor(status: number) {
-    super(`HTTP ${status}`)
-    this.status = status
-  }
-}
-
-class TooLong extends Error {}
-
-const faultOf = (error: unknown): EmbeddingFault => {
-  if (error instanceof Refused) {
-    const isPassing = error.status === 408 || error.status === 429 || error.status >= 500
-    return fault(error.message, isPassing, refusals.includes(error.status))
-  }
-  if (error instanceof TooLong) return malformed("the answer is too long")
-  return passing("the server could not be reached, or broke off")
-}
-
-const readBounded = async (body: AsyncIterable<Uint8Array>): Promise<string> => {
-  const pieces: Array<Uint8Array> = []
-  let bytes = 0
-  for await (const piece of body) {
-    bytes += piece.byteLength
-    if (bytes > answerBytesMax) throw new TooLong()
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString("utf8")
-}
 
 /** For a model whose vectors can't be compared with its earlier ones. */
 export const changedDimension = (model: string, before: number, now: number): string =>

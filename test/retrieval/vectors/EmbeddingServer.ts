@@ -7,6 +7,7 @@ export interface Asked {
   readonly model: string
   readonly input: ReadonlyArray<string>
   readonly authorization: string | undefined
+  readonly dimensions?: number
 }
 
 /** How requests are answered: `null` as they should be. */
@@ -47,15 +48,25 @@ const vectorOf = (text: string, dimension: number): ReadonlyArray<number> => {
   return vector
 }
 
-const reply = (response: ServerResponse, { input }: Asked, how: Misbehaviour): void => {
+const usageOf = (input: ReadonlyArray<string>) => ({
+  prompt_tokens: input.reduce((sum, text) => sum + text.split(" ").length, 0)
+})
+
+const reply = (
+  response: ServerResponse,
+  { dimensions = dimensionUsual, input }: Asked,
+  how: Misbehaviour
+): void => {
   if (how === "silent") return
   if (how === "cut") return void response.destroy()
-  const wanted = how ?? { dimension: dimensionUsual }
+  const wanted = how ?? { dimension: dimensions }
   if ("status" in wanted) return void response.writeHead(wanted.status).end(`no: ${input.join()}`)
   if ("raw" in wanted) return void response.writeHead(200).end(wanted.raw)
   const data = input.map((text, index) => ({ index, embedding: vectorOf(text, wanted.dimension) }))
   // In another order than asked for, as the interface allows.
-  response.writeHead(200).end(JSON.stringify({ object: "list", data: data.toReversed() }))
+  response
+    .writeHead(200)
+    .end(JSON.stringify({ object: "list", data: data.toReversed(), usage: usageOf(input) }))
 }
 
 export const makeEmbeddingServer: Effect.Effect<EmbeddingServer, never, Scope.Scope> = Effect.gen(
@@ -66,8 +77,8 @@ export const makeEmbeddingServer: Effect.Effect<EmbeddingServer, never, Scope.Sc
       const pieces: Array<Buffer> = []
       request.on("data", (piece: Buffer) => pieces.push(piece))
       request.on("end", () => {
-        const { input, model } = JSON.parse(Buffer.concat(pieces).toString("utf8"))
-        const one: Asked = { input, model, authorization: request.headers.authorization }
+        const { dimensions, input, model } = JSON.parse(Buffer.concat(pieces).toString("utf8"))
+        const one: Asked = { input, model, dimensions, authorization: request.headers.authorization }
         asked.push(one)
         if (request.method === "POST" && request.url === "/v1/embeddings")
           reply(response, one, behaviour(one))

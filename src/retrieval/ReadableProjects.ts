@@ -1,0 +1,92 @@
+import { Context, type DateTime, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type DatabaseUnavailable, ProjectNotFound } from "../domain/Errors.ts"
+import { ProjectId, type UserId } from "../domain/Ids.ts"
+import type { ProjectMembership } from "../domain/Project.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
+
+/** A project as its members see it. */
+export interface ReadableProject {
+  readonly id: ProjectId
+  readonly name: string
+  readonly createdAt: DateTime.Utc
+  /** Of all files together. */
+  readonly bytes: number
+  readonly pending: number
+  readonly indexed: number
+  readonly failed: number
+}
+
+export interface ProjectsWanted {
+  readonly limit: number
+  readonly order: "asc" | "desc"
+  readonly after?: ProjectId
+}
+
+const Row = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  createdAt: Schema.DateTimeUtcFromDate,
+  bytes: Schema.Finite,
+  pending: Schema.Int,
+  indexed: Schema.Int,
+  failed: Schema.Int
+})
+
+/** The projects that a user is a member of. */
+export class ReadableProjects extends Context.Service<
+  ReadableProjects,
+  {
+    /** In the order of their creation; one more than `limit` tells that there are more. */
+    readonly list: (
+      userId: UserId,
+      wanted: ProjectsWanted
+    ) => Effect.Effect<ReadonlyArray<ReadableProject>, DatabaseUnavailable>
+    readonly get: (
+      membership: ProjectMembership
+    ) => Effect.Effect<ReadableProject, ProjectNotFound | DatabaseUnavailable>
+  }
+>()("parley/retrieval/ReadableProjects") {
+  static readonly layer = Layer.effect(
+    ReadableProjects,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const select = sql`
+        SELECT p.id, p.name, p.created_at, coalesce(sum(f.bytes), 0)::float8 AS bytes,
+          (count(f.id) FILTER (WHERE c.status = 'pending'))::int AS pending,
+          (count(f.id) FILTER (WHERE c.status = 'indexed'))::int AS indexed,
+          (count(f.id) FILTER (WHERE c.status = 'error'))::int AS failed
+        FROM projects p
+        LEFT JOIN project_files c ON c.project_id = p.id
+        LEFT JOIN files f ON f.id = c.file_id AND (f.expires_at IS NULL OR f.expires_at > now())`
+
+      const list = Effect.fn("ReadableProjects.list")(function* (userId: UserId, wanted: ProjectsWanted) {
+        const { after, limit, order } = wanted
+        const isAfter =
+          after === undefined
+            ? sql.literal("")
+            : order === "asc"
+              ? sql`AND p.id > ${after}::uuid`
+              : sql`AND p.id < ${after}::uuid`
+        return yield* sql`${select}
+          JOIN project_members m ON m.project_id = p.id AND m.user_id = ${userId}::uuid
+          WHERE p.deleted_at IS NULL ${isAfter}
+          GROUP BY p.id ORDER BY p.id ${sql.literal(order === "asc" ? "ASC" : "DESC")}
+          LIMIT ${limit + 1}`.pipe(rowsAs(Row))
+      }, orUnavailable)
+
+      const get = Effect.fn("ReadableProjects.get")(function* ({ projectId }: ProjectMembership) {
+        const found = yield* sql`${select}
+          WHERE p.deleted_at IS NULL AND p.id = ${projectId}::uuid GROUP BY p.id`.pipe(
+          rowAs(Row),
+          orUnavailable
+        )
+        return found ?? (yield* new ProjectNotFound())
+      })
+
+      return ReadableProjects.of({ list, get })
+    })
+  )
+}

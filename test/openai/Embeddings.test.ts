@@ -1,0 +1,130 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import OpenAI from "openai"
+import { EmbeddingList } from "../../src/api/openai/EmbeddingsApi.ts"
+import { Usage } from "../../src/usage/Usage.ts"
+import { type EmbeddingServer, makeEmbeddingServer } from "../retrieval/vectors/EmbeddingServer.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { until } from "../support/until.ts"
+import { call, errorOf } from "../support/Wire.ts"
+
+const post = Effect.fnUntraced(function* (body: unknown) {
+  const { alice, url } = yield* TestApp
+  return yield* call(`${url}/openai/v1/embeddings`, { key: alice.key, body })
+})
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(EmbeddingList))
+
+let server: EmbeddingServer
+
+const withServer = Layer.unwrap(
+  Effect.map(makeEmbeddingServer, (made) => {
+    server = made
+    return TestApp.layer({
+      retrieval: { embeddingsUrl: made.url, embeddingsModel: "hashes", embeddingsSeconds: 2 }
+    })
+  })
+)
+
+layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (it) => {
+  it.effect("embeds a text and a list of texts, in their order", () =>
+    Effect.gen(function* () {
+      const one = yield* decode((yield* post({ input: "car", model: "hashes" })).text)
+      assert.strictEqual(one.model, "hashes")
+      assert.strictEqual(one.data[0]?.embedding.length, 512)
+      assert.deepStrictEqual(one.usage, { prompt_tokens: 1, total_tokens: 1 })
+      const texts = Array.from({ length: 130 }, (_, index) => `word${index}`)
+      const many = yield* decode((yield* post({ input: ["car", ...texts], model: "auto", user: "u" })).text)
+      assert.deepStrictEqual(
+        many.data.map(({ index }) => index),
+        [...texts.keys(), 130]
+      )
+      assert.deepStrictEqual(many.data[0]?.embedding, one.data[0]?.embedding)
+      assert.strictEqual(server.asked.at(-1)?.input.length, 131 - 2 * 64)
+    })
+  )
+
+  it.effect("writes numbers or base64, and passes the dimensions on; openai reads both", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const openai = new OpenAI({ apiKey: alice.key, baseURL: `${url}/openai/v1`, maxRetries: 0 })
+      const input = "car doctor"
+      const asFloats = yield* Effect.promise(() =>
+        openai.embeddings.create({ model: "hashes", input, dimensions: 16, encoding_format: "float" })
+      )
+      // Its default asks for base64.
+      const asBase64 = yield* Effect.promise(() =>
+        openai.embeddings.create({ model: "hashes", input, dimensions: 16 })
+      )
+      assert.strictEqual(asFloats.data[0]?.embedding.length, 16)
+      assert.deepStrictEqual([...(asBase64.data[0]?.embedding ?? [])], asFloats.data[0]?.embedding)
+      const { data } = yield* decode((yield* post({ input, encoding_format: "base64" })).text)
+      assert.isString(data[0]?.embedding)
+    })
+  )
+
+  const refused: ReadonlyArray<readonly [field: string, body: object]> = [
+    ["input", { input: [1, 2, 3] }],
+    ["input", { input: [[1, 2], [3]] }],
+    ["input", { input: "" }],
+    ["input", { input: [] }],
+    ["input", {}],
+    ["model", { input: "car", model: "text-embedding-3-small" }],
+    ["encoding_format", { input: "car", encoding_format: "int8" }],
+    ["dimensions", { input: "car", dimensions: 0 }]
+  ]
+  for (const [field, body] of refused) {
+    it.effect(`refuses ${JSON.stringify(body)} and names ${field}`, () =>
+      Effect.gen(function* () {
+        const { message, param } = errorOf(yield* post(body), 400)
+        assert.isTrue(param.startsWith(field), `${param}: ${message}`)
+      })
+    )
+  }
+
+  it.effect("says of a list of tokens how to send texts", () =>
+    Effect.gen(function* () {
+      assert.include(errorOf(yield* post({ input: [1, 2] }), 400).message, "lists of tokens are not taken")
+    })
+  )
+
+  it.effect("tells a refusal of the server from a failure, and needs a key", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      server.behave(() => ({ status: 400 }))
+      assert.strictEqual(errorOf(yield* post({ input: "car" }), 400).param, "input")
+      server.behave(() => ({ status: 500 }))
+      assert.strictEqual(errorOf(yield* post({ input: "car" }), 500).code, "embeddings_failed")
+      server.behave(() => null)
+      errorOf(yield* call(`${url}/openai/v1/embeddings`, { body: { input: "car" } }), 401)
+    })
+  )
+
+  it.effect("counts the tokens to the user's allowance, and refuses when it is used up", () =>
+    Effect.gen(function* () {
+      const { bob, url } = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      const usage = yield* Usage
+      const post = (input: string) => call(`${url}/openai/v1/embeddings`, { key: bob.key, body: { input } })
+      yield* usage.setLimits(bob.id, { daily: 3 })
+      assert.strictEqual((yield* post("one two three")).status, 200)
+      const recorded = sql<{ input: number; output: number; model: string }>`
+        SELECT input_tokens AS input, output_tokens AS output, model FROM usage_records
+        WHERE user_id = ${bob.id}::uuid`
+      yield* until(Effect.map(recorded, ({ length }) => length === 1))
+      assert.deepStrictEqual(yield* recorded, [{ input: 3, output: 0, model: "hashes" }])
+      assert.strictEqual(errorOf(yield* post("four"), 429).code, "daily_token_limit_exceeded")
+    })
+  )
+})
+
+layer(TestApp.layer(), { excludeTestServices: true })("Embeddings without a server", (it) => {
+  it.effect("are refused with the setting that is missing", () =>
+    Effect.gen(function* () {
+      const { code, message } = errorOf(yield* post({ input: "car", model: "auto" }), 404)
+      assert.strictEqual(code, "embeddings_not_set")
+      assert.include(message, "PARLEY_EMBEDDINGS_URL")
+    })
+  )
+})
