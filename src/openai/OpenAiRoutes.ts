@@ -5,6 +5,7 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { openApiDocumentOf } from "../api/OpenApiDocument.ts"
 import { makeFilesHandlers } from "../http/FilesHandlers.ts"
 import { ChatHandlers } from "./ChatHandlers.ts"
+import { CompactHandlers } from "./CompactHandlers.ts"
 import { ConversationsHandlers } from "./ConversationsHandlers.ts"
 import { EmbeddingsHandlers } from "./EmbeddingsHandlers.ts"
 import { ModelsHandlers } from "./ModelsHandlers.ts"
@@ -31,6 +32,7 @@ export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
   Layer.provide([
     ResponsesHandlers,
     StoredResponsesHandlers,
+    CompactHandlers,
     ChatHandlers,
     ConversationsHandlers,
     ModelsHandlers,

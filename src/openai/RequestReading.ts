@@ -28,6 +28,12 @@ export const entryOf = (item: Item): InputEntry => {
     case "file_search_call":
     case "mcp_call":
       return item
+    case "compaction":
+      return {
+        type: "message",
+        role: "user",
+        content: `[Summary of the conversation so far]\n\n${item.encrypted_content}\n\n[End of the summary]`
+      }
     default: {
       const content = typeof item.content === "string" ? item.content : item.content.map(partOf)
       return { type: "message", role: item.role, content }

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/storable.ts"
+import { CompactionItem } from "./Compaction.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 import { ToolChoice, Tools } from "./Tools.ts"
@@ -77,6 +78,7 @@ const ReplayedItem = Schema.Struct({
 })
 
 export const Item = Schema.Union([
+  CompactionItem,
   FunctionCall,
   FunctionCallOutput,
   ItemReference,
@@ -84,7 +86,7 @@ export const Item = Schema.Union([
   Message
 ]).annotate({
   expected:
-    "a message with a role and content, a function_call, a function_call_output, an item_reference, or a replayed item of one of " +
+    "a message with a role and content, a function_call, a function_call_output, an item_reference, a compaction, or a replayed item of one of " +
     `the types ${replayedTypes.join(", ")}`
 })
 export type Item = typeof Item.Type

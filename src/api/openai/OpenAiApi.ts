@@ -4,6 +4,7 @@ import { FileId } from "../../domain/Ids.ts"
 import { fileEndpoints } from "../FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "../Middleware.ts"
 import { ChatApi } from "./ChatApi.ts"
+import { CompactApi } from "./CompactApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateBody } from "./CreateBody.ts"
 import { EmbeddingsApi } from "./EmbeddingsApi.ts"
@@ -87,6 +88,7 @@ class SystemApi extends HttpApiGroup.make("system")
 export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(ResponsesApi)
   .add(StoredResponsesApi)
+  .add(CompactApi)
   .add(ChatApi)
   .add(ConversationsApi)
   .add(ModelsApi)

@@ -8,6 +8,7 @@ export const prefixes = {
   response: "resp_",
   chatCompletion: "chatcmpl-",
   message: "msg_",
+  compaction: "cmp_",
   functionCall: "fc_",
   functionOutput: "fco_",
   webSearch: "ws_",

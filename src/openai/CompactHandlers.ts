@@ -1,0 +1,90 @@
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { ignoredNames } from "../api/IgnoredFields.ts"
+import { CompactBody, type CompactedResponse } from "../api/openai/CompactApi.ts"
+import { encodeSummary } from "../api/openai/Compaction.ts"
+import type { CreateBody } from "../api/openai/CreateBody.ts"
+import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
+import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import { Drain } from "../http/Drain.ts"
+import { enveloped } from "../http/ErrorBoundary.ts"
+import { collect } from "../responses/EventStream.ts"
+import { Responses } from "../responses/Responses.ts"
+import { readRequest } from "./RequestReading.ts"
+
+const millisPerSecond = 1_000
+
+/** The last message, so that it holds for all that comes before it. */
+const question =
+  "Summarize this conversation so far, so that it can be continued from the summary alone. Keep what the user wants and has decided, " +
+  "facts, names, numbers, ids and code that may matter later, the results of tools, and what is still open. Write in the language " +
+  "of the conversation. Answer with the summary only."
+
+type Item = Exclude<CreateBody["input"], string>[number]
+
+const itemsOf = (input: CompactBody["input"]): ReadonlyArray<Item> =>
+  typeof input === "string" ? [{ role: "user", content: input }] : (input ?? [])
+
+const noUsage: ResponseUsage = {
+  input_tokens: 0,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 0
+}
+
+const compacted = (response: ResponseObject): CompactedResponse => ({
+  id: shownId("response", response.id),
+  object: "response.compaction",
+  created_at: Math.floor(response.created_at / millisPerSecond),
+  output: [
+    {
+      id: shownId("compaction", response.id),
+      type: "compaction",
+      encrypted_content: encodeSummary(response.output_text)
+    }
+  ],
+  usage: response.usage ?? noUsage
+})
+
+const documented = Object.keys(CompactBody.fields)
+
+export const CompactHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "compact",
+  Effect.fn(function* (handlers) {
+    const responses = yield* Responses
+    const drain = yield* Drain
+
+    return handlers.handle(
+      "create",
+      Effect.fnUntraced(function* ({ payload }) {
+        const { input, instructions, model, previous_response_id } = payload
+        if (input == null && previous_response_id == null) {
+          return yield* new InvalidRequest({
+            param: "input",
+            message: "`input` is missing. Send it, or `previous_response_id`."
+          })
+        }
+        const { demands, request } = readRequest({
+          model,
+          instructions,
+          previous_response_id,
+          input: [...itemsOf(input), { role: "user", content: question }],
+          // The summary is made of what is there already.
+          tool_choice: "none",
+          store: false
+        })
+        const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
+        const whole = collect(begun.events)
+        const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+        return HttpServerResponse.jsonUnsafe(compacted(response), {
+          headers: ignoredNames(payload, documented)
+        })
+      }, enveloped)
+    )
+  })
+)
