@@ -127,7 +127,8 @@ export const ProjectsLayer = Layer.merge(Projects.layer, ReadableProjects.layer)
 
 /** The tools that models may call, and their way out to the web. */
 export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe(
-  Layer.provide([Egress.layer.pipe(Layer.provide(Network.layer)), TextExtraction.layer])
+  Layer.provideMerge(Egress.layer.pipe(Layer.provide(Network.layer))),
+  Layer.provide(TextExtraction.layer)
 )
 
 /** The operator's interface, and its routes. */

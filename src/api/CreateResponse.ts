@@ -61,7 +61,7 @@ export const replayedTypes = [
   "function_call_output"
 ] as const
 
-const isReplayedType: (type: unknown) => boolean = Schema.is(Schema.Literals(replayedTypes))
+export const isReplayedType: (type: unknown) => boolean = Schema.is(Schema.Literals(replayedTypes))
 
 export const ContentItem = Schema.Struct({
   // An invalid replayed item must not be taken for a message of the user because it has content.

@@ -42,11 +42,14 @@ const listConversations = command(
 /** Line feeds stay, for the text of an answer has several lines. */
 const printableLines = (text: string): string => text.split("\n").map(printable).join("\n")
 
+const shownPart = (part: (InputItem & { readonly type: "message" })["content"][number]): string => {
+  if (part.type === "input_image") return "[image]"
+  return part.type === "input_file" ? `[file ${part.file_id}]` : part.text
+}
+
 /** What a person can read of an item. */
 const itemText = (item: InputItem | OutputItem): string =>
-  item.type === "message"
-    ? item.content.map((part) => ("text" in part ? part.text : `[file ${part.file_id}]`)).join("\n")
-    : `[${item.type}]`
+  item.type === "message" ? item.content.map(shownPart).join("\n") : `[${item.type}]`
 
 const turnText = ({ created_at, input, model, output, position }: ReadConversationBody["data"][number]) =>
   [

@@ -164,9 +164,15 @@ const makeItems = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 
   const remove = Effect.fnUntraced(function* (id: ConversationId, itemId: ItemId) {
-    const deleted = yield* sql`DELETE FROM items USING turns
-      WHERE turns.response_id = items.response_id AND conversation_id = ${id}::uuid AND items.id = ${itemId}::uuid
-      RETURNING items.id`
+    const deleted = yield* sql`WITH deleted AS (
+        DELETE FROM items USING turns
+        WHERE turns.response_id = items.response_id AND conversation_id = ${id}::uuid AND items.id = ${itemId}::uuid
+        RETURNING items.id, items.response_id, item::text AS item
+      ), forgotten AS (
+        DELETE FROM images USING deleted
+        WHERE images.response_id = deleted.response_id AND strpos(deleted.item, images.id::text) > 0
+      )
+      SELECT id FROM deleted`
     if (deleted.length === 0) return yield* new ItemNotFound({ param: "item_id" })
   })
 

@@ -15,13 +15,14 @@ import {
   type ConversationBusy,
   type DatabaseUnavailable
 } from "../domain/Errors.ts"
-import type { ConversationId, ItemId, ResponseId, UserId } from "../domain/Ids.ts"
+import { type ConversationId, type ItemId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 import { makeFindCalls } from "./FunctionCallRows.ts"
+import type { StoredImages } from "./ImageTable.ts"
 import { makeOwnedConversations, type OwnedConversation, type OwnedTurn } from "./OwnedConversations.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type FoundItem } from "./TurnTable.ts"
@@ -154,7 +155,7 @@ export class Conversations extends Context.Service<
     readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
     /** All hidden conversations, and those of them that the next sweep will delete for their age. */
     readonly counts: Effect.Effect<{ readonly kept: number; readonly idle: number }, DatabaseUnavailable>
-  }
+  } & StoredImages
 >()("parley/conversations/Conversations") {
   static readonly layer: Layer.Layer<Conversations, never, SqlClient.SqlClient | AppConfig> = Layer.effect(
     Conversations,

@@ -9,6 +9,7 @@ import { ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeStoredImages } from "./ImageTable.ts"
 
 /** Conversations that one statement deletes with their turns. */
 const conversationsPerStepMax = 50
@@ -114,5 +115,5 @@ export const makeOwnedConversations = Effect.gen(function* () {
     return deleted.length
   }, orUnavailable)
 
-  return { listOf, turnsOf, readOf, deleteOf, eraseSome }
+  return { listOf, turnsOf, readOf, deleteOf, eraseSome, ...(yield* makeStoredImages) }
 })

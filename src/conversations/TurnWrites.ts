@@ -5,10 +5,12 @@ import {
   type InputItem,
   type OpenTurn,
   type OutputItem,
+  type StoredImage,
   type TurnDetails,
   withoutPassages
 } from "../domain/Conversation.ts"
 import type { ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
+import { makeImageWrites } from "./ImageTable.ts"
 import { historyTurnsMax } from "./TurnTable.ts"
 
 export interface CommitTurn {
@@ -20,6 +22,8 @@ export interface CommitTurn {
   readonly systemMessage: string | null
   readonly promptTokens: number
   readonly details: TurnDetails | null
+  /** Those that the items of the input name. */
+  readonly images?: ReadonlyArray<StoredImage>
 }
 
 /** A turn that begins a conversation of its own, with copies of the turns of another one. */
@@ -70,6 +74,7 @@ const makeParts = Effect.map(SqlClient.SqlClient, (sql) => {
 export const makeTurnWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { insertItems, outcome } = yield* makeParts
+  const images = yield* makeImageWrites
 
   /**
    * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
@@ -92,7 +97,7 @@ export const makeTurnWrites = Effect.gen(function* () {
         FROM held
       ), written AS (
         ${insertItems(content, "held")}
-      )
+      )${images.insert(content, "held")}
       ${outcome(content, turn.conversationId, "held")}`.pipe(decodeOutcome)
   }
 
@@ -122,6 +127,10 @@ export const makeTurnWrites = Effect.gen(function* () {
         INSERT INTO items (response_id, side, position, id, user_id, item)
         SELECT copy_id, side, items.position, items.id, created.user_id, item
         FROM created, copied JOIN items USING (response_id)
+      ), copied_images AS (
+        INSERT INTO images (response_id, id, user_id, media_type, bytes, created_at)
+        SELECT copy_id, images.id, created.user_id, media_type, bytes, images.created_at
+        FROM created, copied JOIN images USING (response_id)
       ), turn AS (
         INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, details)
         SELECT ${content.responseId}::uuid, id, user_id, turn_count - 1, ${content.model}, ${content.promptTokens}::int,
@@ -129,7 +138,7 @@ export const makeTurnWrites = Effect.gen(function* () {
         FROM created
       ), written AS (
         ${insertItems(content, "created")}
-      )
+      )${images.insert(content, "created")}
       ${outcome(content, conversationId, "created")}`.pipe(decodeOutcome)
 
   return { commit, commitBranch }

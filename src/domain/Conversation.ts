@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { FileId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
+import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
+import { imageDetails } from "./ModelCall.ts"
 
 /** The items of a conversation, streamed, returned and stored in the same shape. Source: wire contract, sections 2 and 4. */
 
@@ -14,6 +15,22 @@ export const InputFile = Schema.Struct({
   file_id: FileId
 }).annotate({ identifier: "InputFile", description: "A file uploaded before, by its id." })
 export type InputFile = typeof InputFile.Type
+
+/** An image of a message; its bytes are kept beside the conversation, and deleted with it. */
+export const InputImage = Schema.Struct({
+  type: Schema.Literal("input_image"),
+  image_id: ImageId,
+  detail: Schema.Literals(imageDetails)
+})
+export type InputImage = typeof InputImage.Type
+
+/** The bytes of an image, as base64 without line breaks. */
+export interface StoredImage {
+  readonly id: ImageId
+  /** Such as `image/png`. */
+  readonly mediaType: string
+  readonly data: string
+}
 
 export const FileCitation = Schema.Struct({
   type: Schema.Literal("file_citation"),
@@ -114,7 +131,7 @@ export const InputMessage = Schema.Struct({
   id: ItemId,
   type: Schema.Literal("message"),
   role: Schema.Literals(["user", "assistant"]),
-  content: Schema.Array(Schema.Union([InputText, InputFile, OutputText]))
+  content: Schema.Array(Schema.Union([InputText, InputFile, InputImage, OutputText]))
 })
 export type InputMessage = typeof InputMessage.Type
 

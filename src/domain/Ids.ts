@@ -30,6 +30,10 @@ export type ItemId = typeof ItemId.Type
 export const FileId = Uuid.pipe(Schema.brand("FileId"))
 export type FileId = typeof FileId.Type
 
+/** An image of a conversation. */
+export const ImageId = Uuid.pipe(Schema.brand("ImageId"))
+export type ImageId = typeof ImageId.Type
+
 export const SessionId = Uuid.pipe(Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
 

@@ -11,6 +11,9 @@ export interface ToolCall {
   readonly arguments: string
 }
 
+export const imageDetails = ["auto", "low", "high"] as const
+export type ImageDetail = (typeof imageDetails)[number]
+
 /** An image of a message, as a model gets it. */
 export interface ModelImage {
   /** Such as `image/png`. */
@@ -18,7 +21,7 @@ export interface ModelImage {
   /** Base64, without line breaks. */
   readonly data: string
   /** How closely a model is to look, where it can be told so. */
-  readonly detail: "auto" | "low" | "high"
+  readonly detail: ImageDetail
 }
 
 export type ModelMessage =

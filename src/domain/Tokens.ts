@@ -1,3 +1,5 @@
+import type { ImageDetail, ModelMessage } from "./ModelCall.ts"
+
 /**
  * The cost of characters in hundredths of a token: of the first in a run of one kind, and of each that follows. `units` are
  * hexadecimal ranges of UTF-16 code units. Fitted to the o200k vocabulary so that no kind of text is estimated below its real
@@ -167,3 +169,17 @@ export const beginningWithin = (text: string, tokensMax: number, before: TokenTa
 
 /** The estimate for one message of a prompt, its overhead included. */
 export const estimateMessageTokens = (text: string): number => estimateTokens(text) + messageOverheadTokens
+
+/**
+ * Tokens of an image, on the safe side: models of OpenAI take up to about 1,500, those that count patches up to about 3,800, and
+ * those of Anthropic up to 1,600, or 4,800 where they see high resolutions. Not all know a low detail.
+ */
+const tokensByDetail: Readonly<Record<ImageDetail, number>> = { low: 1_600, auto: 4_800, high: 4_800 }
+
+export const estimateImageTokens = (detail: ImageDetail): number => tokensByDetail[detail]
+
+/** The estimate for the images of a message. */
+export const imagesTokens = (message: ModelMessage): number =>
+  message.role === "user"
+    ? (message.images ?? []).reduce((sum, image) => sum + estimateImageTokens(image.detail), 0)
+    : 0

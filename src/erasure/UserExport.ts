@@ -6,6 +6,7 @@ import { ApiKeys } from "../auth/ApiKeys.ts"
 import { Identities } from "../auth/Identities.ts"
 import { Sessions } from "../auth/Sessions.ts"
 import { Conversations, type OwnedConversation } from "../conversations/Conversations.ts"
+import { imagesPageRows, type OwnedImage } from "../conversations/ImageTable.ts"
 import type { Page, User } from "../domain/Account.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
 import type { DatabaseUnavailable, UserNotFound } from "../domain/Errors.ts"
@@ -20,6 +21,9 @@ import { type ArchiveEntry, zipArchive } from "./ZipArchive.ts"
 
 /** Files that one statement lists. */
 const filesPageRows = 100
+
+/** Larger than any image. */
+const imagesBytesMax = 67_108_864
 
 const fileFields = [
   "id",
@@ -136,7 +140,8 @@ const makeEntries = Effect.gen(function* () {
     const described = Stream.fromIterable(parts).pipe(
       Stream.map(([name, bytes]): ArchiveEntry<unknown, never> => ({ name, modifiedAt, bytes }))
     )
-    return Stream.concat(described, Stream.map(files.all(id), files.entryOf))
+    const images = Stream.map(conversations.images(id), conversations.imageEntry(id))
+    return Stream.concat(described, Stream.concat(images, Stream.map(files.all(id), files.entryOf)))
   })
 })
 
@@ -185,7 +190,29 @@ const makeConversationLines = Effect.map(Conversations, (conversations) => {
       (turn) => turn
     ).pipe(Stream.map((turn) => ({ conversationId: id, ...turn })))
 
-  return { all, turns: (userId: UserId) => Stream.flatMap(all(userId), turnsOf) }
+  const images = (userId: UserId) =>
+    paged(
+      (after: OwnedImage["id"] | undefined) =>
+        Effect.map(conversations.imagesOf(userId, after), (data) => ({
+          data,
+          hasMore: data.length === imagesPageRows
+        })),
+      (image) => image.id
+    )
+
+  const imageEntry =
+    (userId: UserId) =>
+    ({ createdAt, id, mediaType }: OwnedImage): ArchiveEntry<unknown, never> => ({
+      name: `images/${id}.${mediaType.replace(/^image\//, "")}`,
+      modifiedAt: createdAt,
+      bytes: Stream.unwrap(
+        Effect.map(conversations.images(userId, [id], imagesBytesMax), (found) =>
+          Stream.fromIterable(found.map(({ data }) => new Uint8Array(Buffer.from(data, "base64"))))
+        )
+      )
+    })
+
+  return { all, images, imageEntry, turns: (userId: UserId) => Stream.flatMap(all(userId), turnsOf) }
 })
 
 const makeFiles = Effect.map(FileStore, (store) => {

@@ -1,10 +1,10 @@
 import { Result } from "effect"
-import type { InputEntry, Part } from "../api/CreateResponse.ts"
+import type { InputEntry } from "../api/CreateResponse.ts"
 import type { ChatBody, FunctionTool, Message, ResponseFormat, UserPart } from "../api/openai/ChatBody.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { AnswerFormat, AnswerOptions, ToolChoice, ToolSpec } from "../domain/ModelCall.ts"
-import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
-import { given } from "./RequestReading.ts"
+import type { Demands, RequestEntry, RequestPart, ResponseRequest } from "../responses/ResponseRequest.ts"
+import { detailOf, given } from "./RequestReading.ts"
 
 /** From a chat to what the core understands. */
 
@@ -20,10 +20,22 @@ type TextContent = Extract<Message, { readonly role: "tool" }>["content"]
 const textOf = (content: TextContent): string =>
   typeof content === "string" ? content : content.map(({ text }) => text).join("\n")
 
-const partOf = (part: UserPart): Part =>
-  part.type === "text"
-    ? { type: "input_text", text: part.text }
-    : { type: "input_file", file_id: part.file.file_id }
+const partOf = (part: UserPart): RequestPart => {
+  switch (part.type) {
+    case "text":
+      return { type: "input_text", text: part.text }
+    case "image_url": {
+      const { detail, url } = part.image_url
+      return { type: "input_image", url, fileId: null, detail: detailOf(detail) }
+    }
+    case "file": {
+      const { file_data: data = null, file_id, filename = null } = part.file
+      return file_id == null
+        ? { type: "input_document", filename, data, url: null }
+        : { type: "input_file", file_id }
+    }
+  }
+}
 
 type AssistantMessage = Extract<Message, { readonly role: "assistant" }>
 
@@ -48,7 +60,7 @@ const answerEntries = (message: AssistantMessage): ReadonlyArray<InputEntry> => 
   ]
 }
 
-const entriesOf = (message: Message): ReadonlyArray<InputEntry> => {
+const entriesOf = (message: Message): ReadonlyArray<RequestEntry> => {
   switch (message.role) {
     case "user": {
       const { content } = message

@@ -1,10 +1,16 @@
-import type { InputEntry, Part as CorePart } from "../api/CreateResponse.ts"
-import type { CreateBody, Format, Item, Part } from "../api/openai/CreateBody.ts"
+import type { CreateBody, Detail, Format, Item, Part } from "../api/openai/CreateBody.ts"
 import type { Echo } from "../api/openai/ResponseResource.ts"
 import { webSearchTypes } from "../api/openai/Tools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import type { AnswerFormat, AnswerOptions, ToolChoice, ToolName, ToolSpec } from "../domain/ModelCall.ts"
-import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+import type {
+  AnswerFormat,
+  AnswerOptions,
+  ImageDetail,
+  ToolChoice,
+  ToolName,
+  ToolSpec
+} from "../domain/ModelCall.ts"
+import type { Demands, RequestEntry, RequestPart, ResponseRequest } from "../responses/ResponseRequest.ts"
 import type { Shown, View } from "./ItemRendering.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
@@ -15,10 +21,32 @@ export interface ReadRequest {
   readonly view: View
 }
 
-const partOf = (part: Part): CorePart =>
-  part.type === "refusal" ? { type: "output_text", text: part.refusal } : part
+export const detailOf = (detail: typeof Detail.Type | null | undefined): ImageDetail =>
+  detail === "original" ? "high" : (detail ?? "auto")
 
-export const entryOf = (item: Item): InputEntry => {
+const partOf = (part: Part): RequestPart => {
+  switch (part.type) {
+    case "refusal":
+      return { type: "output_text", text: part.refusal }
+    case "input_image": {
+      const { file_id, image_url, type } = part
+      return { type, url: image_url ?? null, fileId: file_id ?? null, detail: detailOf(part.detail) }
+    }
+    case "input_file":
+      return part.file_id == null
+        ? {
+            type: "input_document",
+            filename: part.filename ?? null,
+            data: part.file_data ?? null,
+            url: part.file_url ?? null
+          }
+        : { type: part.type, file_id: part.file_id }
+    default:
+      return part
+  }
+}
+
+export const entryOf = (item: Item): RequestEntry => {
   switch (item.type) {
     case "item_reference":
     case "function_call":

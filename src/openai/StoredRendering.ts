@@ -56,6 +56,9 @@ const partOf = (part: InputMessage["content"][number]) => {
       return part
     case "input_file":
       return { ...part, file_id: shownId("file", part.file_id) }
+    case "input_image":
+      // The image itself is not repeated, as where `include` doesn't ask for it.
+      return { type: part.type, detail: part.detail, image_url: null, file_id: null }
     case "output_text":
       return textPart(part)
   }

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { ModelMessage, ModelRequest } from "../domain/ModelCall.ts"
-import { estimateTokens, messageOverheadTokens } from "../domain/Tokens.ts"
+import { estimateTokens, imagesTokens, messageOverheadTokens } from "../domain/Tokens.ts"
 
 /** The rest of a longer text is estimated from its beginning, which bounds the processor time. */
 const countedCharactersMax = 64 * 1024
@@ -70,9 +70,8 @@ export type Prompt = Pick<ModelRequest, "messages" | "tools">
 /** The approximate tokens of a prompt: each provider has its own way to put messages and tools into one text. */
 export const countPromptTokens = ({ messages, tools }: Prompt): Effect.Effect<number> => {
   const offered = tools.length === 0 ? [] : [JSON.stringify(tools)]
-  return Effect.map(
-    countTokens([...offered, ...messages.map(textOf)].join("\n")),
-    (tokens) => tokens + messages.length * messageOverheadTokens
+  return Effect.map(countTokens([...offered, ...messages.map(textOf)].join("\n")), (tokens) =>
+    messages.reduce((sum, message) => sum + messageOverheadTokens + imagesTokens(message), tokens)
   )
 }
 

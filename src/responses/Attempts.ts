@@ -1,6 +1,6 @@
 import { Array as Arr, Context, Effect, Layer, Order } from "effect"
 import { Conversations } from "../conversations/Conversations.ts"
-import type { ConversationState, InputItem, StoredTurn } from "../domain/Conversation.ts"
+import type { ConversationState, InputItem, StoredImage, StoredTurn } from "../domain/Conversation.ts"
 import {
   type DatabaseUnavailable,
   InvalidRequest,
@@ -25,6 +25,7 @@ import {
 import type { Attempt } from "./Attempt.ts"
 import { passagesMessage, passagesWithin, type Search } from "./Citations.ts"
 import { historyWithin, withResultsWithin } from "./FunctionResults.ts"
+import { findImages, historyImagesBytesMax, imagesById, newestImages, type PromptImages } from "./Images.ts"
 import { textOf } from "./IncomingInput.ts"
 import { longInput } from "./LongInput.ts"
 import {
@@ -58,6 +59,8 @@ export interface PreparedAttempts {
   readonly history: ReadonlyArray<StoredTurn>
   /** The files of the turn, as far as their texts were read. */
   readonly files: PromptFiles
+  /** The images that the items of the turn name. */
+  readonly images: PromptImages
   /** The items of the turn as the prompts show them. */
   readonly items: ReadonlyArray<InputItem>
 }
@@ -68,6 +71,8 @@ export interface AttemptsRequest {
   readonly parts: Omit<PromptParts, "history" | "files" | "knowledge">
   /** The files that the items of the turn refer to. */
   readonly files: UnreadFiles
+  /** The images that the request brings along. */
+  readonly images: ReadonlyArray<StoredImage>
   readonly search: Search | null
   readonly turn: ConversationState
   readonly maxOutputTokens: number | null
@@ -121,7 +126,8 @@ export class Attempts extends Context.Service<
         const { maxOutputTokens, permissions, turn, userId } = request
         const windowMax = yield* largestWindow(permissions)
         const items = withResultsWithin(request.parts.items, windowMax)
-        const bareParts = { ...request.parts, items, history: [], knowledge: null }
+        const images = yield* findImages(conversations, userId, items, request.images)
+        const bareParts = { ...request.parts, items, images, history: [], knowledge: null }
         const parts = { ...bareParts, files: unreadFiles(request.files) }
         // Before anything is counted whole.
         const problem = longInput(parts, windowMax)
@@ -132,6 +138,7 @@ export class Attempts extends Context.Service<
           promptTokens: asked.promptTokens,
           tools: asked.tools,
           maxOutputTokens,
+          ...(images.size === 0 ? {} : { vision: true }),
           ...(request.demands.model === undefined ? {} : { model: request.demands.model }),
           difficulty: difficultyOf(asked).score
         }
@@ -158,12 +165,20 @@ export class Attempts extends Context.Service<
           )
         )
         const earlierFiles = yield* attachedFiles.readEarlier(userId, earlier, earlierTokensMax)
-        const all = { ...read, history, files: new Map([...files, ...earlierFiles]) }
+        const shown = newestImages(history, most(candidates, historyTokensMax))
+        const earlierImages = yield* conversations.images(userId, shown, historyImagesBytesMax)
+        const all = {
+          ...read,
+          history,
+          files: new Map([...files, ...earlierFiles]),
+          images: new Map([...imagesById(earlierImages), ...images])
+        }
         const attempts = yield* attemptsOf(candidates, userId, all, search, request.demands.answer ?? {})
         const { wholeHistory = false } = request.demands
         const usable = wholeHistory ? yield* withAllTurns(attempts, turn, history) : attempts
         // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
-        return { attempts: Arr.sort(usable, fewestDropped), search, history, files, items }
+        const order = earlierImages.length === 0 ? fewestDropped : Order.combine(fewestDropped, seeingFirst)
+        return { attempts: Arr.sort(usable, order), search, history, files, images, items }
       })
 
       return Attempts.of({ prepare })
@@ -201,6 +216,9 @@ const attemptsOf = Effect.fnUntraced(function* (
   }
   return Arr.isArrayNonEmpty(attempts) ? attempts : yield* tooLong(assembly.leastTokens, candidates)
 })
+
+/** Where earlier turns have images, models that see them come before others. */
+const seeingFirst = Order.mapInput(Order.Number, ({ model }: Attempt) => (model.vision === true ? 0 : 1))
 
 const fewestDropped = Order.mapInput(Order.Number, ({ droppedTurns }: Attempt) => droppedTurns)
 

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { InputEntry } from "../api/CreateResponse.ts"
 import { type ClientConversation, ClientConversations } from "../conversations/ClientConversations.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentUser } from "../domain/Account.ts"
@@ -12,9 +11,12 @@ import type { Denial } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
 import { AttachedFiles, unreadFiles } from "./AttachedFiles.ts"
 import { answeredCalls } from "./FunctionItems.ts"
+import { findImages } from "./Images.ts"
 import { type GivenItem, readEntries, resolveReferences } from "./IncomingInput.ts"
 import { ItemIds } from "./ItemIds.ts"
 import { turnTokens } from "./PromptAssembly.ts"
+import { RequestMedia } from "./RequestMedia.ts"
+import type { RequestEntry } from "./ResponseRequest.ts"
 
 /** Why items can't be added. */
 export type ItemsRefused =
@@ -23,6 +25,8 @@ export type ItemsRefused =
   | Errors.FileNotReady
   | Errors.FileUnreadable
   | Errors.ItemNotFound
+  | Errors.ServerBusy
+  | Errors.StorageFailed
   | Denial
   | Errors.DatabaseUnavailable
 
@@ -33,7 +37,7 @@ export class ConversationItems extends Context.Service<
     /** A new conversation. Texts of `system` and `developer` items are its system message. */
     readonly create: (
       metadata: ClientConversation["metadata"],
-      entries: ReadonlyArray<InputEntry>
+      entries: ReadonlyArray<RequestEntry>
     ) => Effect.Effect<
       ClientConversation,
       ItemsRefused | Errors.ConversationNotFound | Errors.ConversationBusy | Errors.TurnLeaseLost,
@@ -42,7 +46,7 @@ export class ConversationItems extends Context.Service<
     /** Waits while an answer is being added. */
     readonly add: (
       id: ConversationId,
-      entries: ReadonlyArray<InputEntry>
+      entries: ReadonlyArray<RequestEntry>
     ) => Effect.Effect<
       ReadonlyArray<InputItem>,
       ItemsRefused | Errors.ConversationNotFound | Errors.ConversationBusy | Errors.TurnLeaseLost,
@@ -60,7 +64,7 @@ export class ConversationItems extends Context.Service<
 
       /** The items are the input of a turn without a model and an answer, which is no response. */
       const store = Effect.fnUntraced(
-        function* (id: ConversationId, { files, given, results }: ReadItems) {
+        function* (id: ConversationId, { files, given, images, results }: ReadItems) {
           const { userId } = yield* CurrentUser
           const turn = yield* conversations.open(userId, id)
           const items = given.map(({ item }) => item)
@@ -74,7 +78,8 @@ export class ConversationItems extends Context.Service<
             output: [],
             systemMessage: turn.systemMessage,
             promptTokens: turnTokens(items, files, calls),
-            details: null
+            details: null,
+            images: [...(yield* findImages(conversations, userId, items, images)).values()]
           })
           return items
         },
@@ -83,7 +88,7 @@ export class ConversationItems extends Context.Service<
 
       const create = Effect.fn("ConversationItems.create")(function* (
         metadata: ClientConversation["metadata"],
-        entries: ReadonlyArray<InputEntry>
+        entries: ReadonlyArray<RequestEntry>
       ) {
         const { userId } = yield* CurrentUser
         const read = yield* readItems(entries)
@@ -95,7 +100,7 @@ export class ConversationItems extends Context.Service<
 
       const add = Effect.fn("ConversationItems.add")(function* (
         id: ConversationId,
-        entries: ReadonlyArray<InputEntry>
+        entries: ReadonlyArray<RequestEntry>
       ) {
         const read = yield* readItems(entries)
         if (read.directions.length > 0) {
@@ -111,27 +116,30 @@ export class ConversationItems extends Context.Service<
 
       return ConversationItems.of({ create, add })
     })
-  ).pipe(Layer.provide([AttachedFiles.layer, ItemIds.layer]))
+  ).pipe(Layer.provide([AttachedFiles.layer, ItemIds.layer, RequestMedia.layer]))
 }
 
 /** Reads items as the input of a request, and finds what they name. */
 const makeReadItems = Effect.gen(function* () {
   const attachedFiles = yield* AttachedFiles
+  const media = yield* RequestMedia
   const conversations = yield* Conversations
   const policy = yield* Policy
   const { next: nextItemId } = yield* ItemIds
 
-  return Effect.fnUntraced(function* (entries: ReadonlyArray<InputEntry>) {
-    const { plan, userId } = yield* CurrentUser
+  return Effect.fnUntraced(function* (entries: ReadonlyArray<RequestEntry>) {
+    const caller = yield* CurrentUser
+    const { plan, userId } = caller
     const { operation } = yield* policy.permissions(plan)
-    const read = yield* readEntries(entries, nextItemId, true, "items")
+    const { images, input } = yield* media.read(entries, caller, "items")
+    const read = yield* readEntries(typeof input === "string" ? [] : input, nextItemId, true, "items")
     const denial =
       operation("responses", "") ?? (read.files[0] && operation("files", read.files[0].param)) ?? null
     if (denial !== null) return yield* denial
     const findItems = (ids: ReadonlyArray<ItemId>) => conversations.items(userId, ids)
     const given: ReadonlyArray<GivenItem> = yield* resolveReferences(read.entries, findItems, nextItemId)
     const files = unreadFiles(yield* attachedFiles.find(userId, read.files, given))
-    return { given, files, directions: read.directions, results: read.results }
+    return { given, files, images, directions: read.directions, results: read.results }
   })
 })
 

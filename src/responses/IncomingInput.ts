@@ -1,8 +1,9 @@
 import { Effect, Predicate } from "effect"
-import { type InputEntry, isMessage, type Part, type ReplayedItem } from "../api/CreateResponse.ts"
+import type { Part, ReplayedItem } from "../api/CreateResponse.ts"
 import type { FoundItem } from "../conversations/Conversations.ts"
 import {
   type ConversationState,
+  type InputImage,
   type InputItem,
   type InputMessage,
   type McpCall,
@@ -14,7 +15,7 @@ import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
-import type { ResponseRequest } from "./ResponseRequest.ts"
+import { isMessageEntry as isMessage, type ReadEntry, type ReadMediaInput } from "./ResponseRequest.ts"
 
 /** One entry of a request's input. */
 export type Incoming =
@@ -43,14 +44,16 @@ const roleOf = (role: string | null | undefined): "user" | "assistant" | "system
   return role === "system" || role === "developer" ? "system" : "user"
 }
 
-const partsOf = (content: string | ReadonlyArray<Part>): ReadonlyArray<Part> =>
+type ReadPart = Part | InputImage
+
+const partsOf = (content: string | ReadonlyArray<ReadPart>): ReadonlyArray<ReadPart> =>
   typeof content === "string" ? [{ type: "input_text", text: content }] : content
 
-/** The text of a message, without its files. */
-export const textOf = (parts: ReadonlyArray<Part>): string =>
-  parts.flatMap((part) => (part.type === "input_file" ? [] : [part.text])).join("\n")
+/** The text of a message, without its files and images. */
+export const textOf = (parts: ReadonlyArray<ReadPart>): string =>
+  parts.flatMap((part) => ("text" in part ? [part.text] : [])).join("\n")
 
-const storedPart = (part: Part): InputMessage["content"][number] =>
+const storedPart = (part: ReadPart): InputMessage["content"][number] =>
   part.type === "output_text" ? { ...part, annotations: [], logprobs: [] } : part
 
 /** The replayed result of a client's tool: a text, or a list of parts; null if it is neither. */
@@ -89,7 +92,7 @@ const isCall = (
  * Reads replayed tool calls, which are kept as context if they have a name, arguments and a result. A `function_call` gets its
  * result from the `function_call_output` with the same `call_id`.
  */
-const makeReplayedCalls = (given: ReadonlyArray<InputEntry>, nextId: () => ItemId) => {
+const makeReplayedCalls = (given: ReadonlyArray<ReadEntry>, nextId: () => ItemId) => {
   const results = new Map<unknown, string | null>()
   const calls = new Set<unknown>()
   for (const entry of given) {
@@ -128,6 +131,9 @@ const misplacedOutput = (param: string) =>
     message: `\`${param}\` must be an input_text or input_file part; output_text is for items of the role assistant.`
   })
 
+const misplacedImage = (param: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` must not be an image: the assistant shows none.` })
+
 /** Whether an input contains a message of the user. */
 const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
   entries.some(
@@ -135,7 +141,7 @@ const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
       entry.kind === "item" &&
       entry.item.type === "message" &&
       entry.item.role === "user" &&
-      entry.item.content.some((part) => part.type === "input_file" || part.text !== "")
+      entry.item.content.some((part) => !("text" in part) || part.text !== "")
   )
 
 /**
@@ -143,11 +149,11 @@ const hasUserMessage = (entries: ReadonlyArray<Incoming>): boolean =>
  * their results are items of their own; without, they are context.
  */
 export const readInput = Effect.fnUntraced(function* (
-  input: ResponseRequest["input"],
+  input: ReadMediaInput,
   nextId: () => ItemId,
   functionItems = false
 ) {
-  const given: ReadonlyArray<InputEntry> = typeof input === "string" ? [{ content: input }] : input
+  const given: ReadonlyArray<ReadEntry> = typeof input === "string" ? [{ content: input }] : input
   const read = yield* readEntries(given, nextId, functionItems, "input")
   if (read.results.length === 0 && !hasUserMessage(read.entries)) {
     return yield* new InvalidRequest({ param: "input", message: "`input` holds no message of the user." })
@@ -157,7 +163,7 @@ export const readInput = Effect.fnUntraced(function* (
 
 /** Sorts items that need not be a request: a client may add any to a conversation. `field` names them in errors. */
 export const readEntries = Effect.fnUntraced(function* (
-  given: ReadonlyArray<InputEntry>,
+  given: ReadonlyArray<ReadEntry>,
   nextId: () => ItemId,
   functionItems: boolean,
   field: string
@@ -191,11 +197,12 @@ export const readEntries = Effect.fnUntraced(function* (
     for (const [position, part] of parts.entries()) {
       const param = `${field}[${index}].content[${position}]`
       if (part.type === "output_text" && role !== "assistant") return yield* misplacedOutput(param)
+      if (part.type === "input_image" && role === "assistant") return yield* misplacedImage(param)
       if (part.type === "input_file") files.push({ id: part.file_id, param: `${param}.file_id` })
     }
     if (role === "system") directions.push(textOf(parts))
     // A document is data, even if it is attached to instructions.
-    const kept = role === "system" ? parts.filter(({ type }) => type === "input_file") : parts
+    const kept = role === "system" ? parts.filter((part) => !("text" in part)) : parts
     if (role === "system" && kept.length === 0) continue
     const item: InputMessage = {
       id: nextId(),

@@ -124,7 +124,7 @@ const isVague = (message: string): boolean => {
 const userMessages = (items: ReadonlyArray<StoredItem>): ReadonlyArray<string> =>
   items.flatMap((item) => {
     if (item.type !== "message" || item.role !== "user") return []
-    const text = item.content.map((part) => (part.type === "input_file" ? "" : part.text)).join("\n")
+    const text = item.content.map((part) => ("text" in part ? part.text : "")).join("\n")
     return text.trim() === "" ? [] : [text.trim().slice(0, messageCharactersMax)]
   })
 

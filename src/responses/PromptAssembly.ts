@@ -12,6 +12,7 @@ import {
   sharesInOrder,
   showOnce
 } from "./AttachedFiles.ts"
+import { noImages, type PromptImages } from "./Images.ts"
 import { linkCalls, type LinkedTurn } from "./LinkedCalls.ts"
 import {
   beginningTokens,
@@ -40,11 +41,12 @@ const framedTurn = (
   turn: LinkedTurn,
   files: ReadonlyArray<FileId>,
   texts: PromptFiles,
-  tools: boolean
+  tools: boolean,
+  images: PromptImages = noImages
 ): FramedTurn => {
   const shownElsewhere = filesOf(turn.items).filter((id) => !files.includes(id))
   const render = (show: ShowFile) =>
-    earlierMessages(turn, tools, showOnce(show, texts, new Set(shownElsewhere)))
+    earlierMessages(turn, tools, showOnce(show, texts, new Set(shownElsewhere)), images)
   const messages = render((id) => frameOf(id, texts.get(id)))
   const beginning = beginningOf(turn)
   const tokens = messagesTokens(messages) + files.length * seamTokens + beginning
@@ -85,12 +87,16 @@ export const filesShown = (
 
 /** Earlier turns, the newest first. */
 const framedTurns = (
-  { files, history, items }: PromptParts,
+  parts: PromptParts,
   earlier: ReadonlyArray<LinkedTurn>,
-  tools: boolean
+  kind: ModelKind
 ): ReadonlyArray<FramedTurn> => {
+  const { files, history, items } = parts
+  const images = imagesFor(parts, kind)
   const shown = filesShown(history, items)
-  return earlier.toReversed().map((turn, index) => framedTurn(turn, shown[index] ?? [], files, tools))
+  return earlier
+    .toReversed()
+    .map((turn, index) => framedTurn(turn, shown[index] ?? [], files, kind.tools, images))
 }
 
 const needsOf = ({ files }: FramedTurn, texts: PromptFiles): ReadonlyArray<number> =>
@@ -151,13 +157,21 @@ export interface PromptParts extends Given {
   readonly knowledge: ModelMessage | null
   /** The calls of earlier turns that this turn answers. */
   readonly calls?: ReadonlyArray<FunctionCall>
+  /** The images of the turn and of earlier ones that are shown to a model that sees. */
+  readonly images?: PromptImages
 }
 
 /** What of a model a prompt depends on. */
 export interface PromptModel {
   readonly contextWindow: number
   readonly tools: boolean
+  readonly vision?: boolean
 }
+
+type ModelKind = Pick<PromptModel, "tools" | "vision">
+
+const imagesFor = ({ images = noImages }: PromptParts, { vision }: ModelKind): PromptImages =>
+  vision === true ? images : noImages
 
 /** At most this share of a context window is kept free for the answer; a longer answer has to fit what is left. */
 const answerShareMax = 0.25
@@ -167,12 +181,19 @@ export const promptTokensMax = ({ contextWindow }: PromptModel, answerTokens: nu
   contextWindow - Math.min(answerTokens, Math.floor(contextWindow * answerShareMax))
 
 /** Everything but earlier turns. */
-const turnMessages = (parts: PromptParts, current: LinkedTurn, tools: boolean, show: ShowFile) => {
+const turnMessages = (parts: PromptParts, current: LinkedTurn, kind: ModelKind, show: ShowFile) => {
+  const { tools } = kind
   const texts = [parts.systemMessage ?? "", ...parts.directions].filter((text) => text !== "")
   // One message, because some chat templates take no second one.
   const system: ReadonlyArray<ModelMessage> =
     texts.length === 0 ? [] : [{ role: "system", text: texts.join("\n\n") }]
-  const turn = messagesOf(current, tools, showOnce(show, parts.files), parts.knowledge)
+  const turn = messagesOf(
+    current,
+    tools,
+    showOnce(show, parts.files),
+    parts.knowledge,
+    imagesFor(parts, kind)
+  )
   const offered = tools ? parts.tools.tokens : 0
   const tokens = messagesTokens(system) + messagesTokens(turn) + offered + beginningOf(current)
   return { system, turn, tokens }
@@ -209,14 +230,14 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   const ids = filesOf(parts.items)
   const needs = ids.map((id) => parts.files.get(id)?.tokens ?? 0)
 
-  const least = perKind((tools) => {
-    const { tokens } = turnMessages(parts, current, tools, (id) => frameOf(id, parts.files.get(id)))
+  const least = perKind((kind) => {
+    const { tokens } = turnMessages(parts, current, kind, (id) => frameOf(id, parts.files.get(id)))
     return tokens + ids.length * seamTokens
   })
-  const earlier = perKind((tools) => framedTurns(parts, linked.slice(0, -1), tools))
+  const earlier = perKind((kind) => framedTurns(parts, linked.slice(0, -1), kind))
 
   const fileTokensMax = (model: PromptModel, answerTokens: number): number =>
-    Math.max(0, promptTokensMax(model, answerTokens) - least(model.tools))
+    Math.max(0, promptTokensMax(model, answerTokens) - least(model))
 
   const sharesOf = (model: PromptModel, answerTokens: number) =>
     fairShares(needs, fileTokensMax(model, answerTokens))
@@ -226,10 +247,10 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
 
   const assemble = (model: PromptModel, answerTokens: number): Prompt => {
     const shares = new Map(sharesOf(model, answerTokens).map((share, index) => [ids[index], share]))
-    const turns = earlier(model.tools)
+    const turns = earlier(model)
     const kept = turnsWithin(turns, parts.files, model, historyTokensMax(model, answerTokens))
     const show: ShowFile = (id) => renderFile(id, parts.files.get(id), shares.get(id) ?? 0)
-    const { system, tokens, turn } = turnMessages(parts, current, model.tools, show)
+    const { system, tokens, turn } = turnMessages(parts, current, model, show)
     return {
       messages: [...system, ...begunByUser([...kept.flatMap(({ messages }) => messages), ...turn])],
       promptTokens: tokens + sum(kept.map((one) => one.tokens)),
@@ -241,7 +262,11 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
     get leastTokens() {
       // Without calls, the messages are the same for both kinds of models.
       const hasCalls = current.items.some(({ type }) => type === "mcp_call")
-      return hasCalls ? Math.max(least(true), least(false)) : least(true)
+      const [calling, other] = [
+        { tools: true, vision: true },
+        { tools: false, vision: true }
+      ] as const
+      return hasCalls ? Math.max(least(calling), least(other)) : least(calling)
     },
     fileTokensMax,
     historyTokensMax,
@@ -249,12 +274,13 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   }
 }
 
-/** Computes a value once for models that can call tools, and once for those that can't. */
-const perKind = <A>(make: (tools: boolean) => A): ((tools: boolean) => A) => {
-  const made = new Map<boolean, A>()
-  return (tools) => {
-    const value = made.get(tools) ?? make(tools)
-    made.set(tools, value)
+/** Computes a value once for each kind of models: those that can call tools or not, and those that see images or not. */
+const perKind = <A>(make: (kind: ModelKind) => A): ((kind: ModelKind) => A) => {
+  const made = new Map<string, A>()
+  return ({ tools, vision }) => {
+    const name = `${tools} ${vision === true}`
+    const value = made.get(name) ?? make({ tools, vision: vision === true })
+    made.set(name, value)
     return value
   }
 }

@@ -1,10 +1,11 @@
 import { Option, Schema } from "effect"
 import { type McpCall, type StoredItem, unknownCall } from "../domain/Conversation.ts"
 import type { FileId, ItemId } from "../domain/Ids.ts"
-import type { ModelMessage, ToolCall } from "../domain/ModelCall.ts"
-import { estimateMessageTokens } from "../domain/Tokens.ts"
+import type { ModelImage, ModelMessage, ToolCall } from "../domain/ModelCall.ts"
+import { estimateMessageTokens, imagesTokens } from "../domain/Tokens.ts"
 import { toolCallsAsText } from "../providers/Protocol.ts"
 import type { ToolResult } from "../tools/Toolkit.ts"
+import { mentionImage, modelImages, noImages, type PromptImages } from "./Images.ts"
 import { isSameRound } from "./ItemIds.ts"
 import type { LinkedItem, LinkedTurn } from "./LinkedCalls.ts"
 
@@ -38,8 +39,20 @@ const resultText = ({ error, output }: ToolResult): string => output ?? `Error: 
 /** The text in place of a part that refers to a file. */
 export type ShowFile = (id: FileId) => string
 
-const messageText = (item: LinkedItem & { readonly type: "message" }, show: ShowFile): string =>
-  item.content.map((part) => (part.type === "input_file" ? show(part.file_id) : part.text)).join("\n")
+const messageText = (
+  item: LinkedItem & { readonly type: "message" },
+  show: ShowFile,
+  images: PromptImages
+): string =>
+  item.content
+    .flatMap((part) => {
+      if (part.type === "input_image") return mentionImage(part.image_id, images)
+      return part.type === "input_file" ? [show(part.file_id)] : [part.text]
+    })
+    .join("\n")
+
+const userMessage = (text: string, images: ReadonlyArray<ModelImage>): ModelMessage =>
+  images.length === 0 ? { role: "user", text } : { role: "user", text, images }
 
 /** The files that items refer to, each once. */
 export const filesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<FileId> => [
@@ -86,7 +99,11 @@ const takeLastText = (messages: Array<ModelMessage>): string => {
 }
 
 /** The messages of items, with the calls of each round in one message. */
-const plainMessages = (items: ReadonlyArray<LinkedItem>, show: ShowFile): Array<ModelMessage> => {
+const plainMessages = (
+  items: ReadonlyArray<LinkedItem>,
+  show: ShowFile,
+  images: PromptImages
+): Array<ModelMessage> => {
   const messages: Array<ModelMessage> = []
   let calls: Array<McpCall> = []
   const endRound = () => {
@@ -103,9 +120,11 @@ const plainMessages = (items: ReadonlyArray<LinkedItem>, show: ShowFile): Array<
       messages.push({ role: "user", text: `[result of an earlier call]\n${resultText(item)}` })
     } else if (item.type === "message") {
       endRound()
-      const text = messageText(item, show)
+      const text = messageText(item, show, images)
       messages.push(
-        item.role === "user" ? { role: "user", text } : { role: "assistant", text, toolCalls: [] }
+        item.role === "user"
+          ? userMessage(text, modelImages(item.content, images))
+          : { role: "assistant", text, toolCalls: [] }
       )
     }
   }
@@ -139,13 +158,14 @@ export const messagesOf = (
   { continues, items }: LinkedTurn,
   tools: boolean,
   show: ShowFile,
-  knowledge: ModelMessage | null = null
+  knowledge: ModelMessage | null = null,
+  images: PromptImages = noImages
 ): ReadonlyArray<ModelMessage> => {
   const start = questionStart(items)
   const messages = answered([
-    ...plainMessages(items.slice(0, start), show),
+    ...plainMessages(items.slice(0, start), show, images),
     ...(knowledge === null ? [] : [knowledge]),
-    ...plainMessages(items.slice(start), show)
+    ...plainMessages(items.slice(start), show, images)
   ])
   const begun = continues ? messages : begunByUser(messages)
   return tools ? begun : begun.map(toolCallsAsText)
@@ -155,9 +175,10 @@ export const messagesOf = (
 export const earlierMessages = (
   turn: LinkedTurn,
   tools: boolean,
-  show: ShowFile
+  show: ShowFile,
+  images: PromptImages = noImages
 ): ReadonlyArray<ModelMessage> => {
-  const messages = messagesOf(turn, tools, show)
+  const messages = messagesOf(turn, tools, show, null, images)
   return turn.isContinued || messages.at(-1)?.role === "assistant"
     ? messages
     : [...messages, { role: "assistant", text: noAnswer, toolCalls: [] }]
@@ -171,5 +192,5 @@ export const messagesTokens = (messages: ReadonlyArray<ModelMessage>): number =>
   messages.reduce((sum, message) => {
     const calls = message.role === "assistant" ? message.toolCalls : []
     const inCalls = calls.reduce((all, call) => all + estimateMessageTokens(call.name + call.arguments), 0)
-    return sum + estimateMessageTokens(message.text) + inCalls
+    return sum + estimateMessageTokens(message.text) + inCalls + imagesTokens(message)
   }, 0)

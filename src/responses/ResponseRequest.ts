@@ -1,5 +1,7 @@
-import type { CreateResponse, InputEntry } from "../api/CreateResponse.ts"
-import type { AnswerOptions, ToolName, ToolSpec } from "../domain/ModelCall.ts"
+import { type CreateResponse, type InputEntry, isReplayedType, type Part } from "../api/CreateResponse.ts"
+import type { InputImage } from "../domain/Conversation.ts"
+import type { FileId } from "../domain/Ids.ts"
+import type { AnswerOptions, ImageDetail, ToolName, ToolSpec } from "../domain/ModelCall.ts"
 
 /**
  * What a request asks for beyond what `/v1` knows. Absent fields ask for nothing. Not a part of ResponseRequest, because a body of
@@ -25,7 +27,45 @@ export interface Demands {
   readonly echo?: unknown
 }
 
+/** An image: at an address, which may be a data URL, or in an uploaded file. */
+export interface ImagePart {
+  readonly type: "input_image"
+  readonly url: string | null
+  readonly fileId: FileId | null
+  readonly detail: ImageDetail
+}
+
+/** A document that isn't uploaded: base64, with or without the beginning of a data URL, or the address of it. */
+export interface DocumentPart {
+  readonly type: "input_document"
+  readonly filename: string | null
+  readonly data: string | null
+  readonly url: string | null
+}
+
+/** What a message may have; `/v1` knows only the parts of its own contract. */
+export type RequestPart = Part | ImagePart | DocumentPart
+
+/** A message with parts of the given kind. */
+interface MessageOf<P> {
+  readonly type?: string | null | undefined
+  readonly role?: string | null | undefined
+  readonly content: string | ReadonlyArray<P>
+}
+
+type EntryOf<P> = InputEntry | MessageOf<P>
+
+export type RequestEntry = EntryOf<RequestPart>
+
+/** An entry whose images have been read, and whose documents are text. */
+export type ReadEntry = EntryOf<Part | InputImage>
+export type ReadMediaInput = string | ReadonlyArray<ReadEntry>
+
+/** Replayed reasoning may have content too, but is no message. */
+export const isMessageEntry = <P>(entry: EntryOf<P>): entry is MessageOf<P> =>
+  entry.type !== "item_reference" && !isReplayedType(entry.type)
+
 /** A message to answer, as every interface hands it on. */
 export interface ResponseRequest extends Omit<CreateResponse, "input" | "model" | "stream"> {
-  readonly input: string | ReadonlyArray<InputEntry>
+  readonly input: string | ReadonlyArray<RequestEntry>
 }

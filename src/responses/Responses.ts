@@ -32,6 +32,7 @@ import { makeOffers } from "./Offers.ts"
 import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
+import { RequestMedia } from "./RequestMedia.ts"
 import { instructionsOf, isStored, RequestTurn } from "./RequestTurn.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 import { withNamedAddresses } from "./ToolCalls.ts"
@@ -54,6 +55,8 @@ export type RequestFailure =
   | Errors.UsageLimitExceeded
   | Errors.ConversationBusy
   | Errors.NoModelAvailable
+  | Errors.ServerBusy
+  | Errors.StorageFailed
   | Errors.ModelFailure
   | Errors.DatabaseUnavailable
 
@@ -88,6 +91,7 @@ export class Responses extends Context.Service<
       const attempts = yield* Attempts
       const conversations = yield* Conversations
       const knowledge = yield* ProjectKnowledge
+      const media = yield* RequestMedia
       const policy = yield* Policy
       const random = yield* SecureRandom.SecureRandom
       const requestTurn = yield* RequestTurn
@@ -103,7 +107,8 @@ export class Responses extends Context.Service<
         const caller = yield* CurrentUser
         const { userId } = caller
         yield* accounting.prepare(caller)
-        const input = yield* readInput(request.input, nextItemId, demands.functionItems)
+        const { images, input: readable } = yield* media.read(request.input, caller)
+        const input = yield* readInput(readable, nextItemId, demands.functionItems)
 
         const permissions = yield* policy.permissions(caller.plan)
         yield* demand(permissions, paramsOf(request, input))
@@ -132,6 +137,7 @@ export class Responses extends Context.Service<
           userId,
           parts,
           files,
+          images,
           search: found === null ? null : { id: nextItemId(), knowledge: found },
           turn,
           maxOutputTokens: request.max_output_tokens ?? null,
@@ -173,6 +179,7 @@ export class Responses extends Context.Service<
       Accounting.layer,
       Attempts.layer,
       ProjectKnowledge.layer,
+      RequestMedia.layer,
       RequestTurn.layer,
       JsonSchemas.layer,
       ItemIds.layer

@@ -3,6 +3,7 @@ import type { CommitTurn } from "../conversations/Conversations.ts"
 import type { StoredResponse } from "../conversations/StoredResponses.ts"
 import type { FunctionCall, InputItem, TurnDetails } from "../domain/Conversation.ts"
 import { outputText } from "./Events.ts"
+import { imagesOf, type PromptImages } from "./Images.ts"
 import { turnTokens } from "./PromptAssembly.ts"
 
 /** What is kept of a finished response besides its items. */
@@ -36,6 +37,7 @@ export const turnContent = (
     readonly prepared: {
       readonly items: ReadonlyArray<InputItem>
       readonly files: Parameters<typeof turnTokens>[1]
+      readonly images: PromptImages
     }
     readonly calls: ReadonlyArray<FunctionCall>
     readonly systemMessage: string | null
@@ -48,7 +50,8 @@ export const turnContent = (
   output: response.output,
   systemMessage,
   promptTokens: turnTokens([...prepared.items, ...response.output], prepared.files, calls),
-  details: detailsOf(response, echo)
+  details: detailsOf(response, echo),
+  images: imagesOf(items).flatMap((id) => prepared.images.get(id) ?? [])
 })
 
 const usageOf = (usage: NonNullable<TurnDetails["usage"]>) => ({

@@ -23,6 +23,7 @@ import adminKeys from "../../migrations/0021_admin_keys.ts"
 import fileMoves from "../../migrations/0022_file_moves.ts"
 import reloadRequests from "../../migrations/0023_reload_requests.ts"
 import storedResponses from "../../migrations/0024_stored_responses.ts"
+import images from "../../migrations/0025_images.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -52,7 +53,8 @@ const migrations = {
   "0021_admin_keys": adminKeys,
   "0022_file_moves": fileMoves,
   "0023_reload_requests": reloadRequests,
-  "0024_stored_responses": storedResponses
+  "0024_stored_responses": storedResponses,
+  "0025_images": images
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { FileId } from "../../domain/Ids.ts"
 import { StorableText } from "../../domain/storable.ts"
-import { CallId, efforts, verbosities } from "./CreateBody.ts"
+import { CallId, Detail, efforts, verbosities } from "./CreateBody.ts"
 import {
   between,
   FunctionName,
@@ -33,11 +33,24 @@ const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: StorableTex
 
 const FilePart = Schema.Struct({
   type: Schema.Literal("file"),
-  file: Schema.Struct({ file_id: givenId(FileId, "file") })
+  file: Schema.Struct({
+    file_id: maybe(givenId(FileId, "file")),
+    filename: maybe(Label),
+    file_data: maybe(Schema.String)
+  }).check(
+    Schema.makeFilter(({ file_data, file_id }) => (file_data == null) !== (file_id == null), {
+      expected: "a file with either a `file_id` or `file_data`"
+    })
+  )
 })
 
-const UserPart = Schema.Union([TextPart, FilePart]).annotate({
-  expected: "a text part, or a file part with the id of a file that was uploaded before"
+const ImagePart = Schema.Struct({
+  type: Schema.Literal("image_url"),
+  image_url: Schema.Struct({ url: Schema.String, detail: maybe(Detail) })
+})
+
+const UserPart = Schema.Union([TextPart, ImagePart, FilePart]).annotate({
+  expected: "a text, image_url or file part"
 })
 export type UserPart = typeof UserPart.Type
 

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
+import { imageDetails } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/storable.ts"
 import { CompactionItem } from "./Compaction.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
@@ -14,19 +15,47 @@ const includesMax = 32
 
 // Parts.
 
+/** How closely a model is to look; `original` is as close as it can. */
+export const Detail = Schema.Literals([...imageDetails, "original"]).annotate({
+  expected: "auto, low, high or original"
+})
+
 const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText })
+
+/** Nothing of it is stored as text, and its length is that of the body at most. */
+const Address = Schema.String.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))
+
+const InputImage = Schema.Struct({
+  type: Schema.Literal("input_image"),
+  image_url: maybe(Address),
+  file_id: maybe(givenId(FileId, "file")),
+  detail: maybe(Detail)
+}).check(
+  Schema.makeFilter(({ file_id, image_url }) => (file_id == null) !== (image_url == null), {
+    expected: "an image with either an `image_url` or a `file_id`"
+  })
+)
 
 const InputFile = Schema.Struct({
   type: Schema.Literal("input_file"),
-  file_id: givenId(FileId, "file")
-})
+  file_id: maybe(givenId(FileId, "file")),
+  filename: maybe(Label),
+  file_data: maybe(Address),
+  file_url: maybe(Address)
+}).check(
+  Schema.makeFilter(
+    ({ file_data, file_id, file_url }) =>
+      [file_data, file_id, file_url].filter((given) => given != null).length === 1,
+    { expected: "a file with one of `file_id`, `file_data` and `file_url`" }
+  )
+)
 
 const OutputText = Schema.Struct({ type: Schema.Literal("output_text"), text: StorableText })
 
 const Refusal = Schema.Struct({ type: Schema.Literal("refusal"), refusal: StorableText })
 
-const Part = Schema.Union([InputText, InputFile, OutputText, Refusal]).annotate({
-  expected: "an input_text, input_file, output_text or refusal part"
+const Part = Schema.Union([InputText, InputImage, InputFile, OutputText, Refusal]).annotate({
+  expected: "an input_text, input_image, input_file, output_text or refusal part"
 })
 export type Part = typeof Part.Type
 

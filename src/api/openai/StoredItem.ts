@@ -1,5 +1,6 @@
 import { Schema, SchemaTransformation } from "effect"
 import { ItemId } from "../../domain/Ids.ts"
+import { imageDetails } from "../../domain/ModelCall.ts"
 import { givenId } from "./ProfileIds.ts"
 import { Item, TextPart } from "./ResponseResource.ts"
 
@@ -29,12 +30,20 @@ const InputText = Schema.Struct({ type: Schema.Literal("input_text"), text: Sche
 
 const InputFile = Schema.Struct({ type: Schema.Literal("input_file"), file_id: Schema.String })
 
+/** Without the image itself. */
+const InputImage = Schema.Struct({
+  type: Schema.Literal("input_image"),
+  detail: Schema.Literals(imageDetails),
+  image_url: Schema.Null,
+  file_id: Schema.Null
+})
+
 const Message = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("message"),
   status: Schema.Literals(["in_progress", "completed", "incomplete", "failed"]),
   role: Schema.Literals(["user", "assistant"]),
-  content: Schema.Array(Schema.Union([InputText, InputFile, TextPart]))
+  content: Schema.Array(Schema.Union([InputText, InputFile, InputImage, TextPart]))
 }).annotate({ identifier: "StoredMessage" })
 
 const FunctionCallOutput = Schema.Struct({

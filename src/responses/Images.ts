@@ -1,0 +1,86 @@
+import { Effect } from "effect"
+import type { Conversations } from "../conversations/Conversations.ts"
+import type { InputItem, StoredImage, StoredItem, StoredTurn } from "../domain/Conversation.ts"
+import type { ImageId, UserId } from "../domain/Ids.ts"
+import type { ModelImage } from "../domain/ModelCall.ts"
+import { estimateImageTokens } from "../domain/Tokens.ts"
+
+/** The images that a prompt shows; others are only mentioned. */
+export type PromptImages = ReadonlyMap<ImageId, StoredImage>
+
+export const noImages: PromptImages = new Map()
+
+/** Bytes of all images of a request together. */
+export const imagesBytesMax = 16_777_216
+
+/** Images of earlier turns that a prompt shows, and their bytes together. The newest ones come first. */
+export const historyImagesMax = 8
+export const historyImagesBytesMax = 8_388_608
+
+/** At most this share of the room for earlier turns goes to their images. */
+const historyImagesShare = 0.5
+
+export const imagesById = (images: ReadonlyArray<StoredImage>): PromptImages =>
+  new Map(images.map((image) => [image.id, image]))
+
+/** The images that items name: those of the request, and those of stored items that it refers to. */
+export const findImages = Effect.fnUntraced(function* (
+  { images }: Pick<Conversations["Service"], "images">,
+  userId: UserId,
+  items: ReadonlyArray<InputItem>,
+  given: ReadonlyArray<StoredImage>
+) {
+  const known = imagesById(given)
+  const missing = imagesOf(items).filter((id) => !known.has(id))
+  const found = yield* images(userId, missing, imagesBytesMax)
+  return new Map([...known, ...imagesById(found)])
+})
+
+type MessagePart = (StoredItem & { readonly type: "message" })["content"][number]
+
+const imagePartsOf = (items: ReadonlyArray<StoredItem>) =>
+  items.flatMap((item) =>
+    item.type === "message"
+      ? item.content.flatMap((part: MessagePart) => (part.type === "input_image" ? [part] : []))
+      : []
+  )
+
+/** The images that items name, each once. */
+export const imagesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<ImageId> => [
+  ...new Set(imagePartsOf(items).map((part) => part.image_id))
+]
+
+/** The newest images of earlier turns, as many as fit into `tokensMax`. */
+export const newestImages = (
+  history: ReadonlyArray<StoredTurn>,
+  tokensMax: number
+): ReadonlyArray<ImageId> => {
+  const found = new Set<ImageId>()
+  let left = tokensMax * historyImagesShare
+  for (const { input } of history.toReversed()) {
+    for (const part of imagePartsOf(input).toReversed()) {
+      left -= estimateImageTokens(part.detail)
+      if (left < 0 || found.size === historyImagesMax) return [...found]
+      found.add(part.image_id)
+    }
+  }
+  return [...found]
+}
+
+/** Stands for an image that a prompt doesn't show. */
+const mention = "[An image was here. It is not shown any more.]"
+
+/** What a message shows of an image in its text, and the image itself. */
+export const mentionImage = (id: ImageId, images: PromptImages): ReadonlyArray<string> =>
+  images.has(id) ? [] : [mention]
+
+export const modelImages = (
+  content: ReadonlyArray<MessagePart>,
+  images: PromptImages
+): ReadonlyArray<ModelImage> =>
+  content.flatMap((part) => {
+    const image = part.type === "input_image" ? images.get(part.image_id) : undefined
+    return image === undefined || part.type !== "input_image"
+      ? []
+      : [{ mediaType: image.mediaType, data: image.data, detail: part.detail }]
+  })

@@ -1,0 +1,278 @@
+import { Context, Effect, Layer, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { TextExtraction } from "../documents/TextExtraction.ts"
+import type { Caller } from "../domain/Account.ts"
+import type { InputImage, StoredImage } from "../domain/Conversation.ts"
+import {
+  type DatabaseUnavailable,
+  FileNotFound,
+  FileUnreadable,
+  InvalidRequest,
+  ServerBusy,
+  type StorageFailed
+} from "../domain/Errors.ts"
+import { type FileId, ImageId, type UserId } from "../domain/Ids.ts"
+import { FileStore } from "../files/FileStore.ts"
+import type { Denial } from "../plans/Permissions.ts"
+import { Policy } from "../plans/Policy.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
+import { Egress } from "../tools/Egress.ts"
+import type { EgressAnswer } from "../tools/egress/Hop.ts"
+import { imagesBytesMax } from "./Images.ts"
+import { bytesOf, framedDocument, imageType, nameIn } from "./MediaBytes.ts"
+import {
+  type DocumentPart,
+  type ImagePart,
+  isMessageEntry,
+  type ReadMediaInput,
+  type RequestEntry,
+  type RequestPart,
+  type ResponseRequest
+} from "./ResponseRequest.ts"
+
+/** In one request. */
+export const imagesMax = 32
+export const documentsMax = 8
+/** Of one image; Anthropic takes no larger ones. */
+export const imageBytesMax = 5_242_880
+/** Of a document in a request or at an address. */
+export const documentBytesMax = 16_777_216
+/** Of its text; the rest is left out, visibly. */
+const documentCharactersMax = 1_000_000
+
+const readsAtOnce = 4
+const retrySeconds = 5
+
+/** The input with its images and documents read. */
+export interface ReadMedia {
+  readonly input: ReadMediaInput
+  readonly images: ReadonlyArray<StoredImage>
+}
+
+export type MediaFailure =
+  | InvalidRequest
+  | FileNotFound
+  | FileUnreadable
+  | ServerBusy
+  | StorageFailed
+  | Denial
+  | DatabaseUnavailable
+
+interface Found {
+  readonly part: ImagePart | DocumentPart
+  readonly param: string
+}
+
+const isMedia = (part: RequestPart): part is ImagePart | DocumentPart =>
+  part.type === "input_image" || part.type === "input_document"
+
+const mediaOf = (input: ReadonlyArray<RequestEntry>, field: string): ReadonlyArray<Found> =>
+  input.flatMap((entry, index) =>
+    isMessageEntry(entry) && typeof entry.content !== "string"
+      ? entry.content.flatMap((part, position): ReadonlyArray<Found> =>
+          isMedia(part) ? [{ part, param: `${field}[${index}].content[${position}]` }] : []
+        )
+      : []
+  )
+
+const refused = (param: string, problem: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
+
+/** Reads the images and documents that requests bring along, or name by an address. */
+export class RequestMedia extends Context.Service<
+  RequestMedia,
+  {
+    /** Addresses are fetched only where the caller may have pages of the web read. Images are given an id each. `field` names the input in errors. */
+    readonly read: (
+      input: ResponseRequest["input"],
+      caller: Caller,
+      field?: string
+    ) => Effect.Effect<ReadMedia, MediaFailure>
+  }
+>()("parley/responses/RequestMedia") {
+  static readonly layer = Layer.effect(
+    RequestMedia,
+    Effect.gen(function* () {
+      const { enabled } = (yield* AppConfig).tools
+      const policy = yield* Policy
+      const random = yield* SecureRandom.SecureRandom
+      const fetched = yield* makeFetched
+      const uploaded = yield* makeUploaded
+      const textOf = yield* makeTextOf
+
+      const readImage = Effect.fnUntraced(function* (
+        { fileId, url }: ImagePart,
+        param: string,
+        mayFetch: boolean,
+        userId: UserId
+      ) {
+        const field = `${param}.${fileId === null ? "image_url" : "file_id"}`
+        const inline = url === null ? null : bytesOf(url, true)
+        const bytes =
+          fileId !== null
+            ? yield* uploaded(fileId, field, userId)
+            : (inline ?? (yield* fetched(url ?? "", field, imageBytesMax, mayFetch)).bytes)
+        if (bytes.length > imageBytesMax) {
+          return yield* refused(field, `has an image of more than ${imageBytesMax} bytes.`)
+        }
+        const mediaType = yield* imageType(bytes)
+        if (mediaType === null) return yield* refused(field, "must be a PNG, JPEG, GIF or WebP image.")
+        return { mediaType, bytes }
+      })
+
+      const readDocument = Effect.fnUntraced(function* (
+        part: DocumentPart,
+        param: string,
+        mayFetch: boolean,
+        userId: UserId
+      ) {
+        const field = `${param}.${part.data === null ? "file_url" : "file_data"}`
+        if (part.data === null) {
+          const answer = yield* fetched(part.url ?? "", field, documentBytesMax, mayFetch)
+          return yield* textOf(answer.bytes, part.filename ?? nameIn(answer), field, userId)
+        }
+        const bytes = bytesOf(part.data, false)
+        if (bytes === null) return yield* refused(field, "must be base64, alone or in a data URL.")
+        return yield* textOf(bytes, part.filename ?? "", field, userId)
+      })
+
+      const read: RequestMedia["Service"]["read"] = Effect.fn("RequestMedia.read")(function* (
+        input,
+        caller,
+        field = "input"
+      ) {
+        const found = typeof input === "string" ? [] : mediaOf(input, field)
+        if (typeof input === "string" || found.length === 0) return { input: withoutMedia(input), images: [] }
+        yield* checkNumbers(found, field)
+        const { operation, tools } = yield* policy.permissions(caller.plan)
+        const denial = operation("files", found[0]?.param ?? field)
+        if (denial !== null) return yield* denial
+        const mayFetch = tools.has("web_fetch") && enabled.includes("web_fetch")
+        const images: Array<StoredImage> = []
+        let imageBytes = 0
+        const parts = yield* Effect.forEach(
+          found,
+          Effect.fnUntraced(function* ({ param, part }) {
+            if (part.type === "input_document") {
+              const text = yield* readDocument(part, param, mayFetch, caller.userId)
+              return { type: "input_text" as const, text }
+            }
+            const { bytes, mediaType } = yield* readImage(part, param, mayFetch, caller.userId)
+            imageBytes += bytes.length
+            if (imageBytes > imagesBytesMax) {
+              return yield* refused(field, `has images of more than ${imagesBytesMax} bytes together.`)
+            }
+            const id = ImageId.make(yield* random.uuidV7())
+            images.push({ id, mediaType, data: Buffer.from(bytes).toString("base64") })
+            return { type: part.type, image_id: id, detail: part.detail }
+          }),
+          { concurrency: readsAtOnce }
+        )
+        const read = new Map(found.map(({ part }, index) => [part, parts[index]]))
+        return { input: input.map((entry) => replaced(entry, read)), images }
+      })
+
+      return RequestMedia.of({ read })
+    })
+  )
+}
+
+type ReadPart = InputImage | { readonly type: "input_text"; readonly text: string }
+
+/** The entry with what was read in the place of its media. */
+const replaced = (
+  entry: RequestEntry,
+  read: ReadonlyMap<RequestPart, ReadPart | undefined>
+): Exclude<ReadMediaInput, string>[number] => {
+  if (!isMessageEntry(entry)) return entry
+  const { content, role, type } = entry
+  if (typeof content === "string") return { type, role, content }
+  return {
+    type,
+    role,
+    content: content.map((part) => (isMedia(part) ? (read.get(part) ?? nothing) : part))
+  }
+}
+
+const nothing = { type: "input_text", text: "" } as const
+
+const withoutMedia = (input: ResponseRequest["input"]): ReadMediaInput =>
+  typeof input === "string" ? input : input.map((entry) => replaced(entry, new Map()))
+
+const checkNumbers = (found: ReadonlyArray<Found>, field: string): Effect.Effect<void, InvalidRequest> => {
+  const images = found.filter(({ part }) => part.type === "input_image").length
+  if (images > imagesMax) return Effect.fail(refused(field, `may have at most ${imagesMax} images.`))
+  return found.length - images > documentsMax
+    ? Effect.fail(refused(field, `may have at most ${documentsMax} documents that aren't uploaded.`))
+    : Effect.void
+}
+
+/** What is at an address of the web. */
+const makeFetched = Effect.gen(function* () {
+  const egress = yield* Egress
+
+  return Effect.fnUntraced(function* (
+    url: string,
+    param: string,
+    bytesMax: number,
+    mayFetch: boolean
+  ): Effect.fn.Return<EgressAnswer, InvalidRequest> {
+    if (!/^https?:\/\//i.test(url)) {
+      return yield* refused(param, "must be a data URL with base64, or begin with https://.")
+    }
+    if (!mayFetch) {
+      return yield* refused(param, "must be a data URL: this service reads no addresses of the web for you.")
+    }
+    const answer = yield* egress
+      .get(url, { bytesMax })
+      .pipe(Effect.mapError(({ message }) => refused(param, `can't be read. ${message}`)))
+    if (answer.status < 200 || answer.status > 299) {
+      return yield* refused(param, `can't be read: the server says ${answer.status}.`)
+    }
+    return answer.isCut ? yield* refused(param, `leads to more than ${bytesMax} bytes.`) : answer
+  })
+})
+
+/** The bytes of an uploaded image. */
+const makeUploaded = Effect.gen(function* () {
+  const files = yield* FileStore
+
+  return Effect.fnUntraced(
+    function* (id: FileId, param: string, userId: UserId) {
+      const { bytes } = yield* files.get(userId, id)
+      if (bytes > imageBytesMax) {
+        return yield* refused(param, `is a file of more than ${imageBytesMax} bytes.`)
+      }
+      const content = yield* files.content(userId, id, { start: 0, end: bytes })
+      return new Uint8Array(Buffer.concat(yield* Stream.runCollect(content)))
+    },
+    (read, _id, param) =>
+      Effect.catchTag(Effect.scoped(read), "FileNotFound", () => Effect.fail(new FileNotFound({ param })))
+  )
+})
+
+/** The text of a document, framed. It is read as uploaded ones are. */
+const makeTextOf = Effect.gen(function* () {
+  const extraction = yield* TextExtraction
+  const random = yield* SecureRandom.SecureRandom
+
+  return Effect.fnUntraced(function* (bytes: Uint8Array, filename: string, param: string, user: UserId) {
+    if (bytes.length > documentBytesMax) {
+      return yield* refused(param, `has a document of more than ${documentBytesMax} bytes.`)
+    }
+    const file = { bytes: Stream.make(bytes), size: bytes.length, filename }
+    const { text, truncated } = yield* extraction.plainText(file).pipe(
+      Effect.flatMap((plain) =>
+        plain === null ? extraction.extract({ ...file, user }) : Effect.succeed(plain)
+      ),
+      Effect.catchTags({
+        ExtractionFailed: ({ message }) => Effect.fail(new FileUnreadable({ param, reason: message })),
+        ExtractionBusy: () => Effect.fail(new ServerBusy({ retryAfterSeconds: retrySeconds })),
+        StorageFailed: Effect.die
+      })
+    )
+    const mark = (yield* random.uuidV4()).replaceAll("-", "")
+    const shown = text.slice(0, documentCharactersMax).toWellFormed()
+    return framedDocument(filename, shown, truncated || shown.length < text.length, mark)
+  })
+})
