@@ -26,6 +26,7 @@ import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
 import { ClientConversations } from "./conversations/ClientConversations.ts"
 import { Conversations } from "./conversations/Conversations.ts"
+import { endAllJobLeases, ResponseJobs } from "./conversations/ResponseJobs.ts"
 import { StoredResponses } from "./conversations/StoredResponses.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
@@ -53,6 +54,7 @@ import {
   SystemRoutes,
   systemRoutes
 } from "./http/SystemHandlers.ts"
+import { BackgroundResponses } from "./openai/BackgroundResponses.ts"
 import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
@@ -86,6 +88,7 @@ const SoleOwnerLayer = Layer.effectDiscard(
     if (!(yield* Database).isEmbedded) return
     yield* Effect.all([
       endAllLeases,
+      endAllJobLeases,
       endAllReservations,
       unlockAllJobs([textJobsTable, indexJobsTable]),
       leaveAllStores
@@ -104,6 +107,7 @@ export const RoomsLayer = Layer.mergeAll(
   IdentityProvider.layer,
   Conversations.layer,
   StoredResponses.layer,
+  ResponseJobs.layer,
   ClientConversations.layer,
   Policy.layer,
   Usage.layer,
@@ -198,6 +202,7 @@ const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () 
 
 /** The interfaces on any database, models and services. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
+  Layer.provide(BackgroundResponses.layer),
   Layer.provideMerge(AdminServerLayer),
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),

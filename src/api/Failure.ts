@@ -258,6 +258,34 @@ const table: {
       "The referenced item does not exist.",
       param
     ),
+  IdempotencyKeyReused: () =>
+    failure(
+      422,
+      "invalid_request_error",
+      "idempotency_key_reused",
+      "This Idempotency-Key was used for another request within the last 24 hours. Use a new one for each request.",
+      { param: "Idempotency-Key" }
+    ),
+  TooManyJobs: ({ jobsMax }) =>
+    tooMany(
+      "too_many_open_responses",
+      `At most ${jobsMax} responses of a user may wait or be made in the background. Try again when some of them have ended.`,
+      5
+    ),
+  ResponseNotCancellable: () =>
+    conflict(
+      "response_not_cancellable",
+      "Only a response in the background can be cancelled.",
+      "response_id"
+    ),
+  ResponseInterrupted: () =>
+    failure(
+      500,
+      "server_error",
+      "interrupted",
+      "The service was interrupted while it made the response. Ask again."
+    ),
+  ResponseCancelled: () => conflict("response_cancelled", "The response was cancelled.", "response_id"),
   ResponseNotFound: () =>
     notFound("response_not_found", "The response does not exist, or was not stored.", "response_id"),
   ConversationNotFound: ({ param }) =>

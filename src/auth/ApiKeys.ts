@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, type Redacted } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { SqlClient, type Statement } from "effect/sql"
@@ -65,6 +65,10 @@ export class ApiKeys extends Context.Service<
      */
     readonly authenticate: (
       presented: Redacted.Redacted
+    ) => Effect.Effect<Caller, ApiKeyRejected | UserDisabled | DatabaseUnavailable | ServerBusy>
+    /** The caller of a key that was presented before. It is refused as if it were presented now. */
+    readonly callerOf: (
+      id: ApiKeyId
     ) => Effect.Effect<Caller, ApiKeyRejected | UserDisabled | DatabaseUnavailable | ServerBusy>
     readonly create: (
       request: KeyRequest
@@ -139,7 +143,11 @@ export class ApiKeys extends Context.Service<
       const authenticate = Effect.fnUntraced(function* (presented: Redacted.Redacted) {
         const parsed = KeyToken.parseKey(presented)
         if (Option.isNone(parsed)) return yield* new ApiKeyRejected({ reason: "malformed" })
-        const key = yield* lookup.find(Hex.encode(yield* hashOf(parsed.value)))
+        return yield* authenticateHash(Hex.encode(yield* hashOf(parsed.value)))
+      })
+
+      const authenticateHash = Effect.fnUntraced(function* (hash: string) {
+        const key = yield* lookup.find(hash)
         const nowMillis = yield* Clock.currentTimeMillis
         const reason = refusal(key, nowMillis)
         if (key === null || reason !== null) return yield* new ApiKeyRejected({ reason: reason ?? "unknown" })
@@ -225,6 +233,7 @@ export class ApiKeys extends Context.Service<
 
       return ApiKeys.of({
         authenticate,
+        callerOf: makeCallerOf(sql, authenticateHash),
         create,
         adopt,
         exists,
@@ -237,6 +246,17 @@ export class ApiKeys extends Context.Service<
     })
   )
 }
+
+/** Finds a key by its id, and authenticates its hash. */
+const makeCallerOf = <A, E>(sql: SqlClient.SqlClient, authenticate: (hash: string) => Effect.Effect<A, E>) =>
+  Effect.fn("ApiKeys.callerOf")(function* (id: ApiKeyId) {
+    const row = yield* sql`SELECT encode(hash, 'hex') AS hash FROM api_keys WHERE id = ${id}`.pipe(
+      rowAs(Schema.Struct({ hash: Schema.String })),
+      orUnavailable
+    )
+    if (row === undefined) return yield* new ApiKeyRejected({ reason: "unknown" })
+    return yield* authenticate(row.hash)
+  })
 
 /** Valid keys of one user. Requests at once may exceed it by as many as there are. */
 export const keysPerUserMax = 1_000

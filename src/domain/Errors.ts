@@ -85,6 +85,29 @@ export class ItemNotFound extends Schema.TaggedError<ItemNotFound>()("ItemNotFou
 
 export class ResponseNotFound extends Schema.TaggedError<ResponseNotFound>()("ResponseNotFound", {}) {}
 
+/** The Idempotency-Key was used for another request. */
+export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()(
+  "IdempotencyKeyReused",
+  {}
+) {}
+
+/** Too many responses of the user wait or are being made apart from their requests. */
+export class TooManyJobs extends Schema.TaggedError<TooManyJobs>()("TooManyJobs", { jobsMax: Schema.Int }) {}
+
+/** Only a response in the background can be cancelled. */
+export class ResponseNotCancellable extends Schema.TaggedError<ResponseNotCancellable>()(
+  "ResponseNotCancellable",
+  {}
+) {}
+
+/** The process that made a response ended before the response did. */
+export class ResponseInterrupted extends Schema.TaggedError<ResponseInterrupted>()(
+  "ResponseInterrupted",
+  {}
+) {}
+
+export class ResponseCancelled extends Schema.TaggedError<ResponseCancelled>()("ResponseCancelled", {}) {}
+
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
   param: Schema.Literals(["conversation_id", "conversation", "previous_response_id"])
 }) {}

@@ -2,6 +2,7 @@ import { Context, Duration, Effect, Fiber, Layer, Option, Schedule, type Scope }
 import { Accounts } from "../auth/Accounts.ts"
 import type { DeletedUser } from "../auth/UserDeletion.ts"
 import { Conversations } from "../conversations/Conversations.ts"
+import { ResponseJobs } from "../conversations/ResponseJobs.ts"
 import type { Organization, User } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
@@ -179,6 +180,7 @@ const untilNone = Effect.fnUntraced(function* <E>(step: Effect.Effect<number, E>
 const makeSteps = Effect.gen(function* () {
   const conversations = yield* Conversations
   const files = yield* FileStore
+  const jobs = yield* ResponseJobs
   const projects = yield* Projects
   const usage = yield* Usage
 
@@ -187,6 +189,8 @@ const makeSteps = Effect.gen(function* () {
     id
   }: Pick<DeletedUser, "id" | "filesTo">) {
     yield* projects.removeUser(id)
+    // First, so that none of them stores another turn.
+    yield* untilNone(jobs.eraseSome(id))
     const erased: Erased = {
       conversations: yield* untilNone(conversations.eraseSome(id)),
       filesHandedOver: filesTo === null ? 0 : yield* untilNone(files.handOverSome(id, filesTo)),

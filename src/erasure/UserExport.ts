@@ -7,6 +7,7 @@ import { Identities } from "../auth/Identities.ts"
 import { Sessions } from "../auth/Sessions.ts"
 import { Conversations, type OwnedConversation } from "../conversations/Conversations.ts"
 import { imagesPageRows, type OwnedImage } from "../conversations/ImageTable.ts"
+import { jobsPageRows, type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import type { Page, User } from "../domain/Account.ts"
 import { aboutUser } from "../domain/AuditEntry.ts"
 import type { DatabaseUnavailable, UserNotFound } from "../domain/Errors.ts"
@@ -101,6 +102,7 @@ const makeEntries = Effect.gen(function* () {
   const accountOf = yield* makeAccount
   const conversations = yield* makeConversationLines
   const files = yield* makeFiles
+  const jobsOf = yield* makeJobLines
   const log = yield* Audit
   const usage = yield* Usage
 
@@ -124,6 +126,7 @@ const makeEntries = Effect.gen(function* () {
       ["account.json", account],
       ["conversations.jsonl", lines(conversations.all(id))],
       ["turns.jsonl", lines(conversations.turns(id))],
+      ["responses-in-the-background.jsonl", lines(jobsOf(id))],
       ["files.jsonl", lines(Stream.map(files.all(id), Struct.pick(fileFields)))],
       [
         "usage.jsonl",
@@ -214,6 +217,20 @@ const makeConversationLines = Effect.map(Conversations, (conversations) => {
 
   return { all, images, imageEntry, turns: (userId: UserId) => Stream.flatMap(all(userId), turnsOf) }
 })
+
+/** What is kept of responses that were made apart from their requests, with their events. */
+const makeJobLines = Effect.map(
+  ResponseJobs,
+  (jobs) => (userId: UserId) =>
+    paged(
+      (last: ResponseJob | undefined) =>
+        Effect.map(jobs.listOf(userId, last?.responseId), (data) => ({
+          data,
+          hasMore: data.length === jobsPageRows
+        })),
+      (job) => job
+    ).pipe(Stream.map(Struct.omit(["userId", "leaseFence"])))
+)
 
 const makeFiles = Effect.map(FileStore, (store) => {
   const all = (userId: UserId) =>

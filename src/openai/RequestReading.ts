@@ -203,7 +203,7 @@ const echoedFormat = (format: Format | null | undefined): Echo["text"]["format"]
 }
 
 const echoOf = (body: CreateBody): Echo => ({
-  background: false,
+  background: body.background ?? false,
   frequency_penalty: body.frequency_penalty ?? 0,
   max_tool_calls: body.max_tool_calls ?? null,
   metadata: body.metadata ?? {},

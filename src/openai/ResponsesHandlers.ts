@@ -5,38 +5,18 @@ import { ignoredNames } from "../api/IgnoredFields.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
-import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { namedFrame, streamResponse, type Writing } from "../http/Sse.ts"
+import { streamResponse } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { isDetached, makeDetached } from "./DetachedResponses.ts"
 import type { View } from "./ItemRendering.ts"
+import { makeWriting } from "./ProfileWriting.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { contradictionIn, readRequest } from "./RequestReading.ts"
-
-const lastFrame = "data: [DONE]\n\n"
-
-/** Writes the events of one response, each under its own name, numbered from 0. */
-export const makeWriting = (view: View): Writing => {
-  const renderer = makeRenderer(view)
-  let sequenceNumber = 0
-  const frames = (events: ReadonlyArray<ProfileEventBody>) => {
-    let text = ""
-    for (const event of events) {
-      const numbered = Object.assign({ type: event.type, sequence_number: sequenceNumber++ }, event)
-      text += namedFrame(event.type, numbered)
-    }
-    return text
-  }
-  return {
-    event: (event) => frames(renderer.event(event)),
-    failure: (body) => frames(renderer.failure(body)),
-    end: lastFrame
-  }
-}
 
 /** The response of a whole stream, as its last event has it. */
 export const collectRendered = <E, R>(
@@ -68,14 +48,16 @@ export const ResponsesHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const responses = yield* Responses
     const drain = yield* Drain
+    const detached = yield* makeDetached
     const { keepaliveSeconds } = (yield* AppConfig).stream
 
     return handlers.handle(
       "create",
       Effect.fnUntraced(
-        function* ({ payload }) {
+        function* ({ payload, request: incoming }) {
           const contradiction = contradictionIn(payload)
           if (contradiction !== null) return yield* contradiction
+          if (isDetached(payload, incoming)) return yield* detached.create(payload, incoming)
           const { demands, request, view } = readRequest(payload)
           const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
           const headers = {

@@ -5,23 +5,38 @@ import { shownId } from "../api/openai/ProfileIds.ts"
 import { pageItemsDefault } from "../api/openai/StoredItem.ts"
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { itemList, renderStored } from "./StoredRendering.ts"
+import { makeDetached } from "./DetachedResponses.ts"
+import { itemList } from "./StoredRendering.ts"
 
 export const StoredResponsesHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "storedResponses",
   Effect.fn(function* (handlers) {
     const stored = yield* StoredResponses
+    const drain = yield* Drain
+    const detached = yield* makeDetached
 
     return handlers.handleAll({
-      get: Effect.fnUntraced(function* ({ params }) {
+      get: Effect.fnUntraced(
+        function* ({ params, query }) {
+          const { userId } = yield* CurrentUser
+          const { starting_after: after = -1, stream } = query
+          return stream === "true"
+            ? yield* detached.resume(userId, params.response_id, after)
+            : yield* detached.show(userId, params.response_id)
+        },
+        Effect.provideService(Drain, drain),
+        enveloped
+      ),
+      cancel: Effect.fnUntraced(function* ({ params }) {
         const { userId } = yield* CurrentUser
-        return renderStored(yield* stored.find(userId, params.response_id))
+        return yield* detached.cancel(userId, params.response_id)
       }, enveloped),
       delete: Effect.fnUntraced(function* ({ params }) {
         const { userId } = yield* CurrentUser
-        yield* stored.delete(userId, params.response_id)
+        yield* detached.delete(userId, params.response_id)
         return { id: shownId("response", params.response_id), object: "response", deleted: true } as const
       }, enveloped),
       inputItems: Effect.fnUntraced(function* ({ params, query }) {

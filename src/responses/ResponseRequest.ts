@@ -1,6 +1,6 @@
 import { type CreateResponse, type InputEntry, isReplayedType, type Part } from "../api/CreateResponse.ts"
 import type { InputImage } from "../domain/Conversation.ts"
-import type { FileId } from "../domain/Ids.ts"
+import type { FileId, ResponseId } from "../domain/Ids.ts"
 import type { AnswerOptions, ImageDetail, ToolName, ToolSpec } from "../domain/ModelCall.ts"
 
 /**
@@ -25,6 +25,10 @@ export interface Demands {
   readonly branches?: boolean
   /** What is kept with the response for the interface that asked for it: JSON that only it reads. */
   readonly echo?: unknown
+  /** The id of the response, where it is known before. */
+  readonly responseId?: ResponseId
+  /** What its tokens are recorded under, where that isn't the response's id. */
+  readonly accountId?: ResponseId
 }
 
 /** An image: at an address, which may be a data URL, or in an uploaded file. */

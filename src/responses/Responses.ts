@@ -147,8 +147,8 @@ export class Responses extends Context.Service<
         })
         const { history, search } = prepared
 
-        const id = ResponseId.make(yield* random.uuidV7())
-        const account = yield* accounting.open(id, caller, prepared.attempts)
+        const id = demands.responseId ?? ResponseId.make(yield* random.uuidV7())
+        const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
         const { meter } = account
         const runTool = withNamedAddresses(offer.run(toolkit.run), { ...parts, history })
         const rounds = {

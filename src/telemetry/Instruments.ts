@@ -109,6 +109,17 @@ export const responses = counter(
 )
 export const errors = counter("parley.errors", "{error}", "Errors sent to clients, by code", ["code"])
 export const openStreams = gauge("parley.streams.open", "{stream}", "Event streams that are open")
+export const responseJobs = counter(
+  "parley.response.jobs",
+  "{response}",
+  "Responses in the background, and those with an Idempotency-Key, that ended",
+  ["status"]
+)
+export const responseJobsRunning = gauge(
+  "parley.response.jobs.running",
+  "{response}",
+  "Such responses that this process is making"
+)
 export const toolCalls = counter("parley.tool.calls", "{call}", "Calls of tools, by tool and outcome", [
   "tool",
   "outcome"
@@ -181,6 +192,8 @@ const instruments = [
   responses,
   errors,
   openStreams,
+  responseJobs,
+  responseJobsRunning,
   toolCalls,
   allowanceRefusals,
   providerState,

@@ -12,6 +12,7 @@ import { ClientAddress } from "../../src/auth/ClientAddress.ts"
 import { Backups } from "../../src/backup/Backups.ts"
 import { runCli } from "../../src/cli/Commands.ts"
 import { Conversations } from "../../src/conversations/Conversations.ts"
+import { ResponseJobs } from "../../src/conversations/ResponseJobs.ts"
 import { Erasure } from "../../src/erasure/Erasure.ts"
 import { UserExport } from "../../src/erasure/UserExport.ts"
 import { BodyBoundsLayer } from "../../src/http/BodyBounds.ts"
@@ -43,6 +44,7 @@ const Files = Layer.suspend(() =>
   Layer.mergeAll(
     Projects.layer.pipe(Layer.provideMerge(ScriptedRetrieval.layer)),
     Conversations.layer,
+    ResponseJobs.layer,
     Policy.layer,
     Usage.layer,
     Reload.layer,

@@ -58,6 +58,7 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
             "account.json",
             "conversations.jsonl",
             "turns.jsonl",
+            "responses-in-the-background.jsonl",
             "files.jsonl",
             "usage.jsonl",
             "audit/by-the-user.jsonl",

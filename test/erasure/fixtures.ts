@@ -6,13 +6,16 @@ import { Accounts } from "../../src/auth/Accounts.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
+import { ResponseJobs } from "../../src/conversations/ResponseJobs.ts"
 import { Erasure } from "../../src/erasure/Erasure.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { content, conversationOf, conversationsWith } from "../conversations/fixtures.ts"
 import { filesWith, upload } from "../files/fixtures.ts"
 import { projectsOver } from "../retrieval/fixtures.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { newResponse, spending, usageLayer } from "../usage/asking.ts"
 
@@ -25,6 +28,7 @@ export const erasureLayer = Erasure.layer.pipe(
       Audit.layer,
       projectsOver(),
       conversationsWith(),
+      ResponseJobs.layer.pipe(Layer.provide(Layer.succeed(AppConfig, testConfig()))),
       // In the database, so that a statement can show what is left.
       filesWith()
     )
@@ -53,6 +57,13 @@ export const someone = Effect.fnUntraced(function* (organization: string) {
     content(`Where is the lighthouse? I am ${user.email}.`),
     content("and the rock")
   ])
+  yield* sql`WITH job AS (
+      INSERT INTO response_jobs (response_id, user_id, api_key_id, background, status, request, event_count, ended_at)
+      VALUES (gen_random_uuid(), ${user.id}, ${key.id}, true, 'failed', ${JSON.stringify({ input: `I am ${user.email}.` })}::json, 1, now())
+      RETURNING response_id
+    )
+    INSERT INTO response_events (response_id, position, events)
+    SELECT response_id, 0, ${JSON.stringify([{ type: "error", message: user.email }])}::json FROM job`
   const file = yield* upload(user.id, textOf(user), { filename: "lighthouse.plain" })
   const project = yield* projects.create(randomUUID(), organization)
   yield* projects.addMember(project.id, user.email, "owner")

@@ -175,7 +175,7 @@ export const CreateBody = Schema.Struct({
   stream: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: false }),
   stream_options: maybe(Schema.Struct({ include_obfuscation: maybe(Schema.Boolean) })),
   store: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: true }),
-  background: maybe(only(false, "answers are not made in the background")),
+  background: maybe(Schema.Boolean).annotate({ expected: "true, false or null", default: false }),
   conversation: maybe(ConversationReference),
   previous_response_id: maybe(givenId(ResponseId, "response")),
   max_output_tokens: maybe(positiveInteger),

@@ -1,8 +1,9 @@
-import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Schema, SchemaTransformation } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ResponseId } from "../../domain/Ids.ts"
 import { Authentication } from "../Middleware.ts"
 import { givenId } from "./ProfileIds.ts"
+import { ProfileEvent } from "./ResponseEvents.ts"
 import { ResponseResource } from "./ResponseResource.ts"
 import { ItemList, pageQuery } from "./StoredItem.ts"
 
@@ -14,11 +15,36 @@ const ResponseDeleted = Schema.Struct({
   deleted: Schema.Literal(true)
 }).annotate({ identifier: "ResponseDeleted" })
 
+const numberWords = "the number of an event"
+
 const get = HttpApiEndpoint.get("get", "/responses/:response_id", {
+  params,
+  query: {
+    stream: Schema.optionalKey(Schema.Literals(["true", "false"])),
+    starting_after: Schema.optionalKey(
+      Schema.String.annotate({ expected: numberWords })
+        .check(Schema.isPattern(/^\d{1,9}$/, { expected: numberWords }))
+        .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
+    )
+  },
+  success: [ResponseResource, HttpApiSchema.StreamSse({ data: ProfileEvent })]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Show a response",
+    description:
+      "A response as it was answered, or as it stands. With `stream=true`, the events of one in the background, from the first one or from " +
+      "the one after `starting_after` on."
+  })
+)
+
+const cancel = HttpApiEndpoint.post("cancel", "/responses/:response_id/cancel", {
   params,
   success: ResponseResource
 }).annotateMerge(
-  OpenApi.annotations({ summary: "Show a response", description: "A stored response, as it was answered." })
+  OpenApi.annotations({
+    summary: "Cancel a response",
+    description: "Ends a response in the background that has not ended yet."
+  })
 )
 
 const remove = HttpApiEndpoint.delete("delete", "/responses/:response_id", {
@@ -46,7 +72,7 @@ const inputItems = HttpApiEndpoint.get("inputItems", "/responses/:response_id/in
 
 /** The responses that are stored. */
 export class StoredResponsesApi extends HttpApiGroup.make("storedResponses")
-  .add(get, remove, inputItems)
+  .add(get, remove, cancel, inputItems)
   .middleware(Authentication)
   .prefix("/openai/v1")
   .annotateMerge(

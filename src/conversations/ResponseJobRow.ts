@@ -1,0 +1,45 @@
+import { Schema } from "effect"
+import { ApiKeyId, ResponseId, UserId } from "../domain/Ids.ts"
+
+/** The rows of `response_jobs`. */
+
+export const JobStatus = Schema.Literals([
+  "queued",
+  "in_progress",
+  "completed",
+  "incomplete",
+  "failed",
+  "cancelled"
+])
+export type JobStatus = typeof JobStatus.Type
+
+/** Why a job failed, as its client is told. */
+export const JobFailure = Schema.Struct({
+  status: Schema.Int,
+  type: Schema.String,
+  code: Schema.String,
+  message: Schema.String
+})
+export type JobFailure = typeof JobFailure.Type
+
+export const JobRow = Schema.Struct({
+  responseId: ResponseId,
+  userId: UserId,
+  apiKeyId: ApiKeyId,
+  background: Schema.Boolean,
+  status: JobStatus,
+  request: Schema.Unknown,
+  failure: Schema.NullOr(JobFailure),
+  leaseFence: Schema.Int,
+  runs: Schema.Int,
+  eventCount: Schema.Int,
+  createdAt: Schema.DateTimeUtcFromDate,
+  endedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+export type ResponseJob = typeof JobRow.Type
+
+export const columns =
+  "response_id, user_id, api_key_id, background, status, request, failure, lease_fence, runs, event_count, created_at, ended_at"
+
+/** The lease of a job that is being run. */
+export type JobLease = Pick<ResponseJob, "responseId" | "leaseFence">

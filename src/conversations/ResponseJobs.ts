@@ -1,0 +1,215 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type DatabaseUnavailable, IdempotencyKeyReused, TooManyJobs } from "../domain/Errors.ts"
+import type { ApiKeyId, ResponseId, UserId } from "../domain/Ids.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeJobLeases, makeLeaseEnd } from "./JobLeases.ts"
+import { makeEventLog } from "./ResponseEvents.ts"
+import {
+  columns,
+  type JobFailure,
+  type JobLease,
+  JobRow,
+  type JobStatus,
+  type ResponseJob
+} from "./ResponseJobRow.ts"
+
+export type { JobFailure, JobLease, JobStatus, ResponseJob } from "./ResponseJobRow.ts"
+
+/** Responses of one user that wait or are being made, of all processes. */
+export const openPerUserMax = 100
+/** How long an ended job is known, with its events and its Idempotency-Key. */
+export const keptHours = 24
+/** Jobs that one statement deletes. */
+const deletedPerStepMax = 100
+/** Jobs that one page of an export has. */
+export const jobsPageRows = 20
+
+const KeptRow = Schema.Struct({ ...JobRow.fields, bodyHash: Schema.NullOr(Schema.Uint8Array) })
+const CountRow = Schema.Struct({ count: Schema.Int })
+
+export interface NewJob {
+  readonly responseId: ResponseId
+  readonly userId: UserId
+  readonly apiKeyId: ApiKeyId
+  readonly background: boolean
+  /** JSON that only the interface reads that runs the job. */
+  readonly request: unknown
+  /** SHA-256 of the Idempotency-Key, and of what was asked by it. */
+  readonly key: { readonly hash: Uint8Array; readonly bodyHash: Uint8Array } | null
+}
+
+/** Responses that are made apart from the request that asked for them, and the log of their events. */
+export class ResponseJobs extends Context.Service<
+  ResponseJobs,
+  {
+    /**
+     * A new job: queued if it is for the background, and else leased to this process. With a key, the job that was created by
+     * it, if there is one.
+     */
+    readonly submit: (
+      job: NewJob
+    ) => Effect.Effect<
+      { readonly job: ResponseJob; readonly isNew: boolean },
+      IdempotencyKeyReused | TooManyJobs | DatabaseUnavailable
+    >
+    readonly find: (
+      userId: UserId,
+      id: ResponseId
+    ) => Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
+    /** Leases the next job of the queue to this process: of the users who have the fewest running, the oldest. */
+    readonly claim: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
+    /** Leases a job whose process died. */
+    readonly claimAbandoned: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
+    /** The leases that are still held. */
+    readonly renew: (
+      leases: ReadonlyArray<JobLease>
+    ) => Effect.Effect<ReadonlySet<ResponseId>, DatabaseUnavailable>
+    /** Appends events to the log; false when the lease was lost. It can be repeated after a lost answer. */
+    readonly append: (
+      lease: JobLease,
+      position: number,
+      events: ReadonlyArray<unknown>
+    ) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Ends a job; false when the lease was lost. */
+    readonly end: (
+      lease: JobLease,
+      status: JobStatus,
+      failure?: JobFailure
+    ) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Gives a job back to the queue; false where it was begun too often, or nothing of it may be done again. */
+    readonly requeue: (lease: JobLease) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Forgets a job whose request was refused, with its key. */
+    readonly forget: (lease: JobLease) => Effect.Effect<void, DatabaseUnavailable>
+    /** Cancels a job that has not ended; false for one that has. */
+    readonly cancel: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Deletes a job of any state with its events; a process that runs it loses the lease. */
+    readonly delete: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Events from a position on, in batches of bounded size. */
+    readonly events: (
+      id: ResponseId,
+      from: number
+    ) => Effect.Effect<ReadonlyArray<unknown>, DatabaseUnavailable>
+    /** Deletes some jobs that ended long ago, and returns how many. */
+    readonly deleteOld: Effect.Effect<number, DatabaseUnavailable>
+    /** Deletes some jobs of a user, and returns how many. */
+    readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
+    /** Up to `jobsPageRows` jobs of a user, oldest first, with all their events. */
+    readonly listOf: (
+      userId: UserId,
+      after?: ResponseId
+    ) => Effect.Effect<
+      ReadonlyArray<ResponseJob & { readonly events: ReadonlyArray<unknown> }>,
+      DatabaseUnavailable
+    >
+  }
+>()("parley/conversations/ResponseJobs") {
+  static readonly layer = Layer.effect(
+    ResponseJobs,
+    Effect.gen(function* () {
+      const submitting = yield* makeSubmit
+      const leases = yield* makeJobLeases
+      const owned = yield* makeOwned
+      const log = yield* makeEventLog
+      return ResponseJobs.of({ ...submitting, ...leases, ...owned, ...log })
+    })
+  )
+}
+
+/** Ends every lease. Only for a process that shares the database with no other, before it runs its first job. */
+export const endAllJobLeases = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE response_jobs SET lease_until = clock_timestamp() WHERE lease_until IS NOT NULL`
+})
+
+const isSame = (one: Uint8Array | null, other: Uint8Array): boolean =>
+  one !== null && Buffer.from(one).equals(other)
+
+const makeSubmit = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const leaseEnd = yield* makeLeaseEnd
+  const all = sql.literal(columns)
+
+  const byKey = Effect.fnUntraced(function* (userId: UserId, { bodyHash, hash }: NonNullable<NewJob["key"]>) {
+    const found = yield* sql`SELECT ${all}, body_hash FROM response_jobs
+      WHERE user_id = ${userId}::uuid AND key_hash = ${Buffer.from(hash)}`.pipe(rowAs(KeptRow))
+    if (found === undefined) return undefined
+    return isSame(found.bodyHash, bodyHash) ? found : yield* new IdempotencyKeyReused()
+  })
+
+  const insert = ({ apiKeyId, background, key, request, responseId, userId }: NewJob) =>
+    sql`INSERT INTO response_jobs
+        (response_id, user_id, api_key_id, background, status, request, key_hash, body_hash, lease_fence, lease_until, runs)
+      VALUES (${responseId}::uuid, ${userId}::uuid, ${apiKeyId}::uuid, ${background}::boolean,
+        ${background ? "queued" : "in_progress"}, ${JSON.stringify(request)}::json,
+        ${key === null ? null : Buffer.from(key.hash)}::bytea, ${key === null ? null : Buffer.from(key.bodyHash)}::bytea,
+        ${background ? 0 : 1}::int, ${background ? null : leaseEnd}, ${background ? 0 : 1}::int)
+      RETURNING ${all}`.pipe(rowAs(JobRow))
+
+  const submit = Effect.fn("ResponseJobs.submit")(
+    function* (job: NewJob) {
+      // Of two requests of one user, the second one has to see what the first one created.
+      yield* sql`SELECT pg_advisory_xact_lock(hashtextextended(${`response_jobs/${job.userId}`}, 0))`
+      const known = job.key === null ? undefined : yield* byKey(job.userId, job.key)
+      if (known !== undefined) return { job: known, isNew: false }
+      const open = yield* sql`SELECT count(*)::int AS count FROM response_jobs
+        WHERE user_id = ${job.userId}::uuid AND ended_at IS NULL`.pipe(rowAs(CountRow))
+      if ((open?.count ?? 0) >= openPerUserMax) return yield* new TooManyJobs({ jobsMax: openPerUserMax })
+      const created = yield* insert(job)
+      return created === undefined
+        ? yield* Effect.die(new Error("A job was inserted and not returned."))
+        : { job: created, isNew: true }
+    },
+    (effect) => orUnavailable(sql.withTransaction(effect))
+  )
+
+  const find = Effect.fn("ResponseJobs.find")(
+    (userId: UserId, id: ResponseId) =>
+      sql`SELECT ${all} FROM response_jobs
+        WHERE response_id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(rowAs(JobRow)),
+    orUnavailable
+  )
+  return { submit, find }
+})
+
+const makeOwned = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const all = sql.literal(columns)
+
+  const remove = Effect.fn("ResponseJobs.delete")(function* (userId: UserId, id: ResponseId) {
+    const deleted = yield* sql`DELETE FROM response_jobs
+      WHERE response_id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING response_id`
+    return deleted.length > 0
+  }, orUnavailable)
+
+  const deleteOld = Effect.gen(function* () {
+    const deleted = yield* sql`DELETE FROM response_jobs WHERE response_id IN (
+        SELECT response_id FROM response_jobs WHERE ended_at < now() - make_interval(hours => ${keptHours})
+        ORDER BY ended_at LIMIT ${deletedPerStepMax} FOR UPDATE SKIP LOCKED
+      ) RETURNING response_id`
+    return deleted.length
+  }).pipe(orUnavailable, Effect.withSpan("ResponseJobs.deleteOld"))
+
+  const eraseSome = Effect.fn("ResponseJobs.eraseSome")(function* (userId: UserId) {
+    const deleted = yield* sql`DELETE FROM response_jobs WHERE response_id IN (
+        SELECT response_id FROM response_jobs WHERE user_id = ${userId}::uuid
+        ORDER BY response_id LIMIT ${deletedPerStepMax}
+      ) RETURNING response_id`
+    return deleted.length
+  }, orUnavailable)
+
+  const ExportedRow = Schema.Struct({ ...JobRow.fields, events: Schema.Array(Schema.Unknown) })
+  const listOf = Effect.fn("ResponseJobs.listOf")(
+    (userId: UserId, after?: ResponseId) =>
+      sql`SELECT ${all}, coalesce((
+          SELECT json_agg(events ORDER BY position) FROM response_events e
+          WHERE e.response_id = response_jobs.response_id), '[]') AS events
+        FROM response_jobs WHERE user_id = ${userId}::uuid
+          AND ${after === undefined ? sql`true` : sql`response_id > ${after}::uuid`}
+        ORDER BY response_id LIMIT ${jobsPageRows}`.pipe(rowsAs(ExportedRow)),
+    orUnavailable
+  )
+
+  return { delete: remove, deleteOld, eraseSome, listOf }
+})

@@ -1,0 +1,54 @@
+import { Effect, Schedule, Schema, Semaphore } from "effect"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import { type JobLease, ResponseJobs } from "../conversations/ResponseJobs.ts"
+
+/** How long events wait for others, to be written together. */
+const batchMillis = 100
+/** How long a write is retried while the database is unavailable. */
+const writeSeconds = 10
+const retries = Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: `${writeSeconds} seconds` }))
+
+/** Another process has the job, or it was cancelled or deleted. */
+export class JobLost extends Schema.TaggedError<JobLost>()("JobLost", {}) {}
+
+/** After these nothing may be left to write: the turn is stored next, or the client waits for them. */
+const isUrgent = ({ type }: EventBody): boolean =>
+  type === "response.created" || type === "response.output_item.done" || type === "response.completed"
+
+/** Writes the events of a job, in batches, until the scope closes. `onWrite` is run after each. */
+export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite: Effect.Effect<void>) {
+  const jobs = yield* ResponseJobs
+  const writing = yield* Semaphore.make(1)
+  let waiting: Array<EventBody> = []
+  let written = 0
+
+  const flush = Effect.suspend(() => {
+    if (waiting.length === 0) return Effect.void
+    const batch = waiting
+    waiting = []
+    return jobs.append(lease, written, batch).pipe(
+      Effect.retry(retries),
+      Effect.flatMap((isHeld) => {
+        if (!isHeld) return Effect.fail(new JobLost())
+        written += batch.length
+        return onWrite
+      })
+    )
+  }).pipe(writing.withPermit)
+
+  const add = (events: ReadonlyArray<EventBody>) =>
+    Effect.suspend(() => {
+      waiting.push(...events)
+      return events.some(isUrgent) ? flush : Effect.void
+    })
+
+  yield* Effect.sleep(batchMillis).pipe(
+    Effect.andThen(flush),
+    Effect.ignore,
+    Effect.forever,
+    Effect.forkScoped
+  )
+  return { add, flush, written: () => written + waiting.length }
+})
+
+export type JobLog = Effect.Success<ReturnType<typeof makeJobLog>>

@@ -1,0 +1,171 @@
+import { Cause, Deferred, Effect, Exit, Metric, Option, Schema, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
+import { CreateBody } from "../api/openai/CreateBody.ts"
+import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import { ApiKeys } from "../auth/ApiKeys.ts"
+import { type JobStatus, type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { StoredResponses } from "../conversations/StoredResponses.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { CurrentUser } from "../domain/Account.ts"
+import { type DatabaseUnavailable, ResponseInterrupted } from "../domain/Errors.ts"
+import { ResponseId } from "../domain/Ids.ts"
+import { Drain } from "../http/Drain.ts"
+import { logFailure } from "../http/ErrorBoundary.ts"
+import { Responses } from "../responses/Responses.ts"
+import { storedResponse } from "../responses/TurnDetails.ts"
+import { responseJobs } from "../telemetry/Instruments.ts"
+import { type JobLog, type JobLost, makeJobLog } from "./JobLog.ts"
+import { readRequest } from "./RequestReading.ts"
+
+/** A job that this process runs. */
+export interface JobRun {
+  readonly job: ResponseJob
+  /** Completes at the first event; fails where the request is refused before it. */
+  readonly begun: Deferred.Deferred<void, Expected>
+  /** Fails when the job is another process's, cancelled or deleted. */
+  readonly lost: Deferred.Deferred<never, JobLost>
+  /** Run after each change that readers of the log wait for. */
+  readonly onChange: Effect.Effect<void>
+}
+
+export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
+
+const failureOf = ({ body: { code, message, type }, status }: Failure) => ({ status, type, code, message })
+
+const statusOf = (event: EventBody): JobStatus | null => {
+  if (event.type !== "response.completed") return null
+  return event.response.incomplete_details === null ? "completed" : "incomplete"
+}
+
+/** Runs jobs, and ends those of processes that died. */
+export const makeJobRuns = Effect.gen(function* () {
+  const drain = yield* Drain
+  const jobs = yield* ResponseJobs
+  const keys = yield* ApiKeys
+  const random = yield* SecureRandom.SecureRandom
+  const responses = yield* Responses
+  const stored = yield* StoredResponses
+
+  const end = Effect.fnUntraced(function* (
+    job: ResponseJob,
+    status: JobStatus,
+    failure?: ReturnType<typeof failureOf>
+  ) {
+    const isOurs = yield* jobs.end(job, status, failure)
+    if (isOurs) return yield* Metric.update(responseJobs.of(status), 1)
+    // It was cancelled while its turn was being stored.
+    if (failure === undefined) yield* Effect.ignore(stored.delete(job.userId, job.responseId))
+  })
+
+  /** What was cancelled while its turn was being stored isn't shown and can't be continued. */
+  const undo = Effect.fnUntraced(function* ({ responseId, userId }: ResponseJob) {
+    const job = yield* jobs.find(userId, responseId)
+    if (job?.status === "cancelled") yield* Effect.ignore(stored.delete(userId, responseId))
+  })
+
+  /** The events of the job as they come, in the log; the answer is how it ended. */
+  const generate = Effect.fnUntraced(function* ({ begun, job }: JobRun, log: JobLog) {
+    const { demands, request } = readRequest(yield* Effect.orDie(decodeBody(job.request)))
+    const caller = yield* keys.callerOf(job.apiKeyId)
+    const started = yield* responses
+      .create(request, {
+        ...demands,
+        responseId: job.responseId,
+        // What an earlier run of it spent is accounted for already.
+        ...(job.runs > 1 ? { accountId: ResponseId.make(yield* random.uuidV7()) } : {})
+      })
+      .pipe(Effect.provideService(CurrentUser, caller))
+    let status: JobStatus = "failed"
+    const read = Stream.runForEachArray(started.events, (events) => {
+      status = events.map(statusOf).findLast((one) => one !== null) ?? status
+      return Effect.andThen(log.add(events), Deferred.succeed(begun, undefined))
+    })
+    yield* Effect.raceFirst(read, started.lost)
+    yield* log.flush
+    return status
+  }, Effect.scoped)
+
+  /** Refused before anything was generated, so that it may be asked again, or failed. */
+  const fail = Effect.fnUntraced(function* (
+    run: JobRun,
+    log: JobLog,
+    failed: Failure,
+    error: Expected | null
+  ) {
+    const { begun, job } = run
+    const isNothing = log.written() === 0
+    if (isNothing && error?._tag === "ServerShuttingDown" && (yield* jobs.requeue(job))) return
+    if (isNothing && !job.background && error !== null) {
+      yield* jobs.forget(job)
+      yield* Deferred.fail(begun, error)
+      return
+    }
+    yield* log.add([errorEvent(failed.body)])
+    yield* Effect.ignore(log.flush)
+    yield* end(job, "failed", failureOf(failed))
+    yield* Deferred.succeed(begun, undefined)
+  })
+
+  /** Runs a job to its end, whatever that is. Never fails. */
+  const run = Effect.fn("JobRuns.run")(
+    function* (current: JobRun) {
+      const { job, lost, onChange } = current
+      const log = yield* makeJobLog(job, onChange)
+      yield* drain.admit.pipe(
+        Effect.andThen(Effect.raceAllFirst([generate(current, log), drain.cutoff, Deferred.await(lost)])),
+        Effect.flatMap((status) => end(job, status)),
+        Effect.catchTag("JobLost", () => undo(job)),
+        Effect.catch((error: Expected) =>
+          Effect.andThen(logFailure(error), fail(current, log, describe(error), error))
+        ),
+        Effect.catchCause((cause) =>
+          Cause.hasInterruptsOnly(cause)
+            ? Effect.failCause(cause)
+            : Effect.andThen(
+                Effect.logError("An unhandled error ended a response in the background.", cause),
+                fail(current, log, defect, null)
+              )
+        )
+      )
+    },
+    Effect.scoped,
+    Effect.onExit((exit) =>
+      Exit.isSuccess(exit)
+        ? Effect.void
+        : Effect.logWarning("A response in the background was left.", exit.cause)
+    ),
+    (effect) => Effect.ignoreCause(effect),
+    Effect.provideService(CurrentAccess, null),
+    Effect.provideService(ResponseJobs, jobs)
+  )
+
+  return { run, recover: makeRecover(jobs, stored, end) }
+})
+
+type End = (
+  job: ResponseJob,
+  status: JobStatus,
+  failure?: ReturnType<typeof failureOf>
+) => Effect.Effect<void, DatabaseUnavailable>
+
+const makeRecover = (jobs: ResponseJobs["Service"], stored: StoredResponses["Service"], end: End) => {
+  const append = Effect.fnUntraced(function* (job: ResponseJob, event: EventBody) {
+    yield* jobs.append(job, job.eventCount, [event])
+  })
+
+  /** Ends a job whose process died, or gives it back to the queue if nothing had been generated. */
+  const recover = Effect.fn("JobRuns.recover")(function* (job: ResponseJob) {
+    const found = yield* Effect.option(stored.find(job.userId, job.responseId))
+    if (Option.isSome(found)) {
+      const event: EventBody = { type: "response.completed", response: storedResponse(found.value) }
+      yield* append(job, event)
+      return yield* end(job, statusOf(event) ?? "completed")
+    }
+    if (yield* jobs.requeue(job)) return
+    const failed = describe(new ResponseInterrupted())
+    yield* append(job, errorEvent(failed.body))
+    yield* end(job, "failed", failureOf(failed))
+  })
+  return recover
+}
