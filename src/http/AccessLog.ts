@@ -85,7 +85,8 @@ const measure = ({ entry, method, route, status }: Access, outcome: Outcome, end
         .of(label, route ?? "", String(status ?? clientClosedRequest))
         .updateUnsafe(seconds, context)
       if (errorCode !== null) Instruments.errors.of(errorCode).updateUnsafe(1, context)
-      if (responsesRoutes.has(route) && method === "POST") {
+      // A response over a WebSocket has no method of its own.
+      if (responsesRoutes.has(route) && (method === "POST" || response !== null)) {
         Instruments.responses.of(outcome).updateUnsafe(1, context)
       }
       if (response === null) return

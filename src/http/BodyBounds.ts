@@ -10,7 +10,7 @@ import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
 /** Levels of nested objects and lists. */
-const nestingMax = 64
+export const nestingMax = 64
 
 const quote = 0x22
 const backslash = 0x5c

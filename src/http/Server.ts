@@ -13,6 +13,7 @@ import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate
 import { SecureRandom } from "effect/crypto"
 import { HttpIncomingMessage, type HttpServerError } from "effect/http"
 import * as Failure from "../api/Failure.ts"
+import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
@@ -230,7 +231,7 @@ export const portUnavailable =
         `${settings} say where to listen for that.`
     })
 
-const serverAt = Effect.fnUntraced(function* (host: string, port: number) {
+const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgradePath: string | null) {
   const { files, http } = yield* AppConfig
   const server = yield* makeNodeServer({
     maxHeaderSize: headerBytesMax,
@@ -241,23 +242,27 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number) {
     noDelay: true,
     // ErrorBoundary checks for it and answers with the envelope.
     requireHostHeader: false,
-    // A request to upgrade to another protocol is handled like any other request.
-    shouldUpgradeCallback: () => false
+    // Another request to upgrade is handled like any other request.
+    shouldUpgradeCallback: ({ headers, url }) =>
+      headers.upgrade?.toLowerCase() === "websocket" && url?.split("?")[0] === upgradePath
   })
   yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
   return NodeHttpServer.layer(() => server, {
     host,
     port,
+    websocket: { maxPayload: http.bodyBytesMax },
     gracefulShutdownTimeout: Duration.seconds(closeSeconds)
   })
 })
 
 /** Where users are served. */
-export const ServerLayer = Layer.unwrap(AppConfig.use(({ http }) => serverAt(http.host, http.port)))
+export const ServerLayer = Layer.unwrap(
+  AppConfig.use(({ http }) => serverAt(http.host, http.port, webSocketPath))
+)
 
 /** Where the operator is served apart from users. */
 export const adminServerAt = (port: number) =>
-  Layer.unwrap(AppConfig.use(({ http }) => serverAt(http.adminHost, port)))
+  Layer.unwrap(AppConfig.use(({ http }) => serverAt(http.adminHost, port, null)))
 
 /** Limits every body that is read whole. */
 export const BodySizeLayer = Layer.unwrap(

@@ -12,6 +12,7 @@ import { ModelsHandlers } from "./ModelsHandlers.ts"
 import { ResponsesHandlers } from "./ResponsesHandlers.ts"
 import { StoredResponsesHandlers } from "./StoredResponsesHandlers.ts"
 import { VectorSearchHandlers, VectorStoresHandlers } from "./VectorStoresHandlers.ts"
+import { WebSocketHandlers } from "./WebSocketHandlers.ts"
 
 const FilesHandlers = HttpApiBuilder.group(
   OpenAiApi,
@@ -33,6 +34,7 @@ export const OpenAiRoutes = HttpApiBuilder.layer(OpenAiApi).pipe(
     ResponsesHandlers,
     StoredResponsesHandlers,
     CompactHandlers,
+    WebSocketHandlers,
     ChatHandlers,
     ConversationsHandlers,
     ModelsHandlers,

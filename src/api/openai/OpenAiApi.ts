@@ -14,6 +14,7 @@ import { ProfileEvent } from "./ResponseEvents.ts"
 import { ResponseResource } from "./ResponseResource.ts"
 import { StoredResponsesApi } from "./StoredResponsesApi.ts"
 import { VectorSearchApi, VectorStoresApi } from "./VectorStoresApi.ts"
+import { WebSocketApi } from "./WebSocketApi.ts"
 
 /** The body with its unknown fields, which a response names as ignored. */
 export const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
@@ -89,6 +90,7 @@ export class OpenAiApi extends HttpApi.make("parley-openai")
   .add(ResponsesApi)
   .add(StoredResponsesApi)
   .add(CompactApi)
+  .add(WebSocketApi)
   .add(ChatApi)
   .add(ConversationsApi)
   .add(ModelsApi)

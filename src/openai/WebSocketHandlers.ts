@@ -1,0 +1,208 @@
+import { Cause, Effect, Layer, Option, Queue, Redacted, Schema, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Socket } from "effect/socket"
+import type { ErrorBody } from "../api/ErrorEnvelope.ts"
+import { defect, describe, type Expected } from "../api/Failure.ts"
+import { fieldProblem } from "../api/FieldProblem.ts"
+import { CreateBody } from "../api/openai/CreateBody.ts"
+import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
+import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
+import { webSocketPath } from "../api/openai/WebSocketApi.ts"
+import { errorEvent } from "../api/ResponseEvent.ts"
+import { ApiKeys } from "../auth/ApiKeys.ts"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { CurrentUser } from "../domain/Account.ts"
+import { InvalidRequest, ServerShuttingDown } from "../domain/Errors.ts"
+import { makeAccessLog } from "../http/AccessLog.ts"
+import { nestingMax, nestsDeeperThan } from "../http/BodyBounds.ts"
+import { Drain } from "../http/Drain.ts"
+import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
+import { UserBounds } from "../http/UserBounds.ts"
+import { Responses } from "../responses/Responses.ts"
+import { KeyRates } from "../usage/KeyRates.ts"
+import { makeRenderer } from "./Rendering.ts"
+import { contradictionIn, readRequest } from "./RequestReading.ts"
+
+/** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
+const waitingMax = 4
+/** A connection without a message for so long is closed, and any connection after so long. */
+const idleMinutes = 10
+const connectionMinutes = 60
+/** How often an idle connection looks whether the service is shutting down. */
+const lookSeconds = 1
+
+/** Source: RFC 6455, section 7.4.1. */
+const goingAway = 1001
+
+const decodeMessage = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+const decodeBody = Schema.decodeUnknownEffect(CreateBody)
+
+const invalid = (param: string, message: string) => new InvalidRequest({ param, message })
+
+/** The body of a message, which has the fields of a request, and those that only a message has. */
+const bodyOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
+  if (typeof frame !== "string") return yield* invalid("", "A message must be text.")
+  if (nestsDeeperThan(frame, nestingMax)) {
+    return yield* invalid("", `The message nests deeper than ${nestingMax} levels.`)
+  }
+  const { type, ...body } = yield* decodeMessage(frame).pipe(
+    Effect.mapError(() => invalid("", "A message must be a JSON object."))
+  )
+  if (type !== "response.create") return yield* invalid("type", '`type` must be "response.create".')
+  if (body["background"] === true) {
+    return yield* invalid(
+      "background",
+      "`background` must be false or left out: send POST /openai/v1/responses."
+    )
+  }
+  if (body["generate"] === false) return yield* invalid("generate", "`generate` must be true or left out.")
+  return yield* decodeBody(body).pipe(Effect.mapError((error) => invalidField(error)))
+})
+
+const invalidField = (error: Schema.SchemaError) => new InvalidRequest({ ...fieldProblem(error) })
+
+const errorBefore = (body: ErrorBody, status: number) => [{ ...errorEvent(body), status }]
+
+/** Numbers the events of one response. */
+const makeNumbering = () => {
+  let sequenceNumber = 0
+  return (event: object & { readonly type: string }): string =>
+    JSON.stringify(Object.assign({ type: event.type, sequence_number: sequenceNumber++ }, event))
+}
+
+const isUpgrade = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["upgrade"]?.toLowerCase() === "websocket"
+
+const credentialOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  Redacted.make((headers["authorization"] ?? "").replace(/^bearer +/i, "").trim())
+
+type Write = Socket.Writer["write"]
+
+/** Answers the messages of connections, as POST answers requests: with the same checks, limits, records and log lines. */
+const makeAnswer = Effect.gen(function* () {
+  const responses = yield* Responses
+  const drain = yield* Drain
+  const keys = yield* ApiKeys
+  const rates = yield* KeyRates
+  const bounds = yield* UserBounds
+  const random = yield* SecureRandom.SecureRandom
+  const log = yield* makeAccessLog
+
+  return Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    frame: string | Uint8Array,
+    write: Write
+  ) {
+    const access = yield* log.begin(request, yield* random.uuidV7(), webSocketPath)
+    access.status = 200
+    const number = makeNumbering()
+    const send = (events: ReadonlyArray<ProfileEventBody | ReturnType<typeof errorBefore>[number]>) =>
+      Effect.forEach(events, (event) => write(number(event)), { discard: true })
+    let failed: (body: ErrorBody, status: number) => Parameters<typeof send>[0] = errorBefore
+
+    const respond = Effect.gen(function* () {
+      const body = yield* bodyOf(frame)
+      // The key may have been revoked since the connection was opened.
+      const caller = yield* keys.authenticate(credentialOf(request))
+      access.entry.caller = caller
+      const { requestsPerMinute } = caller.keyLimits
+      if (requestsPerMinute !== null) yield* rates.admit(caller.keyId, requestsPerMinute)
+      yield* bounds.admit(caller.userId)
+      const contradiction = contradictionIn(body)
+      if (contradiction !== null) return yield* contradiction
+      const { demands, request: asked, view } = readRequest(body)
+      const begun = yield* responses
+        .create(asked, demands)
+        .pipe(Effect.provideService(CurrentUser, caller), Effect.raceFirst(drain.cutoff))
+      const renderer = makeRenderer(view)
+      failed = renderer.failure
+      const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
+      yield* Effect.raceAllFirst([delivery, drain.cutoff, begun.lost])
+    })
+
+    const sendError = (body: ErrorBody, status: number) => {
+      access.entry.errorCode = body.code
+      return send(failed(body, status))
+    }
+    const tell = (error: Expected) => {
+      const { body, status } = describe(error)
+      return Effect.andThen(logFailure(error), sendError(body, status))
+    }
+    yield* respond.pipe(
+      Effect.catch((error) => (Socket.isSocketError(error) ? Effect.fail(error) : tell(error))),
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause) || Cause.hasFails(cause)
+          ? Effect.failCause(cause)
+          : Effect.andThen(
+              Effect.logError("An unhandled error ended a response.", cause),
+              sendError(defect.body, defect.status)
+            )
+      ),
+      log.within(access)
+    )
+  }, Effect.scoped)
+})
+
+/** One connection. Its messages are answered one after the other; a client that disconnects cancels the answer. */
+const makeServe = Effect.gen(function* () {
+  const drain = yield* Drain
+  const answer = yield* makeAnswer
+
+  const draining = Effect.repeat(Effect.delay(drain.isDraining, `${lookSeconds} seconds`), {
+    until: (isDraining) => isDraining
+  })
+
+  return Effect.fnUntraced(function* (socket: Socket.Socket, request: HttpServerRequest.HttpServerRequest) {
+    const { pull } = yield* socket.reader
+    const { write } = yield* socket.writer
+    const frames = yield* Queue.bounded<string | Uint8Array>(waitingMax)
+    const read = Effect.forever(Effect.flatMap(pull, (batch) => Queue.offerAll(frames, batch)))
+
+    const next = Effect.raceFirst(
+      Effect.asSome(Queue.take(frames)).pipe(
+        Effect.timeoutOrElse({ duration: `${idleMinutes} minutes`, orElse: () => Effect.succeedNone })
+      ),
+      Effect.as(draining, Option.none())
+    )
+    const answerAll = Effect.gen(function* () {
+      for (;;) {
+        const frame = yield* next
+        if (Option.isNone(frame)) return
+        yield* answer(request, frame.value, write)
+      }
+    })
+    yield* Effect.raceFirst(read, answerAll).pipe(Effect.timeoutOption(`${connectionMinutes} minutes`))
+    yield* write(new Socket.CloseEvent(goingAway))
+  }, Effect.scoped)
+})
+
+export const WebSocketHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "webSocket",
+  Effect.fn(function* (handlers) {
+    const serve = yield* makeServe
+    const drain = yield* Drain
+
+    return handlers.handle(
+      "connect",
+      Effect.fnUntraced(function* ({ request }) {
+        if (yield* drain.isDraining) return yield* new ServerShuttingDown()
+        if (!isUpgrade(request)) {
+          return yield* invalid("", "Send POST /openai/v1/responses, or connect by WebSocket.")
+        }
+        const socket = yield* Effect.orDie(request.upgrade)
+        // The responses have their own log lines.
+        yield* serve(socket, request).pipe(
+          Effect.provideService(CurrentAccess, null),
+          // The client has closed the connection.
+          Effect.catchIf(Socket.isSocketError, () => Effect.void)
+        )
+        return HttpServerResponse.empty()
+      }, enveloped)
+    )
+  })
+).pipe(Layer.provide(UserBounds.layer))

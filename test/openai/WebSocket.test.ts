@@ -1,0 +1,142 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import { ProfileEvent } from "../../src/api/openai/ResponseEvents.ts"
+import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { untilValue } from "../support/until.ts"
+import { call, errorOf } from "../support/Wire.ts"
+import { assertProfileGrammar } from "./ProfileGrammar.ts"
+
+/** A connection, and what came over it so far. */
+const connect = Effect.fnUntraced(function* (key?: string) {
+  const { url } = yield* TestApp
+  const received: Array<string> = []
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      // What Node adds to the constructor of browsers.
+      const options = { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } }
+      const Constructor = WebSocket as unknown as new (url: string, options: object) => WebSocket
+      return new Constructor(`${url.replace("http", "ws")}/openai/v1/responses`, options)
+    }),
+    (opened) => Effect.sync(() => opened.close())
+  )
+  socket.addEventListener("message", ({ data }) => void received.push(String(data)))
+  const state = yield* Effect.promise(
+    () =>
+      new Promise<"open" | "refused">((resolve) => {
+        socket.addEventListener("open", () => resolve("open"))
+        socket.addEventListener("error", () => resolve("refused"))
+      })
+  )
+  const isEnd = (message: string) =>
+    /^\{"type":"(response\.(completed|failed|incomplete)|error)"/.test(message)
+  const last = (count: number) =>
+    untilValue(
+      Effect.sync(() => received.filter(isEnd)),
+      ({ length }) => length >= count
+    )
+  return { socket, state, received, last, send: (message: object) => socket.send(JSON.stringify(message)) }
+})
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProfileEvent))
+
+layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1/responses", (it) => {
+  it.effect("answers message after message with the events of their streams", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hel", "lo"), says("again"))
+      const { last, received, send } = yield* connect(alice.key)
+      send({ type: "response.create", model: "auto", input: "Hi" })
+      // Sent while the first is being answered.
+      send({ type: "response.create", model: "auto", input: "Hi", store: false, stream: true })
+      yield* last(2)
+      const events = received.map((message) => decode(message))
+      const second = events.findLastIndex(({ type }) => type === "response.created")
+      const texts = [events.slice(0, second), events.slice(second)].map(
+        (one) => assertProfileGrammar(one).whole?.output_text
+      )
+      assert.deepStrictEqual(texts, ["Hello", "again"])
+    })
+  )
+
+  it.effect("goes on with a response of the same connection", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(says("one"), says("two"))
+      const { last, received, send } = yield* connect(alice.key)
+      send({ type: "response.create", input: "a" })
+      yield* last(1)
+      const first = decode(received.at(-1) ?? "")
+      assert.isTrue("response" in first)
+      if ("response" in first)
+        send({ type: "response.create", input: "b", previous_response_id: first.response.id })
+      yield* last(2)
+      const { messages } = (yield* model.asked).at(-1)!.request
+      assert.deepStrictEqual(
+        messages.map((message) => message.text),
+        ["a", "one", "b"]
+      )
+    })
+  )
+
+  it.effect("says what is wrong with a message, and stays open", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      const { last, received, send, socket } = yield* connect(alice.key)
+      socket.send("no JSON")
+      send({ type: "response.cancel" })
+      send({ type: "response.create", input: "" })
+      send({ type: "response.create", input: "Hi", model: "gpt-nothing" })
+      send({ type: "response.create", input: "Hi", background: true })
+      yield* last(5)
+      const errors = received.map((message) => JSON.parse(message))
+      assert.deepStrictEqual(
+        errors.map(({ code, param, status, type }) => [type, status, code, param]),
+        [
+          ["error", 400, "invalid_request", null],
+          ["error", 400, "invalid_request", "type"],
+          ["error", 400, "invalid_request", "input"],
+          ["error", 404, "model_not_found", "model"],
+          ["error", 400, "invalid_request", "background"]
+        ]
+      )
+      yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("server_error"))))
+      send({ type: "response.create", input: "Hi" })
+      yield* last(7)
+      assert.strictEqual(JSON.parse(received.at(-1) ?? "").type, "response.failed")
+      yield* model.next(says("Hello"))
+      send({ type: "response.create", input: "Hi" })
+      yield* last(8)
+    })
+  )
+
+  it.effect("cancels the model when the client disconnects", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      const ended = yield* model.ended
+      yield* model.next(Stream.concat(Stream.make(text("Hello")), Stream.never))
+      const { received, send, socket } = yield* connect(alice.key)
+      send({ type: "response.create", input: "Hi" })
+      yield* untilValue(
+        Effect.sync(() => received.length),
+        (length) => length > 2
+      )
+      socket.close()
+      yield* untilValue(model.ended, (count) => count > ended)
+    })
+  )
+
+  it.effect("is refused without a valid key; without an upgrade the path says what to do", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      assert.strictEqual((yield* connect()).state, "refused")
+      assert.strictEqual((yield* connect("parley_nothing")).state, "refused")
+      const plain = yield* call(`${url}/openai/v1/responses`, { key: alice.key })
+      assert.include(errorOf(plain, 400).message, "WebSocket")
+    })
+  )
+})
