@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { failure } from "../api/Failure.ts"
 import type { CreateBody } from "../api/openai/CreateBody.ts"
@@ -24,6 +24,8 @@ import { renderStored } from "./StoredRendering.ts"
 /** Responses that are made apart from their requests, as clients see them. */
 
 const keyHeader = "idempotency-key"
+/** Of a failure after the beginning. */
+const generationFailedStatus = 500
 const keyPattern = /^[\x20-\x7e]{1,255}$/
 
 /** The Idempotency-Key of a request; null without one. */
@@ -133,7 +135,11 @@ export const makeDetached = Effect.gen(function* () {
 
   /** Waits for the end of a response that a client asked for by a key. */
   const whole = Effect.fnUntraced(function* (job: ResponseJob) {
-    yield* Stream.runDrain(background.events(job))
+    const last = Option.getOrNull(yield* Stream.runLast(background.events(job)))
+    // The job ends after its last event.
+    if (last?.type === "error") {
+      return respond(failure(generationFailedStatus, last.error.type, last.error.code, last.error.message))
+    }
     const ended = yield* jobs.find(job.userId, job.responseId)
     if (ended?.failure != null) {
       const { code, message, status, type } = ended.failure
