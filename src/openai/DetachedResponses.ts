@@ -1,7 +1,8 @@
 import { Effect, Option, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { failure } from "../api/Failure.ts"
-import type { CreateBody } from "../api/openai/CreateBody.ts"
+import { ignoredNames } from "../api/IgnoredFields.ts"
+import { CreateBody } from "../api/openai/CreateBody.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import { startedResponse } from "../api/ResponseObject.ts"
@@ -24,6 +25,7 @@ import { renderStored } from "./StoredRendering.ts"
 /** Responses that are made apart from their requests, as clients see them. */
 
 const keyHeader = "idempotency-key"
+const documented = Object.keys(CreateBody.fields)
 /** Of a failure after the beginning. */
 const generationFailedStatus = 500
 const keyPattern = /^[\x20-\x7e]{1,255}$/
@@ -101,10 +103,24 @@ export const makeDetached = Effect.gen(function* () {
   const stored = yield* StoredResponses
   const { keepaliveSeconds } = (yield* AppConfig).stream
 
-  const stream = Effect.fnUntraced(function* (job: ResponseJob, after: number) {
+  /** What a new response says of itself before its body. */
+  const headersOf = Effect.fnUntraced(function* (job: ResponseJob, body: CreateBody) {
+    const first = Option.getOrNull(yield* Stream.runHead(background.events(job)))
+    const conversation =
+      first?.type === "response.created"
+        ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
+        : {}
+    return { ...conversation, ...ignoredNames(body, documented) }
+  })
+
+  const stream = Effect.fnUntraced(function* (
+    job: ResponseJob,
+    after: number,
+    headers: Readonly<Record<string, string>> = {}
+  ) {
     const { view } = yield* viewOfJob(job)
     return yield* streamResponse(background.events(job), {
-      headers: { "x-response-id": shownId("response", job.responseId) },
+      headers: { "x-response-id": shownId("response", job.responseId), ...headers },
       keepaliveSeconds,
       lost: Effect.never,
       writing: writingAfter(makeWriting(view), after)
@@ -134,7 +150,7 @@ export const makeDetached = Effect.gen(function* () {
   })
 
   /** Waits for the end of a response that a client asked for by a key. */
-  const whole = Effect.fnUntraced(function* (job: ResponseJob) {
+  const whole = Effect.fnUntraced(function* (job: ResponseJob, headers: Readonly<Record<string, string>>) {
     const last = Option.getOrNull(yield* Stream.runLast(background.events(job)))
     // The job ends after its last event.
     if (last?.type === "error") {
@@ -145,7 +161,7 @@ export const makeDetached = Effect.gen(function* () {
       const { code, message, status, type } = ended.failure
       return respond(failure(status, type, code, message))
     }
-    return HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId))
+    return HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId), { headers })
   })
 
   const create = Effect.fnUntraced(function* (
@@ -167,7 +183,10 @@ export const makeDetached = Effect.gen(function* () {
       )
     }
     yield* Effect.raceFirst(background.begun(job), drain.cutoff)
-    return body.stream === true ? yield* stream(job, -1) : yield* Effect.raceFirst(whole(job), drain.cutoff)
+    const headers = yield* Effect.raceFirst(headersOf(job, body), drain.cutoff)
+    return body.stream === true
+      ? yield* stream(job, -1, headers)
+      : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)
   })
 
   const cancel = Effect.fnUntraced(function* (userId: UserId, id: ResponseId) {

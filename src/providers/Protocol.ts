@@ -25,7 +25,9 @@ export type Adapt = (dialect: Dialect, complaint: string) => Dialect | null
 
 /** Leaves out the tools where the model supports none. */
 export const adaptTools: Adapt = (dialect, complaint) =>
-  dialect.tools && refusesTools.test(complaint) ? { ...dialect, tools: false } : null
+  dialect.tools && refusesTools.test(complaint) && !aboutOptions.test(complaint)
+    ? { ...dialect, tools: false }
+    : null
 
 /** Asks for the form of an answer in words, and leaves out what only nudges the model, where a server knows no field for it. */
 export const adaptAnswer: Adapt = (dialect, complaint) => {
@@ -36,6 +38,9 @@ export const adaptAnswer: Adapt = (dialect, complaint) => {
 
 const aboutFormat = /response_format|json_schema|json_object|text\.format|output_config\.format|output_format/
 const aboutHints = /reasoning|effort|verbosity|output_config/
+
+/** What a server may refuse though it takes tools. */
+const aboutOptions = /parallel_tool_calls|tool_choice/
 
 /** "This model has no tools", unlike a complaint about one of them, which is an error to report. */
 const refusesTools =

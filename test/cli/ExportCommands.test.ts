@@ -41,7 +41,7 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley data export", (i
       assert.strictEqual(value.stdout, `Wrote ${bytes.length} bytes to ${path}.`)
       assert.strictEqual(statSync(path).mode & 0o777, 0o600)
       const zip = yield* Effect.promise(() => fromBufferPromise(bytes))
-      assert.strictEqual(zip.entryCount, 8)
+      assert.strictEqual(zip.entryCount, 9)
 
       const again = yield* run("data", "export", email, path)
       assert.strictEqual(again.code, 1)

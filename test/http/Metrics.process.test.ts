@@ -8,7 +8,7 @@ import { makeMockModelServer, mockDirective } from "../support/MockModelServer.t
 import { startService } from "../support/ServiceProcess.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
-import { until } from "../support/until.ts"
+import { until, untilValue } from "../support/until.ts"
 import { call, errorOf, openCall, responseOf } from "../support/Wire.ts"
 
 /** A key as `parley key generate` makes it; it opens nothing but the database of this test. */
@@ -195,7 +195,14 @@ layer(Layer.mergeAll(TestDatabase.clone, NodeFileSystem.layer), { excludeTestSer
           yield* until(Effect.map(read, (samples) => requestsIn(samples) === trafficRequests))
           const samples = yield* read
           checkSamples(samples)
-          checkDashboard(samples)
+
+          const background = { input: "Hi", background: true }
+          yield* call(`${url}/openai/v1/responses`, { key, body: background })
+          const isCounted = (all: ReadonlyArray<Sample>) =>
+            all.some(
+              ({ labels, name }) => name === "parley_response_jobs_total" && labels["status"] === "completed"
+            )
+          checkDashboard(yield* untilValue(read, isCounted))
 
           const open = yield* openCall(`${url}/v1/responses`, {
             key,

@@ -173,7 +173,11 @@ describe("How a model is to answer", () => {
     assert.deepStrictEqual(adaptAnswer(dialect, complaint), { ...dialect, format: false })
     const hint = "Unsupported parameter: 'reasoning_effort'"
     assert.deepStrictEqual(adaptAnswer(dialect, hint), { ...dialect, hints: false })
-    // What changes the answer isn't left out.
+    // What changes the answer isn't left out, and the tools stay.
+    assert.isNull(
+      adaptAnswer(dialect, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.")
+    )
+    assert.isNull(adaptAnswer(dialect, "tool_choice 'required' is not supported by this server"))
     assert.isNull(adaptAnswer(dialect, "Unsupported parameter: 'temperature'"))
   })
 
