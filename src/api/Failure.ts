@@ -288,6 +288,12 @@ const table: {
   ResponseCancelled: () => conflict("response_cancelled", "The response was cancelled.", "response_id"),
   ResponseNotFound: () =>
     notFound("response_not_found", "The response does not exist, or was not stored.", "response_id"),
+  PreviousResponseNotFound: () =>
+    notFound(
+      "previous_response_not_found",
+      "The response that `previous_response_id` names does not exist, or was not stored. Send the history as `input`.",
+      "previous_response_id"
+    ),
   ConversationNotFound: ({ param }) =>
     notFound(
       "conversation_not_found",

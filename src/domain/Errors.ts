@@ -108,6 +108,12 @@ export class ResponseInterrupted extends Schema.TaggedError<ResponseInterrupted>
 
 export class ResponseCancelled extends Schema.TaggedError<ResponseCancelled>()("ResponseCancelled", {}) {}
 
+/** On the second profile: `previous_response_id` names a response that doesn't exist, or wasn't stored. */
+export class PreviousResponseNotFound extends Schema.TaggedError<PreviousResponseNotFound>()(
+  "PreviousResponseNotFound",
+  {}
+) {}
+
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
   param: Schema.Literals(["conversation_id", "conversation", "previous_response_id"])
 }) {}

@@ -12,6 +12,7 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { streamResponse } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { namingPrevious } from "./Continuations.ts"
 import { isDetached, makeDetached } from "./DetachedResponses.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
@@ -59,7 +60,9 @@ export const ResponsesHandlers = HttpApiBuilder.group(
           if (contradiction !== null) return yield* contradiction
           if (isDetached(payload, incoming)) return yield* detached.create(payload, incoming)
           const { demands, request, view } = readRequest(payload)
-          const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
+          const begun = yield* responses
+            .create(request, demands)
+            .pipe(Effect.catchTag("ConversationNotFound", namingPrevious), Effect.raceFirst(drain.cutoff))
           const headers = {
             "x-conversation-id": shownId("conversation", begun.conversationId),
             ...ignoredNames(payload, documented)

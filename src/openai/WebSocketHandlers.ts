@@ -10,7 +10,7 @@ import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
-import { errorEvent } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
@@ -22,6 +22,15 @@ import { enveloped, logFailure } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { Responses } from "../responses/Responses.ts"
 import { KeyRates } from "../usage/KeyRates.ts"
+import {
+  checkPrevious,
+  type Continuation,
+  goesOn,
+  namingPrevious,
+  remembered,
+  withHistory
+} from "./Continuations.ts"
+import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 import { contradictionIn, readRequest } from "./RequestReading.ts"
 
@@ -43,8 +52,8 @@ const decodeBody = Schema.decodeUnknownEffect(CreateBody)
 
 const invalid = (param: string, message: string) => new InvalidRequest({ param, message })
 
-/** The body of a message, which has the fields of a request, and those that only a message has. */
-const bodyOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
+/** The fields of a message, without those that only a message has. */
+const fieldsOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
   if (typeof frame !== "string") return yield* invalid("", "A message must be text.")
   if (nestsDeeperThan(frame, nestingMax)) {
     return yield* invalid("", `The message nests deeper than ${nestingMax} levels.`)
@@ -60,7 +69,8 @@ const bodyOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
     )
   }
   if (body["generate"] === false) return yield* invalid("generate", "`generate` must be true or left out.")
-  return yield* decodeBody(body).pipe(Effect.mapError((error) => invalidField(error)))
+  yield* checkPrevious(body)
+  return body
 })
 
 const invalidField = (error: Schema.SchemaError) => new InvalidRequest({ ...fieldProblem(error) })
@@ -82,6 +92,48 @@ const credentialOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
 
 type Write = Socket.Writer["write"]
 
+/** What one connection remembers of its last answer. */
+interface Memory {
+  last: Continuation | null
+}
+
+/** What a message asks for, with the history that it goes on from. */
+const readMessage = Effect.fnUntraced(function* (frame: string | Uint8Array, memory: Memory) {
+  const known = memory.last
+  // Only an answer is remembered: what fails is continued by nothing.
+  memory.last = null
+  const fields = yield* fieldsOf(frame)
+  const isKnown = goesOn(fields, known)
+  const whole = isKnown ? withHistory(fields, known) : fields
+  const body = yield* Effect.mapError(decodeBody(whole), invalidField)
+  return { body, whole, previous: isKnown ? known.id : null }
+})
+
+/** The events of one of the core's, for a connection that remembers the response at its end. */
+const makeRendering = (
+  view: View,
+  message: Effect.Success<ReturnType<typeof readMessage>>,
+  memory: Memory
+) => {
+  const renderer = makeRenderer(view)
+  const event = (one: EventBody): ReadonlyArray<ProfileEventBody> => {
+    const rendered = renderer.event(one).map((each) => continuing(each, message.previous))
+    const end = rendered.at(-1)
+    // Before the client can send the next message.
+    if (end?.type === "response.completed" || end?.type === "response.incomplete") {
+      memory.last = remembered(message.whole, end.response)
+    }
+    return rendered
+  }
+  return { event, failure: renderer.failure }
+}
+
+/** The same event, of a response that says which one it continues. */
+const continuing = (event: ProfileEventBody, previous: string | null): ProfileEventBody =>
+  previous !== null && "response" in event
+    ? { ...event, response: { ...event.response, previous_response_id: previous } }
+    : event
+
 /** Answers the messages of connections, as POST answers requests: with the same checks, limits, records and log lines. */
 const makeAnswer = Effect.gen(function* () {
   const responses = yield* Responses
@@ -95,7 +147,8 @@ const makeAnswer = Effect.gen(function* () {
   return Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
     frame: string | Uint8Array,
-    write: Write
+    write: Write,
+    memory: Memory
   ) {
     const access = yield* log.begin(request, yield* random.uuidV7(), webSocketPath)
     access.status = 200
@@ -105,7 +158,8 @@ const makeAnswer = Effect.gen(function* () {
     let failed: (body: ErrorBody, status: number) => Parameters<typeof send>[0] = errorBefore
 
     const respond = Effect.gen(function* () {
-      const body = yield* bodyOf(frame)
+      const message = yield* readMessage(frame, memory)
+      const { body } = message
       // The key may have been revoked since the connection was opened.
       const caller = yield* keys.authenticate(credentialOf(request))
       access.entry.caller = caller
@@ -117,8 +171,12 @@ const makeAnswer = Effect.gen(function* () {
       const { demands, request: asked, view } = readRequest(body)
       const begun = yield* responses
         .create(asked, demands)
-        .pipe(Effect.provideService(CurrentUser, caller), Effect.raceFirst(drain.cutoff))
-      const renderer = makeRenderer(view)
+        .pipe(
+          Effect.catchTag("ConversationNotFound", namingPrevious),
+          Effect.provideService(CurrentUser, caller),
+          Effect.raceFirst(drain.cutoff)
+        )
+      const renderer = makeRendering(view, message, memory)
       failed = renderer.failure
       const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
       yield* Effect.raceAllFirst([delivery, drain.cutoff, begun.lost])
@@ -168,11 +226,12 @@ const makeServe = Effect.gen(function* () {
       ),
       Effect.as(draining, Option.none())
     )
+    const memory: Memory = { last: null }
     const answerAll = Effect.gen(function* () {
       for (;;) {
         const frame = yield* next
         if (Option.isNone(frame)) return
-        yield* answer(request, frame.value, write)
+        yield* answer(request, frame.value, write, memory)
       }
     })
     yield* Effect.raceFirst(read, answerAll).pipe(Effect.timeoutOption(`${connectionMinutes} minutes`))

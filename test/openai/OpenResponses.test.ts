@@ -219,6 +219,61 @@ layer(TestApp.layer(), { excludeTestServices: true })("Open Responses", (it) => 
     })
   )
 
+  it.effect("earlier answers may say their phase", () =>
+    Effect.gen(function* () {
+      yield* (yield* ScriptedModel).next(says("Seven."))
+      const answers = ["commentary", "final_answer"].map((phase) => ({
+        type: "message",
+        role: "assistant",
+        phase,
+        content: "It is seven."
+      }))
+      const response = yield* ask({ input: [...answers, user("Say it again.")] })
+      assert.strictEqual(response.status, "completed")
+    })
+  )
+
+  it.effect("an image and a document come with a message", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.change({ vision: true, contextWindow: 200_000 })
+      yield* model.next(says("A dot."))
+      const dot =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+      const text = Buffer.from("The title is Harbour.").toString("base64")
+      const content = [
+        { type: "input_text", text: "What are they?" },
+        { type: "input_image", image_url: `data:image/png;base64,${dot}` },
+        { type: "input_file", filename: "note.txt", file_data: `data:text/plain;base64,${text}` }
+      ]
+      const response = yield* ask({ input: [{ type: "message", role: "user", content }] })
+      assert.strictEqual(response.status, "completed")
+      const { messages } = (yield* model.asked).at(-1)!.request
+      assert.include(JSON.stringify(messages), "The title is Harbour.")
+      assert.include(JSON.stringify(messages), dot)
+    })
+  )
+
+  it.effect("a conversation is compacted, and goes on from the compacted items", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.change({ contextWindow: 20_000 })
+      yield* model.next(says("The word is slate."), says("Slate."))
+      const compact = (body: object) => call(`${url}/openai/v1/responses/compact`, { key: alice.key, body })
+      const input = [user("The word is slate."), { type: "message", role: "assistant", content: "Noted." }]
+      const unnamed = yield* compact({ input })
+      assert.deepStrictEqual([unnamed.status, /`model` is missing/.test(unnamed.text)], [400, true])
+      const reply = yield* compact({ model: "auto", prompt_cache_key: "k", input })
+      const compacted = decodeAny(reply.text)
+      assert.strictEqual(compacted["object"], "response.compaction")
+      const output = Array.isArray(compacted["output"]) ? compacted["output"] : []
+      const response = yield* ask({ input: [...output, user("Which word?")], store: false, tools: [] })
+      assert.strictEqual(response.output_text, "Slate.")
+      assert.include(JSON.stringify((yield* model.asked).at(-1)!.request.messages), "The word is slate.")
+    })
+  )
+
   it.effect("a result without a call is refused", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp

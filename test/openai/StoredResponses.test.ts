@@ -100,7 +100,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("stored responses of /open
       const body = { input: "again", previous_response_id: first.id }
       assert.strictEqual(
         errorOf(yield* request("POST", "/openai/v1/responses", { body }), 404).code,
-        "conversation_not_found"
+        "previous_response_not_found"
       )
       yield* answerTo({ input: "three", previous_response_id: second.id }, "drei")
       assert.include(yield* lastPrompt, "eins")

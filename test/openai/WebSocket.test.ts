@@ -60,6 +60,55 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
     })
   )
 
+  it.effect("goes on with an answer that isn't stored, on the same connection alone", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(says("one"), says("two"), says("three"))
+      const create = { type: "response.create", store: false }
+      const first = yield* connect(alice.key)
+      first.send({ ...create, input: "a" })
+      const idIn = (message: string | undefined) => /"id":"(resp_[^"]+)"/.exec(message ?? "")?.[1] ?? ""
+      const id = idIn((yield* first.last(1)).at(-1))
+      first.send({ ...create, input: "b", previous_response_id: id })
+      const [, second = ""] = yield* first.last(2)
+      assert.include(second, `"previous_response_id":"${id}"`)
+      first.send({ ...create, input: [{ role: "user", content: "c" }], previous_response_id: idIn(second) })
+      yield* first.last(3)
+      assert.deepStrictEqual(
+        (yield* model.asked).at(-1)!.request.messages.map(({ text: said }) => said),
+        ["a", "one", "b", "two", "c"]
+      )
+      // The connection remembers the last answer only, and no other one remembers any.
+      first.send({ ...create, input: "d", previous_response_id: id })
+      assert.include((yield* first.last(4)).at(-1), '"code":"previous_response_not_found"')
+      const other = yield* connect(alice.key)
+      other.send({ ...create, input: "d", previous_response_id: id })
+      other.send({ ...create, input: "d", previous_response_id: "resp_nothing_1" })
+      for (const refused of yield* other.last(2)) {
+        assert.include(refused, '"code":"previous_response_not_found"')
+      }
+    })
+  )
+
+  it.effect("forgets an answer when what continues it fails", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(says("one"))
+      const { last, send } = yield* connect(alice.key)
+      const create = { type: "response.create", store: false }
+      send({ ...create, input: "a" })
+      const id = /"id":"(resp_[^"]+)"/.exec((yield* last(1)).at(-1) ?? "")?.[1]
+      const output = { type: "function_call_output", call_id: "call_nothing", output: "x" }
+      send({ ...create, previous_response_id: id, input: [output] })
+      send({ ...create, previous_response_id: id, input: "b" })
+      const [, failed, stale] = yield* last(3)
+      assert.include(failed, "call_id")
+      assert.include(stale, '"code":"previous_response_not_found"')
+    })
+  )
+
   it.effect("goes on with a response of the same connection", () =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp

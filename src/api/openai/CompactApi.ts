@@ -1,13 +1,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { StorableText } from "../../domain/storable.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { ResponseUsage } from "../ResponseObject.ts"
 import { CreateBody } from "./CreateBody.ts"
 
-const { input, instructions, model, previous_response_id, prompt_cache_key } = CreateBody.fields
+const { input, instructions, previous_response_id, prompt_cache_key } = CreateBody.fields
 
 export const CompactBody = Schema.Struct({
-  model,
+  model: StorableText.annotate({ description: "A model of GET /openai/v1/models, or `auto`." }),
   input: Schema.optional(Schema.NullOr(input)),
   instructions,
   previous_response_id,

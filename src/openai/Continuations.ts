@@ -1,0 +1,58 @@
+import { Effect, Predicate } from "effect"
+import type { ResponseResource } from "../api/openai/ResponseResource.ts"
+import { type ConversationNotFound, PreviousResponseNotFound } from "../domain/Errors.ts"
+
+/**
+ * A response that isn't stored can be continued on its own connection, which remembers the last one: the next message is answered as
+ * if the client had sent the whole history itself.
+ */
+
+type Body = Readonly<Record<string, unknown>>
+
+export interface Continuation {
+  /** The response that the next message may name. */
+  readonly id: string
+  /** The stored response that the history goes on from; undefined for none. */
+  readonly base: unknown
+  /** All items since, of requests and answers. */
+  readonly items: ReadonlyArray<unknown>
+}
+
+/** A longer history is forgotten, in characters of JSON. */
+const charactersMax = 4_000_000
+
+const itemsOf = ({ input }: Body): ReadonlyArray<unknown> =>
+  Array.isArray(input) ? input : [{ type: "message", role: "user", content: input }]
+
+const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+const isSame = (one: unknown, other: string): boolean =>
+  Predicate.isString(one) && uuid.exec(one)?.[0].toLowerCase() === uuid.exec(other)?.[0].toLowerCase()
+
+/** Whether a message goes on from what its connection remembers. */
+export const goesOn = (body: Body, known: Continuation | null): known is Continuation =>
+  known !== null && isSame(body["previous_response_id"], known.id)
+
+/** The message with its history. */
+export const withHistory = (body: Body, { base, items }: Continuation): Body => ({
+  ...body,
+  previous_response_id: base,
+  input: [...items, ...itemsOf(body)]
+})
+
+/** Fails if the message names a response by what can't be the id of one. */
+export const checkPrevious = ({ previous_response_id: id }: Body) =>
+  Predicate.isString(id) && !uuid.test(id) ? Effect.fail(new PreviousResponseNotFound()) : Effect.void
+
+/** What the connection remembers after an answer; null for one that is stored, or too long. */
+export const remembered = (body: Body, response: ResponseResource): Continuation | null => {
+  if (response.store) return null
+  const items = [...itemsOf(body), ...response.output]
+  return JSON.stringify(items).length > charactersMax
+    ? null
+    : { id: response.id, base: body["previous_response_id"], items }
+}
+
+/** The words of this profile for a response that isn't there to be continued. */
+export const namingPrevious = (error: ConversationNotFound) =>
+  Effect.fail(error.param === "previous_response_id" ? new PreviousResponseNotFound() : error)
