@@ -13,7 +13,7 @@ export const JobStatus = Schema.Literals([
 ])
 export type JobStatus = typeof JobStatus.Type
 
-/** Why a job failed, as its client is told. */
+/** Why a job failed, as its client sees it. */
 export const JobFailure = Schema.Struct({
   status: Schema.Int,
   type: Schema.String,

@@ -60,7 +60,7 @@ export class ResponseJobs extends Context.Service<
     ) => Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
     /** Leases the next job of the queue to this process: of the users who have the fewest running, the oldest. */
     readonly claim: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
-    /** Leases a job whose process died. */
+    /** Leases a job whose process has ended without it. */
     readonly claimAbandoned: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
     /** The leases that are still held. */
     readonly renew: (

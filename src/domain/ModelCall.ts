@@ -20,7 +20,7 @@ export interface ModelImage {
   readonly mediaType: string
   /** Base64, without line breaks. */
   readonly data: string
-  /** How closely a model is to look, where it can be told so. */
+  /** How closely a model is to look, where its server has a field for it. */
   readonly detail: ImageDetail
 }
 

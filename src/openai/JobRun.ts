@@ -38,7 +38,7 @@ const statusOf = (event: EventBody): JobStatus | null => {
   return event.response.incomplete_details === null ? "completed" : "incomplete"
 }
 
-/** Runs jobs, and ends those of processes that died. */
+/** Runs jobs, and ends those of crashed processes. */
 export const makeJobRuns = Effect.gen(function* () {
   const drain = yield* Drain
   const jobs = yield* ResponseJobs
@@ -154,7 +154,7 @@ const makeRecover = (jobs: ResponseJobs["Service"], stored: StoredResponses["Ser
     yield* jobs.append(job, job.eventCount, [event])
   })
 
-  /** Ends a job whose process died, or gives it back to the queue if nothing had been generated. */
+  /** Ends a job whose process crashed, or gives it back to the queue if nothing had been generated. */
   const recover = Effect.fn("JobRuns.recover")(function* (job: ResponseJob) {
     const found = yield* Effect.option(stored.find(job.userId, job.responseId))
     if (Option.isSome(found)) {

@@ -15,7 +15,7 @@ import type { ResponseRequest } from "./ResponseRequest.ts"
 export interface OpenedTurn {
   /** What the answer continues. */
   readonly turn: ConversationState
-  /** What the client is told that the answer belongs to: the conversation that the turn will be in. */
+  /** What the response names as its conversation: the one that the turn will be in. */
   readonly conversationId: ConversationId
   /** Completes when the conversation is in the database. */
   readonly stored: Effect.Effect<void, DatabaseUnavailable>
@@ -123,7 +123,7 @@ export class RequestTurn extends Context.Service<
           conversationId,
           stored: Effect.void,
           commit: (content) => conversations.commitBranch({ userId, source: state, conversationId }, content),
-          // Nobody else knows the new conversation.
+          // No other request knows the new conversation.
           lost: Effect.never
         }
         return branch
