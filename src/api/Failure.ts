@@ -74,12 +74,19 @@ const modelMisconfigured = failure(
   { headers: { "x-should-retry": "false" } }
 )
 
-const modelFailure = ({ reason, retryAfterSeconds, status }: Errors.ModelFailure): Failure => {
+const modelFailure = ({ parameter, reason, retryAfterSeconds, status }: Errors.ModelFailure): Failure => {
   switch (reason) {
     case "unauthorized":
     case "misconfigured":
       return modelMisconfigured
     case "bad_request":
+      if (parameter !== undefined) {
+        return invalid(
+          "invalid_request",
+          `The model's provider doesn't accept \`${parameter}\` as it is. Change it, leave it out, or name another \`model\`.`,
+          parameter
+        )
+      }
       return invalid(
         "invalid_request",
         status === 413

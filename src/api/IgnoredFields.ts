@@ -88,13 +88,14 @@ const namesOf = (name: string, value: unknown): ReadonlyArray<string> => {
   return inner.length === 0 ? [shown(name)] : inner.map((key) => `${name}.${shown(key)}`)
 }
 
-/** The header that names the fields that an interface doesn't have; absent if it would be empty. */
+/** The header that names the fields that an interface doesn't have, and `parts` of those that it has; absent if it would be empty. */
 export const ignoredNames = (
   body: object,
-  known: ReadonlyArray<string>
+  known: ReadonlyArray<string>,
+  parts: ReadonlyArray<string> = []
 ): Readonly<Record<string, string>> => {
   const ignored = Object.entries(body).filter(([name]) => !known.includes(name))
-  const names = ignored.flatMap(([name, value]) => namesOf(name, value))
+  const names = [...ignored.flatMap(([name, value]) => namesOf(name, value)), ...parts]
   return names.length === 0 ? {} : { "x-ignored-fields": list(names) }
 }
 

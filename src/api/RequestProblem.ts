@@ -189,6 +189,26 @@ export const requestProblem = (error: Schema.SchemaError, body: unknown): FieldP
   return special ?? fieldProblem(error)
 }
 
+/** Where the body of one endpoint came to the other: what each of them lacks then, and has. */
+const mixedUp = [
+  { missing: "input", found: "messages", other: "POST /openai/v1/chat/completions" },
+  { missing: "messages", found: "input", other: "POST /openai/v1/responses" }
+]
+
+/** The same for the second profile. */
+export const profileProblem = (error: Schema.SchemaError, body: unknown): FieldProblem => {
+  const { missing, path } = findingOf(error)
+  const mixed = mixedUp.find(
+    (one) => missing && path.length === 1 && path[0] === one.missing && Predicate.hasProperty(body, one.found)
+  )
+  return mixed === undefined
+    ? fieldProblem(error)
+    : {
+        param: mixed.missing,
+        message: `\`${mixed.missing}\` is missing. A body with \`${mixed.found}\` is for ${mixed.other}.`
+      }
+}
+
 const syntaxMessage = ({ column, expected, line }: JsonSyntaxProblem): string =>
   `The request body is not valid JSON: at line ${line}, column ${column}, ${expected} is expected.`
 

@@ -2,11 +2,12 @@ import { Cause, Effect, Layer, Predicate, Result, Schema, type Types } from "eff
 import { SecureRandom } from "effect/crypto"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
+import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import * as Failure from "../api/Failure.ts"
 import { fieldProblem } from "../api/FieldProblem.ts"
 import { Envelope } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
-import { requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
+import { profileProblem, requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -54,6 +55,17 @@ export const enveloped = <A, E extends Failure.Expected, R>(
 ): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
   Effect.catch(effect, (error) => Effect.as(logFailure(error), respondTo(error)))
 
+/** As `enveloped`, with an error body in the words of another interface. */
+export const envelopedAs =
+  (worded: (error: ErrorBody) => ErrorBody) =>
+  <A, E extends Failure.Expected, R>(
+    effect: Effect.Effect<A, E, R>
+  ): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
+    Effect.catch(effect, (error) => {
+      const failure = Failure.describe(error)
+      return Effect.as(logFailure(error), respond({ ...failure, body: worded(failure.body) }))
+    })
+
 const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   switch (error._tag) {
     case "ModelFailure": {
@@ -99,8 +111,12 @@ const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
   const text = yield* Effect.orDie(request.text)
   const syntax = syntaxProblem(text)
   if (syntax !== null) return syntax
-  return /^\/(v1|console)\/responses/.test(pathOf(request.url))
-    ? requestProblem(error, yield* Effect.orDie(decodeJson(text)))
+  const path = pathOf(request.url)
+  if (/^\/(v1|console)\/responses/.test(path)) {
+    return requestProblem(error, yield* Effect.orDie(decodeJson(text)))
+  }
+  return /^\/openai\/v1\/(responses|chat\/completions)\/?$/.test(path)
+    ? profileProblem(error, yield* Effect.orDie(decodeJson(text)))
     : fieldProblem(error)
 })
 

@@ -1,47 +1,54 @@
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { ignoredNames } from "../api/IgnoredFields.ts"
+import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { ChatBody } from "../api/openai/ChatBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
-import { FileNotFound, FileNotReady, FileUnreadable } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
-import { enveloped } from "../http/ErrorBoundary.ts"
+import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
 import { dataFrame, streamResponse, type Writing } from "../http/Sse.ts"
 import { collect } from "../responses/EventStream.ts"
-import { Responses, type RequestFailure } from "../responses/Responses.ts"
+import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { readChat } from "./ChatReading.ts"
+import { type ReadChat, readChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
+import { ignoredHeader } from "./IgnoredParts.ts"
 
 const lastFrame = "data: [DONE]\n\n"
 
 /** Writes the events of one response as chunks. */
-export const makeChatWriting = (view: ChatView): Writing => {
+export const makeChatWriting = (
+  view: ChatView,
+  named: (error: ErrorBody) => ErrorBody = (error) => error
+): Writing => {
   const chunksOf = makeChatRenderer(view)
   return {
     event: (event) => chunksOf(event).map(dataFrame).join(""),
-    failure: (body) => dataFrame(chatError(body)),
+    failure: (body) => dataFrame(chatError(named(body))),
     end: lastFrame
   }
 }
 
-/** An error names the message that it is about, and not the entry that was made of it. */
-const withPaths = (error: RequestFailure, paths: ReadonlyArray<string>): RequestFailure => {
-  const named = (param: string) =>
-    param.replace(/^input\[(\d+)\]/, (_, index: string) => paths[Number(index)] ?? "messages")
-  switch (error._tag) {
-    case "FileNotFound":
-      return new FileNotFound({ param: named(error.param) })
-    case "FileNotReady":
-      return new FileNotReady({ param: named(error.param) })
-    case "FileUnreadable":
-      return new FileUnreadable({ reason: error.reason, param: named(error.param) })
-    default:
-      return error
+/** What the core calls by other names. */
+const chatNames: ReadonlyMap<string, string> = new Map([
+  ["input", "messages"],
+  ["text.format.schema", "response_format.json_schema.schema"],
+  ["text.format", "response_format"],
+  ["max_output_tokens", "max_completion_tokens"]
+])
+
+/** An error names what the chat has, and not what was made of it. */
+const inChatNames =
+  (paths: ReadonlyArray<string>) =>
+  (error: ErrorBody): ErrorBody => {
+    const { message, param } = error
+    if (!param) return error
+    const name =
+      chatNames.get(param) ??
+      param.replace(/^input\[(\d+)\]/, (_, index: string) => paths[Number(index)] ?? "messages")
+    return { ...error, param: name, message: message.replaceAll(`\`${param}\``, `\`${name}\``) }
   }
-}
 
 const documented = Object.keys(ChatBody.fields)
 
@@ -54,37 +61,41 @@ export const ChatHandlers = HttpApiBuilder.group(
     const drain = yield* Drain
     const { keepaliveSeconds } = (yield* AppConfig).stream
 
+    const answer = Effect.fnUntraced(function* (
+      body: ChatBody,
+      incoming: HttpServerRequest.HttpServerRequest,
+      { demands, paths, request }: ReadChat
+    ) {
+      const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
+      const view: ChatView = {
+        includeUsage: body.stream_options?.include_usage === true,
+        metadata: body.metadata ?? null
+      }
+      const headers = {
+        ...(body.store === true
+          ? { "x-conversation-id": shownId("conversation", begun.conversationId) }
+          : {}),
+        ...(yield* ignoredHeader(incoming, body, documented))
+      }
+      if (body.stream === true) {
+        return yield* streamResponse(begun.events, {
+          headers,
+          keepaliveSeconds,
+          lost: begun.lost,
+          writing: makeChatWriting(view, inChatNames(paths))
+        })
+      }
+      const whole = collect(begun.events)
+      const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+      return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), { headers })
+    })
+
     return handlers.handle(
       "create",
       Effect.fnUntraced(
-        function* ({ payload }) {
-          const { demands, paths, request } = yield* Effect.fromResult(readChat(payload))
-          const begun = yield* responses.create(request, demands).pipe(
-            Effect.mapError((error) => withPaths(error, paths)),
-            Effect.raceFirst(drain.cutoff)
-          )
-          const view: ChatView = {
-            includeUsage: payload.stream_options?.include_usage === true,
-            metadata: payload.metadata ?? null
-          }
-          const headers = {
-            ...(payload.store === true
-              ? { "x-conversation-id": shownId("conversation", begun.conversationId) }
-              : {}),
-            ...ignoredNames(payload, documented)
-          }
-          if (payload.stream === true) {
-            const writing = makeChatWriting(view)
-            return yield* streamResponse(begun.events, {
-              headers,
-              keepaliveSeconds,
-              lost: begun.lost,
-              writing
-            })
-          }
-          const whole = collect(begun.events)
-          const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
-          return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), { headers })
+        function* ({ payload, request }) {
+          const read = yield* Effect.fromResult(readChat(payload))
+          return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
         },
         Effect.provideService(Drain, drain),
         enveloped

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { ignoredNames } from "../api/IgnoredFields.ts"
 import { CompactBody, type CompactedResponse } from "../api/openai/CompactApi.ts"
 import { encodeSummary } from "../api/openai/Compaction.ts"
 import type { CreateBody } from "../api/openai/CreateBody.ts"
@@ -13,6 +12,7 @@ import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
+import { ignoredHeader } from "./IgnoredParts.ts"
 import { readRequest } from "./RequestReading.ts"
 
 const millisPerSecond = 1_000
@@ -61,7 +61,7 @@ export const CompactHandlers = HttpApiBuilder.group(
 
     return handlers.handle(
       "create",
-      Effect.fnUntraced(function* ({ payload }) {
+      Effect.fnUntraced(function* ({ payload, request: incoming }) {
         const { input, instructions, model, previous_response_id } = payload
         if (input == null && previous_response_id == null) {
           return yield* new InvalidRequest({
@@ -82,7 +82,7 @@ export const CompactHandlers = HttpApiBuilder.group(
         const whole = collect(begun.events)
         const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
         return HttpServerResponse.jsonUnsafe(compacted(response), {
-          headers: ignoredNames(payload, documented)
+          headers: yield* ignoredHeader(incoming, payload, documented)
         })
       }, enveloped)
     )

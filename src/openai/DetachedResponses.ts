@@ -1,7 +1,6 @@
 import { Effect, Option, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { failure } from "../api/Failure.ts"
-import { ignoredNames } from "../api/IgnoredFields.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
@@ -16,6 +15,7 @@ import { streamResponse, type Writing } from "../http/Sse.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { firstId } from "../sql/Paging.ts"
 import { BackgroundResponses } from "./BackgroundResponses.ts"
+import { ignoredHeader } from "./IgnoredParts.ts"
 import { renderResponse } from "./ItemRendering.ts"
 import { decodeBody } from "./JobRun.ts"
 import { makeWriting } from "./ProfileWriting.ts"
@@ -104,13 +104,17 @@ export const makeDetached = Effect.gen(function* () {
   const { keepaliveSeconds } = (yield* AppConfig).stream
 
   /** What a new response says of itself before its body. */
-  const headersOf = Effect.fnUntraced(function* (job: ResponseJob, body: CreateBody) {
+  const headersOf = Effect.fnUntraced(function* (
+    job: ResponseJob,
+    body: CreateBody,
+    request: HttpServerRequest.HttpServerRequest
+  ) {
     const first = Option.getOrNull(yield* Stream.runHead(background.events(job)))
     const conversation =
       first?.type === "response.created"
         ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
         : {}
-    return { ...conversation, ...ignoredNames(body, documented) }
+    return { ...conversation, ...(yield* ignoredHeader(request, body, documented)) }
   })
 
   const stream = Effect.fnUntraced(function* (
@@ -183,7 +187,7 @@ export const makeDetached = Effect.gen(function* () {
       )
     }
     yield* Effect.raceFirst(background.begun(job), drain.cutoff)
-    const headers = yield* Effect.raceFirst(headersOf(job, body), drain.cutoff)
+    const headers = yield* Effect.raceFirst(headersOf(job, body, request), drain.cutoff)
     return body.stream === true
       ? yield* stream(job, -1, headers)
       : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)

@@ -1,7 +1,6 @@
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { ignoredNames } from "../api/IgnoredFields.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
@@ -14,6 +13,7 @@ import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { namingPrevious } from "./Continuations.ts"
 import { isDetached, makeDetached } from "./DetachedResponses.ts"
+import { ignoredHeader } from "./IgnoredParts.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
 import { makeRenderer } from "./Rendering.ts"
@@ -65,7 +65,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             .pipe(Effect.catchTag("ConversationNotFound", namingPrevious), Effect.raceFirst(drain.cutoff))
           const headers = {
             "x-conversation-id": shownId("conversation", begun.conversationId),
-            ...ignoredNames(payload, documented)
+            ...(yield* ignoredHeader(incoming, payload, documented))
           }
           if (payload.stream === true) {
             const writing = makeWriting(view)

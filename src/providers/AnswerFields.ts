@@ -38,6 +38,20 @@ const openAiSchema = ({
 const formatIn = (request: ModelRequest, dialect: Dialect): AnswerFormat | undefined =>
   dialect.format ? optionsOf(request).format : undefined
 
+/** A penalty of 0 is none. */
+const penaltyIn = ({ frequencyPenalty = 0, presencePenalty = 0 }: AnswerOptions): string | null =>
+  presencePenalty !== 0 ? "presence_penalty" : frequencyPenalty === 0 ? null : "frequency_penalty"
+
+const seedIn = ({ seed }: AnswerOptions): string | null => (seed === undefined ? null : "seed")
+
+const stopIn = ({ stop = [] }: AnswerOptions): string | null => (stop.length === 0 ? null : "stop")
+
+/** Chat Completions has a field for each option. */
+export const lacksNothing = (): null => null
+
+export const responsesLacks = (options: AnswerOptions): string | null =>
+  stopIn(options) ?? seedIn(options) ?? penaltyIn(options)
+
 export const chatFields = (request: ModelRequest, dialect: Dialect): Fields => {
   const options = optionsOf(request)
   const { toolChoice: choice } = options
@@ -87,8 +101,12 @@ export const responsesFields = (request: ModelRequest, dialect: Dialect): Fields
   })
 }
 
-/** Anthropic's temperature ends at 1. */
 const anthropicTemperatureMax = 1
+
+export const anthropicLacks = (options: AnswerOptions): string | null =>
+  (options.temperature ?? 0) > anthropicTemperatureMax
+    ? "temperature"
+    : (seedIn(options) ?? penaltyIn(options))
 
 const anthropicEfforts = {
   none: "low",
@@ -118,8 +136,7 @@ export const anthropicFields = (request: ModelRequest, dialect: Dialect): Fields
     format: format?.type === "json_schema" ? { type: "json_schema", schema: format.schema } : undefined
   })
   return given({
-    temperature:
-      options.temperature === undefined ? undefined : Math.min(anthropicTemperatureMax, options.temperature),
+    temperature: options.temperature,
     top_p: options.topP,
     stop_sequences: options.stop,
     tool_choice: offersTools(request, dialect) ? anthropicChoice(options) : undefined,

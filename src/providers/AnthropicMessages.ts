@@ -8,7 +8,7 @@ import type {
   ToolCall,
   ToolSpec
 } from "../domain/ModelCall.ts"
-import { anthropicFields, withFormat } from "./AnswerFields.ts"
+import { anthropicFields, anthropicLacks, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -52,7 +52,7 @@ export const encodeAnthropicRequest = (model: string, request: ModelRequest, dia
     ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
     messages: turnsOf(messages),
     stream: true,
-    ...(tools.length === 0 ? {} : { tools: tools.map(encodeTool) }),
+    ...(tools.length === 0 ? {} : { tools: tools.map((tool) => encodeTool(tool, dialect)) }),
     ...anthropicFields(request, dialect)
   })
 }
@@ -110,10 +110,12 @@ const decodeArguments = Schema.decodeUnknownOption(
 /** An id of another provider may have characters that Anthropic rejects. */
 const callId = (id: string): string => id.replaceAll(/[^a-zA-Z0-9_-]/g, "_")
 
-const encodeTool = (tool: ToolSpec): Block => ({
+/** Models that enforce schemas enforce those of tools, too. */
+const encodeTool = (tool: ToolSpec, { format }: Dialect): Block => ({
   name: tool.name,
   description: tool.description,
-  input_schema: tool.parameters
+  input_schema: tool.parameters,
+  ...(format && tool.strict === true ? { strict: true } : {})
 })
 
 /** Reads the events of one Messages stream, or one whole message. */
@@ -270,5 +272,6 @@ export const anthropicMessages: Protocol = {
   }),
   encode: encodeAnthropicRequest,
   adapt: adaptAnswer,
+  lacks: anthropicLacks,
   makeDecode: makeDecodeAnthropic
 }

@@ -1,5 +1,6 @@
 import { Clock, Data, Effect, Redacted } from "effect"
 import { ModelFailure, type ModelFailureReason } from "../domain/Errors.ts"
+import type { AnswerOptions } from "../domain/ModelCall.ts"
 
 interface FaultDetails {
   /** Says what happened. Of what the server sent it has nothing but codes and types, which are mere words. */
@@ -138,10 +139,11 @@ const retryAfterSecondsMax = 86_400
 /** The failure as other rooms know it, without the server's own words. */
 export const toModelFailure = Effect.fnUntraced(function* (
   fault: Fault,
-  from: { readonly provider: string; readonly model: string }
+  from: { readonly provider: string; readonly model: string; readonly options: AnswerOptions }
 ) {
   const retryAfterSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
   const contextTokensMax = contextTokensOf(fault)
+  const parameter = fault._tag === "RequestRejected" ? refusedOption(textOf(fault), from.options) : null
   return new ModelFailure({
     reason: classify(fault).reason,
     provider: from.provider,
@@ -149,9 +151,27 @@ export const toModelFailure = Effect.fnUntraced(function* (
     detail: bounded(fault.detail),
     ...(fault.status === undefined ? {} : { status: fault.status }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(parameter === null ? {} : { parameter }),
     ...(contextTokensMax === undefined ? {} : { contextTokens: contextTokensMax })
   })
 })
+
+/** The options of a request, their names in it, and how servers name them in a complaint. */
+const optionNames: ReadonlyArray<readonly [option: keyof AnswerOptions, name: string, complaint: RegExp]> = [
+  ["temperature", "temperature", /\btemperature\b/],
+  ["topP", "top_p", /\btop_p\b/],
+  ["stop", "stop", /\bstop_sequences?\b|['"`]stop['"`]|\sstop$/],
+  ["seed", "seed", /\bseed\b/],
+  ["presencePenalty", "presence_penalty", /\bpresence_?penalty\b/i],
+  ["frequencyPenalty", "frequency_penalty", /\bfrequency_?penalty\b/i],
+  ["parallelToolCalls", "parallel_tool_calls", /\bparallel_tool_(calls|use)\b/],
+  ["toolChoice", "tool_choice", /\btool_choice\b/]
+]
+
+/** Only an option that the request has: the words of a server may quote the prompt. */
+const refusedOption = (complaint: string, options: AnswerOptions): string | null =>
+  optionNames.find(([option, , pattern]) => options[option] !== undefined && pattern.test(complaint))?.[1] ??
+  null
 
 const contextTokensOf = (fault: Fault): number | undefined => {
   const tokens = fault._tag === "ContextExceeded" ? contextTokens.exec(textOf(fault))?.[1] : undefined

@@ -7,7 +7,7 @@ import type {
   ModelRequest,
   ToolSpec
 } from "../domain/ModelCall.ts"
-import { chatFields, dataUrl, withFormat } from "./AnswerFields.ts"
+import { chatFields, dataUrl, lacksNothing, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   type CallFragment,
@@ -212,5 +212,6 @@ export const openAiChat: Protocol = {
   headers: bearer,
   encode: encodeChatRequest,
   adapt: adaptChatDialect,
+  lacks: lacksNothing,
   makeDecode: () => decodeChatChunk
 }

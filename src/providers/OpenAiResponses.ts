@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
-import { dataUrl, responsesFields, withFormat } from "./AnswerFields.ts"
+import { dataUrl, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -240,5 +240,6 @@ export const openAiResponses: Protocol = {
   headers: bearer,
   encode: encodeResponsesRequest,
   adapt: adaptAnswer,
+  lacks: responsesLacks,
   makeDecode: makeDecodeResponses
 }

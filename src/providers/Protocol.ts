@@ -1,5 +1,12 @@
 import { Option, Predicate, Schema } from "effect"
-import type { ModelRequest, ModelImage, ModelMessage, FinishReason, ModelUsage } from "../domain/ModelCall.ts"
+import type {
+  AnswerOptions,
+  FinishReason,
+  ModelImage,
+  ModelMessage,
+  ModelRequest,
+  ModelUsage
+} from "../domain/ModelCall.ts"
 
 /** The two names of the bound on the answer. */
 export type TokenParameter = "max_tokens" | "max_completion_tokens"
@@ -55,6 +62,8 @@ export interface Protocol {
   /** The request body, as JSON. */
   readonly encode: (model: string, request: ModelRequest, dialect: Dialect) => string
   readonly adapt: Adapt
+  /** The first of the options that the format has no field for, by its name in requests; null if it has one for each. */
+  readonly lacks: (options: AnswerOptions) => string | null
   /** One decoder for each answer: what an event means may depend on those before it. */
   readonly makeDecode: () => Decode
 }

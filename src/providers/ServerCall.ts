@@ -201,8 +201,10 @@ const recordFailure = Effect.fnUntraced(function* (call: Call, fault: Fault) {
   if (fault._tag === "FirstTokenTimeout") record.began(now - call.calledSeconds, now)
 })
 
-const failWith = ({ model, server }: Call, fault: Fault): Effect.Effect<never, ModelFailure> =>
-  Effect.flip(toModelFailure(fault, { provider: server.provider, model: model.id }))
+const failWith = ({ model, request, server }: Call, fault: Fault): Effect.Effect<never, ModelFailure> =>
+  Effect.flip(
+    toModelFailure(fault, { provider: server.provider, model: model.id, options: request.options ?? {} })
+  )
 
 /** The finish of an answer whose server counted nothing, or only a part. */
 const estimate = Effect.fnUntraced(function* (

@@ -38,7 +38,7 @@ import {
 } from "./PromptAssembly.ts"
 import { filesOf, questionStart } from "./PromptMessages.ts"
 import type { Demands } from "./ResponseRequest.ts"
-import { thatCall, tooLong, withRoom } from "./SuitableCandidates.ts"
+import { thatCall, thatHonor, tooLong, withRoom } from "./SuitableCandidates.ts"
 import { withAllTurns } from "./WholeHistory.ts"
 
 export type { Attempt } from "./Attempt.ts"
@@ -143,6 +143,7 @@ export class Attempts extends Context.Service<
           difficulty: difficultyOf(asked).score
         }
         const routed = yield* route(need, permissions).pipe(
+          Effect.flatMap((all) => thatHonor(all, request.demands.answer ?? {})),
           Effect.flatMap((all) => (request.mustCall ? thatCall(all) : Effect.succeed(all)))
         )
         const search = request.search && withinWindow(request.search, routed[0].model.contextWindow)

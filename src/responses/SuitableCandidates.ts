@@ -1,5 +1,6 @@
 import { Array as Arr, Effect } from "effect"
 import { InvalidRequest, PromptTooLong } from "../domain/Errors.ts"
+import type { AnswerOptions } from "../domain/ModelCall.ts"
 import type { Candidate } from "../routing/Router.ts"
 
 /** The candidates that can call functions. */
@@ -16,6 +17,24 @@ export const thatCall = (
             "`tools` needs a model that can call functions, and none that may answer can. Leave it out."
         })
       )
+}
+
+/** The candidates whose servers can be asked to answer so. */
+export const thatHonor = (
+  candidates: Arr.NonEmptyReadonlyArray<Candidate>,
+  options: AnswerOptions
+): Effect.Effect<Arr.NonEmptyReadonlyArray<Candidate>, InvalidRequest> => {
+  const lackedBy = ({ lacks }: Candidate) => lacks?.(options) ?? null
+  const honoring = candidates.filter((candidate) => lackedBy(candidate) === null)
+  if (Arr.isReadonlyArrayNonEmpty(honoring)) return Effect.succeed(honoring)
+  const param = lackedBy(candidates[0]) ?? ""
+  const reason =
+    param === "temperature"
+      ? "is higher than the models that may answer take"
+      : "is nothing that the models that may answer take"
+  return Effect.fail(
+    new InvalidRequest({ param, message: `\`${param}\` ${reason}. Leave it out, or name another \`model\`.` })
+  )
 }
 
 /** The candidates that have room for a prompt with passages in it. */

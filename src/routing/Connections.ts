@@ -1,7 +1,7 @@
 import { Effect, type Stream } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import { type ModelHealth, type ModelSpec, type ProviderHealth, unknownHealth } from "../domain/Model.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { AnswerOptions, CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
 import type { ModelServer } from "../providers/ModelServer.ts"
 import type { GateLimits, ProviderGate } from "../providers/ProviderGate.ts"
 import { makeServerCall } from "../providers/ServerCall.ts"
@@ -14,6 +14,8 @@ export interface CatalogEntry {
   readonly model: ModelSpec
   /** One call. Nothing is opened until the stream runs; interruption cancels the upstream request at once. */
   readonly stream: (request: ModelRequest, options?: CallOptions) => Stream.Stream<ModelPart, ModelFailure>
+  /** The first of the options that its server has no field for; absent where none is sent. */
+  readonly lacks?: (options: AnswerOptions) => string | null
 }
 
 export type HealthOf = (model: ModelSpec) => ModelHealth
@@ -59,7 +61,7 @@ export const connect = (
   const call = makeServerCall(upstream, server, { gate, retrySeconds })
   return {
     gate,
-    entry: (model: ModelSpec): CatalogEntry => ({ model, stream: call(model) }),
+    entry: (model: ModelSpec): CatalogEntry => ({ model, stream: call(model), lacks: server.protocol.lacks }),
     probe: (models: ReadonlyArray<ModelSpec>) =>
       probeServer(upstream, server, makeServerCall(upstream, server, { gate, retrySeconds: 0 }), models)
   }

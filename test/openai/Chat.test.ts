@@ -304,4 +304,17 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
       )
     })
   )
+
+  it.effect("names its own fields where the core has other names for them", () =>
+    Effect.gen(function* () {
+      const schema = { type: "object", properties: { a: { $ref: "#/none" } } }
+      const format = { type: "json_schema", json_schema: { name: "x", schema } }
+      const refused = errorOf(yield* post({ messages: hello, response_format: format }), 400)
+      assert.strictEqual(refused.param, "response_format.json_schema.schema")
+      assert.include(refused.message, "`response_format.json_schema.schema`")
+      const missing = errorOf(yield* post({ input: "Hello" }), 400)
+      assert.strictEqual(missing.param, "messages")
+      assert.include(missing.message, "POST /openai/v1/responses")
+    })
+  )
 })

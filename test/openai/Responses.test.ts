@@ -135,6 +135,34 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     })
   )
 
+  it.effect("names the unknown parts of the fields that it knows", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const reply = yield* post({
+        input: [{ role: "user", content: "Hi", status: "completed" }],
+        text: { tone: "warm", verbosity: "low" },
+        reasoning: { effort: "low", budget: 3, nothing: null },
+        tools: [{ type: "web_search", "cache control": {} }],
+        metadata: { mine: "x" },
+        wishes: 1
+      })
+      assert.strictEqual(
+        reply.headers.get("x-ignored-fields"),
+        "wishes, text.tone, reasoning.budget, tools[0].?",
+        reply.text
+      )
+    })
+  )
+
+  it.effect("leads a chat's body to the endpoint for chats", () =>
+    Effect.gen(function* () {
+      const { error } = yield* errorIn((yield* post({ messages: [{ role: "user", content: "Hi" }] })).text)
+      assert.strictEqual(error.param, "input")
+      assert.include(error.message, "POST /openai/v1/chat/completions")
+    })
+  )
+
   it.effect("needs a key, and describes itself", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp

@@ -187,4 +187,52 @@ layer(app, { excludeTestServices: true })("through each protocol of model server
       })
     })
   )
+
+  const chat = Effect.fnUntraced(function* (body: object) {
+    const { alice, url } = yield* TestApp
+    const messages = [{ role: "user", content: "Hello" }]
+    return yield* call(`${url}/openai/v1/chat/completions`, { key: alice.key, body: { messages, ...body } })
+  })
+
+  it.effect("asks only models whose servers take an option, and says which field none of them takes", () =>
+    Effect.gen(function* () {
+      const servers = yield* Servers
+      const before = servers["openai-chat"].requests.length
+      const reply = yield* chat({ seed: 7, stop: ["END"], presence_penalty: 1 })
+      assert.strictEqual(reply.status, 200, reply.text)
+      assert.deepInclude(servers["openai-chat"].requests[before]?.body, {
+        seed: 7,
+        stop: ["END"],
+        presence_penalty: 1
+      })
+
+      for (const [protocol, param, fields] of [
+        ["openai-responses", "stop", { stop: "END" }],
+        ["openai-responses", "seed", { seed: 1 }],
+        ["openai-responses", "frequency_penalty", { frequency_penalty: 1 }],
+        ["anthropic", "temperature", { temperature: 1.5 }],
+        ["anthropic", "seed", { seed: 1 }]
+      ] as const) {
+        const refused = yield* chat({ model: `model-${protocol}`, ...fields })
+        assert.strictEqual(refused.status, 400, refused.text)
+        assert.include(refused.text, `"param":"${param}"`)
+      }
+      const taken = yield* chat({ model: "model-anthropic", temperature: 0.5, stop: ["END"], seed: null })
+      assert.strictEqual(taken.status, 200, taken.text)
+    })
+  )
+
+  it.effect.each(protocols)("%s: names the option that a server refuses", (protocol) =>
+    Effect.gen(function* () {
+      const server = (yield* Servers)[protocol]
+      yield* server.script({
+        status: 400,
+        errorBody:
+          '{"error":{"message":"Unsupported parameter: \'temperature\' is not supported with this model."}}'
+      })
+      const refused = yield* chat({ model: `model-${protocol}`, temperature: 0.5 })
+      assert.strictEqual(refused.status, 400, refused.text)
+      assert.include(refused.text, '"param":"temperature"')
+    })
+  )
 })

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
-import type { ModelRequest } from "../../src/domain/ModelCall.ts"
+import { Effect, Schema } from "effect"
+import type { AnswerOptions, ModelRequest } from "../../src/domain/ModelCall.ts"
 import { encodeAnthropicRequest } from "../../src/providers/AnthropicMessages.ts"
+import { toModelFailure } from "../../src/providers/Fault.ts"
+import { statusFault } from "../../src/providers/FaultCause.ts"
+import { protocols } from "../../src/providers/ModelServer.ts"
 import { encodeChatRequest } from "../../src/providers/OpenAiChat.ts"
 import { encodeResponsesRequest } from "../../src/providers/OpenAiResponses.ts"
 import { adaptAnswer, type Dialect, mergeSameRole } from "../../src/providers/Protocol.ts"
@@ -123,12 +126,12 @@ describe("How a model is to answer", () => {
         ]
       }
     ])
-    assert.deepStrictEqual(tools, [{ name: "weather", description: "", input_schema: schema }])
+    assert.deepStrictEqual(tools, [{ name: "weather", description: "", input_schema: schema, strict: true }])
     assert.deepStrictEqual(fields, {
       model: "m",
       max_tokens: 100,
       stream: true,
-      temperature: 1,
+      temperature: 1.5,
       top_p: 0.5,
       stop_sequences: ["END"],
       tool_choice: { type: "tool", name: "weather", disable_parallel_tool_use: true },
@@ -179,6 +182,46 @@ describe("How a model is to answer", () => {
     )
     assert.isNull(adaptAnswer(dialect, "tool_choice 'required' is not supported by this server"))
     assert.isNull(adaptAnswer(dialect, "Unsupported parameter: 'temperature'"))
+  })
+
+  it("says which option a protocol has no field for", () => {
+    const { anthropic, "openai-chat": chat, "openai-responses": responses } = protocols
+    const lacking = (options: AnswerOptions) =>
+      [chat, responses, anthropic].map(({ lacks }) => lacks(options))
+    assert.deepStrictEqual(lacking({}), [null, null, null])
+    assert.deepStrictEqual(lacking({ temperature: 1, topP: 0.1 }), [null, null, null])
+    assert.deepStrictEqual(lacking({ temperature: 1.1 }), [null, null, "temperature"])
+    assert.deepStrictEqual(lacking({ stop: ["END"] }), [null, "stop", null])
+    assert.deepStrictEqual(lacking({ stop: [], presencePenalty: 0, frequencyPenalty: 0 }), [null, null, null])
+    assert.deepStrictEqual(lacking({ seed: 0 }), [null, "seed", "seed"])
+    assert.deepStrictEqual(lacking({ presencePenalty: 1 }), [null, "presence_penalty", "presence_penalty"])
+    assert.deepStrictEqual(lacking({ frequencyPenalty: -1 }), [
+      null,
+      "frequency_penalty",
+      "frequency_penalty"
+    ])
+  })
+
+  it("is named where a server refuses it", () => {
+    const options: AnswerOptions = { temperature: 1, topP: 0.1, stop: ["a"], seed: 1, toolChoice: "required" }
+    const refused = (message: string, given = options) =>
+      Effect.runSync(
+        toModelFailure(statusFault(400, { type: "error", label: "", message }), {
+          provider: "p",
+          model: "m",
+          options: given
+        })
+      ).parameter
+    assert.strictEqual(
+      refused("Unsupported parameter: 'temperature' is not supported with this model."),
+      "temperature"
+    )
+    assert.strictEqual(refused("`top_p` must be above 0"), "top_p")
+    assert.strictEqual(refused("stop_sequences: each must contain non-whitespace"), "stop")
+    assert.strictEqual(refused("Unknown parameter: 'seed'"), "seed")
+    assert.strictEqual(refused("tool_choice is not supported"), "tool_choice")
+    assert.isUndefined(refused("the temperature of the prompt is bad", {}))
+    assert.isUndefined(refused("messages[0] must stop being empty"))
   })
 
   it("keeps the images of messages that are merged", () => {

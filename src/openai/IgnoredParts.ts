@@ -1,0 +1,46 @@
+import { Effect, Predicate } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { ignoredNames } from "../api/IgnoredFields.ts"
+
+/** Fields whose content is the client's own, or is replayed from answers with all that those have. */
+const opaque: ReadonlySet<string> = new Set([
+  "input",
+  "messages",
+  "items",
+  "metadata",
+  "parameters",
+  "schema"
+])
+const key = /^[A-Za-z0-9_-]{1,64}$/
+
+const shown = (name: string): string => (key.test(name) ? name : "?")
+
+/**
+ * The paths of the fields in `given` that `read` lacks, such as `text.foo` and `tools[0].bar`; without those of the body itself, and
+ * those that are null. `read` is what a schema made of `given`, and bounds the depth.
+ */
+export const ignoredParts = (given: unknown, read: unknown, path = ""): ReadonlyArray<string> => {
+  if (Array.isArray(given)) {
+    return Array.isArray(read)
+      ? given.flatMap((one, index) => ignoredParts(one, read[index], `${path}[${index}]`))
+      : []
+  }
+  if (!Predicate.isObject(given) || !Predicate.isObject(read)) return []
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (opaque.has(name)) return []
+    const here = path === "" ? shown(name) : `${path}.${shown(name)}`
+    if (name in read) return ignoredParts(value, Reflect.get(read, name), here)
+    return path === "" || value === null ? [] : [here]
+  })
+}
+
+/** The header that names what a body has and nothing is made of; absent if it would be empty. */
+export const ignoredHeader = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  body: object,
+  known: ReadonlyArray<string>
+) {
+  // The body was read once; its text is kept.
+  const given = yield* Effect.orDie(request.json)
+  return ignoredNames(body, known, ignoredParts(given, body))
+})

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { CreateBody } from "../../src/api/openai/CreateBody.ts"
+import { ignoredParts } from "../../src/openai/IgnoredParts.ts"
+
+describe("What a body has and nothing is made of", () => {
+  it("is named by its path", () => {
+    const read = { a: { b: 1 }, list: [{ c: 1 }], schema: {}, input: [{}] }
+    assert.deepStrictEqual(
+      ignoredParts(
+        {
+          a: { b: 1, x: 1, nothing: null, "<b>": 1 },
+          list: [{ c: 1, y: { z: 1 } }, { c: 2 }],
+          schema: { own: 1 },
+          input: [{ status: "completed" }],
+          wishes: { d: 1 }
+        },
+        read
+      ),
+      ["a.x", "a.?", "list[0].y"]
+    )
+  })
+
+  it("is nothing where a body has only what the interface knows", () => {
+    const given = {
+      model: "auto",
+      input: [{ role: "user", content: [{ type: "input_text", text: "Hi" }] }],
+      stream_options: { include_obfuscation: false },
+      conversation: { id: "conv_019aa1b2-0000-7000-8000-000000000000" },
+      tools: [
+        { type: "function", name: "f", parameters: { a: { b: 1 } }, strict: null, description: null },
+        { type: "web_search", search_context_size: "low" }
+      ],
+      tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] },
+      text: { format: { type: "json_schema", name: "x", schema: { a: { b: 1 } }, strict: true } },
+      reasoning: { effort: "low", summary: null },
+      include: [],
+      metadata: { own: "x" }
+    }
+    assert.deepStrictEqual(ignoredParts(given, Schema.decodeUnknownSync(CreateBody)(given)), [])
+  })
+})
