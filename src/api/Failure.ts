@@ -122,6 +122,17 @@ const modelFailure = ({ parameter, reason, retryAfterSeconds, status }: Errors.M
   }
 }
 
+/** Why no model sees the images of a request, by what limits the choice, and what to do. */
+const noVisionText: Readonly<Record<Errors.NoVisionModel["limit"], string>> = {
+  service:
+    "None of the models of this service sees images. The operator declares one that does in the model catalog (`vision`).",
+  permits:
+    "None of the models that your organization's plan and the license permit sees images. " +
+    "Leave the images out, or ask the operator for a plan with another model.",
+  model:
+    "The model that `model` names doesn't see images. Name another one, or `auto`, or leave the images out."
+}
+
 /** Names that a message lists. */
 const namesMax = 20
 
@@ -234,12 +245,8 @@ const table: {
       "There is no such model. Use `auto`, or one of GET /openai/v1/models.",
       param
     ),
-  NoVisionModel: () =>
-    invalid(
-      "image_input_unsupported",
-      "None of the models of this service sees images. The operator declares one that does in the model catalog (`vision`).",
-      "input"
-    ),
+  NoVisionModel: ({ limit }) =>
+    invalid("image_input_unsupported", noVisionText[limit], limit === "model" ? "model" : "input"),
   // 404 for a path that names no item, 400 for a body or a query that does.
   EmbeddingsNotSet: () =>
     notFound(

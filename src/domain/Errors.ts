@@ -67,7 +67,10 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
 }) {}
 
 /** A request has an image, and no model that it may use sees images. */
-export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVisionModel", {}) {}
+export class NoVisionModel extends Schema.TaggedError<NoVisionModel>()("NoVisionModel", {
+  /** Where a model that sees images is missing: among all models, among those that the caller may use, or it is the named one. */
+  limit: Schema.Literals(["service", "permits", "model"])
+}) {}
 
 /** Embeddings are asked for, and no server of them is set. */
 export class EmbeddingsNotSet extends Schema.TaggedError<EmbeddingsNotSet>()("EmbeddingsNotSet", {}) {}

@@ -45,12 +45,14 @@ export const limitsOf = (
   }
 }
 
-/** Families whose names say that they see images. */
+/** Families whose names say that they see images. Of Gemma 3 the two smallest and 3n are served for text alone. */
 const seeing = new RegExp(
   [
-    "^(chatgpt-4o|gpt-4o|gpt-4\\.1|gpt-4-turbo|gpt-5|o1$|o1-20|o3$|o3-20|o4-mini)",
-    "claude-(3|opus|sonnet|haiku|fable)|gemini|(^|[\\W_])(llava|pixtral|moondream)",
-    "(^|[\\W_\\d])vl($|[\\W_\\d])|[\\W_]vision|gemma-?3|llama-?4"
+    "(^|/)(chatgpt-4o|gpt-4o|gpt-4\\.1|gpt-4-turbo(?!-preview)|gpt-5|o1$|o1-20|o3$|o3-20|o4-mini)",
+    "claude-(3|opus|sonnet|haiku|fable)|gemini|llava|pixtral|moondream|minicpm-?(v|o)($|[\\W_\\d])|(intern|smol|cog)vlm?",
+    "mistral-small-?3\\.[12]|mistral-small-250[36]|mistral-medium-(3|250[58])|glm-4[\\d.]*v($|[\\W_])|multimodal",
+    "(^|[\\W_\\d])vl($|[\\W_\\d])|[\\W_]vision|llama-?4($|[\\W_])",
+    "gemma-?3($|[\\W_](?!(.*[\\W_])?(1b|270m)($|[\\W_])))"
   ].join("|"),
   "i"
 )
@@ -58,9 +60,12 @@ const seeing = new RegExp(
 /** Families that OpenAI makes obey a JSON Schema. */
 const enforcing = /^(gpt-4o|gpt-4\.1|gpt-5|o[134])/
 
-/** What a model's name says that it can do. */
-const abilitiesOf = (id: string): Pick<ModelSpec, "vision" | "structuredOutput"> => ({
-  ...(seeing.test(id) ? { vision: true } : {}),
+/** What a model can do: as its server says, or else its name. */
+const abilitiesOf = (
+  id: string,
+  vision: boolean | null | undefined
+): Pick<ModelSpec, "vision" | "structuredOutput"> => ({
+  ...((vision ?? seeing.test(id)) ? { vision: true } : {}),
   ...(enforcing.test(id) ? { structuredOutput: true } : {})
 })
 
@@ -97,7 +102,7 @@ const modelsMax = 500
 
 const Field = Schema.optionalKey(Schema.Unknown)
 
-/** One model of `GET /models`: OpenAI's fields, and those in which other servers give the limits. */
+/** One model of `GET /models`: OpenAI's fields, and those in which other servers give the limits and what it can see. */
 const ListedModel = Schema.Struct({
   id: Schema.NonEmptyString,
   created: Field,
@@ -108,7 +113,10 @@ const ListedModel = Schema.Struct({
   meta: Schema.optionalKey(Schema.NullOr(Schema.Struct({ n_ctx: Field, n_ctx_train: Field }))),
   max_completion_tokens: Field,
   max_output_tokens: Field,
-  top_provider: Schema.optionalKey(Schema.NullOr(Schema.Struct({ max_completion_tokens: Field })))
+  top_provider: Schema.optionalKey(Schema.NullOr(Schema.Struct({ max_completion_tokens: Field }))),
+  /** `input_modalities` of OpenRouter, and `capabilities.vision` of Mistral. */
+  architecture: Field,
+  capabilities: Field
 })
 type ListedModel = typeof ListedModel.Type
 
@@ -118,6 +126,10 @@ const ModelListBody = Schema.fromJsonString(
 )
 
 const decodeEntry = Schema.decodeUnknownOption(ListedModel)
+const decodeModalities = Schema.decodeUnknownOption(
+  Schema.Struct({ input_modalities: Schema.Array(Schema.String) })
+)
+const decodeCapabilities = Schema.decodeUnknownOption(Schema.Struct({ vision: Schema.Boolean }))
 
 /** One of a server's chat models. */
 export interface ListedSpec {
@@ -127,6 +139,8 @@ export interface ListedSpec {
   readonly maxOutputTokens: number | null
   /** Whether the window is that of the training: the server may have been started with a smaller one. */
   readonly isTrained: boolean
+  /** Whether it sees images; null where the server doesn't say. */
+  readonly vision: boolean | null
 }
 
 const entriesOf = (body: string): Effect.Effect<ReadonlyArray<ListedModel>, Fault> =>
@@ -171,9 +185,17 @@ const listed = (entry: ListedModel): ListedSpec => {
     maxOutputTokens:
       count(entry.max_completion_tokens) ??
       count(entry.max_output_tokens) ??
-      count(entry.top_provider?.max_completion_tokens)
+      count(entry.top_provider?.max_completion_tokens),
+    vision: visionOf(entry)
   }
 }
+
+const visionOf = ({ architecture, capabilities }: ListedModel): boolean | null =>
+  decodeModalities(architecture).pipe(
+    Option.map(({ input_modalities }) => input_modalities.includes("image")),
+    Option.orElse(() => Option.map(decodeCapabilities(capabilities), ({ vision }) => vision)),
+    Option.getOrNull
+  )
 
 const count = (given: unknown): number | null =>
   typeof given === "number" && Number.isSafeInteger(given) && given > 0 ? given : null
@@ -198,25 +220,28 @@ export const specsOfList = (provider: string, list: ReadonlyArray<ListedSpec>): 
       provider,
       ...limitsOf(model.id, model),
       tools: true,
-      ...abilitiesOf(model.id),
+      ...abilitiesOf(model.id, model.vision),
       quality: bounded(standing.quality + noveltyWorth * novelty - discount),
       cost: standing.cost
     }
   })
 }
 
-/** The named models, the first preferred, with the limits of the server's list. */
+/** The named models, the first preferred, with what the server's list says of them. */
 export const specsOfNames = (
   provider: string,
   names: ReadonlyArray<string>,
   list: ReadonlyArray<ListedSpec>
 ): ReadonlyArray<ModelSpec> =>
-  names.map((id, position) => ({
-    id,
-    provider,
-    ...limitsOf(id, list.find((model) => model.id === id) ?? { contextWindow: null, maxOutputTokens: null }),
-    tools: true,
-    ...abilitiesOf(id),
-    quality: 1 - position / names.length,
-    cost: 0.5
-  }))
+  names.map((id, position) => {
+    const given = list.find((model) => model.id === id)
+    return {
+      id,
+      provider,
+      ...limitsOf(id, given ?? { contextWindow: null, maxOutputTokens: null }),
+      tools: true,
+      ...abilitiesOf(id, given?.vision),
+      quality: 1 - position / names.length,
+      cost: 0.5
+    }
+  })

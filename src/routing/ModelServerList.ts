@@ -1,4 +1,4 @@
-import { Deferred, Effect, Latch, type Scope, Option, Schema } from "effect"
+import { Array as Arr, Deferred, Effect, Latch, type Scope, Option, Schema } from "effect"
 import type { ModelSpec } from "../domain/Model.ts"
 import { adviceOnFault, AnswerMalformed, type Fault } from "../providers/Fault.ts"
 import { endpointOf, type ModelServer } from "../providers/ModelServer.ts"
@@ -38,7 +38,7 @@ export interface ListState {
 
 /**
  * Reads a server's list again and again until the scope closes. While the server fails, attempts become less frequent, and the
- * last list is kept. Models that are named are known from the start, and the list only gives their limits.
+ * last list is kept. Models that are named are known from the start, and the list only gives their limits and abilities.
  */
 export const keepModelServerList = Effect.fnUntraced(function* (
   upstream: Upstream,
@@ -56,10 +56,10 @@ export const keepModelServerList = Effect.fnUntraced(function* (
     const body = yield* upstream.ask(endpointOf(server, "/models"))
     const list = yield* decodeModelList(body)
     const before = known.length
-    // The limits may take longer to read.
+    // The rest may take longer to read.
     if (before === 0) known = specsOf(server, names, list)
     const wanted = names.length > 0 ? names.map((id) => list.find((one) => one.id === id) ?? named(id)) : list
-    const specs = specsOf(server, names, yield* completeLimits(upstream, server, wanted))
+    const specs = specsOf(server, names, yield* completeList(upstream, server, wanted))
     if (specs.length === 0) return yield* new AnswerMalformed({ detail: "no chat model is listed" })
     if (specs.length !== before) yield* Effect.logInfo(`${place} lists ${specs.length} chat models`)
     known = specs
@@ -123,7 +123,8 @@ const named = (id: string): ListedSpec => ({
   created: 0,
   contextWindow: null,
   isTrained: false,
-  maxOutputTokens: null
+  maxOutputTokens: null,
+  vision: null
 })
 
 /** The server's address, without credentials or query. */
@@ -136,28 +137,33 @@ export const hintOf = (server: ModelServer, fault: Fault): string =>
     ? ` (most servers have their models under ${placeOf(server)}/v1)`
     : ""
 
-/** Models whose limits are requested one by one, and so many at once; the limits of others are assumed. */
+/** Models that are requested one by one, and so many at once; of others limits and abilities are assumed. */
 const limitRequestsMax = 50
 const limitRequestsAtOnce = 4
 
 const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0))
 
+const Field = Schema.optionalKey(Schema.Unknown)
+
 /** How llama.cpp was started. Source: tools/server/README.md, GET /props. */
 const Props = Schema.fromJsonString(
-  Schema.Struct({ default_generation_settings: Schema.Struct({ n_ctx: PositiveInt }) })
+  Schema.Struct({ default_generation_settings: Schema.Struct({ n_ctx: PositiveInt }), modalities: Field })
 )
 
 /** One model of Ollama. Source: docs/api.md, POST /api/show. */
 const Shown = Schema.fromJsonString(
   Schema.Struct({
-    parameters: Schema.optionalKey(Schema.Unknown),
-    model_info: Schema.Record(Schema.String, Schema.Unknown)
+    parameters: Field,
+    model_info: Schema.Record(Schema.String, Schema.Unknown),
+    capabilities: Field
   })
 )
 
 const decodeProps = Schema.decodeUnknownEffect(Props)
 const decodeShown = Schema.decodeUnknownEffect(Shown)
 const isCount = Schema.is(PositiveInt)
+const decodeModalities = Schema.decodeUnknownOption(Schema.Struct({ vision: Schema.Boolean }))
+const decodeCapabilities = Schema.decodeUnknownOption(Schema.Array(Schema.String))
 
 /** Both have their own interface beside that of OpenAI, which is under /v1. */
 const ownEndpoint = (server: ModelServer, path: string): Endpoint => ({
@@ -173,8 +179,27 @@ const windowOf = ({ model_info, parameters }: typeof Shown.Type): number | null 
   return isCount(window) ? window : null
 }
 
-/** Completes a list by the limits that llama.cpp and Ollama give elsewhere. */
-const completeLimits = Effect.fnUntraced(function* (
+/** What a server says of a model elsewhere; null where it doesn't. */
+type Told = Pick<ListedSpec, "contextWindow" | "vision">
+
+const toldByProps = ({ default_generation_settings, modalities }: typeof Props.Type): Told => ({
+  contextWindow: default_generation_settings.n_ctx,
+  vision: Option.getOrNull(Option.map(decodeModalities(modalities), ({ vision }) => vision))
+})
+
+const toldByShow = (shown: typeof Shown.Type): Told => ({
+  contextWindow: windowOf(shown),
+  vision: Option.getOrNull(Option.map(decodeCapabilities(shown.capabilities), Arr.contains("vision")))
+})
+
+const withTold = (model: ListedSpec, told: Told | undefined): ListedSpec => ({
+  ...model,
+  contextWindow: told?.contextWindow ?? model.contextWindow,
+  vision: told?.vision ?? model.vision
+})
+
+/** Completes a list by what llama.cpp and Ollama tell elsewhere, if it lacks windows. */
+const completeList = Effect.fnUntraced(function* (
   upstream: Upstream,
   server: ModelServer,
   list: ReadonlyArray<ListedSpec>
@@ -186,18 +211,16 @@ const completeLimits = Effect.fnUntraced(function* (
     .ask(ownEndpoint(server, "/props"))
     .pipe(Effect.flatMap(decodeProps), Effect.option)
   if (Option.isSome(started)) {
-    const { n_ctx } = started.value.default_generation_settings
-    return list.map((model) => (unknown.includes(model) ? { ...model, contextWindow: n_ctx } : model))
+    const told = toldByProps(started.value)
+    return list.map((model) => (unknown.includes(model) ? withTold(model, told) : model))
   }
-  const show = ({
-    id
-  }: ListedSpec): Effect.Effect<readonly [string, number | null], Fault | Schema.SchemaError> =>
+  const show = ({ id }: ListedSpec): Effect.Effect<readonly [string, Told], Fault | Schema.SchemaError> =>
     Effect.map(
       Effect.flatMap(
         upstream.ask(ownEndpoint(server, "/api/show"), JSON.stringify({ model: id })),
         decodeShown
       ),
-      (shown) => [id, windowOf(shown)]
+      (shown) => [id, toldByShow(shown)]
     )
   // A server that doesn't show the first one is not Ollama.
   const shown = yield* Effect.option(show(first))
@@ -205,8 +228,8 @@ const completeLimits = Effect.fnUntraced(function* (
   const more = yield* Effect.forEach(others, (model) => Effect.option(show(model)), {
     concurrency: limitRequestsAtOnce
   })
-  const windows = new Map([shown, ...more].flatMap(Option.toArray))
-  return list.map((model) => ({ ...model, contextWindow: windows.get(model.id) ?? model.contextWindow }))
+  const told = new Map([shown, ...more].flatMap(Option.toArray))
+  return list.map((model) => withTold(model, told.get(model.id)))
 })
 
 /** Models that a sentence for people names. */

@@ -119,12 +119,16 @@ export const unmetBy = (
   need: Need,
   permits: Permits = () => true
 ): ModelNotFound | NoVisionModel | null => {
+  const isPermitted = ({ model }: { readonly model: ModelSpec }): boolean => permits(model)
   const named = asked(entries, { ...need, vision: false })
   // A model that the caller may not use is not revealed.
-  if (need.model !== undefined && !named.some(({ model }) => permits(model))) {
-    return new ModelNotFound({ param: "model" })
-  }
-  return asked(named, need).length === 0 ? new NoVisionModel() : null
+  if (need.model !== undefined && !named.some(isPermitted)) return new ModelNotFound({ param: "model" })
+  const suitable = asked(named, need)
+  if (suitable.some(isPermitted)) return null
+  if (suitable.length === 0)
+    return new NoVisionModel({ limit: need.model === undefined ? "service" : "model" })
+  // Who may use no model at all is told so.
+  return named.some(isPermitted) ? new NoVisionModel({ limit: "permits" }) : null
 }
 
 /** The first ones, and the one with the largest window for a long conversation. */

@@ -227,7 +227,11 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
         const model = yield* ScriptedModel
         yield* model.change({ vision: false })
         const error = yield* refused(imagePart({ image_url: dataUrl(png()) }))
-        assert.strictEqual(error.code, "image_input_unsupported")
+        assert.deepInclude(error, { code: "image_input_unsupported", param: "input" })
+        assert.match(error.message, /None of the models of this service/)
+        const input = message(imagePart({ image_url: dataUrl(png()) }))
+        const named = errorOf(yield* post({ model: (yield* model.asked)[0]?.model, input }), 400)
+        assert.deepInclude(named, { code: "image_input_unsupported", param: "model" })
         yield* model.change({ vision: true })
       })
     )

@@ -49,6 +49,20 @@ describe("decodeModelList", () => {
     })
   )
 
+  it.effect.each([
+    ["OpenRouter", { architecture: { input_modalities: ["text", "image"] } }, true],
+    ["OpenRouter of a model for text", { architecture: { input_modalities: ["text"] } }, false],
+    ["Mistral", { capabilities: { completion_chat: true, vision: true } }, true],
+    ["Mistral of a model for text", { capabilities: { completion_chat: true, vision: false } }, false],
+    ["a server that lists its abilities otherwise", { architecture: "llama", capabilities: ["chat"] }, null],
+    ["a server that lists none", { architecture: null, capabilities: null }, null]
+  ] as const)("takes what %s tells about images", ([, told, vision]) =>
+    Effect.gen(function* () {
+      const [model] = yield* decode({ data: [{ id: "m", ...told }] })
+      assert.deepInclude(model, { vision })
+    })
+  )
+
   it.effect("leaves out what it can't understand, what isn't for chat, and repetitions", () =>
     Effect.gen(function* () {
       const data = [
@@ -112,6 +126,78 @@ describe("isChatModel", () => {
   ])("takes %s for none", (id) => assert.isFalse(isChatModel(id)))
 })
 
+describe("whether a model sees images", () => {
+  const sees = (id: string, vision: boolean | null = null) => {
+    const list = [{ id, created: 0, contextWindow: null, isTrained: false, maxOutputTokens: null, vision }]
+    const [listed, named] = [specsOfList("p", list)[0], specsOfNames("p", [id], list)[0]]
+    assert.strictEqual(listed?.vision, named?.vision)
+    return listed?.vision === true
+  }
+
+  it.each([
+    "gpt-4o-mini",
+    "openai/gpt-4o",
+    "gpt-4-turbo",
+    "gpt-5-nano",
+    "o3",
+    "claude-sonnet-4-5",
+    "models/gemini-2.5-flash",
+    "gemma3",
+    "gemma3:4b",
+    "google/gemma-3-27b-it",
+    "llama3.2-vision:11b",
+    "llama4:scout",
+    "meta-llama/Llama-4-Maverick-17B-128E-Instruct",
+    "qwen2.5vl:7b",
+    "Qwen/Qwen2.5-VL-7B-Instruct",
+    "qwen3-vl",
+    "minicpm-v:8b",
+    "openbmb/MiniCPM-V-2_6",
+    "mistral-small3.1",
+    "mistral-small-3.2-24b-instruct",
+    "mistral-small-2503",
+    "llava:13b",
+    "llava-llama3",
+    "bakllava",
+    "llava-hf/llava-v1.6-mistral-7b-hf",
+    "granite3.2-vision:2b",
+    "pixtral-12b-2409",
+    "mistralai/Pixtral-12B-2409",
+    "internvl2.5-8b",
+    "OpenGVLab/InternVL3-8B",
+    "moondream",
+    "glm-4.5v",
+    "phi-4-multimodal-instruct"
+  ])("%s does by its name", (id) => assert.isTrue(sees(id)))
+
+  it.each([
+    "gemma3:1b",
+    "gemma3:1b-it-qat",
+    "gemma-3-1b-it",
+    "google/gemma-3-270m",
+    "gemma3:270m",
+    "gemma3n:e4b",
+    "gemma2:9b",
+    "gpt-3.5-turbo",
+    "gpt-4-turbo-preview",
+    "o3-mini",
+    "gpt-oss:20b",
+    "llama3.1:8b",
+    "llama-405b",
+    "mistral-small:24b",
+    "mistral-small-2409",
+    "minicpm3-4b",
+    "qwen3:8b",
+    "glm-4.6",
+    "granite3.2:8b"
+  ])("%s does not by its name", (id) => assert.isFalse(sees(id)))
+
+  it("is what the server says, whatever the name", () => {
+    assert.isTrue(sees("house-model", true))
+    assert.isFalse(sees("llava:13b", false))
+  })
+})
+
 describe("the guesses", () => {
   it("never give a model more output than it has window", () => {
     for (const contextWindow of [null, 1, 3, 4096, 1_000_000]) {
@@ -147,7 +233,8 @@ describe("the guesses", () => {
       created: 100 - index * 10,
       contextWindow: null,
       isTrained: false,
-      maxOutputTokens: null
+      maxOutputTokens: null,
+      vision: null
     }))
     for (const balance of [0, 50, 100]) {
       assert.deepStrictEqual(orderOf(specsOfList("p", list), 0.3, balance), idsOf(list))
@@ -155,7 +242,9 @@ describe("the guesses", () => {
   })
 
   it("keep the order in which models were named, with the limits that the server tells", () => {
-    const list = [{ id: "b", created: 0, contextWindow: 2000, isTrained: false, maxOutputTokens: null }]
+    const list = [
+      { id: "b", created: 0, contextWindow: 2000, isTrained: false, maxOutputTokens: null, vision: null }
+    ]
     const specs = specsOfNames("p", ["c", "b", "a"], list)
     for (const balance of [0, 50, 100]) {
       for (const difficulty of [0, 0.5, 1]) {

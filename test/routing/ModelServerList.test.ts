@@ -10,7 +10,7 @@ import { until } from "../support/until.ts"
 /** What a server answers, by method and path; 404 else. */
 type Answers = Readonly<Record<string, (body: string) => unknown>>
 
-/** The limits of the models of a server that answers like this, once its list has been read. */
+/** What is known of the models of a server that answers like this, once its list has been read. */
 const limitsAt = (answers: Answers, names: ReadonlyArray<string> = []) =>
   Effect.gen(function* () {
     const asked: Array<string> = []
@@ -31,7 +31,8 @@ const limitsAt = (answers: Answers, names: ReadonlyArray<string> = []) =>
     const known = yield* list.known
     return {
       asked,
-      known: known.map(({ assumed, contextWindow, id }) => [id, contextWindow, assumed] as const)
+      known: known.map(({ assumed, contextWindow, id }) => [id, contextWindow, assumed] as const),
+      seeing: known.flatMap(({ id, vision }) => (vision === true ? [id] : []))
     }
   })
 
@@ -55,6 +56,50 @@ const idIn = (body: string): string => {
   const { model } = JSON.parse(body) as { readonly model: string }
   return model
 }
+
+describe("whether a model sees images", () => {
+  it.live("is what Ollama shows of each model, and a matter of its name where it shows nothing of it", () =>
+    Effect.gen(function* () {
+      const capabilities: Readonly<Record<string, ReadonlyArray<string> | undefined>> = {
+        "house:8b": ["completion", "vision"],
+        "gemma3:4b-text": ["completion", "tools"]
+      }
+      const { seeing } = yield* limitsAt({
+        "GET /v1/models": listOf({ id: "gemma3:4b-text" }, { id: "house:8b" }, { id: "llava:7b" }),
+        "POST /api/show": (body) => ({ model_info: {}, capabilities: capabilities[idIn(body)] })
+      })
+      assert.deepStrictEqual(seeing, ["house:8b", "llava:7b"])
+    })
+  )
+
+  it.live("is what llama.cpp was started with", () =>
+    Effect.gen(function* () {
+      const at = (id: string, vision: boolean) =>
+        limitsAt({
+          "GET /v1/models": listOf({ id }),
+          "GET /props": () => ({ default_generation_settings: { n_ctx: 4096 }, modalities: { vision } })
+        })
+      assert.deepStrictEqual((yield* at("house", true)).seeing, ["house"])
+      assert.deepStrictEqual((yield* at("gemma3:4b", false)).seeing, [])
+    })
+  )
+
+  it.live("is what the list says of a named model", () =>
+    Effect.gen(function* () {
+      const { seeing } = yield* limitsAt(
+        {
+          "GET /v1/models": listOf({
+            id: "house/model",
+            context_length: 4096,
+            architecture: { input_modalities: ["text", "image"] }
+          })
+        },
+        ["house/model", "other"]
+      )
+      assert.deepStrictEqual(seeing, ["house/model"])
+    })
+  )
+})
 
 describe("the window of a model without a declared one", () => {
   it.live("is what llama.cpp was started with, and not what the model was trained for", () =>

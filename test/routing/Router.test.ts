@@ -159,6 +159,95 @@ describe("Router", () => {
     )
   )
 
+  describe("where a request names a model or has images", () => {
+    const blind = says(spec("blind", { quality: 0.9 }))
+    const seeing = says(spec("seeing", { vision: true }))
+    const narrow = says(spec("narrow", { vision: true, contextWindow: 50 }))
+    const all = Effect.provide(routerOf([blind, seeing, narrow]))
+    const ids = (more: Partial<Need>, permits?: (model: ModelSpec) => boolean) =>
+      Effect.map(
+        Effect.flatMap(Router, ({ route }) => route(need(more), permits)),
+        (candidates) => candidates.map(({ model }) => model.id)
+      )
+    const why = (more: Partial<Need>) =>
+      Effect.map(
+        Effect.flatMap(Router, ({ explain }) => explain(need(more))),
+        ({ excluded }) => excluded.map((one) => `${one.model.id}: ${one.why}`)
+      )
+    const but = (id: string) => (model: ModelSpec) => model.id !== id
+
+    it.effect("the decision says which models don't see, and which weren't named", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* why({ vision: true }), ["blind: vision", "narrow: window"])
+        assert.deepStrictEqual(yield* why({ model: "blind" }), ["narrow: model", "seeing: model"])
+        assert.deepStrictEqual(yield* why({ model: "blind", vision: true }), [
+          "blind: vision",
+          "narrow: model",
+          "seeing: model"
+        ])
+        assert.deepStrictEqual(yield* why({}), ["narrow: window"])
+      }).pipe(all)
+    )
+
+    it.effect("only models that see images get images, also when a better one doesn't", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* ids({}), ["blind", "seeing"])
+        assert.deepStrictEqual(yield* ids({ vision: true }), ["seeing"])
+      }).pipe(all)
+    )
+
+    it.effect(
+      "a named model has no fallback, also when it fails often, is slow or can't take the prompt",
+      () => {
+        const ill = { ...unknownHealth, coolingDown: true, failureShare: 0.9, firstOutputSeconds: 60 }
+        const healthOf = Effect.succeed(({ id }: ModelSpec) => (id === "seeing" ? ill : unknownHealth))
+        return Effect.gen(function* () {
+          assert.deepStrictEqual(yield* ids({ model: "seeing" }), ["seeing"])
+          assert.deepStrictEqual(yield* ids({ model: "seeing", difficulty: 1 }), ["seeing"])
+          const tooLong = yield* Effect.flip(ids({ model: "narrow" }))
+          assert.deepInclude(tooLong, { _tag: "PromptTooLong", tokensMax: 49 })
+        }).pipe(Effect.provide(routerOf([blind, seeing, narrow], 50, healthOf)))
+      }
+    )
+
+    it.effect("a named model that the caller may not use is as unknown as one that doesn't exist", () =>
+      Effect.gen(function* () {
+        const forbidden = yield* Effect.flip(ids({ model: "blind" }, but("blind")))
+        const missing = yield* Effect.flip(ids({ model: "none" }))
+        assert.deepInclude(forbidden, { _tag: "ModelNotFound", param: "model" })
+        assert.deepStrictEqual({ ...forbidden }, { ...missing })
+        const withImage = yield* Effect.flip(ids({ model: "blind", vision: true }, but("blind")))
+        assert.strictEqual(withImage._tag, "ModelNotFound")
+        assert.deepStrictEqual(yield* ids({ model: "blind" }, but("seeing")), ["blind"])
+      }).pipe(all)
+    )
+
+    const limit = (more: Partial<Need>, permits?: (model: ModelSpec) => boolean) =>
+      Effect.map(Effect.flip(ids({ vision: true, ...more }, permits)), (failure) =>
+        failure._tag === "NoVisionModel" ? failure.limit : failure._tag
+      )
+
+    it.effect(
+      "images are refused by the limit: the named model, what the caller may use, or the window",
+      () =>
+        Effect.gen(function* () {
+          assert.strictEqual(yield* limit({ model: "blind" }), "model")
+          assert.strictEqual(yield* limit({}, ({ id }) => id === "blind"), "permits")
+          assert.strictEqual(yield* limit({}, but("seeing")), "ModelForbidden")
+          assert.strictEqual(yield* limit({}, () => false), "ModelForbidden")
+          assert.strictEqual(yield* limit({ promptTokens: 9000 }), "PromptTooLong")
+        }).pipe(all)
+    )
+
+    it.effect("images are refused on behalf of the service where none of its models sees them", () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* limit({}), "service")
+        assert.strictEqual(yield* limit({}, () => false), "service")
+        assert.strictEqual(yield* limit({ model: "blind" }), "model")
+      }).pipe(Effect.provide(routerOf([blind])))
+    )
+  })
+
   it.effect("fails while no model is known", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip((yield* Router).route(need()))
