@@ -61,6 +61,25 @@ const wordsOf = (ast: SchemaAST.AST): string | null => {
 const failsAtType = (finding: Finding, base: Path): boolean =>
   finding.path.length === base.length + 1 && finding.path[base.length] === "type"
 
+const isLiteral = (ast: SchemaAST.AST): boolean =>
+  ast._tag === "Literal" || (ast._tag === "Union" && ast.types.every(isLiteral))
+
+/** Whether all branches of a union have a literal at this key, which tells them apart. */
+const tellsApart = (key: PropertyKey, { types }: SchemaAST.Union): boolean =>
+  types.every(
+    (member) =>
+      member._tag === "Objects" &&
+      member.propertySignatures.some(({ name, type }) => name === key && isLiteral(type))
+  )
+
+/** Whether none of the branches of a union is meant. */
+const isNone = (findings: ReadonlyArray<Finding>, base: Path, union: SchemaAST.Union): boolean =>
+  findings.length > 0 &&
+  findings.every(({ missing, path }) => {
+    const key = path.at(-1)
+    return !missing && path.length === base.length + 1 && key !== undefined && tellsApart(key, union)
+  })
+
 const pick = (findings: ReadonlyArray<Finding>, base: Path): Finding => {
   const meant = findings.filter((finding) => !failsAtType(finding, base))
   // The most general branch comes last.
@@ -83,6 +102,10 @@ const walk = (issue: SchemaIssue.Issue, path: Path, depth: number): Finding => {
     case "Composite":
     case "AnyOf": {
       const findings = issue.issues.map((inner) => walk(inner, path, depth + 1))
+      if (issue._tag === "AnyOf" && isNone(findings, path, issue.ast)) {
+        const expected = expectedOf(issue.ast)
+        if (expected !== null) return { ...here, expected }
+      }
       if (findings.length > 0) {
         const best = pick(findings, path)
         if (best.path.length > path.length || best.expected !== null) return best

@@ -242,14 +242,21 @@ export const readRequest = (body: CreateBody): ReadRequest => {
   return { request: requestOf(body), demands: { ...demandsOf(body), echo: view }, view }
 }
 
+const noTool = (param: string, name: string, remedy: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` names ${name}, and \`tools\` has none: ${remedy}.` })
+
 /** Why a request can't be honoured though each of its fields could; null if it can. */
-export const contradictionIn = ({ tool_choice: choice, tools }: CreateBody): InvalidRequest | null =>
-  choice != null &&
-  typeof choice === "object" &&
-  choice.type === "file_search" &&
-  !(tools ?? []).some(({ type }) => type === "file_search")
-    ? new InvalidRequest({
-        param: "tool_choice",
-        message: "`tool_choice` names file_search, and `tools` has none: add it with the project to search."
-      })
-    : null
+export const contradictionIn = ({ tool_choice: choice, tools }: CreateBody): InvalidRequest | null => {
+  if (choice == null || typeof choice === "string") return null
+  const offered = tools ?? []
+  if (choice.type === "file_search" && !offered.some(({ type }) => type === "file_search")) {
+    return noTool("tool_choice", "file_search", "add it with the project to search")
+  }
+  if (choice.type !== "allowed_tools") return null
+  // The service's own search of the web needs no declaration.
+  const isOffered = ({ name, type }: (typeof choice.tools)[number]) =>
+    isWebSearch(type) ||
+    offered.some((tool) => tool.type === type && (tool.type !== "function" || tool.name === name))
+  const missing = choice.tools.findIndex((allowed) => !isOffered(allowed))
+  return missing < 0 ? null : noTool(`tool_choice.tools[${missing}]`, "a tool", "add it, or leave it out")
+}

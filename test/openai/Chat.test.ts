@@ -305,6 +305,15 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/chat/comp
     })
   )
 
+  it.effect("says what a message may be where none of its kinds is meant", () =>
+    Effect.gen(function* () {
+      const { message } = errorOf(yield* post({ messages: [{ role: "function", content: "x" }] }), 400)
+      assert.include(message, "system, developer, user, assistant or tool")
+      const biased = errorOf(yield* post({ messages: hello, logit_bias: { 5: 1 } }), 400)
+      assert.include(biased.message, "tokens can't be made likelier")
+    })
+  )
+
   it.effect("names its own fields where the core has other names for them", () =>
     Effect.gen(function* () {
       const schema = { type: "object", properties: { a: { $ref: "#/none" } } }

@@ -103,6 +103,16 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
     ],
     ["tools[0].filters", { tools: [{ type: "web_search", filters: {} }] }],
     ["tool_choice", { tool_choice: { type: "file_search" } }],
+    [
+      "tool_choice.tools[1]",
+      {
+        tool_choice: {
+          type: "allowed_tools",
+          mode: "auto",
+          tools: [{ type: "web_search" }, { type: "function", name: "b" }]
+        }
+      }
+    ],
     ["top_logprobs", { top_logprobs: 5 }],
     ["temperature", { temperature: 3 }],
     ["metadata", { metadata: { a: 1 } }],
@@ -152,6 +162,13 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
         "wishes, text.tone, reasoning.budget, tools[0].?",
         reply.text
       )
+    })
+  )
+
+  it.effect("says which tools there are", () =>
+    Effect.gen(function* () {
+      const { error } = yield* errorIn((yield* post({ input: "Hi", tools: [{ type: "shell" }] })).text)
+      assert.include(error.message, "function, web_search or file_search")
     })
   )
 

@@ -207,7 +207,11 @@ export const ChatBody = Schema.Struct({
   logprobs: maybe(only(false, noProbabilities)),
   top_logprobs: maybe(only(0, noProbabilities)),
   logit_bias: maybe(
-    Schema.Record(Schema.String, Schema.Never).annotate({ expected: "{}: tokens can't be made likelier" })
+    Schema.Record(Schema.String, Schema.Unknown).check(
+      Schema.makeFilter((biases) => Object.keys(biases).length === 0, {
+        expected: "{}: tokens can't be made likelier"
+      })
+    )
   ),
   tools: maybe(few(FunctionTool, toolsMax, "tools")),
   tool_choice: maybe(ToolChoice),
