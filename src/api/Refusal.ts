@@ -89,6 +89,9 @@ const baseUrl =
 const absent =
   "This service has no such interface: it answers messages with POST /v1/responses and keeps files."
 
+const absentForOpenAi =
+  "This service has no such interface: GET /openai/v1/openapi.json describes the endpoints for clients of OpenAI."
+
 /** The first match counts. Paths are compared without a trailing slash and in lower case. */
 const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   [
@@ -96,6 +99,7 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
     "The base URL for clients of OpenAI ends with `/openai/v1`; they add the rest, such as POST /openai/v1/responses."
   ],
   [/^\/v1$/, "This is the base URL for client libraries; they add the rest, such as POST /v1/responses."],
+  [/^\/openai\/v1\/completions$/, "Use POST /openai/v1/chat/completions, or POST /openai/v1/responses."],
   [
     /(^|\/)(chat\/)?completions$/,
     "Completions are not offered here. Use POST /v1/responses; in LangChain `use_responses_api=True` (`useResponsesApi: true`), in " +
@@ -129,7 +133,11 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
     "Upload a file in one piece: `files` has the method POST in both interfaces."
   ],
   [
-    /^(\/openai)?\/v1\/(embeddings|moderations|images|audio|batches|assistants|threads|fine_tuning|realtime|videos|containers|evals)(\/|$)/,
+    /^\/openai\/v1\/(moderations|images|audio|batches|assistants|threads|fine_tuning|realtime|videos|containers|evals)(\/|$)/,
+    absentForOpenAi
+  ],
+  [
+    /^\/v1\/(embeddings|moderations|images|audio|batches|assistants|threads|fine_tuning|realtime|videos|containers|evals)(\/|$)/,
     absent
   ],
   [/^\/v1\/(response|reponses|responces|repsonses|respones)(\/|$)/, "Did you mean POST /v1/responses?"],

@@ -30,6 +30,7 @@ const requestHeadersMax = 64
 const exposedHeaders = [
   "x-request-id",
   "x-conversation-id",
+  "x-response-id",
   "x-ignored-fields",
   "x-field-hints",
   "retry-after",

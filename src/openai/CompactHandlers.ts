@@ -12,6 +12,7 @@ import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
+import { namingPrevious } from "./Continuations.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { readRequest } from "./RequestReading.ts"
 
@@ -78,7 +79,9 @@ export const CompactHandlers = HttpApiBuilder.group(
           tool_choice: "none",
           store: false
         })
-        const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
+        const begun = yield* responses
+          .create(request, demands)
+          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious), Effect.raceFirst(drain.cutoff))
         const whole = collect(begun.events)
         const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
         return HttpServerResponse.jsonUnsafe(compacted(response), {

@@ -35,7 +35,12 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     { method: "POST", path: "/responses", says: /base URL .* ends with `\/openai\/v1`, or with `\/v1`/ },
     { method: "POST", path: "/v1/responses/responses", says: /base URL .* ends with .*`\/v1`/ },
     { method: "POST", path: "/v1/v1/responses", says: /base URL .* ends with .*`\/v1`/ },
-    { method: "POST", path: "/openai/v1/audio/speech", says: /no such interface/ },
+    {
+      method: "POST",
+      path: "/openai/v1/audio/speech",
+      says: /no such interface: GET \/openai\/v1\/openapi\.json/
+    },
+    { method: "POST", path: "/openai/v1/completions", says: /POST \/openai\/v1\/chat\/completions/ },
     { method: "GET", path: "/openai/v1/nothing", says: /GET \/openai\/v1\/openapi\.json/ },
     { method: "GET", path: "/v1", says: /base URL/ },
     { method: "PUT", path: "/v1/responses/resp_1", says: /previous_response_id/ },

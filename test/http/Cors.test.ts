@@ -111,7 +111,13 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
             assert.strictEqual(reply.headers.get("access-control-allow-origin"), origin)
             assert.strictEqual(reply.headers.get("vary"), "Origin")
             const exposed = reply.headers.get("access-control-expose-headers") ?? ""
-            for (const name of ["x-request-id", "x-conversation-id", "x-ignored-fields", "retry-after"]) {
+            for (const name of [
+              "x-request-id",
+              "x-conversation-id",
+              "x-response-id",
+              "x-ignored-fields",
+              "retry-after"
+            ]) {
               assert.include(exposed.split(", "), name)
             }
           }

@@ -82,6 +82,9 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       const nothing = yield* call(`${path}/compact`, { key: alice.key, body: { model: "auto" } })
       assert.strictEqual(errorOf(nothing, 400).param, "input")
       errorOf(yield* call(`${path}/compact`, { body: { input: "Hi" } }), 401)
+      const body = { model: "auto", previous_response_id: "resp_00000000-0000-7000-8000-000000000000" }
+      const unknown = errorOf(yield* call(`${path}/compact`, { key: alice.key, body }), 404)
+      assert.strictEqual(unknown.code, "previous_response_not_found")
       for (const content of ["gAAAAABpencrypted", "aGVsbG8="]) {
         const input = [
           { type: "compaction", encrypted_content: content },
