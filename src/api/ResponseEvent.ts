@@ -69,9 +69,9 @@ type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 export type EventBody = WithoutNumber<ResponseEvent>
 
 /** The terminal event of a failed stream. */
-export const errorEvent = (body: ErrorBody): EventBody => {
-  const param = body.param === "" ? null : body.param
-  return { type: "error", code: body.code, message: body.message, param, error: { ...body, param } }
+export const errorEvent = ({ code, message, param: field, type }: ErrorBody): EventBody => {
+  const param = field === "" ? null : field
+  return { type: "error", code, message, param, error: { message, type, code, param } }
 }
 
 /** Adds the number of the event in its stream, from 0, after the type. */

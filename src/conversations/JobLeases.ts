@@ -11,6 +11,7 @@ export const runningPerUserMax = 8
 /** How often a job is begun, if its processes die before anything was generated. */
 const runsMax = 3
 
+const LookRow = Schema.Struct({ isQueued: Schema.Boolean, isAbandoned: Schema.Boolean })
 const IdRow = Schema.Struct({ responseId: ResponseId })
 
 export const makeLeaseEnd = Effect.gen(function* () {
@@ -73,7 +74,16 @@ const makeClaims = Effect.gen(function* () {
     return new Set(rows.map(({ responseId }) => responseId))
   }, orUnavailable)
 
-  return { claim, claimAbandoned, renew }
+  const look = sql`SELECT
+      EXISTS (SELECT FROM response_jobs WHERE ended_at IS NULL AND status = 'queued') AS is_queued,
+      EXISTS (SELECT FROM response_jobs WHERE ended_at IS NULL AND status = 'in_progress'
+        AND lease_until <= clock_timestamp()) AS is_abandoned`.pipe(
+    rowAs(LookRow),
+    Effect.map((row) => row ?? { isQueued: false, isAbandoned: false }),
+    orUnavailable
+  )
+
+  return { look, claim, claimAbandoned, renew }
 })
 
 /** How jobs end. */
@@ -100,8 +110,10 @@ const makeEnds = Effect.gen(function* () {
     return queued.length > 0
   }, orUnavailable)
 
-  const forget = Effect.fn("ResponseJobs.forget")(function* (lease: JobLease) {
-    yield* sql`DELETE FROM response_jobs WHERE ${held(lease)}`
+  const refuse = Effect.fn("ResponseJobs.refuse")(function* (lease: JobLease, failure: JobFailure) {
+    yield* sql`UPDATE response_jobs SET status = 'failed', lease_until = NULL, ended_at = now(),
+        failure = ${JSON.stringify(failure)}::json, key_hash = NULL, body_hash = NULL
+      WHERE ${held(lease)}`
   }, orUnavailable)
 
   const cancel = Effect.fn("ResponseJobs.cancel")(function* (userId: UserId, id: ResponseId) {
@@ -111,7 +123,7 @@ const makeEnds = Effect.gen(function* () {
     return cancelled.length > 0
   }, orUnavailable)
 
-  return { end, requeue, forget, cancel }
+  return { end, requeue, refuse, cancel }
 })
 
 export const makeJobLeases = Effect.gen(function* () {

@@ -18,7 +18,10 @@ export const JobFailure = Schema.Struct({
   status: Schema.Int,
   type: Schema.String,
   code: Schema.String,
-  message: Schema.String
+  message: Schema.String,
+  param: Schema.optionalKey(Schema.String),
+  /** Of the HTTP response, such as when to ask again. */
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export type JobFailure = typeof JobFailure.Type
 

@@ -58,6 +58,11 @@ export class ResponseJobs extends Context.Service<
       userId: UserId,
       id: ResponseId
     ) => Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
+    /** Whether there are jobs to claim, of either kind. Changes nothing. */
+    readonly look: Effect.Effect<
+      { readonly isQueued: boolean; readonly isAbandoned: boolean },
+      DatabaseUnavailable
+    >
     /** Leases the next job of the queue to this process: of the users who have the fewest running, the oldest. */
     readonly claim: Effect.Effect<ResponseJob | undefined, DatabaseUnavailable>
     /** Leases a job whose process has ended without it. */
@@ -80,8 +85,8 @@ export class ResponseJobs extends Context.Service<
     ) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Gives a job back to the queue; false where it was begun too often, or nothing of it may be done again. */
     readonly requeue: (lease: JobLease) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Forgets a job whose request was refused, with its key. */
-    readonly forget: (lease: JobLease) => Effect.Effect<void, DatabaseUnavailable>
+    /** Ends a job whose request was refused. Its key is free for another one; who waits for this one finds the failure. */
+    readonly refuse: (lease: JobLease, failure: JobFailure) => Effect.Effect<void, DatabaseUnavailable>
     /** Cancels a job that has not ended; false for one that has. */
     readonly cancel: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Deletes a job of any state with its events; a process that runs it loses the lease. */

@@ -12,6 +12,8 @@ export interface AccessEntry {
   boundedBy: string | null
   conversationId: ConversationId | null
   response: ResponseAccess | null
+  /** What a request for embeddings asked for. */
+  embeddings: { readonly model: string; readonly provider: string; readonly inputTokens: number } | null
   /** When the first output of a model arrived, by the monotonic clock. */
   firstOutputNanos: bigint | null
   /** When the last byte was produced, by the monotonic clock; null: at the end of the request. */
@@ -42,6 +44,7 @@ export const newAccessEntry = (beganNanos: bigint): AccessEntry => ({
   boundedBy: null,
   conversationId: null,
   response: null,
+  embeddings: null,
   firstOutputNanos: null,
   endedNanos: null,
   errorCode: null

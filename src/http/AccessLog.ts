@@ -110,7 +110,7 @@ const annotationsOf = (
   outcome: Outcome,
   endNanos: bigint
 ): Readonly<Record<string, string | number>> => {
-  const { beganNanos, caller, firstOutputNanos, response } = entry
+  const { beganNanos, caller, embeddings, firstOutputNanos, response } = entry
   return Record.filter(
     {
       requestId,
@@ -126,9 +126,9 @@ const annotationsOf = (
       organization: caller?.organizationId,
       conversation: entry.conversationId,
       responseId: response?.responseId,
-      model: response?.model.id,
-      provider: response?.model.provider,
-      inputTokens: response?.usage.inputTokens,
+      model: response?.model.id ?? embeddings?.model,
+      provider: response?.model.provider ?? embeddings?.provider,
+      inputTokens: response?.usage.inputTokens ?? embeddings?.inputTokens,
       outputTokens: response?.usage.outputTokens,
       usageSource: response?.usage.source,
       toolCalls: response?.toolCalls,

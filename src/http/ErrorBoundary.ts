@@ -14,6 +14,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
+import { withNullParam } from "./ProfileErrors.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
 /** Characters of a request id that a client may choose; anything else gets a new one. */
@@ -232,7 +233,8 @@ export const layer = (declared: ReadonlyArray<Route>) =>
               ? respond(bareFailure(response.status, request, http.bodyBytesMax))
               : response
           access.responded(entry, enveloped)
-          return HttpServerResponse.setHeaders(cors.shared(request, enveloped), {
+          const worded = withNullParam(pathOf(request.url), enveloped)
+          return HttpServerResponse.setHeaders(cors.shared(request, worded), {
             "x-request-id": requestId,
             // A JSON response may be private to its caller.
             ...(isJson(enveloped) ? { "cache-control": "no-store" } : {}),

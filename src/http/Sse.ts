@@ -47,6 +47,8 @@ export const dataFrame = (data: object): string => `data: ${escapeLineEnds(JSON.
 
 /** How one stream is written. */
 export interface Writing {
+  /** What precedes the events, if anything does. */
+  readonly start?: string
   /** The frames for an event of the core. */
   readonly event: (event: EventBody) => string
   /** The frames that end a stream that fails. */
@@ -133,6 +135,7 @@ export const streamResponse = Effect.fnUntraced(function* <R>(
     }
   })
 
+  if (writing.start !== undefined && writing.start !== "") yield* offer(writing.start)
   yield* Effect.acquireRelease(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
   yield* Effect.forkScoped(deliver, { startImmediately: true })
   yield* Effect.forkScoped(keepalive)

@@ -16,7 +16,7 @@ import {
 import { Digest, SecureRandom } from "effect/crypto"
 import type { Expected } from "../api/Failure.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
-import type { EventBody } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import {
@@ -29,14 +29,17 @@ import {
 } from "../domain/Errors.ts"
 import { ResponseId, type UserId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
-import { responseJobsRunning } from "../telemetry/Instruments.ts"
+import { responseJobs, responseJobsRunning } from "../telemetry/Instruments.ts"
 import { JobLost } from "./JobLog.ts"
 import { type JobRun, makeJobRuns } from "./JobRun.ts"
+import { any, makeSignals, type Signals } from "./JobSignals.ts"
 
 /** Responses of the queue that one process makes at once. */
 const runningMax = 32
-/** How soon a process notices what another one queued, wrote, cancelled or left behind. */
+/** How soon a process notices what another one queued, cancelled or left behind. */
 const lookMillis = 1_000
+/** How often the queue is read without a sign of anything in it. */
+const idleMillis = 10_000
 /** How soon a reader of the log notices what another process wrote. */
 const readMillis = 500
 const sweepEvery = "1 hour"
@@ -98,7 +101,10 @@ export class BackgroundResponses extends Context.Service<
         const job = yield* jobs.find(userId, id)
         if (job === undefined) return yield* new ResponseNotFound()
         if (!job.background) return yield* new ResponseNotCancellable()
-        if (yield* jobs.cancel(userId, id)) yield* process.stop(id)
+        if (yield* jobs.cancel(userId, id)) {
+          yield* Metric.update(responseJobs.of("cancelled"), 1)
+          yield* process.stop(id)
+        }
         return (yield* jobs.find(userId, id)) ?? (yield* new ResponseNotFound())
       })
 
@@ -171,7 +177,7 @@ const keepWorking = Effect.fnUntraced(function* ({
   stop
 }: {
   readonly runs: ReadonlyMap<ResponseId, JobRun>
-  readonly queued: ReturnType<typeof makeSignals>
+  readonly queued: Signals
   readonly recover: Effect.Success<typeof makeJobRuns>["recover"]
   readonly start: (job: ResponseJob) => Effect.Effect<void>
   readonly stop: (id: ResponseId) => Effect.Effect<void>
@@ -189,7 +195,7 @@ const keepWorking = Effect.fnUntraced(function* ({
     }
   }).pipe(
     logged("Responses in the background could not be begun"),
-    Effect.andThen(queued.changed(any, lookMillis)),
+    Effect.andThen(queued.changed(any, idleMillis)),
     Effect.forever
   )
 
@@ -202,6 +208,10 @@ const keepWorking = Effect.fnUntraced(function* ({
         ({ responseId }) => stop(responseId)
       )
     }
+    // Most of the time there is nothing, which a plain SELECT finds out.
+    const { isAbandoned, isQueued } = yield* jobs.look
+    if (isQueued) yield* queued.notify(any)
+    if (!isAbandoned) return
     while (true) {
       const job = yield* jobs.claimAbandoned
       if (job === undefined) break
@@ -223,39 +233,7 @@ const keepWorking = Effect.fnUntraced(function* ({
   yield* Effect.forEach([work, watch, sweep], (loop) => Effect.forkScoped(loop), { discard: true })
 })
 
-const any = "any"
-
-/** Wakes those who wait for a change that this process makes; others look for it. */
-const makeSignals = () => {
-  const waiting = new Map<string, Set<Deferred.Deferred<void>>>()
-
-  const notify = (id: string) =>
-    Effect.suspend(() => {
-      const found = [...(waiting.get(id) ?? [])]
-      waiting.delete(id)
-      return Effect.forEach(found, (one) => Deferred.succeed(one, undefined), { discard: true })
-    })
-
-  /** Waits for a change, or for the time after which to look for one. */
-  const changed = (id: string, millis: number) =>
-    Effect.gen(function* () {
-      const one = yield* Deferred.make<void>()
-      const others = waiting.get(id) ?? new Set()
-      waiting.set(id, others.add(one))
-      yield* Effect.raceFirst(Deferred.await(one), Effect.sleep(millis)).pipe(
-        Effect.ensuring(
-          Effect.sync(() => {
-            others.delete(one)
-            if (others.size === 0 && waiting.get(id) === others) waiting.delete(id)
-          })
-        )
-      )
-    })
-
-  return { notify, changed }
-}
-
-const isEvent = (value: unknown): value is EventBody =>
+export const isEvent = (value: unknown): value is EventBody =>
   Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
 const isTerminal = (event: EventBody | undefined): boolean =>
@@ -266,7 +244,7 @@ type PullEvents = Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, Failures>
 
 /** Reads the log of a job until the job has ended. */
 const makeEvents =
-  (jobs: ResponseJobs["Service"], changed: ReturnType<typeof makeSignals>["changed"]) =>
+  (jobs: ResponseJobs["Service"], changed: Signals["changed"]) =>
   ({ responseId, userId }: ResponseJob): Stream.Stream<EventBody, Failures> =>
     Stream.suspend(() => {
       let read = 0
@@ -286,7 +264,12 @@ const makeEvents =
             return [first, ...rest] as const
           }
           if (job.status === "cancelled") return yield* new ResponseCancelled()
-          if (job.endedAt !== null) break
+          if (job.endedAt !== null) {
+            if (job.failure === null) break
+            // Refused, so that nothing was logged.
+            last = errorEvent({ param: "", ...job.failure })
+            return [last] as const
+          }
           yield* changed(responseId, readMillis)
         }
         return yield* Cause.done()

@@ -3,23 +3,19 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { failure } from "../api/Failure.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
-import type { ResponseResource } from "../api/openai/ResponseResource.ts"
-import { startedResponse } from "../api/ResponseObject.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { InvalidRequest, ResponseNotCancellable, ResponseNotFound } from "../domain/Errors.ts"
-import { ConversationId, type ResponseId, type UserId } from "../domain/Ids.ts"
+import type { ResponseId, UserId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { respond } from "../http/ErrorBoundary.ts"
-import { streamResponse, type Writing } from "../http/Sse.ts"
+import { streamResponse } from "../http/Sse.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { firstId } from "../sql/Paging.ts"
 import { BackgroundResponses } from "./BackgroundResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
-import { renderResponse } from "./ItemRendering.ts"
-import { decodeBody } from "./JobRun.ts"
+import { makeJobReading, renderJob, viewOfJob, writingAfter } from "./JobRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
-import { readRequest } from "./RequestReading.ts"
 import { renderStored } from "./StoredRendering.ts"
 
 /** Responses that are made apart from their requests, as clients see them. */
@@ -47,52 +43,24 @@ const keyOf = ({ headers }: HttpServerRequest.HttpServerRequest) => {
 export const isDetached = (body: CreateBody, request: HttpServerRequest.HttpServerRequest): boolean =>
   body.background === true || request.headers[keyHeader] !== undefined
 
-const viewOfJob = (job: ResponseJob) =>
-  Effect.map(Effect.orDie(decodeBody(job.request)), (body) => ({ body, ...readRequest(body) }))
-
-/** A response that isn't stored: it waits, is being made, failed or was cancelled. */
-const renderJob = Effect.fnUntraced(function* (job: ResponseJob) {
-  const { body, request, view } = yield* viewOfJob(job)
-  const start = startedResponse({
-    id: job.responseId,
-    createdAt: job.createdAt.epochMilliseconds,
-    model: body.model || "auto",
-    conversationId: ConversationId.make(firstId),
-    instructions: request.instructions ?? null,
-    maxOutputTokens: request.max_output_tokens ?? null,
-    previousResponseId: request.previous_response_id ?? null,
-    store: true
-  })
-  const shown: ResponseResource = {
-    ...renderResponse(start, view),
-    // It isn't known before the response begins.
-    conversation: null,
-    status: job.status,
-    error: job.failure === null ? null : { code: job.failure.code, message: job.failure.message }
-  }
-  return shown
-})
-
-/** The same frames without those up to a number. */
-const writingAfter = (writing: Writing, after: number): Writing => {
-  let next = 0
-  const later = (text: string) =>
-    text
-      .split(/(?<=\n\n)/)
-      .filter((frame) => frame !== "" && next++ > after)
-      .join("")
-  return {
-    event: (event) => later(writing.event(event)),
-    failure: (body) => later(writing.failure(body)),
-    end: writing.end
-  }
-}
-
 const notStreamable = new InvalidRequest({
   param: "stream",
   message:
     "Only a response in the background, or one that was created with an Idempotency-Key, can be streamed again, within 24 hours. Ask " +
     "without `stream`."
+})
+
+/** What a new response says of itself before its body. */
+const headersOf = Effect.fnUntraced(function* (
+  first: EventBody | null,
+  body: CreateBody,
+  request: HttpServerRequest.HttpServerRequest
+) {
+  const conversation =
+    first?.type === "response.created"
+      ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
+      : {}
+  return { ...conversation, ...(yield* ignoredHeader(request, body, documented)) }
 })
 
 /** What answers requests for such responses. */
@@ -102,20 +70,7 @@ export const makeDetached = Effect.gen(function* () {
   const jobs = yield* ResponseJobs
   const stored = yield* StoredResponses
   const { keepaliveSeconds } = (yield* AppConfig).stream
-
-  /** What a new response says of itself before its body. */
-  const headersOf = Effect.fnUntraced(function* (
-    job: ResponseJob,
-    body: CreateBody,
-    request: HttpServerRequest.HttpServerRequest
-  ) {
-    const first = Option.getOrNull(yield* Stream.runHead(background.events(job)))
-    const conversation =
-      first?.type === "response.created"
-        ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
-        : {}
-    return { ...conversation, ...(yield* ignoredHeader(request, body, documented)) }
-  })
+  const { logged, refusalOf } = makeJobReading(jobs)
 
   const stream = Effect.fnUntraced(function* (
     job: ResponseJob,
@@ -123,11 +78,12 @@ export const makeDetached = Effect.gen(function* () {
     headers: Readonly<Record<string, string>> = {}
   ) {
     const { view } = yield* viewOfJob(job)
+    const queued = job.background ? yield* renderJob({ ...job, status: "queued", failure: null }) : null
     return yield* streamResponse(background.events(job), {
       headers: { "x-response-id": shownId("response", job.responseId), ...headers },
       keepaliveSeconds,
       lost: Effect.never,
-      writing: writingAfter(makeWriting(view), after)
+      writing: writingAfter(makeWriting(view, queued), after)
     })
   })
 
@@ -143,7 +99,7 @@ export const makeDetached = Effect.gen(function* () {
     if (job === undefined || job.status === "completed" || job.status === "incomplete") {
       return yield* new ResponseNotFound()
     }
-    return yield* renderJob(job)
+    return yield* renderJob(job, yield* logged(job))
   })
 
   const resume = Effect.fnUntraced(function* (userId: UserId, id: ResponseId, after: number) {
@@ -160,12 +116,10 @@ export const makeDetached = Effect.gen(function* () {
     if (last?.type === "error") {
       return respond(failure(generationFailedStatus, last.error.type, last.error.code, last.error.message))
     }
-    const ended = yield* jobs.find(job.userId, job.responseId)
-    if (ended?.failure != null) {
-      const { code, message, status, type } = ended.failure
-      return respond(failure(status, type, code, message))
-    }
-    return HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId), { headers })
+    return (
+      (yield* refusalOf(job)) ??
+      HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId), { headers })
+    )
   })
 
   const create = Effect.fnUntraced(function* (
@@ -186,8 +140,15 @@ export const makeDetached = Effect.gen(function* () {
         job.endedAt === null ? yield* renderJob(job) : yield* show(job.userId, job.responseId)
       )
     }
+    // One in the background may wait long, which its stream shows.
+    if (body.background === true) return yield* stream(job, -1, yield* headersOf(null, body, request))
     yield* Effect.raceFirst(background.begun(job), drain.cutoff)
-    const headers = yield* Effect.raceFirst(headersOf(job, body, request), drain.cutoff)
+    const first = Option.getOrNull(
+      yield* Effect.raceFirst(Stream.runHead(background.events(job)), drain.cutoff)
+    )
+    const refusal = first === null || first.type === "error" ? yield* refusalOf(job) : null
+    if (refusal !== null) return refusal
+    const headers = yield* headersOf(first, body, request)
     return body.stream === true
       ? yield* stream(job, -1, headers)
       : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)

@@ -4,7 +4,12 @@ import { describe, defect, type Expected, type Failure } from "../api/Failure.ts
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
-import { type JobStatus, type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import {
+  type JobFailure,
+  type JobStatus,
+  type ResponseJob,
+  ResponseJobs
+} from "../conversations/ResponseJobs.ts"
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
@@ -31,7 +36,7 @@ export interface JobRun {
 
 export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
 
-const failureOf = ({ body: { code, message, type }, status }: Failure) => ({ status, type, code, message })
+const failureOf = ({ body, headers, status }: Failure): JobFailure => ({ status, ...body, headers })
 
 const statusOf = (event: EventBody): JobStatus | null => {
   if (event.type !== "response.completed") return null
@@ -47,11 +52,7 @@ export const makeJobRuns = Effect.gen(function* () {
   const responses = yield* Responses
   const stored = yield* StoredResponses
 
-  const end = Effect.fnUntraced(function* (
-    job: ResponseJob,
-    status: JobStatus,
-    failure?: ReturnType<typeof failureOf>
-  ) {
+  const end = Effect.fnUntraced(function* (job: ResponseJob, status: JobStatus, failure?: JobFailure) {
     const isOurs = yield* jobs.end(job, status, failure)
     if (isOurs) return yield* Metric.update(responseJobs.of(status), 1)
     // It was cancelled while its turn was being stored.
@@ -72,6 +73,7 @@ export const makeJobRuns = Effect.gen(function* () {
       .create(request, {
         ...demands,
         responseId: job.responseId,
+        createdAt: job.createdAt.epochMilliseconds,
         // What an earlier run of it spent is accounted for already.
         ...(job.runs > 1 ? { accountId: ResponseId.make(yield* random.uuidV7()) } : {})
       })
@@ -97,7 +99,7 @@ export const makeJobRuns = Effect.gen(function* () {
     const isNothing = log.written() === 0
     if (isNothing && error?._tag === "ServerShuttingDown" && (yield* jobs.requeue(job))) return
     if (isNothing && !job.background && error !== null) {
-      yield* jobs.forget(job)
+      yield* jobs.refuse(job, failureOf(failed))
       yield* Deferred.fail(begun, error)
       return
     }
@@ -146,7 +148,7 @@ export const makeJobRuns = Effect.gen(function* () {
 type End = (
   job: ResponseJob,
   status: JobStatus,
-  failure?: ReturnType<typeof failureOf>
+  failure?: JobFailure
 ) => Effect.Effect<void, DatabaseUnavailable>
 
 const makeRecover = (jobs: ResponseJobs["Service"], stored: StoredResponses["Service"], end: End) => {

@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Predicate } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
@@ -22,7 +22,15 @@ const FilesHandlers = HttpApiBuilder.group(
   })
 )
 
-const document = HttpServerResponse.jsonUnsafe(openApiDocumentOf(OpenApi.fromApi(OpenAiApi)))
+/** As `withNullParam` writes them: an error that names no field has null there. */
+const described = () => {
+  const document = OpenApi.fromApi(OpenAiApi)
+  const { properties } = document.components.schemas["ErrorBody"] ?? {}
+  if (Predicate.hasProperty(properties, "param")) properties.param = { type: ["string", "null"] }
+  return document
+}
+
+const document = HttpServerResponse.jsonUnsafe(openApiDocumentOf(described()))
 
 const SystemHandlers = HttpApiBuilder.group(OpenAiApi, "system", (handlers) =>
   handlers.handle("openapi", () => Effect.succeed(document))

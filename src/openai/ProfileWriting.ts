@@ -1,13 +1,14 @@
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
+import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import { namedFrame, type Writing } from "../http/Sse.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
 
 const lastFrame = "data: [DONE]\n\n"
 
-/** Writes the events of one response, each under its own name, numbered from 0. */
-export const makeWriting = (view: View): Writing => {
-  const renderer = makeRenderer(view)
+/** Writes the events of one response, each under its own name, numbered from 0. `queued` is one in the background as it waited. */
+export const makeWriting = (view: View, queued: ResponseResource | null = null): Writing => {
+  const renderer = makeRenderer(view, queued)
   let sequenceNumber = 0
   const frames = (events: ReadonlyArray<ProfileEventBody>) => {
     let text = ""
@@ -18,6 +19,7 @@ export const makeWriting = (view: View): Writing => {
     return text
   }
   return {
+    start: frames(renderer.start),
     event: (event) => frames(renderer.event(event)),
     failure: (body) => frames(renderer.failure(body)),
     end: lastFrame

@@ -151,16 +151,25 @@ const makeItemRenderer = (view: View) => {
 }
 
 export interface Renderer {
+  /** What precedes all events of the core. */
+  readonly start: ReadonlyArray<ProfileEventBody>
   /** The events that stand for one of the core's. */
   readonly event: (event: EventBody) => ReadonlyArray<ProfileEventBody>
   /** The end of a stream that fails. */
   readonly failure: (body: ErrorBody) => ReadonlyArray<ProfileEventBody>
 }
 
-/** Renders the events of one response, in their order. */
-export const makeRenderer = (view: View): Renderer => {
+/** Renders the events of one response, in their order. One that was `queued` is shown so first: clients want `response.created` before anything. */
+export const makeRenderer = (view: View, queued: ResponseResource | null = null): Renderer => {
   const items = makeItemRenderer(view)
-  let started: ResponseResource | null = null
+  let started = queued
+  const start: ReadonlyArray<ProfileEventBody> =
+    queued === null
+      ? []
+      : [
+          { type: "response.created", response: queued },
+          { type: "response.queued", response: queued }
+        ]
 
   const failed = (error: ErrorEvent): ReadonlyArray<ProfileEventBody> => {
     const last = items.release(false)
@@ -188,10 +197,8 @@ export const makeRenderer = (view: View): Renderer => {
     switch (one.type) {
       case "response.created": {
         started = renderResponse(one.response, view)
-        return [
-          { type: "response.created", response: started },
-          { type: "response.in_progress", response: started }
-        ]
+        const running: ProfileEventBody = { type: "response.in_progress", response: started }
+        return queued === null ? [{ type: "response.created", response: started }, running] : [running]
       }
       case "response.completed":
         return completed(one.response)
@@ -202,7 +209,7 @@ export const makeRenderer = (view: View): Renderer => {
     }
   }
 
-  return { event, failure: (body) => event(errorEvent(body)) }
+  return { start, event, failure: (body) => event(errorEvent(body)) }
 }
 
 type ErrorEvent = Extract<EventBody, { readonly type: "error" }>

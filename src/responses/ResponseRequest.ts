@@ -27,6 +27,8 @@ export interface Demands {
   readonly echo?: unknown
   /** The id of the response, where it is known before. */
   readonly responseId?: ResponseId
+  /** When it was asked for, in Unix milliseconds; absent: when it begins. */
+  readonly createdAt?: number
   /** What its tokens are recorded under, where that isn't the response's id. */
   readonly accountId?: ResponseId
 }

@@ -162,7 +162,7 @@ export class Responses extends Context.Service<
         yield* opened.stored
 
         const model = generation.model.id
-        const createdAt = yield* Clock.currentTimeMillis
+        const createdAt = demands.createdAt ?? (yield* Clock.currentTimeMillis)
         const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
         const store = (response: ResponseObject) =>
           opened.commit(turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo }))

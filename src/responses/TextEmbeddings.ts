@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Metric, Schedule, type Scope } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser, type Caller } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
@@ -80,6 +81,7 @@ export class TextEmbeddings extends Context.Service<
         ): Effect.fn.Return<Spent, UsageLimitExceeded | DatabaseUnavailable, Scope.Scope> {
           const responseId = ResponseId.make(yield* random.uuidV7())
           const began = yield* Clock.monotonicTimeNanos
+          const access = yield* CurrentAccess
           const spent: Spent = { tokens: 0, outcome: "abandoned" }
           const needs = { most: tokens, usual: tokens, least: tokens }
           yield* Effect.acquireRelease(
@@ -89,6 +91,7 @@ export class TextEmbeddings extends Context.Service<
                 const latencyMillis = Number((yield* Clock.monotonicTimeNanos) - began) / 1_000_000
                 const cost = { ...nothingSpent, inputTokens: spent.tokens }
                 const { outcome } = spent
+                if (access !== null) access.embeddings = { model, provider, inputTokens: spent.tokens }
                 yield* record({
                   responseId,
                   caller,

@@ -1,7 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Metric, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import { runningPerUserMax } from "../../src/conversations/JobLeases.ts"
+import { openPerUserMax } from "../../src/conversations/ResponseJobs.ts"
+import { responseJobs } from "../../src/telemetry/Instruments.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
@@ -80,6 +83,103 @@ layer(TestApp.layer(), { excludeTestServices: true })("responses in the backgrou
     })
   )
 
+  it.effect("a stream begins before the response does, and says that it is queued", () =>
+    Effect.gen(function* () {
+      const letGo = yield* held
+      const busy = yield* held
+      const app = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      const first = yield* response("POST", "", { body: background })
+      yield* isLogged(first.id)
+      // Others of the user take all the places of the queue.
+      yield* sql`INSERT INTO response_jobs
+          (response_id, user_id, api_key_id, background, status, request, lease_until)
+        SELECT gen_random_uuid(), user_id, api_key_id, true, 'in_progress', request, now() + interval '1 hour'
+        FROM response_jobs, generate_series(1, 7) WHERE response_id = ${first.id.slice("resp_".length)}::uuid`
+      const streaming = yield* openCall(`${app.url}${path}`, {
+        key: app.alice.key,
+        body: { ...background, stream: true }
+      })
+      const id = streaming.headers.get("x-response-id") ?? ""
+      assert.strictEqual((yield* response("GET", `/${id}`)).status, "queued")
+      yield* sql`DELETE FROM response_jobs WHERE lease_until > now() + interval '50 minutes'`
+      yield* Effect.andThen(letGo, busy)
+      const events = framesIn(yield* Effect.promise(() => new Response(streaming.body).text()))
+      const { whole } = assertProfileGrammar(events)
+      assert.deepStrictEqual(
+        events.slice(0, 3).map(({ type }) => type),
+        ["response.created", "response.queued", "response.in_progress"]
+      )
+      assert.strictEqual(whole?.created_at, (yield* response("GET", `/${id}`)).created_at)
+      assert.deepStrictEqual(yield* response("GET", `/${id}`), whole)
+    })
+  )
+
+  it.effect(
+    "a response that is being made shows what was written so far, and one that broke off what it had",
+    () =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        const gate = yield* Deferred.make<void>()
+        const rest = Stream.unwrap(Effect.as(Deferred.await(gate), Stream.fail(failure("server_error"))))
+        yield* model.next(Stream.concat(Stream.make(text("Hel"), text("lo")), rest))
+        const { id } = yield* response("POST", "", { body: background })
+        yield* until(Effect.map(response("GET", `/${id}`), ({ output_text }) => output_text === "Hello"))
+        const shown = yield* response("GET", `/${id}`)
+        const [item] = shown.output
+        assert.strictEqual(shown.status, "in_progress")
+        assert.deepInclude(item, { type: "message", status: "in_progress" })
+        assert.isNotNull(shown.conversation)
+        yield* Deferred.succeed(gate, undefined)
+        yield* shownAs(id, "failed")
+        const broken = yield* response("GET", `/${id}`)
+        assert.deepStrictEqual(broken.output, [{ ...item!, status: "incomplete" }])
+        assert.strictEqual(broken.output_text, "Hello")
+      })
+  )
+
+  it.effect("a response that another process queued is begun", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const { alice } = yield* TestApp
+      yield* model.next(says("Hello"))
+      const id = crypto.randomUUID()
+      yield* sql`INSERT INTO response_jobs (response_id, user_id, api_key_id, background, status, request)
+        SELECT ${id}::uuid, ${alice.id}::uuid, id, true, 'queued', ${JSON.stringify(background)}::json
+        FROM api_keys WHERE user_id = ${alice.id}::uuid LIMIT 1`
+      yield* shownAs(`resp_${id}`, "completed")
+    })
+  )
+
+  it.effect("of one user no more are made at once than may be, and no more wait", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const gates = yield* Effect.all(Array.from({ length: runningPerUserMax + 1 }, () => held))
+      const before = yield* asked
+      const ids = yield* Effect.forEach(gates, () =>
+        Effect.map(response("POST", "", { body: background }), ({ id }) => id)
+      )
+      yield* until(Effect.map(asked, (count) => count === before + runningPerUserMax))
+      const last = ids.at(-1)!
+      // A look for more of the queue happens each second.
+      yield* Effect.sleep("1500 millis")
+      assert.strictEqual(yield* asked, before + runningPerUserMax)
+      assert.strictEqual((yield* response("GET", `/${last}`)).status, "queued")
+      yield* sql`INSERT INTO response_jobs
+          (response_id, user_id, api_key_id, background, status, request, lease_until)
+        SELECT gen_random_uuid(), user_id, api_key_id, false, 'in_progress', request, now() + interval '1 hour'
+        FROM response_jobs, generate_series(1, ${openPerUserMax - ids.length}::int)
+        WHERE response_id = ${last.slice("resp_".length)}::uuid`
+      const tooMany = yield* send("POST", "", { body: background })
+      assert.deepStrictEqual([tooMany.status, codeOf(tooMany)], [429, "too_many_open_responses"])
+      assert.isNotNull(tooMany.headers.get("retry-after"))
+      yield* sql`DELETE FROM response_jobs WHERE NOT background`
+      for (const letGo of gates) yield* letGo
+      for (const id of ids) yield* shownAs(id, "completed")
+    })
+  )
+
   it.effect("a response that fails says why", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
@@ -129,9 +229,13 @@ layer(TestApp.layer(), { excludeTestServices: true })("responses in the backgrou
       yield* until(Effect.map(asked, (count) => count > before))
       yield* isLogged(id)
       assert.strictEqual((yield* send("POST", `/${id}/cancel`, { user: "bob" })).status, 404)
+      const counted = Effect.map(Metric.value(responseJobs.of("cancelled")), ({ count }) => Number(count))
+      const cancelledBefore = yield* counted
       assert.strictEqual((yield* response("POST", `/${id}/cancel`)).status, "cancelled")
+      assert.strictEqual(yield* counted, cancelledBefore + 1)
       yield* until(Effect.map(model.ended, (count) => count > ended))
       assert.strictEqual((yield* response("POST", `/${id}/cancel`)).status, "cancelled")
+      assert.strictEqual(yield* counted, cancelledBefore + 1)
       const last = framesIn((yield* send("GET", `/${id}?stream=true`)).text).at(-1)
       assert.strictEqual(last?.type === "response.failed" && last.response.error?.code, "response_cancelled")
     })
@@ -237,6 +341,44 @@ layer(TestApp.layer(), { excludeTestServices: true })("an Idempotency-Key", (it)
     })
   )
 
+  it.effect("all requests that wait by a key get the same refusal, and the next one is answered", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const gate = yield* Deferred.make<void>()
+      const before = yield* asked
+      yield* model.next(
+        Stream.unwrap(Effect.as(Deferred.await(gate), Stream.fail(failure("refused")))),
+        Stream.fail(failure("server_error"))
+      )
+      const request = { body: { input: "Hi" }, key: "refused" }
+      const streamed = { body: { input: "Hi", stream: true }, key: "refused" }
+      const first = yield* Effect.forkChild(send("POST", "", request))
+      yield* until(Effect.map(asked, (count) => count > before))
+      // It attaches as another process does, which has no part of the job but the table.
+      const [job] = yield* sql<{ id: string }>`SELECT response_id AS id FROM response_jobs
+        WHERE key_hash IS NOT NULL AND ended_at IS NULL`
+      const others = yield* Effect.forkChild(
+        Effect.all([send("POST", "", request), send("POST", "", request)], { concurrency: 2 })
+      )
+      const elsewhere = yield* Effect.forkChild(send("GET", `/resp_${job?.id}?stream=true`))
+      yield* Effect.sleep(200)
+      yield* Deferred.succeed(gate, undefined)
+      const refusal = yield* Fiber.join(first)
+      assert.deepStrictEqual([refusal.status, codeOf(refusal)], [500, "generation_failed"])
+      for (const other of yield* Fiber.join(others)) {
+        assert.deepStrictEqual([other.status, other.text], [refusal.status, refusal.text])
+        assert.strictEqual(other.headers.get("retry-after"), refusal.headers.get("retry-after"))
+      }
+      const last = framesIn((yield* Fiber.join(elsewhere)).text).at(-1)
+      assert.strictEqual(last?.type === "error" && last.code, "generation_failed")
+      assert.strictEqual((yield* response("GET", `/resp_${job?.id}`)).error?.code, "generation_failed")
+      yield* model.next(says("Hello"))
+      const replayed = framesIn((yield* send("POST", "", streamed)).text)
+      assert.strictEqual(assertProfileGrammar(replayed).whole?.output_text, "Hello")
+    })
+  )
+
   it.effect("an answer that failed after its beginning is not generated again", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
@@ -276,6 +418,35 @@ layer(TestApp.layer(), { excludeTestServices: true })("a response whose process 
       const id = yield* abandoned([])
       yield* shownAs(id, "completed")
       assert.strictEqual((yield* response("GET", `/${id}`)).output_text, "Hello")
+    })
+  )
+
+  it.effect("is shown whole if its turn was stored, though its job had not ended", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      yield* model.next(says("Hello"))
+      const { id } = yield* response("POST", "", { body: background })
+      yield* shownAs(id, "completed")
+      const whole = yield* response("GET", `/${id}`)
+      const stream = (yield* send("GET", `/${id}?stream=true`)).text
+      const before = yield* asked
+      const records = sql`SELECT response_id FROM usage_records`
+      const recorded = (yield* records).length
+      const bare = id.slice("resp_".length)
+      // The last batch has the end alone, which is written after the turn.
+      yield* sql`DELETE FROM response_events WHERE response_id = ${bare}::uuid
+        AND events::jsonb @> '[{"type": "response.completed"}]'`
+      yield* sql`UPDATE response_jobs SET status = 'in_progress', ended_at = NULL, lease_until = clock_timestamp(),
+          event_count = (SELECT coalesce(max(position + json_array_length(events)), 0) FROM response_events
+            WHERE response_id = ${bare}::uuid)
+        WHERE response_id = ${bare}::uuid`
+      const ended = sql`SELECT 1 FROM response_jobs WHERE response_id = ${bare}::uuid AND status = 'completed'`
+      yield* until(Effect.map(ended, ({ length }) => length > 0))
+      assert.deepStrictEqual(yield* response("GET", `/${id}`), whole)
+      assert.strictEqual((yield* send("GET", `/${id}?stream=true`)).text, stream)
+      assert.strictEqual(yield* asked, before)
+      assert.strictEqual((yield* records).length, recorded)
     })
   )
 

@@ -91,7 +91,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
           { role: "user", content: "Hi" }
         ]
         const { message, param } = errorOf(yield* call(path, { key: alice.key, body: { input } }), 400)
-        assert.isTrue(param.startsWith("input[0]"), `${param}: ${message}`)
+        assert.isTrue(param?.startsWith("input[0]"), `${param}: ${message}`)
       }
     })
   )

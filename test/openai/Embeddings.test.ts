@@ -1,11 +1,14 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Logger, References, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import OpenAI from "openai"
 import { EmbeddingList } from "../../src/api/openai/EmbeddingsApi.ts"
+import { FilesLayer } from "../../src/App.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { type EmbeddingServer, makeEmbeddingServer } from "../retrieval/vectors/EmbeddingServer.ts"
+import { ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
 import { until } from "../support/until.ts"
 import { call, errorOf } from "../support/Wire.ts"
 
@@ -18,12 +21,20 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(EmbeddingList))
 
 let server: EmbeddingServer
 
+const written: Array<string> = []
+const Log = Layer.merge(
+  Logger.layer([Logger.map(Logger.formatJson, (line) => void written.push(line))]),
+  Layer.succeed(References.MinimumLogLevel, "Info")
+)
+/** The lines of the access log. */
+const lines = (): ReadonlyArray<{ readonly annotations: Readonly<Record<string, unknown>> }> =>
+  written.map((line) => JSON.parse(line)).filter(({ message }) => message === "request")
+
 const withServer = Layer.unwrap(
   Effect.map(makeEmbeddingServer, (made) => {
     server = made
-    return TestApp.layer({
-      retrieval: { embeddingsUrl: made.url, embeddingsModel: "hashes", embeddingsSeconds: 2 }
-    })
+    const retrieval = { embeddingsUrl: made.url, embeddingsModel: "hashes", embeddingsSeconds: 2 }
+    return TestApp.layerWith(TestDatabase.layer, FilesLayer, { retrieval }, ScriptedModel.layer, Log)
   })
 )
 
@@ -78,7 +89,7 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
     it.effect(`refuses ${JSON.stringify(body)} and names ${field}`, () =>
       Effect.gen(function* () {
         const { message, param } = errorOf(yield* post(body), 400)
-        assert.isTrue(param.startsWith(field), `${param}: ${message}`)
+        assert.isTrue(param?.startsWith(field), `${param}: ${message}`)
       })
     )
   }
@@ -114,6 +125,14 @@ layer(withServer, { excludeTestServices: true })("POST /openai/v1/embeddings", (
         WHERE user_id = ${bob.id}::uuid`
       yield* until(Effect.map(recorded, ({ length }) => length === 1))
       assert.deepStrictEqual(yield* recorded, [{ input: 3, output: 0, model: "hashes" }])
+      const line = () => lines().find(({ annotations }) => annotations["user"] === bob.id)
+      yield* until(Effect.sync(() => line() !== undefined))
+      assert.deepInclude(line()!.annotations, {
+        route: "/openai/v1/embeddings",
+        model: "hashes",
+        provider: "embeddings",
+        inputTokens: 3
+      })
       assert.strictEqual(errorOf(yield* post("four"), 429).code, "daily_token_limit_exceeded")
     })
   )

@@ -3,7 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { call } from "../support/Wire.ts"
+import { call, errorOf } from "../support/Wire.ts"
 import { framesIn } from "./frames.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
@@ -16,7 +16,11 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ResponseResource
 const errorIn = Schema.decodeUnknownEffect(
   Schema.fromJsonString(
     Schema.Struct({
-      error: Schema.Struct({ code: Schema.String, param: Schema.String, message: Schema.String })
+      error: Schema.Struct({
+        code: Schema.String,
+        param: Schema.NullOr(Schema.String),
+        message: Schema.String
+      })
     })
   )
 )
@@ -129,8 +133,9 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
         const reply = yield* post({ input: "Hi", ...body })
         assert.strictEqual(reply.status, 400)
         const { error } = yield* errorIn(reply.text)
-        assert.isTrue(error.param.startsWith(field), error.param)
-        assert.include(error.message, error.param)
+        const param = error.param ?? ""
+        assert.isTrue(param.startsWith(field), param)
+        assert.include(error.message, param)
       })
     )
   }
@@ -185,8 +190,16 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       const { alice, url } = yield* TestApp
       const stranger = yield* call(`${url}/openai/v1/responses`, { body: { input: "Hi" } })
       assert.strictEqual(stranger.status, 401)
+      // Clients of OpenAI expect null where no field is at fault.
+      assert.isNull(errorOf(stranger, 401).param)
+      assert.isNull(errorOf(yield* call(`${url}/openai/v1/nothing`, { key: alice.key }), 404).param)
+      assert.strictEqual(errorOf(yield* call(`${url}/v1/nothing`, { key: alice.key }), 404).param, "")
       const reply = yield* call(`${url}/openai/v1/openapi.json`, { key: alice.key })
       assert.include(reply.text, "/openai/v1/responses")
+      assert.deepStrictEqual(JSON.parse(reply.text).components.schemas.ErrorBody.properties.param.type, [
+        "string",
+        "null"
+      ])
       const models = yield* call(`${url}/openai/v1/models/auto`, { key: alice.key })
       assert.strictEqual(models.status, 200)
     })

@@ -101,7 +101,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
       Effect.gen(function* () {
         const id = yield* someProject(`refused ${JSON.stringify(body)}`)
         const { message, param } = errorOf(yield* search(id, body), 400)
-        assert.isTrue(param.startsWith(field), `${param}: ${message}`)
+        assert.isTrue(param?.startsWith(field), `${param}: ${message}`)
       })
     )
   }

@@ -70,11 +70,15 @@ export const responseOf = (reply: Reply): ResponseObject => {
   return decodeResponse(reply.text)
 }
 
-const Envelope = Schema.Struct({ detail: Schema.String, error: ErrorBody })
+const Envelope = Schema.Struct({
+  detail: Schema.String,
+  // Of a field that there isn't, `/v1` says "" and `/openai/v1` null.
+  error: Schema.Struct({ ...ErrorBody.fields, param: Schema.NullOr(Schema.String) })
+})
 const decodeEnvelope = Schema.decodeUnknownSync(Schema.fromJsonString(Envelope))
 
 /** The error of a reply, having checked that it is the envelope, bounded and with the headers of every error. */
-export const errorOf = (reply: Reply, status: number): typeof ErrorBody.Type => {
+export const errorOf = (reply: Reply, status: number): (typeof Envelope.Type)["error"] => {
   assert.strictEqual(reply.status, status, reply.text)
   assert.match(reply.headers.get("content-type") ?? "", /^application\/json/)
   assert.isNotNull(reply.headers.get("x-request-id"))

@@ -18,6 +18,7 @@ const SummaryPart = Schema.Struct({ type: Schema.Literal("summary_text"), text: 
 
 export const ProfileEvent = Schema.Union([
   event("response.created", whole),
+  event("response.queued", whole),
   event("response.in_progress", whole),
   event("response.output_item.added", item),
   event("response.content_part.added", { ...inPart, part: TextPart }),

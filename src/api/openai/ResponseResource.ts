@@ -134,7 +134,7 @@ export const ResponseResource = Schema.Struct({
   incomplete_details: Schema.NullOr(
     Schema.Struct({ reason: Schema.Literals(["max_output_tokens", "content_filter"]) })
   ),
-  /** The model that answers, never `auto`. */
+  /** The model that answers; before that is known, what the request named. */
   model: Schema.String,
   output: Schema.Array(Item),
   /** All text of the messages. Clients compute it themselves, but not every helper of theirs does. */

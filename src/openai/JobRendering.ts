@@ -1,0 +1,95 @@
+import { Effect } from "effect"
+import { failure } from "../api/Failure.ts"
+import type { Item, ResponseResource } from "../api/openai/ResponseResource.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import { startedResponse } from "../api/ResponseObject.ts"
+import type { ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { ConversationId } from "../domain/Ids.ts"
+import { respond } from "../http/ErrorBoundary.ts"
+import type { Writing } from "../http/Sse.ts"
+import { outputText } from "../responses/Events.ts"
+import { firstId } from "../sql/Paging.ts"
+import { isEvent } from "./BackgroundResponses.ts"
+import { renderResponse } from "./ItemRendering.ts"
+import { decodeBody } from "./JobRun.ts"
+import { progressOf } from "./OutputSoFar.ts"
+import { readRequest } from "./RequestReading.ts"
+
+/** Responses that are made apart from their requests, as documents and frames. */
+
+export const viewOfJob = (job: ResponseJob) =>
+  Effect.map(Effect.orDie(decodeBody(job.request)), (body) => ({ body, ...readRequest(body) }))
+
+/** An item of a response that will not go on. */
+const broken = (item: Item): Item =>
+  item.status === "in_progress" ? { ...item, status: "incomplete" } : item
+
+/** A response that isn't stored: it waits, is being made, failed or was cancelled. */
+export const renderJob = Effect.fnUntraced(function* (
+  job: ResponseJob,
+  events: ReadonlyArray<EventBody> = []
+) {
+  const { body, request, view } = yield* viewOfJob(job)
+  const { output, started } = progressOf(events)
+  const start = startedResponse({
+    id: job.responseId,
+    createdAt: job.createdAt.epochMilliseconds,
+    model: body.model || "auto",
+    conversationId: ConversationId.make(firstId),
+    instructions: request.instructions ?? null,
+    maxOutputTokens: request.max_output_tokens ?? null,
+    previousResponseId: request.previous_response_id ?? null,
+    store: true
+  })
+  const bare = renderResponse({ ...(started ?? start), output, output_text: outputText(output) }, view)
+  const shown: ResponseResource = {
+    ...bare,
+    output: job.endedAt === null ? bare.output : bare.output.map(broken),
+    // It isn't known before the response begins.
+    conversation: started === null ? null : bare.conversation,
+    status: job.status,
+    error: job.failure === null ? null : { code: job.failure.code, message: job.failure.message }
+  }
+  return shown
+})
+
+/** The same frames without those up to a number. */
+export const writingAfter = (writing: Writing, after: number): Writing => {
+  let next = 0
+  const later = (text: string) =>
+    text
+      .split(/(?<=\n\n)/)
+      .filter((frame) => frame !== "" && next++ > after)
+      .join("")
+  return {
+    start: later(writing.start ?? ""),
+    event: (event) => later(writing.event(event)),
+    failure: (body) => later(writing.failure(body)),
+    end: writing.end
+  }
+}
+
+/** What is known of a job beside its row. */
+export const makeJobReading = (jobs: ResponseJobs["Service"]) => {
+  /** All events that were logged so far. */
+  const logged = Effect.fnUntraced(function* ({ eventCount, responseId }: ResponseJob) {
+    const all: Array<EventBody> = []
+    for (let read = 0; read < eventCount;) {
+      const some = yield* jobs.events(responseId, read)
+      if (some.length === 0) break
+      read += some.length
+      all.push(...some.filter(isEvent))
+    }
+    return all
+  })
+
+  /** The failure of a job, as its request is answered; null without one. */
+  const refusalOf = Effect.fnUntraced(function* (job: ResponseJob) {
+    const failed = (yield* jobs.find(job.userId, job.responseId))?.failure
+    if (failed == null) return null
+    const { code, message, status, type, ...rest } = failed
+    return respond(failure(status, type, code, message, rest))
+  })
+
+  return { logged, refusalOf }
+}
