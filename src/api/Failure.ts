@@ -319,14 +319,17 @@ const table: {
   ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
   NotProjectMember: () =>
     forbidden("not_project_member", "You are not a member of the project.", "project_id"),
-  PromptTooLong: ({ ofHistory, promptTokens, tokensMax }) =>
+  PromptTooLong: ({ document, ofHistory, promptTokens, tokensMax }) =>
     invalid(
       "context_length_exceeded",
       ofHistory === true
         ? `The conversation is too long: with its earlier messages, the input has more than the ${tokensMax} tokens that fit. ` +
             'Start a new conversation, or let the oldest messages be left out (`truncation`: "auto").'
-        : `The input is too long: about ${promptTokens} tokens, where at most ${tokensMax} fit.`,
-      "input"
+        : document === undefined
+          ? `The input is too long: about ${promptTokens} tokens, where at most ${tokensMax} fit.`
+          : `The document in \`${document}\` is too long: with it the input has about ${promptTokens} tokens, where at most ` +
+            `${tokensMax} fit. Upload it and name its \`file_id\`, so that only what fits is shown, or send a part of it.`,
+      document ?? "input"
     ),
   FileTooLarge: ({ bytesMax }) =>
     failure(413, "invalid_request_error", "file_too_large", `The file is larger than ${bytesMax} bytes.`, {

@@ -132,7 +132,9 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
   /** Tokens that fit into the largest context window. */
   tokensMax: Schema.Int,
   /** Whether the earlier turns are what doesn't fit, of which none may be left out. */
-  ofHistory: Schema.optionalKey(Schema.Boolean)
+  ofHistory: Schema.optionalKey(Schema.Boolean),
+  /** Where the document is that is too long, of a request that brings one along. */
+  document: Schema.optionalKey(Schema.String)
 }) {}
 
 // ---- files

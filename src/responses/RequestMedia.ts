@@ -19,6 +19,8 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { Egress } from "../tools/Egress.ts"
 import type { EgressAnswer } from "../tools/egress/Hop.ts"
 import { imagesBytesMax } from "./Images.ts"
+import { imageSize } from "./ImageSize.ts"
+import { longDocumentIn } from "./LongDocument.ts"
 import { bytesOf, framedDocument, imageType, nameIn } from "./MediaBytes.ts"
 import {
   type DocumentPart,
@@ -35,6 +37,8 @@ export const imagesMax = 32
 export const documentsMax = 8
 /** Of one image; Anthropic takes no larger ones. */
 export const imageBytesMax = 5_242_880
+/** Of one image, width times height: what a model server decodes takes memory by it. No model takes more than 8,000 by 8,000. */
+export const imagePixelsMax = 64_000_000
 /** Of a document in a request or at an address. */
 export const documentBytesMax = 16_777_216
 /** Of its text; the rest is left out, visibly. */
@@ -47,6 +51,8 @@ const retrySeconds = 5
 export interface ReadMedia {
   readonly input: ReadMediaInput
   readonly images: ReadonlyArray<StoredImage>
+  /** Where a document is that is most of the text; null if none is. */
+  readonly longDocument: string | null
 }
 
 export type MediaFailure =
@@ -117,6 +123,14 @@ export class RequestMedia extends Context.Service<
         }
         const mediaType = yield* imageType(bytes)
         if (mediaType === null) return yield* refused(field, "must be a PNG, JPEG, GIF or WebP image.")
+        const size = imageSize(bytes, mediaType)
+        if (size === null) return yield* refused(field, "has an image whose width and height can't be read.")
+        if (size.width * size.height > imagePixelsMax) {
+          return yield* refused(
+            field,
+            `has an image of ${size.width} by ${size.height} pixels. At most ${imagePixelsMax} in all are allowed: scale it down.`
+          )
+        }
         return { mediaType, bytes }
       })
 
@@ -142,7 +156,12 @@ export class RequestMedia extends Context.Service<
         field = "input"
       ) {
         const found = typeof input === "string" ? [] : mediaOf(input, field)
-        if (typeof input === "string" || found.length === 0) return { input: withoutMedia(input), images: [] }
+        if (typeof input === "string" || found.length === 0)
+          return {
+            input: withoutMedia(input),
+            images: [],
+            longDocument: null
+          }
         yield* checkNumbers(found, field)
         const { operation, tools } = yield* policy.permissions(caller.plan)
         const denial = operation("files", found[0]?.param ?? field)
@@ -169,7 +188,8 @@ export class RequestMedia extends Context.Service<
           { concurrency: readsAtOnce }
         )
         const read = new Map(found.map(({ part }, index) => [part, parts[index]]))
-        return { input: input.map((entry) => replaced(entry, read)), images }
+        const entries = input.map((entry) => replaced(entry, read))
+        return { input: entries, images, longDocument: longDocumentIn(entries, found, parts) }
       })
 
       return RequestMedia.of({ read })

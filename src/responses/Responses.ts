@@ -28,6 +28,7 @@ import {
 } from "./IncomingInput.ts"
 import { ItemIds } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
+import { namingDocument } from "./LongDocument.ts"
 import { makeOffers } from "./Offers.ts"
 import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
@@ -107,7 +108,7 @@ export class Responses extends Context.Service<
         const caller = yield* CurrentUser
         const { userId } = caller
         yield* accounting.prepare(caller)
-        const { images, input: readable } = yield* media.read(request.input, caller)
+        const { images, input: readable, longDocument } = yield* media.read(request.input, caller)
         const input = yield* readInput(readable, nextItemId, demands.functionItems)
 
         const permissions = yield* policy.permissions(caller.plan)
@@ -133,23 +134,23 @@ export class Responses extends Context.Service<
         const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
         const parts = { systemMessage, directions, items, calls, tools: offer.tools }
         const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
-        const prepared = yield* attempts.prepare({
-          userId,
-          parts,
-          files,
-          images,
-          search: found === null ? null : { id: nextItemId(), knowledge: found },
-          turn,
-          maxOutputTokens: request.max_output_tokens ?? null,
-          permissions,
-          demands,
-          mustCall: offer.mustCall
-        })
+        const prepared = yield* attempts
+          .prepare({
+            userId,
+            parts,
+            files,
+            images,
+            search: found === null ? null : { id: nextItemId(), knowledge: found },
+            turn,
+            maxOutputTokens: request.max_output_tokens ?? null,
+            permissions,
+            demands,
+            mustCall: offer.mustCall
+          })
+          .pipe(namingDocument(longDocument))
         const { history, search } = prepared
-
         const id = demands.responseId ?? ResponseId.make(yield* random.uuidV7())
         const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
-        const { meter } = account
         const runTool = withNamedAddresses(offer.run(toolkit.run), { ...parts, history })
         const rounds = {
           rules: offer.rules,
@@ -166,6 +167,7 @@ export class Responses extends Context.Service<
         const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
         const store = (response: ResponseObject) =>
           opened.commit(turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo }))
+        const { meter } = account
         const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
         return { id, conversationId, events, lost: opened.lost } satisfies BegunResponse
       })

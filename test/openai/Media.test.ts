@@ -15,10 +15,12 @@ import { siteHost, startSite } from "../tools/egress/TestWeb.ts"
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ResponseResource))
 
 /** The beginning of a PNG, with data of its own. */
-const png = () =>
+const png = (width = 1, height = 1) =>
   new Uint8Array(
     Buffer.concat([
-      Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489", "hex"),
+      Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"),
+      Buffer.from(Uint32Array.of(width, height).buffer).swap32(),
+      Buffer.from("08060000001f15c489", "hex"),
       Buffer.from("00000020", "hex"),
       Buffer.from("IDAT"),
       randomBytes(36)
@@ -250,7 +252,9 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
           ["ftp://example.test/a.png", /must be a data URL with base64, or begin with https/],
           ["/etc/passwd", /must be a data URL with base64/],
           ["http://127.0.0.1:1/a.png", /can't be reached from here/],
-          [`http://${siteHost}:${site.port}/`, /the server says 404/]
+          [`http://${siteHost}:${site.port}/`, /the server says 404/],
+          [dataUrl(png(8_001, 8_000)), /has an image of 8001 by 8000 pixels.*scale it down/],
+          [dataUrl(png(0)), /width and height can't be read/]
         ] as const
         for (const [image_url, says] of cases) {
           const told = yield* of({ image_url })
@@ -323,6 +327,21 @@ layer(TestApp.layer({ tools: { egressAllow: [siteHost] } }), { excludeTestServic
         )
         const { messages } = yield* answered({ input: "Which word?", previous_response_id: first.id })
         assert.isTrue(messages.some(({ text }) => text.includes("The word is plover")))
+      })
+    )
+
+    it.effect("that is longer than a model's context is refused by its place, with what to do", () =>
+      Effect.gen(function* () {
+        const model = yield* ScriptedModel
+        yield* model.change({ contextWindow: 4_000 })
+        const document = { type: "input_file", file_data: base64(Buffer.from("many words ".repeat(20_000))) }
+        const error = yield* refused({ ...document, filename: "long.txt" })
+        assert.deepInclude(error, { code: "context_length_exceeded", param: "input[0].content[1]" })
+        assert.match(error.message, /input\[0\]\.content\[1\].*too long.*Upload it and name its `file_id`/)
+        const short = { ...document, filename: "short.txt", file_data: base64(Buffer.from("A few words.")) }
+        const long = yield* post({ input: message(textPart("many words ".repeat(20_000)), short) })
+        assert.strictEqual(errorOf(long, 400).param, "input")
+        yield* model.change({ contextWindow: 200_000 })
       })
     )
 
