@@ -32,12 +32,16 @@ export const ModelsHandlers = HttpApiBuilder.group(
       return [auto, ...known.map(({ id, provider }) => modelObject(id, provider))]
     })
 
+    const one = Effect.fnUntraced(function* (name: string) {
+      const found = (yield* permitted).find(({ id }) => id === name)
+      return found ?? (yield* new ModelNotFound({ param: "model" }))
+    }, enveloped)
+
     return handlers.handleAll({
       list: () => enveloped(Effect.map(permitted, (data) => ({ object: "list", data }) as const)),
-      get: Effect.fnUntraced(function* ({ params }) {
-        const found = (yield* permitted).find(({ id }) => id === params.model)
-        return found ?? (yield* new ModelNotFound({ param: "model" }))
-      }, enveloped)
+      get: ({ params }) => one(params.model),
+      getOfOwner: ({ params: { model, owner } }) => one(`${owner}/${model}`),
+      getOfHost: ({ params: { host, model, owner } }) => one(`${host}/${owner}/${model}`)
     })
   })
 )

@@ -1,4 +1,4 @@
-import { Cause, Effect, Layer, Option, Queue, Redacted, Schema, Stream } from "effect"
+import { Cause, Context, Effect, Layer, Option, Queue, Redacted, Schema, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -37,8 +37,9 @@ import { contradictionIn, readRequest } from "./RequestReading.ts"
 /** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
 const waitingMax = 4
 /** A connection without a message for so long is closed, and any connection after so long. */
-const idleMinutes = 10
-const connectionMinutes = 60
+export const ConnectionLimits = Context.Reference("parley/openai/ConnectionLimits", {
+  defaultValue: () => ({ idleSeconds: 600, connectionSeconds: 3_600 })
+})
 /** How often an idle connection looks whether the service is shutting down. */
 const lookSeconds = 1
 
@@ -208,6 +209,7 @@ const makeAnswer = Effect.gen(function* () {
 /** One connection. Its messages are answered one after the other; a client that disconnects cancels the answer. */
 const makeServe = Effect.gen(function* () {
   const drain = yield* Drain
+  const { connectionSeconds, idleSeconds } = yield* ConnectionLimits
   const answer = yield* makeAnswer
 
   const draining = Effect.repeat(Effect.delay(drain.isDraining, `${lookSeconds} seconds`), {
@@ -222,7 +224,7 @@ const makeServe = Effect.gen(function* () {
 
     const next = Effect.raceFirst(
       Effect.asSome(Queue.take(frames)).pipe(
-        Effect.timeoutOrElse({ duration: `${idleMinutes} minutes`, orElse: () => Effect.succeedNone })
+        Effect.timeoutOrElse({ duration: `${idleSeconds} seconds`, orElse: () => Effect.succeedNone })
       ),
       Effect.as(draining, Option.none())
     )
@@ -234,7 +236,7 @@ const makeServe = Effect.gen(function* () {
         yield* answer(request, frame.value, write, memory)
       }
     })
-    yield* Effect.raceFirst(read, answerAll).pipe(Effect.timeoutOption(`${connectionMinutes} minutes`))
+    yield* Effect.raceFirst(read, answerAll).pipe(Effect.timeoutOption(`${connectionSeconds} seconds`))
     yield* write(new Socket.CloseEvent(goingAway))
   }, Effect.scoped)
 })

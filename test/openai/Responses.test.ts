@@ -1,8 +1,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
+import { FilesLayer } from "../../src/App.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
 import { call, errorOf } from "../support/Wire.ts"
 import { framesIn } from "./frames.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
@@ -202,6 +204,28 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       ])
       const models = yield* call(`${url}/openai/v1/models/auto`, { key: alice.key })
       assert.strictEqual(models.status, 200)
+    })
+  )
+})
+
+const slashed = "hf.co/house/model:Q4"
+
+layer(TestApp.layerWith(TestDatabase.layer, FilesLayer, {}, ScriptedModel.named(slashed)), {
+  excludeTestServices: true
+})("A model whose id has slashes", (it) => {
+  it.effect("is shown by its id as it is, and encoded, and others are not", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const show = (id: string, key = alice.key) => call(`${url}/openai/v1/models/${id}`, { key })
+      for (const id of [slashed, encodeURIComponent(slashed), "hf.co%2Fhouse%2Fmodel:Q4"]) {
+        const reply = yield* show(id)
+        assert.strictEqual(reply.status, 200, reply.text)
+        assert.include(reply.text, `"id":"${slashed}"`)
+      }
+      assert.strictEqual(errorOf(yield* show("hf.co/house/other"), 404).code, "model_not_found")
+      errorOf(yield* show(slashed, "parley_nothing"), 401)
+      const list = yield* call(`${url}/openai/v1/models`, { key: alice.key })
+      assert.include(list.text, slashed)
     })
   )
 })

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { ProfileEvent } from "../../src/api/openai/ResponseEvents.ts"
+import { ConnectionLimits } from "../../src/openai/WebSocketHandlers.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { untilValue } from "../support/until.ts"
@@ -186,6 +187,46 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
       assert.strictEqual((yield* connect("parley_nothing")).state, "refused")
       const plain = yield* call(`${url}/openai/v1/responses`, { key: alice.key })
       assert.include(errorOf(plain, 400).message, "WebSocket")
+    })
+  )
+})
+
+/** Waits for the end of a connection, and gives its code. */
+const closed = (socket: WebSocket) =>
+  Effect.promise(
+    () => new Promise<number>((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)))
+  )
+
+const limited = (idleSeconds: number, connectionSeconds: number) =>
+  TestApp.layer().pipe(Layer.provide(Layer.succeed(ConnectionLimits, { idleSeconds, connectionSeconds })))
+
+layer(limited(0.5, 60), { excludeTestServices: true })("A WebSocket without a message", (it) => {
+  it.effect("is closed as going away, after it was answered", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      const { last, send, socket } = yield* connect(alice.key)
+      const code = yield* Effect.forkChild(closed(socket), { startImmediately: true })
+      send({ type: "response.create", input: "Hi" })
+      yield* last(1)
+      assert.strictEqual(yield* Fiber.join(code), 1001)
+    })
+  )
+})
+
+layer(limited(60, 0.5), { excludeTestServices: true })("A WebSocket that is open for long", (it) => {
+  it.effect("is closed as going away, also in the middle of an answer, which ends", () =>
+    Effect.gen(function* () {
+      const { alice } = yield* TestApp
+      const model = yield* ScriptedModel
+      const ended = yield* model.ended
+      yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.never))
+      const { send, socket } = yield* connect(alice.key)
+      const code = yield* Effect.forkChild(closed(socket), { startImmediately: true })
+      send({ type: "response.create", input: "Hi" })
+      assert.strictEqual(yield* Fiber.join(code), 1001)
+      yield* untilValue(model.ended, (count) => count > ended)
     })
   )
 })

@@ -157,4 +157,7 @@ export class ScriptedModel extends Context.Service<
 
   /** The same with one model, whose answers have no bound that a test could reach. */
   static readonly layerTalkative = this.layerOf([talkative])
+
+  /** One model with this id. */
+  static readonly named = (id: string) => this.layerOf(twoSpecs.slice(0, 1).map((one) => ({ ...one, id })))
 }

@@ -55,7 +55,16 @@ class ModelsApi extends HttpApiGroup.make("models")
       success: ModelObject
     }).annotateMerge(
       OpenApi.annotations({ summary: "Inspect a model", description: "One model of the list." })
-    )
+    ),
+    // Ids of many servers have slashes, which not every client encodes.
+    HttpApiEndpoint.get("getOfOwner", "/models/:owner/:model", {
+      params: { owner: Schema.String, model: Schema.String },
+      success: ModelObject
+    }).annotateMerge(OpenApi.annotations({ exclude: true })),
+    HttpApiEndpoint.get("getOfHost", "/models/:host/:owner/:model", {
+      params: { host: Schema.String, owner: Schema.String, model: Schema.String },
+      success: ModelObject
+    }).annotateMerge(OpenApi.annotations({ exclude: true }))
   )
   .middleware(Authentication)
   .prefix("/openai/v1")
