@@ -195,6 +195,7 @@ const roleProblems = {
 const userLimits = {
   requests: ["too_many_requests_at_once", "requests under way at once. Try again when one has ended."],
   rate: ["request_rate_exceeded", "requests a minute. Try again later."],
+  connections: ["too_many_connections", "WebSocket connections at once. Close one."],
   bodies: [
     "too_many_body_bytes",
     "bytes for the bodies of all your requests under way. Try again when one has ended."
@@ -292,6 +293,12 @@ const table: {
       "Only a response in the background can be cancelled.",
       "response_id"
     ),
+  ResponseNotComplete: ({ param }) =>
+    conflict(
+      "response_not_complete",
+      "The response is still being made. Wait until GET /openai/v1/responses/{response_id} says that it has ended.",
+      param
+    ),
   ResponseInterrupted: () =>
     failure(
       500,
@@ -372,8 +379,18 @@ const table: {
       "conversation_busy",
       `An earlier message of this conversation is still being answered after ${waitedSeconds} seconds. Try again.`
     ),
-  TurnLeaseLost: () =>
-    generationFailed("generation_failed", "The answer could not be stored. Try again.", modelRetrySeconds),
+  TurnLeaseLost: ({ isDeleted }) =>
+    isDeleted === true
+      ? notFound(
+          "conversation_not_found",
+          "The conversation was deleted while it was answered.",
+          "conversation_id"
+        )
+      : generationFailed(
+          "generation_failed",
+          "The answer could not be stored. Try again.",
+          modelRetrySeconds
+        ),
   NoModelAvailable: ({ isRefused }) =>
     isRefused
       ? modelMisconfigured

@@ -1,3 +1,4 @@
+import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { CurrentUser } from "../domain/Account.ts"
 import { commonErrors, Unauthorized } from "./ErrorEnvelope.ts"
@@ -5,6 +6,11 @@ import { commonErrors, Unauthorized } from "./ErrorEnvelope.ts"
 const bearer = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Description, "An API key: `Authorization: Bearer parley_<token>`.")
 )
+
+/** Whether a request stays open as a connection: it is admitted like another, and then takes no place of its user's requests. */
+export const KeepsConnection = Context.Reference<boolean>("parley/api/KeepsConnection", {
+  defaultValue: () => false
+})
 
 /** Every request needs a key and acts as its user. spec: Authentication. */
 export class Authentication extends HttpApiMiddleware.Service<Authentication, { provides: CurrentUser }>()(

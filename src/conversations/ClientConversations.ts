@@ -93,7 +93,12 @@ export class ClientConversations extends Context.Service<
       )
 
       const remove = Effect.fn("ClientConversations.delete")(function* (userId: UserId, id: ConversationId) {
-        const deleted = yield* sql`DELETE FROM conversations
+        const deleted = yield* sql`WITH jobs AS (
+          DELETE FROM response_jobs USING turns
+          WHERE turns.conversation_id = ${id}::uuid AND turns.user_id = ${userId}::uuid
+            AND response_jobs.response_id = turns.response_id
+        )
+        DELETE FROM conversations
           WHERE id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING id`
         yield* orNotFound(deleted[0])
       }, orUnavailable)

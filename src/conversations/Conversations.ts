@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Exit, Layer, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Page, User } from "../domain/Account.ts"
 import type {
@@ -16,7 +16,6 @@ import {
   type DatabaseUnavailable
 } from "../domain/Errors.ts"
 import { type ConversationId, type ItemId, type ResponseId, type UserId } from "../domain/Ids.ts"
-import { inRealTime } from "../domain/Monotonic.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -24,6 +23,7 @@ import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 import { makeFindCalls } from "./FunctionCallRows.ts"
 import type { StoredImages } from "./ImageTable.ts"
 import { makeOwnedConversations, type OwnedConversation, type OwnedTurn } from "./OwnedConversations.ts"
+import { makeCommit, retried } from "./TurnCommits.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
@@ -32,16 +32,6 @@ import { type Branch, type CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
 export type { OwnedConversation, OwnedTurn } from "./OwnedConversations.ts"
 export type { FoundItem } from "./TurnTable.ts"
 export type { Branch, CommitTurn } from "./TurnWrites.ts"
-
-/** How long a commit is retried while the database is unavailable. */
-const commitSeconds = 5
-const commitRetries = Schedule.spaced("250 millis").pipe(
-  Schedule.upTo({ duration: `${commitSeconds} seconds` })
-)
-
-/** After a lost answer the turn may be stored; the same commit finds out, or stores it. */
-const retried = <E, R>(commit: Effect.Effect<boolean, E, R>) =>
-  commit.pipe(orUnavailable, Effect.retry(commitRetries), inRealTime)
 
 /**
  * Conversations and their turns. To add a turn, a request holds a lease in the database: one holder at a time across all
@@ -190,23 +180,7 @@ export class Conversations extends Context.Service<
         return yield* orUnavailable(turns.history(turn, tokensMax))
       })
 
-      const commit = Effect.fn("Conversations.commit")(function* (turn: OpenTurn, content: CommitTurn) {
-        const own = leases.find(turn)
-        if (own === undefined) return yield* commitStored(turn, content)
-        if (own.stored !== null) yield* Deferred.await(own.stored)
-        own.state = "committing"
-        yield* commitStored(turn, content).pipe(
-          Effect.onExit((exit) =>
-            Effect.sync(() => {
-              own.state = Exit.isSuccess(exit) ? "committed" : "open"
-            })
-          )
-        )
-      })
-
-      const commitStored = Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn) {
-        if (!(yield* retried(writes.commit(turn, content)))) return yield* new TurnLeaseLost()
-      })
+      const { commit, lost } = makeCommit(turns, writes, leases)
 
       const commitBranch = Effect.fn("Conversations.commitBranch")(function* (
         branch: Branch,
@@ -214,12 +188,6 @@ export class Conversations extends Context.Service<
       ) {
         if (!(yield* retried(writes.commitBranch(branch, content)))) return yield* new TurnLeaseLost()
       })
-
-      const lost = (turn: OpenTurn) =>
-        Effect.suspend(() => {
-          const own = leases.find(turn)
-          return own === undefined ? Effect.fail(new TurnLeaseLost()) : Deferred.await(own.lost)
-        })
 
       const ofResponse = Effect.fn("Conversations.ofResponse")(function* (
         userId: UserId,

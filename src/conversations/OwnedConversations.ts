@@ -96,7 +96,12 @@ export const makeOwnedConversations = Effect.gen(function* () {
   const deleteOf = Effect.fn("Conversations.deleteOf")(
     function* (user: User, id: ConversationId) {
       const { turns } = yield* find(user.id, id)
-      yield* sql`DELETE FROM conversations WHERE id = ${id} AND user_id = ${user.id}`
+      yield* sql`WITH jobs AS (
+          DELETE FROM response_jobs USING turns
+          WHERE turns.conversation_id = ${id}::uuid AND turns.user_id = ${user.id}::uuid
+            AND response_jobs.response_id = turns.response_id
+        )
+        DELETE FROM conversations WHERE id = ${id} AND user_id = ${user.id}`
       yield* audit.record({ action: "conversation.delete", ...about(user, id), details: { turns } })
     },
     (effect) => orUnavailable(sql.withTransaction(effect))

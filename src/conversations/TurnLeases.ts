@@ -20,7 +20,7 @@ export interface NewConversation {
 }
 
 /** A turn whose lease this process holds. */
-interface HeldTurn {
+export interface HeldTurn {
   readonly userId: UserId
   readonly turn: OpenTurn
   /** Completes when the conversation's row is in the database; null when it was there before. */

@@ -97,6 +97,11 @@ export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReuse
 /** Too many responses of the user wait or are being made apart from their requests. */
 export class TooManyJobs extends Schema.TaggedError<TooManyJobs>()("TooManyJobs", { jobsMax: Schema.Int }) {}
 
+/** A response that is still being made can't be continued, and its input can't be listed. */
+export class ResponseNotComplete extends Schema.TaggedError<ResponseNotComplete>()("ResponseNotComplete", {
+  param: Schema.Literals(["response_id", "previous_response_id"])
+}) {}
+
 /** Only a response in the background can be cancelled. */
 export class ResponseNotCancellable extends Schema.TaggedError<ResponseNotCancellable>()(
   "ResponseNotCancellable",
@@ -233,8 +238,10 @@ export class ConversationBusy extends Schema.TaggedError<ConversationBusy>()("Co
   waitedSeconds: Schema.Int
 }) {}
 
-/** Another process acquired the lease of the conversation, so this turn can't be stored. */
-export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeaseLost", {}) {}
+/** Another process acquired the lease of the conversation, or it was deleted, so this turn can't be stored. */
+export class TurnLeaseLost extends Schema.TaggedError<TurnLeaseLost>()("TurnLeaseLost", {
+  isDeleted: Schema.optionalKey(Schema.Boolean)
+}) {}
 
 // ---- models
 
@@ -427,8 +434,8 @@ export class EndpointForbidden extends Schema.TaggedError<EndpointForbidden>()("
 // ---- the service itself
 
 export class UserLimitReached extends Schema.TaggedError<UserLimitReached>()("UserLimitReached", {
-  /** Requests at once, requests a minute, or bytes of bodies at once. */
-  limit: Schema.Literals(["requests", "rate", "bodies"]),
+  /** Requests at once, requests a minute, bytes of bodies at once, or WebSocket connections at once. */
+  limit: Schema.Literals(["requests", "rate", "bodies", "connections"]),
   max: Schema.Int,
   retryAfterSeconds: Schema.Int
 }) {}

@@ -1,6 +1,6 @@
-import { Effect, Layer, Predicate, Redacted } from "effect"
+import { Context, Effect, Layer, Predicate, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { Authentication, DocumentAccess } from "../api/Middleware.ts"
+import { Authentication, DocumentAccess, KeepsConnection } from "../api/Middleware.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
@@ -55,7 +55,7 @@ const makeAuthenticate = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bounds = yield* UserBounds
   const rates = yield* KeyRates
-  return Effect.fnUntraced(function* (credential: Redacted.Redacted) {
+  return Effect.fnUntraced(function* (credential: Redacted.Redacted, isConnection = false) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const header = authorizationHeader(request)
     if (header === "missing") {
@@ -72,7 +72,8 @@ const makeAuthenticate = Effect.gen(function* () {
     const { requestsPerMinute } = caller.keyLimits
     // Before the bounds of the user, so that what the key may not send takes nothing from the user's other keys.
     if (requestsPerMinute !== null) yield* rates.admit(caller.keyId, requestsPerMinute)
-    yield* bounds.admit(caller.userId)
+    const admitted = bounds.admit(caller.userId)
+    yield* isConnection ? Effect.scoped(admitted) : admitted
     return caller
   })
 })
@@ -81,8 +82,8 @@ export const AuthenticationLayer = Layer.effect(
   Authentication,
   Effect.map(makeAuthenticate, (authenticate) =>
     Authentication.of({
-      bearer: (httpEffect, { credential }) =>
-        Effect.matchEffect(authenticate(credential), {
+      bearer: (httpEffect, { credential, endpoint }) =>
+        Effect.matchEffect(authenticate(credential, Context.get(endpoint.annotations, KeepsConnection)), {
           onFailure: (error) => Effect.succeed(respondTo(error)),
           onSuccess: (caller) => Effect.provideService(httpEffect, CurrentUser, caller)
         })

@@ -126,6 +126,8 @@ const unknownRoute = (method: string, path: string, known: ReadonlyArray<Route>)
 
 const missingRoute = ({ method, url }: HttpServerRequest.HttpServerRequest, known: ReadonlyArray<Route>) => {
   const path = pathOf(url)
+  // It looks like the path of a response.
+  if (/\/responses\/input_tokens\/?$/.test(path)) return unknownRoute(method, path, known)
   const methods = new Set(known.filter((one) => one.path.test(path)).map((one) => one.method))
   // A path that can't be decoded, or has too long a parameter, may look like that of a route.
   return methods.size === 0 || methods.has(method === "HEAD" ? "GET" : method)

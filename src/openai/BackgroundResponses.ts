@@ -1,22 +1,8 @@
-import {
-  type Array as Arr,
-  Cause,
-  Context,
-  Deferred,
-  Effect,
-  Layer,
-  Metric,
-  Predicate,
-  type Pull,
-  Schedule,
-  Schema,
-  Scope,
-  Stream
-} from "effect"
+import { Cause, Context, Deferred, Effect, Layer, Metric, Schedule, Schema, Scope, Stream } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { Expected } from "../api/Failure.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
-import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import {
@@ -30,6 +16,7 @@ import {
 import { ResponseId, type UserId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { responseJobs, responseJobsRunning } from "../telemetry/Instruments.ts"
+import { makeEvents } from "./JobEvents.ts"
 import { JobLost } from "./JobLog.ts"
 import { type JobRun, makeJobRuns } from "./JobRun.ts"
 import { any, makeSignals, type Signals } from "./JobSignals.ts"
@@ -40,8 +27,8 @@ const runningMax = 32
 const lookMillis = 1_000
 /** How often the queue is read without a sign of anything in it. */
 const idleMillis = 10_000
-/** How soon a reader of the log notices what another process wrote. */
-const readMillis = 500
+/** How long a request for the background waits to be accepted or refused; by then it is queued at least. */
+const acceptMillis = 1_000
 const sweepEvery = "1 hour"
 
 /** Makes responses apart from the requests that ask for them: in the background, and once for each Idempotency-Key. */
@@ -53,6 +40,8 @@ export class BackgroundResponses extends Context.Service<
       body: CreateBody,
       key: string | null
     ) => Effect.Effect<ResponseJob, IdempotencyKeyReused | TooManyJobs | DatabaseUnavailable, CurrentUser>
+    /** Waits a moment until the request is accepted, if this process begins it by then; fails where it is refused. */
+    readonly accepted: (job: ResponseJob) => Effect.Effect<void, Expected>
     /** Waits for the first event; fails where the request is refused before it. */
     readonly begun: (job: ResponseJob) => Effect.Effect<void, Expected>
     /** All events of a response, from the first one on, as any process writes them. */
@@ -93,7 +82,9 @@ export class BackgroundResponses extends Context.Service<
               ? null
               : { hash: yield* hashOf(key), bodyHash: yield* hashOf(JSON.stringify(request)) }
         })
-        if (isNew) yield* process.added(job)
+        if (isNew) {
+          yield* process.added(job)
+        }
         return job
       })
 
@@ -111,6 +102,7 @@ export class BackgroundResponses extends Context.Service<
       return BackgroundResponses.of({
         submit,
         cancel,
+        accepted: process.accepted,
         begun: process.begun,
         events: makeEvents(jobs, process.changed)
       })
@@ -126,10 +118,15 @@ const makeProcess = Effect.gen(function* () {
   const { changed, notify } = makeSignals()
   const queued = makeSignals()
 
+  /** Those whose requests wait to be accepted. */
+  const awaited = new Map<ResponseId, Deferred.Deferred<void, Expected>>()
+
   const start = Effect.fnUntraced(function* (job: ResponseJob) {
     const id = job.responseId
     const current: JobRun = {
       job,
+      accepted: awaited.get(id) ?? (yield* Deferred.make<void, Expected>()),
+      isAwaited: () => awaited.has(id),
       begun: yield* Deferred.make<void, Expected>(),
       lost: yield* Deferred.make<never, JobLost>(),
       onChange: notify(id)
@@ -159,13 +156,26 @@ const makeProcess = Effect.gen(function* () {
 
   yield* keepWorking({ runs, queued, recover, start, stop })
 
-  const added = (job: ResponseJob) => (job.background ? queued.notify(any) : start(job))
+  const added = Effect.fnUntraced(function* (job: ResponseJob) {
+    if (!job.background) return yield* start(job)
+    awaited.set(job.responseId, yield* Deferred.make<void, Expected>())
+    yield* queued.notify(any)
+  })
   const begun = ({ responseId }: ResponseJob) =>
     Effect.suspend(() => {
       const current = runs.get(responseId)
       return current === undefined ? Effect.void : Deferred.await(current.begun)
     })
-  return { added, begun, stop, changed }
+  const accepted = ({ responseId }: ResponseJob) =>
+    Effect.suspend(() => {
+      const waiting = awaited.get(responseId)
+      return waiting === undefined ? Effect.void : Deferred.await(waiting)
+    }).pipe(
+      Effect.timeoutOption(acceptMillis),
+      Effect.ensuring(Effect.sync(() => awaited.delete(responseId))),
+      Effect.asVoid
+    )
+  return { added, accepted, begun, stop, changed }
 })
 
 /** Begins queued jobs, renews the leases of those that run, ends those of dead processes, and deletes old ones. */
@@ -232,47 +242,3 @@ const keepWorking = Effect.fnUntraced(function* ({
 
   yield* Effect.forEach([work, watch, sweep], (loop) => Effect.forkScoped(loop), { discard: true })
 })
-
-export const isEvent = (value: unknown): value is EventBody =>
-  Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
-
-const isTerminal = (event: EventBody | undefined): boolean =>
-  event?.type === "response.completed" || event?.type === "error"
-
-type Failures = ResponseCancelled | ResponseNotFound | DatabaseUnavailable
-type PullEvents = Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, Failures>
-
-/** Reads the log of a job until the job has ended. */
-const makeEvents =
-  (jobs: ResponseJobs["Service"], changed: Signals["changed"]) =>
-  ({ responseId, userId }: ResponseJob): Stream.Stream<EventBody, Failures> =>
-    Stream.suspend(() => {
-      let read = 0
-      let last: EventBody | undefined
-
-      const pull: PullEvents = Effect.gen(function* () {
-        while (!isTerminal(last)) {
-          // Looked at first, so that nothing is written between the two.
-          const job = yield* jobs.find(userId, responseId)
-          if (job === undefined) return yield* new ResponseNotFound()
-          const [first, ...rest] = yield* Effect.suspend(() =>
-            Effect.map(jobs.events(responseId, read), (events) => events.filter(isEvent))
-          )
-          if (first !== undefined) {
-            read += 1 + rest.length
-            last = rest.at(-1) ?? first
-            return [first, ...rest] as const
-          }
-          if (job.status === "cancelled") return yield* new ResponseCancelled()
-          if (job.endedAt !== null) {
-            if (job.failure === null) break
-            // Refused, so that nothing was logged.
-            last = errorEvent({ param: "", ...job.failure })
-            return [last] as const
-          }
-          yield* changed(responseId, readMillis)
-        }
-        return yield* Cause.done()
-      })
-      return Stream.fromPull(Effect.succeed(pull))
-    })

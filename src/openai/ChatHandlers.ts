@@ -13,6 +13,7 @@ import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
+import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 
 const lastFrame = "data: [DONE]\n\n"
@@ -94,6 +95,7 @@ export const ChatHandlers = HttpApiBuilder.group(
       "create",
       Effect.fnUntraced(
         function* ({ payload, request }) {
+          yield* refuseKey(request)
           const read = yield* Effect.fromResult(readChat(payload))
           return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
         },

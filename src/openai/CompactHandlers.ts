@@ -12,7 +12,8 @@ import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
-import { namingPrevious } from "./Continuations.ts"
+import { makeNamingPrevious } from "./Continuations.ts"
+import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { readRequest } from "./RequestReading.ts"
 
@@ -58,11 +59,13 @@ export const CompactHandlers = HttpApiBuilder.group(
   "compact",
   Effect.fn(function* (handlers) {
     const responses = yield* Responses
+    const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
 
     return handlers.handle(
       "create",
       Effect.fnUntraced(function* ({ payload, request: incoming }) {
+        yield* refuseKey(incoming)
         const { input, instructions, model, previous_response_id } = payload
         if (input == null && previous_response_id == null) {
           return yield* new InvalidRequest({
@@ -81,7 +84,10 @@ export const CompactHandlers = HttpApiBuilder.group(
         })
         const begun = yield* responses
           .create(request, demands)
-          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious), Effect.raceFirst(drain.cutoff))
+          .pipe(
+            Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+            Effect.raceFirst(drain.cutoff)
+          )
         const whole = collect(begun.events)
         const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
         return HttpServerResponse.jsonUnsafe(compacted(response), {

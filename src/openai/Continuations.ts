@@ -1,6 +1,9 @@
 import { Effect, Predicate } from "effect"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
-import { type ConversationNotFound, PreviousResponseNotFound } from "../domain/Errors.ts"
+import { ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { CurrentUser } from "../domain/Account.ts"
+import { type ConversationNotFound, PreviousResponseNotFound, ResponseNotComplete } from "../domain/Errors.ts"
+import type { ResponseId } from "../domain/Ids.ts"
 
 /**
  * A response that isn't stored can be continued on its own connection, which remembers the last one: the next message is answered as
@@ -53,6 +56,16 @@ export const remembered = (body: Body, response: ResponseResource): Continuation
     : { id: response.id, base: body["previous_response_id"], items }
 }
 
-/** The words of this profile for a response that isn't there to be continued. */
-export const namingPrevious = (error: ConversationNotFound) =>
-  Effect.fail(error.param === "previous_response_id" ? new PreviousResponseNotFound() : error)
+/** The words of this profile for a response that isn't there to be continued, or not yet. */
+export const makeNamingPrevious = Effect.map(
+  ResponseJobs,
+  (jobs) =>
+    ({ previous_response_id: previous }: { readonly previous_response_id?: ResponseId | null | undefined }) =>
+      Effect.fnUntraced(function* (error: ConversationNotFound) {
+        if (error.param !== "previous_response_id" || previous == null) return yield* error
+        const job = yield* jobs.find((yield* CurrentUser).userId, previous)
+        return yield* job !== undefined && job.endedAt === null
+          ? new ResponseNotComplete({ param: "previous_response_id" })
+          : new PreviousResponseNotFound()
+      })
+)

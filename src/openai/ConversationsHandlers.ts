@@ -8,6 +8,7 @@ import { type ClientConversation, ClientConversations } from "../conversations/C
 import { CurrentUser } from "../domain/Account.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { ConversationItems } from "../responses/ConversationItems.ts"
+import { refuseKey } from "./DetachedCreation.ts"
 import { entryOf } from "./RequestReading.ts"
 import { itemList, renderStoredItem } from "./StoredRendering.ts"
 
@@ -26,7 +27,8 @@ export const ConversationsHandlers = HttpApiBuilder.group(
     const items = yield* ConversationItems
 
     return handlers.handleAll({
-      create: Effect.fnUntraced(function* ({ payload }) {
+      create: Effect.fnUntraced(function* ({ payload, request }) {
+        yield* refuseKey(request)
         const created = yield* items.create(payload.metadata ?? {}, (payload.items ?? []).map(entryOf))
         return conversationOf(created)
       }, enveloped),

@@ -7,6 +7,7 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { TextEmbeddings } from "../responses/TextEmbeddings.ts"
+import { refuseKey } from "./DetachedCreation.ts"
 
 const bytesPerNumber = 4
 
@@ -28,7 +29,8 @@ export const EmbeddingsHandlers = HttpApiBuilder.group(
 
     return handlers.handle(
       "create",
-      Effect.fnUntraced(function* ({ payload }) {
+      Effect.fnUntraced(function* ({ payload, request }) {
+        yield* refuseKey(request)
         const { dimensions, encoding_format, input } = payload
         const { model, tokens, vectors } = yield* embeddings
           .create({

@@ -26,8 +26,12 @@ import { readRequest } from "./RequestReading.ts"
 /** A job that this process runs. */
 export interface JobRun {
   readonly job: ResponseJob
+  /** Completes once the request is accepted; fails where it is refused. */
+  readonly accepted: Deferred.Deferred<void, Expected>
   /** Completes at the first event; fails where the request is refused before it. */
   readonly begun: Deferred.Deferred<void, Expected>
+  /** Whether the request that asked for it waits to be accepted: a refusal is its answer then, and the job is forgotten. */
+  readonly isAwaited: () => boolean
   /** Fails when the job is another process's, cancelled or deleted. */
   readonly lost: Deferred.Deferred<never, JobLost>
   /** Run after each change that readers of the log wait for. */
@@ -66,7 +70,7 @@ export const makeJobRuns = Effect.gen(function* () {
   })
 
   /** The events of the job as they come, in the log; the answer is how it ended. */
-  const generate = Effect.fnUntraced(function* ({ begun, job }: JobRun, log: JobLog) {
+  const generate = Effect.fnUntraced(function* ({ accepted, begun, job }: JobRun, log: JobLog) {
     const { demands, request } = readRequest(yield* Effect.orDie(decodeBody(job.request)))
     const caller = yield* keys.callerOf(job.apiKeyId)
     const started = yield* responses
@@ -74,6 +78,7 @@ export const makeJobRuns = Effect.gen(function* () {
         ...demands,
         responseId: job.responseId,
         createdAt: job.createdAt.epochMilliseconds,
+        onAccepted: Effect.asVoid(Deferred.succeed(accepted, undefined)),
         // What an earlier run of it spent is accounted for already.
         ...(job.runs > 1 ? { accountId: ResponseId.make(yield* random.uuidV7()) } : {})
       })
@@ -95,17 +100,25 @@ export const makeJobRuns = Effect.gen(function* () {
     failed: Failure,
     error: Expected | null
   ) {
-    const { begun, job } = run
+    const { accepted, begun, job } = run
     const isNothing = log.written() === 0
     if (isNothing && error?._tag === "ServerShuttingDown" && (yield* jobs.requeue(job))) return
-    if (isNothing && !job.background && error !== null) {
+    if (isNothing && (!job.background || run.isAwaited()) && error !== null) {
       yield* jobs.refuse(job, failureOf(failed))
+      yield* Deferred.fail(accepted, error)
+      yield* Deferred.fail(begun, error)
+      return
+    }
+    // Its conversation was deleted, and with it all that it said.
+    if (error?._tag === "TurnLeaseLost" && error.isDeleted === true) {
+      yield* jobs.delete(job.userId, job.responseId)
       yield* Deferred.fail(begun, error)
       return
     }
     yield* log.add([errorEvent(failed.body)])
     yield* Effect.ignore(log.flush)
     yield* end(job, "failed", failureOf(failed))
+    yield* Deferred.succeed(accepted, undefined)
     yield* Deferred.succeed(begun, undefined)
   })
 

@@ -11,8 +11,9 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { streamResponse } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { namingPrevious } from "./Continuations.ts"
-import { isDetached, makeDetached } from "./DetachedResponses.ts"
+import { makeNamingPrevious } from "./Continuations.ts"
+import { isDetached } from "./DetachedCreation.ts"
+import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
@@ -48,6 +49,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
   "responses",
   Effect.fn(function* (handlers) {
     const responses = yield* Responses
+    const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
     const detached = yield* makeDetached
     const { keepaliveSeconds } = (yield* AppConfig).stream
@@ -58,11 +60,18 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         function* ({ payload, request: incoming }) {
           const contradiction = contradictionIn(payload)
           if (contradiction !== null) return yield* contradiction
-          if (isDetached(payload, incoming)) return yield* detached.create(payload, incoming)
+          if (isDetached(payload, incoming)) {
+            return yield* detached
+              .create(payload, incoming)
+              .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
+          }
           const { demands, request, view } = readRequest(payload)
           const begun = yield* responses
             .create(request, demands)
-            .pipe(Effect.catchTag("ConversationNotFound", namingPrevious), Effect.raceFirst(drain.cutoff))
+            .pipe(
+              Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+              Effect.raceFirst(drain.cutoff)
+            )
           const headers = {
             "x-conversation-id": shownId("conversation", begun.conversationId),
             ...(yield* ignoredHeader(incoming, payload, documented))

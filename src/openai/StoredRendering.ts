@@ -64,6 +64,9 @@ const partOf = (part: InputMessage["content"][number]) => {
   }
 }
 
+/** An earlier answer that a client replayed as text. */
+const answerPart = (text: string) => textPart({ type: "output_text", text, annotations: [], logprobs: [] })
+
 type Stored = InputItem | DomainItem
 
 export const renderStoredItem = (item: Stored): StoredItem => {
@@ -74,7 +77,9 @@ export const renderStoredItem = (item: Stored): StoredItem => {
         type: "message",
         status: "completed",
         role: item.role,
-        content: item.content.map(partOf)
+        content: item.content.map((part) =>
+          item.role === "assistant" && part.type === "input_text" ? answerPart(part.text) : partOf(part)
+        )
       }
     case "function_call_output":
       return { ...item, id: shownId("functionOutput", item.id) }

@@ -3,7 +3,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import { pageItemsDefault } from "../api/openai/StoredItem.ts"
-import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
@@ -14,7 +13,6 @@ export const StoredResponsesHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "storedResponses",
   Effect.fn(function* (handlers) {
-    const stored = yield* StoredResponses
     const drain = yield* Drain
     const detached = yield* makeDetached
 
@@ -42,7 +40,7 @@ export const StoredResponsesHandlers = HttpApiBuilder.group(
       inputItems: Effect.fnUntraced(function* ({ params, query }) {
         const { userId } = yield* CurrentUser
         const { limit = pageItemsDefault, order = "desc", ...after } = query
-        return itemList(yield* stored.inputItems(userId, params.response_id, { ...after, limit, order }))
+        return itemList(yield* detached.inputItems(userId, params.response_id, { ...after, limit, order }))
       }, enveloped)
     })
   })

@@ -14,7 +14,8 @@ import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { InvalidRequest, ServerShuttingDown } from "../domain/Errors.ts"
+import { InvalidRequest, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
+import { FairPermits } from "../domain/FairPermits.ts"
 import { makeAccessLog } from "../http/AccessLog.ts"
 import { nestingMax, nestsDeeperThan } from "../http/BodyBounds.ts"
 import { Drain } from "../http/Drain.ts"
@@ -26,7 +27,7 @@ import {
   checkPrevious,
   type Continuation,
   goesOn,
-  namingPrevious,
+  makeNamingPrevious,
   remembered,
   withHistory
 } from "./Continuations.ts"
@@ -40,6 +41,9 @@ const waitingMax = 4
 export const ConnectionLimits = Context.Reference("parley/openai/ConnectionLimits", {
   defaultValue: () => ({ idleSeconds: 600, connectionSeconds: 3_600 })
 })
+/** Connections of one user at once, in one process. */
+export const connectionsPerUserMax = 64
+const connectionRetrySeconds = 60
 /** How often an idle connection looks whether the service is shutting down. */
 const lookSeconds = 1
 
@@ -138,6 +142,7 @@ const continuing = (event: ProfileEventBody, previous: string | null): ProfileEv
 /** Answers the messages of connections, as POST answers requests: with the same checks, limits, records and log lines. */
 const makeAnswer = Effect.gen(function* () {
   const responses = yield* Responses
+  const namingPrevious = yield* makeNamingPrevious
   const drain = yield* Drain
   const keys = yield* ApiKeys
   const rates = yield* KeyRates
@@ -159,11 +164,11 @@ const makeAnswer = Effect.gen(function* () {
     let failed: (body: ErrorBody, status: number) => Parameters<typeof send>[0] = errorBefore
 
     const respond = Effect.gen(function* () {
-      const message = yield* readMessage(frame, memory)
-      const { body } = message
       // The key may have been revoked since the connection was opened.
       const caller = yield* keys.authenticate(credentialOf(request))
       access.entry.caller = caller
+      const message = yield* readMessage(frame, memory)
+      const { body } = message
       const { requestsPerMinute } = caller.keyLimits
       if (requestsPerMinute !== null) yield* rates.admit(caller.keyId, requestsPerMinute)
       yield* bounds.admit(caller.userId)
@@ -173,7 +178,7 @@ const makeAnswer = Effect.gen(function* () {
       const begun = yield* responses
         .create(asked, demands)
         .pipe(
-          Effect.catchTag("ConversationNotFound", namingPrevious),
+          Effect.catchTag("ConversationNotFound", namingPrevious(asked)),
           Effect.provideService(CurrentUser, caller),
           Effect.raceFirst(drain.cutoff)
         )
@@ -246,24 +251,38 @@ export const WebSocketHandlers = HttpApiBuilder.group(
   "webSocket",
   Effect.fn(function* (handlers) {
     const serve = yield* makeServe
+    const connections = new FairPermits({ perKeyMax: connectionsPerUserMax })
     const drain = yield* Drain
 
     return handlers.handle(
       "connect",
-      Effect.fnUntraced(function* ({ request }) {
-        if (yield* drain.isDraining) return yield* new ServerShuttingDown()
-        if (!isUpgrade(request)) {
-          return yield* invalid("", "Send POST /openai/v1/responses, or connect by WebSocket.")
-        }
-        const socket = yield* Effect.orDie(request.upgrade)
-        // The responses have their own log lines.
-        yield* serve(socket, request).pipe(
-          Effect.provideService(CurrentAccess, null),
-          // The client has closed the connection.
-          Effect.catchIf(Socket.isSocketError, () => Effect.void)
-        )
-        return HttpServerResponse.empty()
-      }, enveloped)
+      Effect.fnUntraced(
+        function* ({ request }) {
+          if (yield* drain.isDraining) return yield* new ServerShuttingDown()
+          if (!isUpgrade(request)) {
+            return yield* invalid("", "Send POST /openai/v1/responses, or connect by WebSocket.")
+          }
+          const { userId } = yield* CurrentUser
+          if (connections.of(userId).held >= connectionsPerUserMax) {
+            return yield* new UserLimitReached({
+              limit: "connections",
+              max: connectionsPerUserMax,
+              retryAfterSeconds: connectionRetrySeconds
+            })
+          }
+          yield* connections.acquire(userId)
+          const socket = yield* Effect.orDie(request.upgrade)
+          // The responses have their own log lines.
+          yield* serve(socket, request).pipe(
+            Effect.provideService(CurrentAccess, null),
+            // The client has closed the connection.
+            Effect.catchIf(Socket.isSocketError, () => Effect.void)
+          )
+          return HttpServerResponse.empty()
+        },
+        Effect.scoped,
+        enveloped
+      )
     )
   })
 ).pipe(Layer.provide(UserBounds.layer))

@@ -1,3 +1,4 @@
+import type { Effect } from "effect"
 import { type CreateResponse, type InputEntry, isReplayedType, type Part } from "../api/CreateResponse.ts"
 import type { InputImage } from "../domain/Conversation.ts"
 import type { FileId, ResponseId } from "../domain/Ids.ts"
@@ -29,6 +30,8 @@ export interface Demands {
   readonly responseId?: ResponseId
   /** When it was asked for, in Unix milliseconds; absent: when it begins. */
   readonly createdAt?: number
+  /** Run once nothing of the request is refused any more, before a model is asked. */
+  readonly onAccepted?: Effect.Effect<void>
   /** What its tokens are recorded under, where that isn't the response's id. */
   readonly accountId?: ResponseId
 }

@@ -151,11 +151,11 @@ export class Responses extends Context.Service<
         const { history, search } = prepared
         const id = demands.responseId ?? ResponseId.make(yield* random.uuidV7())
         const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
-        const runTool = withNamedAddresses(offer.run(toolkit.run), { ...parts, history })
+        yield* demands.onAccepted ?? Effect.void
         const rounds = {
           rules: offer.rules,
           check: outputCheck(demands.answer?.format, schemas, userId),
-          runTool,
+          runTool: withNamedAddresses(offer.run(toolkit.run), { ...parts, history }),
           nextItemId
         }
         const generation = yield* generate({ ...account, ...rounds, beginSeconds })

@@ -187,11 +187,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("responses in the backgrou
       const { id } = yield* response("POST", "", { body: background })
       yield* shownAs(id, "failed")
       assert.strictEqual((yield* response("GET", `/${id}`)).error?.code, "generation_failed")
-      const { id: refused } = yield* response("POST", "", {
-        body: { ...background, previous_response_id: `resp_${crypto.randomUUID()}` }
-      })
-      yield* shownAs(refused, "failed")
-      assert.strictEqual((yield* response("GET", `/${refused}`)).error?.code, "conversation_not_found")
     })
   )
 

@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { ProfileEvent } from "../../src/api/openai/ResponseEvents.ts"
-import { ConnectionLimits } from "../../src/openai/WebSocketHandlers.ts"
+import { ConnectionLimits, connectionsPerUserMax } from "../../src/openai/WebSocketHandlers.ts"
 import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
-import { untilValue } from "../support/until.ts"
+import { until, untilValue } from "../support/until.ts"
 import { call, errorOf } from "../support/Wire.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
@@ -187,6 +187,26 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
       assert.strictEqual((yield* connect("parley_nothing")).state, "refused")
       const plain = yield* call(`${url}/openai/v1/responses`, { key: alice.key })
       assert.include(errorOf(plain, 400).message, "WebSocket")
+    })
+  )
+
+  it.effect("idle connections take no place of requests, and have a bound of their own", () =>
+    Effect.gen(function* () {
+      const { bob, url } = yield* TestApp
+      const opened = yield* Effect.forEach(
+        Array.from({ length: connectionsPerUserMax }),
+        () => connect(bob.key),
+        { concurrency: 8 }
+      )
+      assert.isTrue(opened.every(({ state }) => state === "open"))
+      assert.strictEqual((yield* call(`${url}/openai/v1/models`, { key: bob.key })).status, 200)
+      assert.strictEqual((yield* connect(bob.key)).state, "refused")
+      const model = yield* ScriptedModel
+      yield* model.next(says("Hello"))
+      opened[0]?.send({ type: "response.create", input: "Hi" })
+      assert.include((yield* opened[0]!.last(1))[0], "response.completed")
+      opened[1]?.socket.close()
+      yield* until(Effect.map(connect(bob.key), ({ state }) => state === "open"))
     })
   )
 })

@@ -1,0 +1,61 @@
+import { Deferred, Effect, Exit, Schedule } from "effect"
+import type { OpenTurn } from "../domain/Conversation.ts"
+import { TurnLeaseLost } from "../domain/Errors.ts"
+import { inRealTime } from "../domain/Monotonic.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import type { HeldTurn, TurnLeases } from "./TurnLeases.ts"
+import type { makeTurnTable } from "./TurnTable.ts"
+import type { CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
+
+/** How long a commit is retried while the database is unavailable. */
+const commitSeconds = 5
+const commitRetries = Schedule.spaced("250 millis").pipe(
+  Schedule.upTo({ duration: `${commitSeconds} seconds` })
+)
+
+/** After a lost answer the turn may be stored; the same commit finds out, or stores it. */
+export const retried = <E, R>(commit: Effect.Effect<boolean, E, R>) =>
+  commit.pipe(orUnavailable, Effect.retry(commitRetries), inRealTime)
+
+/** Stores turns whose leases are held, and notices when they are lost. */
+export const makeCommit = (
+  turns: Effect.Success<typeof makeTurnTable>,
+  writes: Effect.Success<typeof makeTurnWrites>,
+  leases: TurnLeases
+) => {
+  /** Says whether the conversation was deleted. */
+  const lostBy = Effect.fnUntraced(function* ({ turn, userId }: HeldTurn) {
+    const state = yield* orUnavailable(turns.read(userId, turn.conversationId))
+    return yield* new TurnLeaseLost(state === undefined ? { isDeleted: true } : {})
+  })
+
+  const commit = Effect.fn("Conversations.commit")(function* (turn: OpenTurn, content: CommitTurn) {
+    const own = leases.find(turn)
+    if (own === undefined) return yield* commitStored(turn, content)
+    if (own.stored !== null) yield* Deferred.await(own.stored)
+    own.state = "committing"
+    yield* commitStored(turn, content).pipe(
+      Effect.catchTag("TurnLeaseLost", () => lostBy(own)),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          own.state = Exit.isSuccess(exit) ? "committed" : "open"
+        })
+      )
+    )
+  })
+
+  const commitStored = Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn) {
+    if (!(yield* retried(writes.commit(turn, content)))) return yield* new TurnLeaseLost()
+  })
+
+  const lost = (turn: OpenTurn) =>
+    Effect.suspend(() => {
+      const own = leases.find(turn)
+      if (own === undefined) return Effect.fail(new TurnLeaseLost())
+      return Effect.catchTag(Deferred.await(own.lost), "TurnLeaseLost", (lost) =>
+        Effect.catchTag(lostBy(own), "DatabaseUnavailable", () => Effect.fail(lost))
+      )
+    })
+
+  return { commit, lost }
+}

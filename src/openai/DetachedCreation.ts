@@ -1,0 +1,140 @@
+import { Effect, Option, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { failure } from "../api/Failure.ts"
+import { CreateBody } from "../api/openai/CreateBody.ts"
+import { shownId } from "../api/openai/ProfileIds.ts"
+import type { EventBody } from "../api/ResponseEvent.ts"
+import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import { Drain } from "../http/Drain.ts"
+import { respond } from "../http/ErrorBoundary.ts"
+import { BackgroundResponses } from "./BackgroundResponses.ts"
+import type { Reading } from "./DetachedReading.ts"
+import { ignoredHeader } from "./IgnoredParts.ts"
+import { makeJobReading, renderJob } from "./JobRendering.ts"
+
+/** Requests for responses that are made apart from them. */
+
+const keyHeader = "idempotency-key"
+const documented = Object.keys(CreateBody.fields)
+const keyPattern = /^[\x20-\x7e]{1,255}$/
+
+/** The Idempotency-Key of a request; null without one. */
+const keyOf = ({ headers }: HttpServerRequest.HttpServerRequest) => {
+  const key = headers[keyHeader]
+  if (key === undefined) return Effect.succeed(null)
+  return keyPattern.test(key)
+    ? Effect.succeed(key)
+    : Effect.fail(
+        new InvalidRequest({
+          param: "Idempotency-Key",
+          message: "The Idempotency-Key must have 1 to 255 printable characters of ASCII."
+        })
+      )
+}
+
+/** Fails where a request that is never made apart has a key, which would promise that it is. */
+export const refuseKey = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  headers[keyHeader] === undefined
+    ? Effect.void
+    : Effect.fail(
+        new InvalidRequest({
+          param: "Idempotency-Key",
+          message: "An Idempotency-Key is honoured by POST /openai/v1/responses only. Leave it out."
+        })
+      )
+
+export const isDetached = (body: CreateBody, request: HttpServerRequest.HttpServerRequest): boolean =>
+  body.background === true || request.headers[keyHeader] !== undefined
+
+/** What a new response says of itself before its body. */
+const headersOf = Effect.fnUntraced(function* (
+  first: EventBody | null,
+  body: CreateBody,
+  request: HttpServerRequest.HttpServerRequest
+) {
+  const conversation =
+    first?.type === "response.created"
+      ? { "x-conversation-id": shownId("conversation", first.response.conversation_id) }
+      : {}
+  return { ...conversation, ...(yield* ignoredHeader(request, body, documented)) }
+})
+
+/** Of a failure after the beginning. */
+const generationFailedStatus = 500
+
+export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream }: Reading) {
+  const background = yield* BackgroundResponses
+  const drain = yield* Drain
+  const jobs = yield* ResponseJobs
+  const { refusalOf } = makeJobReading(jobs)
+
+  /** Waits for the end of a response that a client asked for by a key. */
+  const whole = Effect.fnUntraced(function* (job: ResponseJob, headers: Readonly<Record<string, string>>) {
+    const last = Option.getOrNull(yield* Stream.runLast(background.events(job)))
+    // The job ends after its last event.
+    if (last?.type === "error") {
+      return respond(failure(generationFailedStatus, last.error.type, last.error.code, last.error.message))
+    }
+    return (
+      (yield* refusalOf(job)) ??
+      HttpServerResponse.jsonUnsafe(yield* show(job.userId, job.responseId), { headers })
+    )
+  })
+
+  /** The job of a request; one whose response was deleted is none any more. */
+  const submit = Effect.fnUntraced(function* (body: CreateBody, key: string | null) {
+    const job = yield* background.submit(body, key)
+    if (!(yield* isDeleted(job))) return job
+    yield* jobs.delete(job.userId, job.responseId)
+    return yield* background.submit(body, key)
+  })
+
+  const answer = Effect.fnUntraced(function* (
+    body: CreateBody,
+    request: HttpServerRequest.HttpServerRequest,
+    key: string | null
+  ) {
+    const job = yield* submit(body, key)
+    if (job.status === "queued") yield* Effect.raceFirst(background.accepted(job), drain.cutoff)
+    if (body.background === true && body.stream !== true) {
+      return HttpServerResponse.jsonUnsafe(
+        job.endedAt === null ? yield* renderJob(job) : yield* show(job.userId, job.responseId)
+      )
+    }
+    // One in the background may wait long, which its stream shows.
+    if (body.background === true) return yield* stream(job, -1, yield* headersOf(null, body, request))
+    yield* Effect.raceFirst(background.begun(job), drain.cutoff)
+    const first = Option.getOrNull(
+      yield* Effect.raceFirst(Stream.runHead(background.events(job)), drain.cutoff)
+    )
+    const refusal = first === null || first.type === "error" ? yield* refusalOf(job) : null
+    if (refusal !== null) return refusal
+    const headers = yield* headersOf(first, body, request)
+    return body.stream === true
+      ? yield* stream(job, -1, headers)
+      : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)
+  })
+
+  const create = Effect.fnUntraced(function* (
+    body: CreateBody,
+    request: HttpServerRequest.HttpServerRequest
+  ) {
+    if (body.store === false) {
+      return yield* new InvalidRequest({
+        param: "store",
+        message:
+          "`store` can't be false for a response in the background or with an Idempotency-Key, because it is kept to be shown again."
+      })
+    }
+    const key = yield* keyOf(request)
+    return yield* answer(body, request, key).pipe(
+      // The one that the key was used for has been refused or deleted meanwhile, which frees the key.
+      Effect.catchTag("ResponseNotFound", (gone) =>
+        key === null ? Effect.fail(gone) : answer(body, request, key)
+      )
+    )
+  })
+
+  return create
+})

@@ -1,0 +1,52 @@
+import { type Array as Arr, Cause, Effect, Predicate, type Pull, Stream } from "effect"
+import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import type { ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { type DatabaseUnavailable, ResponseCancelled, ResponseNotFound } from "../domain/Errors.ts"
+import type { Signals } from "./JobSignals.ts"
+
+/** How soon a reader of the log notices what another process wrote. */
+const readMillis = 500
+
+export const isEvent = (value: unknown): value is EventBody =>
+  Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
+
+const isTerminal = (event: EventBody | undefined): boolean =>
+  event?.type === "response.completed" || event?.type === "error"
+
+type Failures = ResponseCancelled | ResponseNotFound | DatabaseUnavailable
+type PullEvents = Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, Failures>
+
+/** Reads the log of a job until the job has ended. */
+export const makeEvents =
+  (jobs: ResponseJobs["Service"], changed: Signals["changed"]) =>
+  ({ responseId, userId }: ResponseJob): Stream.Stream<EventBody, Failures> =>
+    Stream.suspend(() => {
+      let read = 0
+      let last: EventBody | undefined
+
+      const pull: PullEvents = Effect.gen(function* () {
+        while (!isTerminal(last)) {
+          // Looked at first, so that nothing is written between the two.
+          const job = yield* jobs.find(userId, responseId)
+          if (job === undefined) return yield* new ResponseNotFound()
+          const [first, ...rest] = yield* Effect.suspend(() =>
+            Effect.map(jobs.events(responseId, read), (events) => events.filter(isEvent))
+          )
+          if (first !== undefined) {
+            read += 1 + rest.length
+            last = rest.at(-1) ?? first
+            return [first, ...rest] as const
+          }
+          if (job.status === "cancelled") return yield* new ResponseCancelled()
+          if (job.endedAt !== null) {
+            if (job.failure === null) break
+            // Refused, so that nothing was logged.
+            last = errorEvent({ param: "", ...job.failure })
+            return [last] as const
+          }
+          yield* changed(responseId, readMillis)
+        }
+        return yield* Cause.done()
+      })
+      return Stream.fromPull(Effect.succeed(pull))
+    })
