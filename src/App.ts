@@ -26,6 +26,7 @@ import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
 import { ClientConversations } from "./conversations/ClientConversations.ts"
 import { Conversations } from "./conversations/Conversations.ts"
+import { ListedConversations } from "./conversations/ListedConversations.ts"
 import { endAllJobLeases, ResponseJobs } from "./conversations/ResponseJobs.ts"
 import { StoredResponses } from "./conversations/StoredResponses.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
@@ -40,6 +41,7 @@ import { StoreHealth } from "./files/StoreHealth.ts"
 import { jobsTable as textJobsTable } from "./files/TextJobs.ts"
 import { AuthenticationLayer, DocumentAccessLayer } from "./http/Authentication.ts"
 import { BodyBoundsLayer } from "./http/BodyBounds.ts"
+import { ConversationsHandlers } from "./http/ConversationsHandlers.ts"
 import { Drain } from "./http/Drain.ts"
 import * as ErrorBoundary from "./http/ErrorBoundary.ts"
 import { FilesHandlers } from "./http/FilesHandlers.ts"
@@ -109,6 +111,7 @@ export const RoomsLayer = Layer.mergeAll(
   StoredResponses.layer,
   ResponseJobs.layer,
   ClientConversations.layer,
+  ListedConversations.layer,
   Policy.layer,
   Usage.layer,
   Audit.layer,
@@ -149,7 +152,9 @@ const usersRoutes = [
 /** The public interface in both profiles, the web application's, and what surrounds them. */
 const UsersRoutes = Layer.mergeAll(
   Layer.merge(
-    HttpApiBuilder.layer(Api).pipe(Layer.provide([ResponsesHandlers, FilesHandlers, SystemHandlers])),
+    HttpApiBuilder.layer(Api).pipe(
+      Layer.provide([ResponsesHandlers, ConversationsHandlers, FilesHandlers, SystemHandlers])
+    ),
     OpenAiRoutes
   ).pipe(
     Layer.provide([AuthenticationLayer, DocumentAccessLayer, BodyBoundsLayer, ErrorBoundary.EnvelopeLayer])

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateResponseBody } from "./CreateResponse.ts"
 import { FilesApi } from "./FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "./Middleware.ts"
@@ -49,6 +50,7 @@ export const apiVersion = "1.0.0"
 /** The public interface, declared once: routes, schemas, errors and the OpenAPI document all come from here. */
 export class Api extends HttpApi.make("parley")
   .add(ResponsesApi)
+  .add(ConversationsApi)
   .add(FilesApi)
   .add(SystemApi)
   .middleware(Envelope)

@@ -1,4 +1,4 @@
-import { Predicate, Schema, SchemaTransformation } from "effect"
+import { Schema } from "effect"
 import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileId } from "../domain/Ids.ts"
@@ -12,39 +12,7 @@ import {
 import { RangeNotSatisfiable } from "./ErrorEnvelope.ts"
 import { fileSchemas } from "./FileObject.ts"
 import { Authentication } from "./Middleware.ts"
-
-type Description = Readonly<Record<string, unknown>>
-
-const membersOf = (value: unknown): Description => (Predicate.isObject(value) ? { ...value } : {})
-
-/** Replaces the schemas of query parameters, which the generated description has as plain strings. */
-const describeQuery =
-  (schemas: Readonly<Record<string, Description>>) =>
-  (operation: Description): Description => {
-    const parameters: ReadonlyArray<unknown> = Array.isArray(operation["parameters"])
-      ? operation["parameters"]
-      : []
-    return {
-      ...operation,
-      parameters: parameters.map((parameter) => {
-        const members = membersOf(parameter)
-        const schema = schemas[String(members["name"])]
-        return schema === undefined ? parameter : { ...members, schema }
-      })
-    }
-  }
-
-/** Extends the descriptions of responses, and adds those of further statuses. */
-const describeResponses =
-  (responses: Readonly<Record<string, Description>>) =>
-  (operation: Description): Description => {
-    const known = membersOf(operation["responses"])
-    const merged = Object.entries(responses).map(([status, response]) => [
-      status,
-      { ...membersOf(known[status]), ...response }
-    ])
-    return { ...operation, responses: { ...known, ...Object.fromEntries(merged) } }
-  }
+import { describeQuery, describeResponses, pageLimit } from "./OperationDescription.ts"
 
 export const pageFilesMax = 1_000
 export const pageFilesDefault = 100
@@ -52,17 +20,6 @@ export const pageFilesDefault = 100
 export const Purpose = Schema.String.check(
   Schema.makeFilter(isPurpose, { expected: `1 to ${purposeCharactersMax} characters` })
 )
-
-const pageLimitWords = `a whole number from 1 to ${pageFilesMax}`
-
-/** Checked as text, so that every problem gets the same message. */
-const PageLimit = Schema.String.annotate({ expected: pageLimitWords })
-  .check(
-    Schema.makeFilter((text) => /^[1-9]\d*$/.test(text) && Number(text) <= pageFilesMax, {
-      expected: pageLimitWords
-    })
-  )
-  .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
 
 /** For the description only: an upload is read as a stream. */
 const UploadForm = Schema.Struct({
@@ -88,7 +45,7 @@ const listEndpoint = <Id extends Schema.Codec<FileId, string>>(fileId: Id) =>
       // Empty counts as absent, because forms and URL templates send it.
       purpose: Schema.optionalKey(Schema.Union([Schema.Literal(""), Purpose])),
       after: Schema.optionalKey(fileId),
-      limit: Schema.optionalKey(PageLimit),
+      limit: Schema.optionalKey(pageLimit(pageFilesMax)),
       order: Schema.optionalKey(Schema.Literals(["asc", "desc"]))
     },
     success: fileSchemas(fileId).FileList

@@ -3,15 +3,17 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSchem
 import { AdminApi, KeyBody, NewKeyBody } from "../admin/AdminApi.ts"
 import { KeyLimitsPayload, LimitsBody, UsageBody } from "../admin/AdminBodies.ts"
 import { expirySecondsMax } from "../admin/AdminKeysApi.ts"
+import { conversationEndpoints } from "../api/ConversationsApi.ts"
 import { CreateResponseBody } from "../api/CreateResponse.ts"
 import { Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
 import { BoundedBody, Envelope } from "../api/Middleware.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ResponseObject } from "../api/ResponseObject.ts"
-import { AccountName } from "../domain/Account.ts"
+import { AccountName, type CurrentUser } from "../domain/Account.ts"
 import { CalendarDay, UsageBy } from "../domain/Allowance.ts"
 import { ApiKeyId, SessionId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
+import { ownConversationEndpoints } from "./AnswersApi.ts"
 import type { CurrentSession } from "./CurrentSession.ts"
 import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
 
@@ -24,6 +26,12 @@ export class SessionAuthentication extends HttpApiMiddleware.Service<
   SessionAuthentication,
   { provides: CurrentSession }
 >()("parley/console/SessionAuthentication", { error: [Unauthorized, Forbidden] }) {}
+
+/** Sets CurrentUser, as the public interface knows it: the user of the session, with the key that stands for the web application. */
+export class WebUser extends HttpApiMiddleware.Service<
+  WebUser,
+  { provides: CurrentUser; requires: CurrentSession }
+>()("parley/console/WebUser") {}
 
 export const OwnSession = Schema.Struct({
   id: SessionId,
@@ -100,12 +108,22 @@ class ConversingGroup extends HttpApiGroup.make("conversing")
     })
   )
   .middleware(BoundedBody)
+  .middleware(WebUser)
+  .middleware(SessionAuthentication) {}
+
+/** The user's conversations: the public endpoints, and what only the web application does with them. */
+class ConversationsGroup extends HttpApiGroup.make("conversations")
+  .add(...conversationEndpoints)
+  .add(...ownConversationEndpoints)
+  .middleware(BoundedBody)
+  .middleware(WebUser)
   .middleware(SessionAuthentication) {}
 
 export class ConsoleApi extends HttpApi.make("parley-console")
   .add(SessionGroup)
   .add(MeGroup)
   .add(ConversingGroup)
+  .add(ConversationsGroup)
   .middleware(Envelope)
   .addHttpApi(AdminApi)
   .prefix("/console") {}

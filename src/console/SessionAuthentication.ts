@@ -3,14 +3,17 @@ import { Mac } from "effect/crypto"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Access, rolesOf } from "../admin/Access.ts"
 import { Administration } from "../admin/AdminApi.ts"
+import { ApiKeys } from "../auth/ApiKeys.ts"
 import { boundsOf, ClientAddress } from "../auth/ClientAddress.ts"
+import { CurrentUser } from "../domain/Account.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { CsrfTokenRejected, ForeignRequest, EndpointForbidden, SessionEnded } from "../domain/Errors.ts"
+import { noKeyLimits } from "../domain/KeyLimits.ts"
 import type { KnownSession } from "../domain/Session.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { SessionAuthentication } from "./ConsoleApi.ts"
+import { SessionAuthentication, WebUser } from "./ConsoleApi.ts"
 import { CurrentSession } from "./CurrentSession.ts"
 import { isFromOwnPage, isSafeMethod } from "./SameOriginRule.ts"
 import { makeSessionAccess } from "./SessionAccess.ts"
@@ -106,6 +109,25 @@ const SessionAuthenticationLayer = Layer.effect(
   )
 )
 
+const WebUserLayer = Layer.effect(
+  WebUser,
+  Effect.map(ApiKeys, (apiKeys) =>
+    WebUser.of((httpEffect) =>
+      Effect.gen(function* () {
+        const { person, plan } = yield* CurrentSession
+        const { organizationId, userId } = person
+        const keyId = yield* apiKeys.webKeyOf(userId)
+        return { userId, organizationId, keyId, keyLimits: noKeyLimits, plan }
+      }).pipe(
+        Effect.matchEffect({
+          onFailure: (error) => Effect.succeed(respondTo(error)),
+          onSuccess: (user) => Effect.provideService(httpEffect, CurrentUser, user)
+        })
+      )
+    )
+  )
+)
+
 /** Admits those whose role the endpoint's `Access` names. Which organizations they see, services decide by CurrentActor. */
 const AdministrationLayer = Layer.effect(
   Administration,
@@ -122,5 +144,6 @@ const AdministrationLayer = Layer.effect(
 export const ConsoleAuthenticationLayer = Layer.mergeAll(
   SameOriginLayer,
   SessionAuthenticationLayer,
+  WebUserLayer,
   AdministrationLayer
 ).pipe(Layer.provide(UserBounds.layer))

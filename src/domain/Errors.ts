@@ -123,7 +123,7 @@ export class PreviousResponseNotFound extends Schema.TaggedError<PreviousRespons
 ) {}
 
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
-  param: Schema.Literals(["conversation_id", "conversation", "previous_response_id"])
+  param: Schema.Literals(["conversation_id", "conversation", "previous_response_id", "after"])
 }) {}
 
 export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {}) {}

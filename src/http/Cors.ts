@@ -8,7 +8,7 @@ import { pathOf } from "./Routes.ts"
 
 const sharedPath = /^\/(openai\/)?v1(\/|$)/i
 
-const methods = "GET, HEAD, POST, DELETE"
+const methods = "GET, HEAD, POST, PATCH, DELETE"
 
 /** Request headers that client libraries send, beyond those that need no permission. */
 const requestHeaders: ReadonlySet<string> = new Set([

@@ -54,7 +54,7 @@ export const turnContent = (
   images: imagesOf(items).flatMap((id) => prepared.images.get(id) ?? [])
 })
 
-const usageOf = (usage: NonNullable<TurnDetails["usage"]>) => ({
+export const usageOf = (usage: NonNullable<TurnDetails["usage"]>) => ({
   input_tokens: usage.inputTokens,
   input_tokens_details: { cached_tokens: usage.cachedInputTokens },
   output_tokens: usage.outputTokens,

@@ -24,6 +24,7 @@ import fileMoves from "../../migrations/0022_file_moves.ts"
 import reloadRequests from "../../migrations/0023_reload_requests.ts"
 import storedResponses from "../../migrations/0024_stored_responses.ts"
 import images from "../../migrations/0025_images.ts"
+import ownConversations from "../../migrations/0026_own_conversations.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -54,7 +55,8 @@ const migrations = {
   "0022_file_moves": fileMoves,
   "0023_reload_requests": reloadRequests,
   "0024_stored_responses": storedResponses,
-  "0025_images": images
+  "0025_images": images,
+  "0026_own_conversations": ownConversations
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

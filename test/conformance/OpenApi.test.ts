@@ -36,7 +36,15 @@ describe("the published description", () => {
   it("describes every endpoint and every error, and nothing of the operator's side", () => {
     assert.sameMembers(
       [...keysAt(openApiDocument, "paths")],
-      ["/v1/responses", "/v1/files", "/v1/files/{file_id}", "/v1/files/{file_id}/content", "/openapi.json"]
+      [
+        "/v1/responses",
+        "/v1/conversations",
+        "/v1/conversations/{conversation_id}",
+        "/v1/files",
+        "/v1/files/{file_id}",
+        "/v1/files/{file_id}/content",
+        "/openapi.json"
+      ]
     )
     const responses = keysAt(openApiDocument, "paths", "/v1/responses", "post", "responses")
     assert.includeMembers(

@@ -7,7 +7,9 @@ import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import { Links } from "../../src/auth/Links.ts"
 import { Sessions } from "../../src/auth/Sessions.ts"
 import { ConsoleApi } from "../../src/console/ConsoleApi.ts"
+import { ListedConversations } from "../../src/conversations/ListedConversations.ts"
 import type { Role } from "../../src/domain/Account.ts"
+import type { UserId } from "../../src/domain/Ids.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { someFile } from "../retrieval/fixtures.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -50,6 +52,8 @@ export interface Target {
   /** A file of the user that is in the project, and one that isn't. */
   readonly fileId: string
   readonly otherFileId: string
+  /** A conversation of the user. */
+  readonly conversationId: string
 }
 
 /** Names of nothing. */
@@ -65,7 +69,8 @@ export const unknownTarget = (): Target => ({
   invitationId: randomUUID(),
   projectId: randomUUID(),
   fileId: randomUUID(),
-  otherFileId: randomUUID()
+  otherFileId: randomUUID(),
+  conversationId: randomUUID()
 })
 
 export interface SignedIn {
@@ -103,6 +108,12 @@ export const startSession = Effect.fnUntraced(function* (target: Target) {
   return { target: { ...target, sessionId: session.id }, headers, secret: text, csrfToken } satisfies SignedIn
 })
 
+const someConversation = Effect.fnUntraced(function* (userId: UserId) {
+  const conversations = yield* ListedConversations
+  const created = { title: "a conversation", systemMessage: null, projectId: null }
+  return (yield* conversations.create(userId, created)).id
+})
+
 /** An organization with two users, of whom the first has a key, a session, an identity, and a project with a file. */
 export const someTenant = Effect.gen(function* () {
   const accounts = yield* Accounts
@@ -129,7 +140,8 @@ export const someTenant = Effect.gen(function* () {
     invitationId: invitation.id,
     projectId: project.id,
     fileId,
-    otherFileId: yield* someFile(user.id, "other", "other.md")
+    otherFileId: yield* someFile(user.id, "other", "other.md"),
+    conversationId: yield* someConversation(user.id)
   }
   return (yield* startSession(target)).target
 })
@@ -140,7 +152,8 @@ export const someone = Effect.fnUntraced(function* (role: Role, tenant: Target) 
   const user = yield* accounts.createUser(`${randomUUID()}@example.com`, tenant.organization)
   const key = yield* (yield* ApiKeys).create({ userId: user.id, name: "own", expiresAt: null })
   yield* setRole(user.id, role)
-  return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id })
+  const conversationId = yield* someConversation(user.id)
+  return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id, conversationId })
 })
 
 interface Refused {

@@ -23,7 +23,8 @@ const naming = new Set([
   "user_id",
   "project_id",
   "file_id",
-  "session_id"
+  "session_id",
+  "conversation_id"
 ])
 
 const fieldsOf = (schema: Schema.Top | undefined): ReadonlyArray<string> =>
@@ -31,10 +32,17 @@ const fieldsOf = (schema: Schema.Top | undefined): ReadonlyArray<string> =>
     ? schema.ast.propertySignatures.map(({ name }) => String(name))
     : []
 
+/** The public contract says 403 for the projects of others. */
+const isPublicProject = ({ name }: Declared, field: string): boolean =>
+  field === "project_id" && name.startsWith("conversations.")
+
 /** The fields of its requests that name such a thing. */
-const namesIn = ({ endpoint }: Declared): ReadonlyArray<string> => {
+const namesIn = (declared: Declared): ReadonlyArray<string> => {
+  const { endpoint } = declared
   const payloads = [...endpoint.payload.values()].flatMap(({ schemas }) => schemas)
-  return [endpoint.params, endpoint.query, ...payloads].flatMap(fieldsOf).filter((name) => naming.has(name))
+  return [endpoint.params, endpoint.query, ...payloads]
+    .flatMap(fieldsOf)
+    .filter((name) => naming.has(name) && !isPublicProject(declared, name))
 }
 
 const keysOf = ({ body, params, query }: Sample): ReadonlyArray<string> =>
@@ -75,6 +83,7 @@ const stateOf = Effect.fnUntraced(function* ({ organizationId, projectId, userId
     (SELECT json_agg(l ORDER BY id) FROM links l
       WHERE organization_id = ${organizationId} OR user_id = ${userId}) AS links,
     (SELECT json_agg(f ORDER BY id) FROM files f WHERE user_id = ${userId}) AS files,
+    (SELECT json_agg(c ORDER BY id) FROM conversations c WHERE user_id = ${userId}) AS conversations,
     (SELECT json_agg(p ORDER BY id) FROM projects p WHERE organization_id = ${organizationId}) AS projects,
     (SELECT json_agg(m ORDER BY user_id) FROM project_members m WHERE project_id = ${projectId}) AS members,
     (SELECT json_agg(f.file_id ORDER BY file_id) FROM project_files f WHERE project_id = ${projectId}) AS corpus`

@@ -24,6 +24,7 @@ const ofConversation = ({ email, otherFileId }: Target) => ({
   params: { conversation_id: otherFileId },
   query: { email }
 })
+const ofOwnConversation = ({ conversationId }: Target) => ({ params: { conversation_id: conversationId } })
 const ofFile = ({ email, fileId }: Target) => ({ params: { file_id: fileId }, query: { email } })
 
 export const newKey = {
@@ -64,6 +65,15 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "me.limits": { admitted: "users", sample: none },
   "me.usage": { admitted: "users", sample: ({ keyId }) => ({ query: { key_id: keyId } }) },
   "conversing.create": { admitted: "users", sample: () => ({ body: { input: "Hello" } }) },
+  "conversations.list": { admitted: "users", sample: none },
+  "conversations.get": { admitted: "users", sample: ofOwnConversation },
+  "conversations.update": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnConversation(target), body: { title: "A renamed conversation" } })
+  },
+  "conversations.delete": { admitted: "users", sample: ofOwnConversation },
+  "conversations.create": { admitted: "users", sample: () => ({ body: {} }) },
+  "conversations.discard": { admitted: "users", sample: ofOwnConversation },
   "accounts.listOrganizations": { admitted: organization, sample: none },
   "accounts.createOrganization": {
     admitted: installation,

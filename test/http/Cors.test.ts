@@ -48,7 +48,7 @@ layer(TestApp.layer(settings), { excludeTestServices: true })("A page of another
       assert.strictEqual(reply.text, "")
       assert.strictEqual(reply.headers.get("access-control-allow-origin"), page)
       assert.strictEqual(reply.headers.get("vary"), "Origin")
-      assert.strictEqual(reply.headers.get("access-control-allow-methods"), "GET, HEAD, POST, DELETE")
+      assert.strictEqual(reply.headers.get("access-control-allow-methods"), "GET, HEAD, POST, PATCH, DELETE")
       assert.strictEqual(
         reply.headers.get("access-control-allow-headers"),
         "authorization, content-type, x-stainless-retry-count, openai-beta, idempotency-key, x-request-id"

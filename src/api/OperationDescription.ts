@@ -1,0 +1,44 @@
+import { Predicate, Schema, SchemaTransformation } from "effect"
+
+/** What the generated description of an endpoint lacks. */
+
+type Description = Readonly<Record<string, unknown>>
+
+const membersOf = (value: unknown): Description => (Predicate.isObject(value) ? { ...value } : {})
+
+/** Replaces the schemas of query parameters, which the generated description has as plain strings. */
+export const describeQuery =
+  (schemas: Readonly<Record<string, Description>>) =>
+  (operation: Description): Description => {
+    const parameters: ReadonlyArray<unknown> = Array.isArray(operation["parameters"])
+      ? operation["parameters"]
+      : []
+    return {
+      ...operation,
+      parameters: parameters.map((parameter) => {
+        const members = membersOf(parameter)
+        const schema = schemas[String(members["name"])]
+        return schema === undefined ? parameter : { ...members, schema }
+      })
+    }
+  }
+
+/** Extends the descriptions of responses, and adds those of further statuses. */
+export const describeResponses =
+  (responses: Readonly<Record<string, Description>>) =>
+  (operation: Description): Description => {
+    const known = membersOf(operation["responses"])
+    const merged = Object.entries(responses).map(([status, response]) => [
+      status,
+      { ...membersOf(known[status]), ...response }
+    ])
+    return { ...operation, responses: { ...known, ...Object.fromEntries(merged) } }
+  }
+
+/** The query parameter `limit` of a list. It is checked as text, so that every problem gets the same message. */
+export const pageLimit = (max: number) => {
+  const words = `a whole number from 1 to ${max}`
+  return Schema.String.annotate({ expected: words })
+    .check(Schema.makeFilter((text) => /^[1-9]\d*$/.test(text) && Number(text) <= max, { expected: words }))
+    .pipe(Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString))
+}

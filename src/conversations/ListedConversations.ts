@@ -1,0 +1,162 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { ConversationNotFound, type DatabaseUnavailable, ItemNotFound } from "../domain/Errors.ts"
+import { ConversationId, type ProjectId, type ResponseId, type UserId } from "../domain/Ids.ts"
+import { pooledRandomLayer } from "../domain/PooledRandom.ts"
+import { orUnavailable } from "../sql/orUnavailable.ts"
+import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeList } from "./ConversationList.ts"
+import {
+  listed,
+  type ListedConversation,
+  ListedRow,
+  type ListWanted,
+  makeListed,
+  type OpenedConversation,
+  OpenedRow,
+  ShownTurn,
+  type ShownTurns
+} from "./ConversationRows.ts"
+import type { SearchPage } from "./ConversationSearch.ts"
+
+export interface TurnsWanted {
+  readonly limit: number
+  /** The response after the last one; absent for the newest. */
+  readonly before?: ResponseId
+}
+
+export interface NewListed {
+  readonly title: string | null
+  readonly systemMessage: string | null
+  readonly projectId: ProjectId | null
+}
+
+export interface ListedChanges {
+  readonly title?: string | null
+  readonly projectId?: ProjectId | null
+}
+
+type Found<A> = Effect.Effect<A, ConversationNotFound | DatabaseUnavailable>
+
+/** Conversations as their user sees them: a list, the newest turns of each, and what the user calls them. */
+export class ListedConversations extends Context.Service<
+  ListedConversations,
+  {
+    /** One that is listed, and stays until it is deleted. */
+    readonly create: (
+      userId: UserId,
+      conversation: NewListed
+    ) => Effect.Effect<ListedConversation, DatabaseUnavailable>
+    /** The last used one first; hidden ones the newest first. A page of a search may have fewer than there are. */
+    readonly list: (userId: UserId, wanted: ListWanted) => Found<SearchPage>
+    readonly open: (
+      userId: UserId,
+      id: ConversationId,
+      wanted: TurnsWanted
+    ) => Effect.Effect<OpenedConversation, ConversationNotFound | ItemNotFound | DatabaseUnavailable>
+    /** Doesn't count as a use. */
+    readonly update: (userId: UserId, id: ConversationId, changes: ListedChanges) => Found<ListedConversation>
+    /** Forgets the question without an answer, unless it is being answered; whether there was one. */
+    readonly discard: (userId: UserId, id: ConversationId) => Found<boolean>
+  }
+>()("parley/conversations/ListedConversations") {
+  static readonly layer = Layer.effect(
+    ListedConversations,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const random = yield* SecureRandom.SecureRandom
+      const { columns, running } = yield* makeListed
+      const list = yield* makeList
+      const turns = yield* makeTurns
+
+      const orNotFound = <A>(found: A | undefined) =>
+        found === undefined
+          ? Effect.fail(new ConversationNotFound({ param: "conversation_id" }))
+          : Effect.succeed(found)
+
+      const create = Effect.fn("ListedConversations.create")(function* (
+        userId: UserId,
+        { projectId, systemMessage, title }: NewListed
+      ) {
+        const id = ConversationId.make(yield* random.uuidV7())
+        const created = yield* sql`
+          INSERT INTO conversations AS c (id, user_id, hidden, system_message, title, project_id)
+          VALUES (${id}::uuid, ${userId}::uuid, false, ${systemMessage}, ${title}, ${projectId}::uuid)
+          RETURNING ${columns}`.pipe(rowAs(ListedRow))
+        return created === undefined
+          ? yield* Effect.die(new Error("A conversation was inserted and not returned."))
+          : listed(created)
+      }, orUnavailable)
+
+      const open = Effect.fn("ListedConversations.open")(function* (
+        userId: UserId,
+        id: ConversationId,
+        wanted: TurnsWanted
+      ) {
+        const { beginning, ...found } = yield* sql`
+          SELECT ${columns}, system_message, unanswered, ${running} AS running FROM conversations c
+          WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
+          rowAs(OpenedRow),
+          Effect.flatMap(orNotFound)
+        )
+        return { ...found, ...listed({ ...found, beginning }), ...(yield* turns(id, wanted)) }
+      }, orUnavailable)
+
+      const update = Effect.fn("ListedConversations.update")(
+        (userId: UserId, id: ConversationId, { projectId, title }: ListedChanges) =>
+          sql`UPDATE conversations c SET
+              title = ${title === undefined ? sql`title` : sql`${title}::text`},
+              project_id = ${projectId === undefined ? sql`project_id` : sql`${projectId}::uuid`}
+            WHERE id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING ${columns}`.pipe(
+            rowAs(ListedRow),
+            Effect.flatMap(orNotFound),
+            Effect.map(listed)
+          ),
+        orUnavailable
+      )
+
+      const discard = Effect.fn("ListedConversations.discard")(function* (
+        userId: UserId,
+        id: ConversationId
+      ) {
+        const { discarded } = yield* sql`WITH known AS (
+            SELECT id, unanswered IS NOT NULL AND ${running} IS NULL AS discarded FROM conversations c
+            WHERE id = ${id}::uuid AND user_id = ${userId}::uuid
+          ), changed AS (
+            UPDATE conversations SET unanswered = NULL FROM known
+            WHERE conversations.id = known.id AND discarded
+          )
+          SELECT discarded FROM known`.pipe(rowAs(DiscardedRow), Effect.flatMap(orNotFound))
+        return discarded
+      }, orUnavailable)
+
+      return ListedConversations.of({ create, list, open, update, discard })
+    })
+  ).pipe(Layer.provide(pooledRandomLayer))
+}
+
+const DiscardedRow = Schema.Struct({ discarded: Schema.Boolean })
+const PositionRow = Schema.Struct({ position: Schema.Int })
+
+const makeTurns = Effect.map(SqlClient.SqlClient, (sql) => {
+  const itemsOf = (side: "input" | "output") => sql`coalesce((
+    SELECT json_agg(item ORDER BY items.position) FROM items
+    WHERE items.response_id = t.response_id AND side = ${side}), '[]')`
+
+  const positionOf = Effect.fnUntraced(function* (id: ConversationId, before: ResponseId) {
+    const found = yield* sql`SELECT position FROM turns
+      WHERE response_id = ${before}::uuid AND conversation_id = ${id}::uuid`.pipe(rowAs(PositionRow))
+    return found?.position ?? (yield* new ItemNotFound({ param: "before" }))
+  })
+
+  return Effect.fnUntraced(function* (id: ConversationId, { before, limit }: TurnsWanted) {
+    const end = before === undefined ? null : yield* positionOf(id, before)
+    const rows = yield* sql`
+      SELECT t.response_id, t.position, t.model, t.created_at, t.details, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
+      FROM turns t WHERE t.conversation_id = ${id}::uuid AND ${end === null ? sql`true` : sql`t.position < ${end}::int`}
+      ORDER BY t.position DESC LIMIT ${limit}`.pipe(rowsAs(ShownTurn))
+    const turns: ShownTurns["turns"] = rows.toReversed()
+    return { turns, hasMore: (turns[0]?.position ?? 0) > 0 }
+  })
+})

@@ -1,0 +1,18 @@
+/** Of a title that a user gives. */
+export const titleCharactersMax = 200
+/** Of a title that is the beginning of a message. */
+const beginningCharactersMax = 60
+/** A beginning that is shorter than this says too little, so that a long word is cut rather than left out. */
+const beginningCharactersMin = 20
+/** More of a message isn't looked at. */
+export const beginningReadMax = 1_000
+
+/** The beginning of a message, cut at a word; null for a message without text. */
+export const titleOf = (message: string): string | null => {
+  const characters = [...message.slice(0, beginningReadMax).toWellFormed().replace(/\s+/gu, " ").trim()]
+  if (characters.length <= beginningCharactersMax) return characters.join("") || null
+  const beginning = characters.slice(0, beginningCharactersMax)
+  // A blank after the last character that fits ends a word too.
+  const end = [...beginning, characters[beginningCharactersMax]].lastIndexOf(" ")
+  return (end < beginningCharactersMin ? beginning : beginning.slice(0, end)).join("")
+}

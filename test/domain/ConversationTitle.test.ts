@@ -1,0 +1,35 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { titleOf } from "../../src/domain/ConversationTitle.ts"
+
+describe("the title of a conversation", () => {
+  it("is the first message, if that is short, without its line breaks", () => {
+    assert.strictEqual(titleOf("  Where is\n\nthe manual? "), "Where is the manual?")
+    assert.strictEqual(titleOf(" \n "), null)
+  })
+
+  it("is cut after the last word that ends within 60 characters", () => {
+    const words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+    assert.strictEqual(titleOf(words), "one two three four five six seven eight nine ten eleven")
+    const exact = `${"a".repeat(29)} ${"b".repeat(30)} more`
+    assert.strictEqual(titleOf(exact), exact.slice(0, 60))
+  })
+
+  it("cuts a word that is longer than that, and no character in two", () => {
+    assert.strictEqual(titleOf("x".repeat(100)), "x".repeat(60))
+    assert.strictEqual(titleOf("😀".repeat(100)), "😀".repeat(60))
+  })
+
+  it.effect.prop(
+    "has at most 60 characters of the message, and is never blank",
+    [Schema.String],
+    ([message]) =>
+      Effect.sync(() => {
+        const title = titleOf(message)
+        if (title === null) return assert.strictEqual(message.toWellFormed().trim(), "")
+        assert.isAtMost([...title].length, 60)
+        assert.strictEqual(title, title.trim())
+        assert.isAbove(title.length, 0)
+      })
+  )
+})
