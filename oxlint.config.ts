@@ -39,13 +39,14 @@ const arrows: Readonly<Record<string, ReadonlyArray<string>>> = {
   backup: [...belowServices, "postgres", "files"],
   http: belowHttp,
   admin: [...belowHttp, "http"],
-  console: [...belowHttp, "http", "admin"],
+  jobs: [...belowHttp, "http"],
+  console: [...belowHttp, "http", "admin", "jobs"],
   // The second profile: another rendering of what responses does.
-  openai: [...belowHttp, "http"],
+  openai: [...belowHttp, "http", "jobs"],
   // The browser's part of console. scripts/check-architecture.ts keeps it to the contracts of admin and console.
   app: ["domain", "api", "admin", "console"],
   cli: [...belowHttp, "http", "admin"],
-  App: [...belowHttp, "http", "admin", "console", "openai"]
+  App: [...belowHttp, "http", "admin", "jobs", "console", "openai"]
 }
 
 /** Places that may import more than the rest of their room. */
@@ -147,7 +148,7 @@ const confined: ReadonlyArray<Confined> = [
   {
     module: "/Account\\.ts$",
     names: "^CurrentUser$",
-    in: ["api", "responses", "http", "admin", "console", "openai"]
+    in: ["api", "responses", "http", "admin", "jobs", "console", "openai"]
   },
   // A search demands the proof of a membership.
   { module: "/Project\\.ts$", names: "^proveMembership$", in: ["plans/Policy"] }

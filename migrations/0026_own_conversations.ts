@@ -18,7 +18,10 @@ export default Effect.gen(function* () {
   yield* sql`DROP INDEX conversations_idle`
   yield* sql`CREATE INDEX conversations_idle ON conversations (updated_at) WHERE hidden`
 
-  // Whose answer a job makes, as soon as that is known. No reference: a branch is stored after its job has begun.
-  yield* sql`ALTER TABLE response_jobs ADD COLUMN conversation_id uuid`
+  // Which interface reads the request of a job, and whose answer it makes, as soon as that is known. No reference: a branch is stored
+  // after its job has begun.
+  yield* sql`ALTER TABLE response_jobs
+    ADD COLUMN kind text NOT NULL DEFAULT 'profile' CHECK (kind IN ('profile', 'question')),
+    ADD COLUMN conversation_id uuid`
   yield* sql`CREATE INDEX response_jobs_conversation ON response_jobs (conversation_id) WHERE conversation_id IS NOT NULL`
 })

@@ -24,6 +24,7 @@ import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
+import { readQuestion } from "./console/QuestionReading.ts"
 import { ClientConversations } from "./conversations/ClientConversations.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { ListedConversations } from "./conversations/ListedConversations.ts"
@@ -56,8 +57,10 @@ import {
   SystemRoutes,
   systemRoutes
 } from "./http/SystemHandlers.ts"
-import { BackgroundResponses } from "./openai/BackgroundResponses.ts"
+import { BackgroundResponses } from "./jobs/BackgroundResponses.ts"
+import { JobRequests } from "./jobs/JobRequests.ts"
 import { OpenAiRoutes } from "./openai/OpenAiRoutes.ts"
+import { readJobRequest } from "./openai/RequestReading.ts"
 import { InstalledLicense } from "./plans/License.ts"
 import { plansLayer } from "./plans/PlanCatalog.ts"
 import { Policy } from "./plans/Policy.ts"
@@ -205,9 +208,12 @@ const AdminServerLayer = Layer.effectDiscard(
 /** ErrorBoundary makes the spans of the requests, which last as long as their streams, and hold no header and no query. */
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
+/** Who reads the requests of which jobs. */
+const JobRequestsLayer = Layer.succeed(JobRequests, { profile: readJobRequest, question: readQuestion })
+
 /** The interfaces on any database, models and services. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
-  Layer.provide(BackgroundResponses.layer),
+  Layer.provide(BackgroundResponses.layer.pipe(Layer.provide(JobRequestsLayer))),
   Layer.provideMerge(AdminServerLayer),
   Layer.provideMerge(ServerLayer),
   Layer.provideMerge(MetricsServerLayer),

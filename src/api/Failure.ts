@@ -299,6 +299,18 @@ const table: {
       "The response is still being made. Wait until GET /openai/v1/responses/{response_id} says that it has ended.",
       param
     ),
+  AnswerInProgress: () =>
+    conflict(
+      "answer_in_progress",
+      "Another question of this conversation is being answered. Wait for its answer, or stop it.",
+      "conversation_id"
+    ),
+  ResponseNotLast: () =>
+    conflict(
+      "response_not_last",
+      "The conversation has gone on since: only its last answer can be replaced. Load it again.",
+      "replaces"
+    ),
   ResponseInterrupted: () =>
     failure(
       500,

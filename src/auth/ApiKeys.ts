@@ -27,7 +27,7 @@ import { makeKeyRoll } from "./KeyRoll.ts"
 import { ChangedRow, entryOf, limitsOf, ownedBy, ownerColumns, recordOf, RecordRow } from "./KeyRows.ts"
 import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds, makeLastUse } from "./LastUse.ts"
-import { makeWebKeys } from "./WebKeys.ts"
+import { makeWebKeys, type WebKeys } from "./WebKeys.ts"
 
 /** A new key. `key` is never shown again. */
 export interface CreatedKey extends ApiKeyRecord {
@@ -112,6 +112,8 @@ export class ApiKeys extends Context.Service<
      * be presented, and is neither listed nor revoked.
      */
     readonly webKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId, DatabaseUnavailable>
+    /** The same, or null before its first use. */
+    readonly knownWebKeyOf: (userId: UserId) => Effect.Effect<ApiKeyId | null, DatabaseUnavailable>
     /**
      * Changes limits of a key; with an owner, only of one of that user. Takes effect at once here, and within
      * `auth.cacheSeconds` in other processes.
@@ -136,6 +138,7 @@ export class ApiKeys extends Context.Service<
       const forget = (hash: Uint8Array) => lookup.forget(Hex.encode(hash))
       const changes = yield* makeKeyChanges(forget)
       const roll = yield* makeKeyRoll(forget)
+      const { webCallerOf, ...webKeys } = yield* makeWebKeys
 
       const hashOf = (key: Redacted.Redacted) => Effect.provideContext(KeyToken.hash(key), services)
 
@@ -233,7 +236,7 @@ export class ApiKeys extends Context.Service<
 
       return ApiKeys.of({
         authenticate,
-        callerOf: makeCallerOf(sql, authenticateHash),
+        callerOf: makeCallerOf(sql, authenticateHash, webCallerOf),
         create,
         adopt,
         exists,
@@ -241,21 +244,26 @@ export class ApiKeys extends Context.Service<
         listOfOrganization,
         roll,
         ...changes,
-        webKeyOf: yield* makeWebKeys
+        ...webKeys
       })
     })
   )
 }
 
-/** Finds a key by its id, and authenticates its hash. */
-const makeCallerOf = <A, E>(sql: SqlClient.SqlClient, authenticate: (hash: string) => Effect.Effect<A, E>) =>
+/** Finds a key by its id, and authenticates its hash; the key of the web application has none that could be. */
+const makeCallerOf = <A, E>(
+  sql: SqlClient.SqlClient,
+  authenticate: (hash: string) => Effect.Effect<A, E>,
+  webCallerOf: WebKeys["webCallerOf"]
+) =>
   Effect.fn("ApiKeys.callerOf")(function* (id: ApiKeyId) {
-    const row = yield* sql`SELECT encode(hash, 'hex') AS hash FROM api_keys WHERE id = ${id}`.pipe(
-      rowAs(Schema.Struct({ hash: Schema.String })),
-      orUnavailable
-    )
+    const row =
+      yield* sql`SELECT encode(hash, 'hex') AS hash, kind = 'web' AS is_web FROM api_keys WHERE id = ${id}`.pipe(
+        rowAs(Schema.Struct({ hash: Schema.String, isWeb: Schema.Boolean })),
+        orUnavailable
+      )
     if (row === undefined) return yield* new ApiKeyRejected({ reason: "unknown" })
-    return yield* authenticate(row.hash)
+    return row.isWeb ? yield* webCallerOf(id) : yield* authenticate(row.hash)
   })
 
 /** Valid keys of one user. Requests at once may exceed it by as many as there are. */

@@ -13,7 +13,7 @@ import { AccountName, type CurrentUser } from "../domain/Account.ts"
 import { CalendarDay, UsageBy } from "../domain/Allowance.ts"
 import { ApiKeyId, SessionId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
-import { ownConversationEndpoints } from "./AnswersApi.ts"
+import { answerEndpoints, ownConversationEndpoints } from "./AnswersApi.ts"
 import type { CurrentSession } from "./CurrentSession.ts"
 import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
 
@@ -119,11 +119,19 @@ class ConversationsGroup extends HttpApiGroup.make("conversations")
   .middleware(WebUser)
   .middleware(SessionAuthentication) {}
 
+/** Questions in conversations, and their answers. */
+class AnswersGroup extends HttpApiGroup.make("answers")
+  .add(...answerEndpoints)
+  .middleware(BoundedBody)
+  .middleware(WebUser)
+  .middleware(SessionAuthentication) {}
+
 export class ConsoleApi extends HttpApi.make("parley-console")
   .add(SessionGroup)
   .add(MeGroup)
   .add(ConversingGroup)
   .add(ConversationsGroup)
+  .add(AnswersGroup)
   .middleware(Envelope)
   .addHttpApi(AdminApi)
   .prefix("/console") {}

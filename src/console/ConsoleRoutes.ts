@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { administrationHandlers } from "../admin/AdminRoutes.ts"
 import { makeCreateResponse } from "../http/ResponsesHandlers.ts"
+import { AnswersHandlers } from "./AnswersHandlers.ts"
 import { ConsoleApi } from "./ConsoleApi.ts"
 import { ConversationsHandlers } from "./ConversationsHandlers.ts"
 import { MeHandlers } from "./MeHandlers.ts"
@@ -24,6 +25,7 @@ export const ConsoleRoutes = HttpApiBuilder.layer(ConsoleApi).pipe(
     MeHandlers,
     ConversingHandlers,
     ConversationsHandlers,
+    AnswersHandlers,
     administrationHandlers(ConsoleApi)
   ]),
   Layer.provide(ConsoleAuthenticationLayer)

@@ -8,11 +8,13 @@ import { boundsOf, ClientAddress } from "../auth/ClientAddress.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import { CurrentActor } from "../domain/Actor.ts"
 import { CsrfTokenRejected, ForeignRequest, EndpointForbidden, SessionEnded } from "../domain/Errors.ts"
+import { ApiKeyId } from "../domain/Ids.ts"
 import { noKeyLimits } from "../domain/KeyLimits.ts"
 import type { KnownSession } from "../domain/Session.ts"
 import { respondTo } from "../http/ErrorBoundary.ts"
 import { UserBounds } from "../http/UserBounds.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { firstId } from "../sql/Paging.ts"
 import { SessionAuthentication, WebUser } from "./ConsoleApi.ts"
 import { CurrentSession } from "./CurrentSession.ts"
 import { isFromOwnPage, isSafeMethod } from "./SameOriginRule.ts"
@@ -109,6 +111,9 @@ const SessionAuthenticationLayer = Layer.effect(
   )
 )
 
+/** Names no key. */
+const noKey = ApiKeyId.make(firstId)
+
 const WebUserLayer = Layer.effect(
   WebUser,
   Effect.map(ApiKeys, (apiKeys) =>
@@ -116,7 +121,10 @@ const WebUserLayer = Layer.effect(
       Effect.gen(function* () {
         const { person, plan } = yield* CurrentSession
         const { organizationId, userId } = person
-        const keyId = yield* apiKeys.webKeyOf(userId)
+        // A GET creates nothing, and spends nothing that would be recorded under the key.
+        const keyId = isSafeMethod(yield* HttpServerRequest.HttpServerRequest)
+          ? ((yield* apiKeys.knownWebKeyOf(userId)) ?? noKey)
+          : yield* apiKeys.webKeyOf(userId)
         return { userId, organizationId, keyId, keyLimits: noKeyLimits, plan }
       }).pipe(
         Effect.matchEffect({

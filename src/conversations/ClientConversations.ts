@@ -7,6 +7,7 @@ import { ConversationId, type ItemId, type UserId } from "../domain/Ids.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeDeleteConversation } from "./ConversationDeletion.ts"
 import { type ItemsPage, itemsPage, type ItemsWanted } from "./StoredResponses.ts"
 
 const ConversationRow = Schema.Struct({
@@ -36,7 +37,7 @@ export class ClientConversations extends Context.Service<
     ) => Effect.Effect<ClientConversation, DatabaseUnavailable>
     readonly find: (userId: UserId, id: ConversationId) => Found<ClientConversation>
     readonly update: (userId: UserId, id: ConversationId, metadata: Metadata) => Found<ClientConversation>
-    /** With its turns. A request that adds one at the time fails. */
+    /** With its turns, and the requests and events of their jobs. A request that adds one at the time fails. */
     readonly delete: (userId: UserId, id: ConversationId) => Found<void>
     readonly items: (
       userId: UserId,
@@ -54,6 +55,7 @@ export class ClientConversations extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
       const items = yield* makeItems
+      const deleteConversation = yield* makeDeleteConversation
 
       const create = Effect.fn("ClientConversations.create")(function* (
         userId: UserId,
@@ -93,14 +95,9 @@ export class ClientConversations extends Context.Service<
       )
 
       const remove = Effect.fn("ClientConversations.delete")(function* (userId: UserId, id: ConversationId) {
-        const deleted = yield* sql`WITH jobs AS (
-          DELETE FROM response_jobs USING turns
-          WHERE turns.conversation_id = ${id}::uuid AND turns.user_id = ${userId}::uuid
-            AND response_jobs.response_id = turns.response_id
-        )
-        DELETE FROM conversations
-          WHERE id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING id`
-        yield* orNotFound(deleted[0])
+        if (!(yield* deleteConversation(userId, id))) {
+          return yield* new ConversationNotFound({ param: "conversation_id" })
+        }
       }, orUnavailable)
 
       return ClientConversations.of({

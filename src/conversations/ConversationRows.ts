@@ -117,6 +117,6 @@ export const makeListed = Effect.map(SqlClient.SqlClient, (sql) => {
   return {
     columns: sql`c.id, title, project_id, hidden, turn_count, c.created_at, c.updated_at, ${beginning} AS beginning`,
     from,
-    running: sql`(SELECT response_id FROM response_jobs j WHERE j.conversation_id = c.id AND ended_at IS NULL LIMIT 1)`
+    running: sql`(SELECT response_id FROM response_jobs j WHERE j.conversation_id = c.id AND kind = 'question' AND ended_at IS NULL LIMIT 1)`
   }
 })

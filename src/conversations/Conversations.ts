@@ -80,7 +80,9 @@ export class Conversations extends Context.Service<
      */
     readonly commit: (
       turn: OpenTurn,
-      content: CommitTurn
+      content: CommitTurn,
+      /** The last response, whose turn this one replaces. */
+      replaced?: ResponseId | null
     ) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
     /** Stores the turn in a conversation of its own, after copies of earlier turns; refused when those have gone. */
     readonly commitBranch: (

@@ -4,7 +4,15 @@ import { ResponseId, type UserId } from "../domain/Ids.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
-import { columns, type JobFailure, type JobLease, JobRow, type JobStatus } from "./ResponseJobRow.ts"
+import { makeQuestionWrites } from "./QuestionWrites.ts"
+import {
+  columns,
+  type JobFailure,
+  type JobLease,
+  JobRow,
+  type JobStatus,
+  type QuestionFailure
+} from "./ResponseJobRow.ts"
 
 /** Responses in the background of one user that are being made at once, in all processes. */
 export const runningPerUserMax = 8
@@ -89,18 +97,24 @@ const makeClaims = Effect.gen(function* () {
 /** How jobs end. */
 const makeEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const questions = yield* makeQuestionWrites
   const held = ({ leaseFence, responseId }: JobLease) =>
     sql`response_id = ${responseId}::uuid AND lease_fence = ${leaseFence}::int AND status = 'in_progress'`
+
+  const explained = (failure: QuestionFailure | undefined) =>
+    failure === undefined ? sql.literal("") : sql`, explained AS (${questions.explain(failure, "ended")})`
 
   const end = Effect.fn("ResponseJobs.end")(function* (
     lease: JobLease,
     status: JobStatus,
     failure?: JobFailure
   ) {
-    const ended =
-      yield* sql`UPDATE response_jobs SET status = ${status}, lease_until = NULL, ended_at = now(),
-        failure = ${failure === undefined ? null : JSON.stringify(failure)}::json
-      WHERE ${held(lease)} RETURNING response_id`
+    const ended = yield* sql`WITH ended AS (
+        UPDATE response_jobs SET status = ${status}, lease_until = NULL, ended_at = now(),
+          failure = ${failure === undefined ? null : JSON.stringify(failure)}::json
+        WHERE ${held(lease)} RETURNING response_id, conversation_id
+      )${explained(failure)}
+      SELECT response_id FROM ended`
     return ended.length > 0
   }, orUnavailable)
 
@@ -111,15 +125,25 @@ const makeEnds = Effect.gen(function* () {
   }, orUnavailable)
 
   const refuse = Effect.fn("ResponseJobs.refuse")(function* (lease: JobLease, failure: JobFailure) {
-    yield* sql`UPDATE response_jobs SET status = 'failed', lease_until = NULL, ended_at = now(),
-        failure = ${JSON.stringify(failure)}::json, key_hash = NULL, body_hash = NULL
-      WHERE ${held(lease)}`
+    yield* sql`WITH ended AS (
+        UPDATE response_jobs SET status = 'failed', lease_until = NULL, ended_at = now(),
+          failure = ${JSON.stringify(failure)}::json, key_hash = NULL, body_hash = NULL
+        WHERE ${held(lease)} RETURNING response_id, conversation_id
+      )${explained(failure)}
+      SELECT FROM ended`
   }, orUnavailable)
 
-  const cancel = Effect.fn("ResponseJobs.cancel")(function* (userId: UserId, id: ResponseId) {
-    const cancelled = yield* sql`UPDATE response_jobs
-      SET status = 'cancelled', lease_until = NULL, lease_fence = lease_fence + 1, ended_at = now()
-      WHERE response_id = ${id}::uuid AND user_id = ${userId}::uuid AND ended_at IS NULL RETURNING response_id`
+  const cancel = Effect.fn("ResponseJobs.cancel")(function* (
+    userId: UserId,
+    id: ResponseId,
+    reason: QuestionFailure
+  ) {
+    const cancelled = yield* sql`WITH ended AS (
+        UPDATE response_jobs
+        SET status = 'cancelled', lease_until = NULL, lease_fence = lease_fence + 1, ended_at = now()
+        WHERE response_id = ${id}::uuid AND user_id = ${userId}::uuid AND ended_at IS NULL RETURNING response_id, conversation_id
+      )${explained(reason)}
+      SELECT response_id FROM ended`
     return cancelled.length > 0
   }, orUnavailable)
 

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { ConversationNotFound, type DatabaseUnavailable, ItemNotFound } from "../domain/Errors.ts"
-import { ConversationId, type ProjectId, type ResponseId, type UserId } from "../domain/Ids.ts"
+import { ConversationId, type ImageId, type ProjectId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -57,6 +57,15 @@ export class ListedConversations extends Context.Service<
     ) => Effect.Effect<OpenedConversation, ConversationNotFound | ItemNotFound | DatabaseUnavailable>
     /** Doesn't count as a use. */
     readonly update: (userId: UserId, id: ConversationId, changes: ListedChanges) => Found<ListedConversation>
+    /** An image of one of its messages. */
+    readonly image: (
+      userId: UserId,
+      id: ConversationId,
+      imageId: ImageId
+    ) => Effect.Effect<
+      { readonly mediaType: string; readonly bytes: Uint8Array },
+      ItemNotFound | DatabaseUnavailable
+    >
     /** Forgets the question without an answer, unless it is being answered; whether there was one. */
     readonly discard: (userId: UserId, id: ConversationId) => Found<boolean>
   }
@@ -131,11 +140,23 @@ export class ListedConversations extends Context.Service<
         return discarded
       }, orUnavailable)
 
-      return ListedConversations.of({ create, list, open, update, discard })
+      const image = Effect.fn("ListedConversations.image")(function* (
+        userId: UserId,
+        id: ConversationId,
+        imageId: ImageId
+      ) {
+        const found = yield* sql`SELECT media_type, bytes FROM images JOIN turns USING (response_id)
+          WHERE images.user_id = ${userId}::uuid AND images.id = ${imageId}::uuid AND conversation_id = ${id}::uuid
+          LIMIT 1`.pipe(rowAs(ImageRow))
+        return found ?? (yield* new ItemNotFound({ param: "image_id" }))
+      }, orUnavailable)
+
+      return ListedConversations.of({ image, create, list, open, update, discard })
     })
   ).pipe(Layer.provide(pooledRandomLayer))
 }
 
+const ImageRow = Schema.Struct({ mediaType: Schema.String, bytes: Schema.Uint8Array })
 const DiscardedRow = Schema.Struct({ discarded: Schema.Boolean })
 const PositionRow = Schema.Struct({ position: Schema.Int })
 

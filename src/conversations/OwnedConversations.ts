@@ -9,6 +9,7 @@ import { ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
+import { makeDeleteConversation } from "./ConversationDeletion.ts"
 import { makeStoredImages } from "./ImageTable.ts"
 
 /** Conversations that one statement deletes with their turns. */
@@ -43,6 +44,7 @@ export type OwnedTurn = typeof TurnRow.Type
 export const makeOwnedConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
+  const deleteConversation = yield* makeDeleteConversation
   const columns = sql.literal("id, turn_count AS turns, system_message, metadata, created_at, updated_at")
 
   const listOf = Effect.fn("Conversations.listOf")(function* (
@@ -96,12 +98,7 @@ export const makeOwnedConversations = Effect.gen(function* () {
   const deleteOf = Effect.fn("Conversations.deleteOf")(
     function* (user: User, id: ConversationId) {
       const { turns } = yield* find(user.id, id)
-      yield* sql`WITH jobs AS (
-          DELETE FROM response_jobs USING turns
-          WHERE turns.conversation_id = ${id}::uuid AND turns.user_id = ${user.id}::uuid
-            AND response_jobs.response_id = turns.response_id
-        )
-        DELETE FROM conversations WHERE id = ${id} AND user_id = ${user.id}`
+      yield* deleteConversation(user.id, id)
       yield* audit.record({ action: "conversation.delete", ...about(user, id), details: { turns } })
     },
     (effect) => orUnavailable(sql.withTransaction(effect))

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ResponseId } from "../domain/Ids.ts"
+import type { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowsAs } from "../sql/rows.ts"
 import type { JobLease } from "./ResponseJobRow.ts"
@@ -15,10 +15,12 @@ export const makeEventLog = Effect.map(SqlClient.SqlClient, (sql) => {
   const append = Effect.fnUntraced(function* (
     { leaseFence, responseId }: JobLease,
     position: number,
-    events: ReadonlyArray<unknown>
+    events: ReadonlyArray<unknown>,
+    conversationId: ConversationId | null = null
   ) {
     const kept = yield* sql`WITH held AS (
-        UPDATE response_jobs SET event_count = ${position + events.length}::int
+        UPDATE response_jobs SET event_count = ${position + events.length}::int,
+          conversation_id = coalesce(conversation_id, ${conversationId}::uuid)
         WHERE response_id = ${responseId}::uuid AND lease_fence = ${leaseFence}::int AND status = 'in_progress'
         RETURNING response_id
       ), written AS (

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { ApiKeyId, ResponseId, UserId } from "../domain/Ids.ts"
+import { ApiKeyId, ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
 
 /** The rows of `response_jobs`. */
 
@@ -25,8 +25,17 @@ export const JobFailure = Schema.Struct({
 })
 export type JobFailure = typeof JobFailure.Type
 
+/** What a question says of why it has no answer. */
+export type QuestionFailure = Pick<JobFailure, "code" | "message">
+
+/** Whose request a job has: of the second profile, or a question of the web application. */
+const JobKind = Schema.Literals(["profile", "question"])
+
 export const JobRow = Schema.Struct({
   responseId: ResponseId,
+  kind: JobKind,
+  /** Known from the beginning for a question, and else from the first event on. */
+  conversationId: Schema.NullOr(ConversationId),
   userId: UserId,
   apiKeyId: ApiKeyId,
   background: Schema.Boolean,
@@ -42,7 +51,7 @@ export const JobRow = Schema.Struct({
 export type ResponseJob = typeof JobRow.Type
 
 export const columns =
-  "response_id, user_id, api_key_id, background, status, request, failure, lease_fence, runs, event_count, created_at, ended_at"
+  "response_id, kind, conversation_id, user_id, api_key_id, background, status, request, failure, lease_fence, runs, event_count, created_at, ended_at"
 
 /** The lease of a job that is being run. */
 export type JobLease = Pick<ResponseJob, "responseId" | "leaseFence">

@@ -1,10 +1,18 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { type DatabaseUnavailable, IdempotencyKeyReused, TooManyJobs } from "../domain/Errors.ts"
-import type { ApiKeyId, ResponseId, UserId } from "../domain/Ids.ts"
+import {
+  type AnswerInProgress,
+  type ConversationNotFound,
+  type DatabaseUnavailable,
+  IdempotencyKeyReused,
+  type ResponseNotLast,
+  TooManyJobs
+} from "../domain/Errors.ts"
+import type { ApiKeyId, ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeJobLeases, makeLeaseEnd } from "./JobLeases.ts"
+import { makeQuestionWrites, type NewQuestion } from "./QuestionWrites.ts"
 import { makeEventLog } from "./ResponseEvents.ts"
 import {
   columns,
@@ -12,6 +20,7 @@ import {
   type JobLease,
   JobRow,
   type JobStatus,
+  type QuestionFailure,
   type ResponseJob
 } from "./ResponseJobRow.ts"
 
@@ -29,16 +38,29 @@ export const jobsPageRows = 20
 const KeptRow = Schema.Struct({ ...JobRow.fields, bodyHash: Schema.NullOr(Schema.Uint8Array) })
 const CountRow = Schema.Struct({ count: Schema.Int })
 
+interface AskedQuestion extends NewQuestion {
+  readonly kind: "question"
+}
+
 export interface NewJob {
   readonly responseId: ResponseId
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly background: boolean
-  /** JSON that only the interface reads that runs the job. */
-  readonly request: unknown
+  /** JSON that only the interface reads that runs the job, or a question. */
+  readonly asked: { readonly kind: "profile"; readonly request: unknown } | AskedQuestion
   /** SHA-256 of the Idempotency-Key, and of what was asked by it. */
   readonly key: { readonly hash: Uint8Array; readonly bodyHash: Uint8Array } | null
 }
+
+/** The last three are of questions. */
+export type SubmitFailure =
+  | IdempotencyKeyReused
+  | TooManyJobs
+  | DatabaseUnavailable
+  | ConversationNotFound
+  | AnswerInProgress
+  | ResponseNotLast
 
 /** Responses that are made apart from the request that asked for them, and the log of their events. */
 export class ResponseJobs extends Context.Service<
@@ -46,14 +68,11 @@ export class ResponseJobs extends Context.Service<
   {
     /**
      * A new job: queued if it is for the background, and else leased to this process. With a key, the job that was created by
-     * it, if there is one.
+     * it, if there is one. A question is kept with its conversation.
      */
     readonly submit: (
       job: NewJob
-    ) => Effect.Effect<
-      { readonly job: ResponseJob; readonly isNew: boolean },
-      IdempotencyKeyReused | TooManyJobs | DatabaseUnavailable
-    >
+    ) => Effect.Effect<{ readonly job: ResponseJob; readonly isNew: boolean }, SubmitFailure>
     readonly find: (
       userId: UserId,
       id: ResponseId
@@ -71,11 +90,15 @@ export class ResponseJobs extends Context.Service<
     readonly renew: (
       leases: ReadonlyArray<JobLease>
     ) => Effect.Effect<ReadonlySet<ResponseId>, DatabaseUnavailable>
-    /** Appends events to the log; false when the lease was lost. It can be repeated after a lost answer. */
+    /**
+     * Appends events to the log, and notes the conversation if they name one; false when the lease was lost. It can be repeated after a
+     * lost answer.
+     */
     readonly append: (
       lease: JobLease,
       position: number,
-      events: ReadonlyArray<unknown>
+      events: ReadonlyArray<unknown>,
+      conversationId?: ConversationId | null
     ) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Ends a job; false when the lease was lost. */
     readonly end: (
@@ -85,10 +108,14 @@ export class ResponseJobs extends Context.Service<
     ) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Gives a job back to the queue; false where it was begun too often, or nothing of it may be done again. */
     readonly requeue: (lease: JobLease) => Effect.Effect<boolean, DatabaseUnavailable>
-    /** Ends a job whose request was refused. Its key is free for another one; who waits for this one finds the failure. */
+    /** Ends a job whose request was refused. Its key is free for another one; who waits for this one finds the failure. Its question stays, with the reason. */
     readonly refuse: (lease: JobLease, failure: JobFailure) => Effect.Effect<void, DatabaseUnavailable>
-    /** Cancels a job that has not ended; false for one that has. */
-    readonly cancel: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
+    /** Cancels a job that has not ended; false for one that has. Its question stays, with the reason. */
+    readonly cancel: (
+      userId: UserId,
+      id: ResponseId,
+      reason: QuestionFailure
+    ) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Deletes a job of any state with its events; a process that runs it loses the lease. */
     readonly delete: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
     /** Events from a position on, in batches of bounded size. */
@@ -135,6 +162,7 @@ const makeSubmit = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const leaseEnd = yield* makeLeaseEnd
   const all = sql.literal(columns)
+  const questions = yield* makeQuestionWrites
 
   const byKey = Effect.fnUntraced(function* (userId: UserId, { bodyHash, hash }: NonNullable<NewJob["key"]>) {
     const found = yield* sql`SELECT ${all}, body_hash FROM response_jobs
@@ -143,10 +171,10 @@ const makeSubmit = Effect.gen(function* () {
     return isSame(found.bodyHash, bodyHash) ? found : yield* new IdempotencyKeyReused()
   })
 
-  const insert = ({ apiKeyId, background, key, request, responseId, userId }: NewJob) =>
+  const insert = ({ apiKeyId, asked, background, key, responseId, userId }: NewJob, request: unknown) =>
     sql`INSERT INTO response_jobs
-        (response_id, user_id, api_key_id, background, status, request, key_hash, body_hash, lease_fence, lease_until, runs)
-      VALUES (${responseId}::uuid, ${userId}::uuid, ${apiKeyId}::uuid, ${background}::boolean,
+        (response_id, kind, conversation_id, user_id, api_key_id, background, status, request, key_hash, body_hash, lease_fence, lease_until, runs)
+      VALUES (${responseId}::uuid, ${asked.kind}, ${asked.kind === "question" ? asked.conversationId : null}::uuid, ${userId}::uuid, ${apiKeyId}::uuid, ${background}::boolean,
         ${background ? "queued" : "in_progress"}, ${JSON.stringify(request)}::json,
         ${key === null ? null : Buffer.from(key.hash)}::bytea, ${key === null ? null : Buffer.from(key.bodyHash)}::bytea,
         ${background ? 0 : 1}::int, ${background ? null : leaseEnd}, ${background ? 0 : 1}::int)
@@ -161,7 +189,10 @@ const makeSubmit = Effect.gen(function* () {
       const open = yield* sql`SELECT count(*)::int AS count FROM response_jobs
         WHERE user_id = ${job.userId}::uuid AND ended_at IS NULL`.pipe(rowAs(CountRow))
       if ((open?.count ?? 0) >= openPerUserMax) return yield* new TooManyJobs({ jobsMax: openPerUserMax })
-      const created = yield* insert(job)
+      const { asked, responseId, userId } = job
+      const request =
+        asked.kind === "question" ? yield* questions.keep(userId, responseId, asked) : asked.request
+      const created = yield* insert(job, request)
       return created === undefined
         ? yield* Effect.die(new Error("A job was inserted and not returned."))
         : { job: created, isNew: true }

@@ -1,6 +1,7 @@
 import { Deferred, Effect, Exit, Schedule } from "effect"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { TurnLeaseLost } from "../domain/Errors.ts"
+import type { ResponseId } from "../domain/Ids.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import type { HeldTurn, TurnLeases } from "./TurnLeases.ts"
@@ -29,12 +30,16 @@ export const makeCommit = (
     return yield* new TurnLeaseLost(state === undefined ? { isDeleted: true } : {})
   })
 
-  const commit = Effect.fn("Conversations.commit")(function* (turn: OpenTurn, content: CommitTurn) {
+  const commit = Effect.fn("Conversations.commit")(function* (
+    turn: OpenTurn,
+    content: CommitTurn,
+    replaced: ResponseId | null = null
+  ) {
     const own = leases.find(turn)
-    if (own === undefined) return yield* commitStored(turn, content)
+    if (own === undefined) return yield* commitStored(turn, content, replaced)
     if (own.stored !== null) yield* Deferred.await(own.stored)
     own.state = "committing"
-    yield* commitStored(turn, content).pipe(
+    yield* commitStored(turn, content, replaced).pipe(
       Effect.catchTag("TurnLeaseLost", () => lostBy(own)),
       Effect.onExit((exit) =>
         Effect.sync(() => {
@@ -44,8 +49,14 @@ export const makeCommit = (
     )
   })
 
-  const commitStored = Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn) {
-    if (!(yield* retried(writes.commit(turn, content)))) return yield* new TurnLeaseLost()
+  const commitStored = Effect.fnUntraced(function* (
+    turn: OpenTurn,
+    content: CommitTurn,
+    replaced: ResponseId | null
+  ) {
+    const write =
+      replaced === null ? writes.commit(turn, content) : writes.commitReplacing(turn, replaced, content)
+    if (!(yield* retried(write))) return yield* new TurnLeaseLost()
   })
 
   const lost = (turn: OpenTurn) =>

@@ -87,7 +87,8 @@ export const makeTurnWrites = Effect.gen(function* () {
           system_message = CASE WHEN turn_count = 0 THEN ${content.systemMessage}::text ELSE system_message END,
           lease_until = NULL,
           lease_fence = lease_fence + 1,
-          updated_at = now()
+          updated_at = now(),
+          unanswered = NULL
         WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
         RETURNING id, user_id
       ), turn AS (
@@ -100,6 +101,29 @@ export const makeTurnWrites = Effect.gen(function* () {
       )${images.insert(content, "held")}
       ${outcome(content, turn.conversationId, "held")}`.pipe(decodeOutcome)
   }
+
+  /** As `commit`, in the place of the last turn, if that is still the one of the response. */
+  const commitReplacing = (turn: OpenTurn, replaced: ResponseId, content: CommitTurn) =>
+    sql`WITH held AS (
+        UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now(), unanswered = NULL
+        WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
+          AND EXISTS (
+            SELECT FROM turns WHERE response_id = ${replaced}::uuid AND conversation_id = conversations.id
+              AND position = ${turn.turnCount - 1}::int
+          )
+        RETURNING id, user_id
+      ), removed AS (
+        DELETE FROM turns USING held WHERE response_id = ${replaced}::uuid RETURNING held.id
+      ), turn AS (
+        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, details)
+        SELECT ${content.responseId}::uuid, id, user_id, ${turn.turnCount - 1}::int, ${content.model}, ${content.promptTokens}::int,
+          ${detailsOf(content)}::json
+        -- The place is free once the other turn has gone.
+        FROM removed JOIN held USING (id)
+      ), written AS (
+        ${insertItems(content, "held")}
+      )${images.insert(content, "held")}
+      ${outcome(content, turn.conversationId, "held")}`.pipe(decodeOutcome)
 
   /**
    * Stores a new conversation in one statement: copies of the newest turns of another one, by ids that name no response, and after them
@@ -141,5 +165,5 @@ export const makeTurnWrites = Effect.gen(function* () {
       )${images.insert(content, "created")}
       ${outcome(content, conversationId, "created")}`.pipe(decodeOutcome)
 
-  return { commit, commitBranch }
+  return { commit, commitReplacing, commitBranch }
 })

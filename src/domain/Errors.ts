@@ -116,6 +116,12 @@ export class ResponseInterrupted extends Schema.TaggedError<ResponseInterrupted>
 
 export class ResponseCancelled extends Schema.TaggedError<ResponseCancelled>()("ResponseCancelled", {}) {}
 
+/** Another question of the conversation is being answered. */
+export class AnswerInProgress extends Schema.TaggedError<AnswerInProgress>()("AnswerInProgress", {}) {}
+
+/** The response whose turn was to be replaced is not the last one of its conversation any more. */
+export class ResponseNotLast extends Schema.TaggedError<ResponseNotLast>()("ResponseNotLast", {}) {}
+
 /** On the second profile: `previous_response_id` names a response that doesn't exist, or wasn't stored. */
 export class PreviousResponseNotFound extends Schema.TaggedError<PreviousResponseNotFound>()(
   "PreviousResponseNotFound",

@@ -1,4 +1,4 @@
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { failure } from "../api/Failure.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
@@ -8,30 +8,16 @@ import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { respond } from "../http/ErrorBoundary.ts"
-import { BackgroundResponses } from "./BackgroundResponses.ts"
+import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
+import { keyHeader, keyOf } from "../jobs/IdempotencyKey.ts"
 import type { Reading } from "./DetachedReading.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { makeJobReading, renderJob } from "./JobRendering.ts"
 
 /** Requests for responses that are made apart from them. */
 
-const keyHeader = "idempotency-key"
+const encodeBody = Schema.encodeEffect(CreateBody)
 const documented = Object.keys(CreateBody.fields)
-const keyPattern = /^[\x20-\x7e]{1,255}$/
-
-/** The Idempotency-Key of a request; null without one. */
-const keyOf = ({ headers }: HttpServerRequest.HttpServerRequest) => {
-  const key = headers[keyHeader]
-  if (key === undefined) return Effect.succeed(null)
-  return keyPattern.test(key)
-    ? Effect.succeed(key)
-    : Effect.fail(
-        new InvalidRequest({
-          param: "Idempotency-Key",
-          message: "The Idempotency-Key must have 1 to 255 printable characters of ASCII."
-        })
-      )
-}
 
 /** Fails where a request that is never made apart has a key, which would promise that it is. */
 export const refuseKey = ({ headers }: HttpServerRequest.HttpServerRequest) =>
@@ -84,10 +70,12 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
 
   /** The job of a request; one whose response was deleted is none any more. */
   const submit = Effect.fnUntraced(function* (body: CreateBody, key: string | null) {
-    const job = yield* background.submit(body, key)
+    const asked = { kind: "profile", request: yield* Effect.orDie(encodeBody(body)) } as const
+    const isBackground = body.background === true
+    const job = yield* background.submit(asked, isBackground, key)
     if (!(yield* isDeleted(job))) return job
     yield* jobs.delete(job.userId, job.responseId)
-    return yield* background.submit(body, key)
+    return yield* background.submit(asked, isBackground, key)
   })
 
   const answer = Effect.fnUntraced(function* (

@@ -8,7 +8,7 @@ import {
   ResponseNotFound
 } from "../domain/Errors.ts"
 import type { ResponseId, UserId } from "../domain/Ids.ts"
-import { BackgroundResponses } from "./BackgroundResponses.ts"
+import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { makeCreate } from "./DetachedCreation.ts"
 import { makeReading } from "./DetachedReading.ts"
 
@@ -42,6 +42,7 @@ export const makeDetached = Effect.gen(function* () {
       yield* stored.find(userId, id)
       return yield* new ResponseNotCancellable()
     }
+    if (!job.background) return yield* new ResponseNotCancellable()
     yield* background.cancel(userId, id)
     return yield* show(userId, id)
   })

@@ -7,13 +7,12 @@ import type { ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts
 import { ConversationId } from "../domain/Ids.ts"
 import { respond } from "../http/ErrorBoundary.ts"
 import type { Writing } from "../http/Sse.ts"
+import { isEvent } from "../jobs/JobEvents.ts"
 import { outputText } from "../responses/Events.ts"
 import { firstId } from "../sql/Paging.ts"
 import { renderResponse } from "./ItemRendering.ts"
-import { isEvent } from "./JobEvents.ts"
-import { decodeBody } from "./JobRun.ts"
 import { progressOf } from "./OutputSoFar.ts"
-import { readRequest } from "./RequestReading.ts"
+import { decodeBody, readRequest } from "./RequestReading.ts"
 
 /** Responses that are made apart from their requests, as documents and frames. */
 

@@ -1,4 +1,5 @@
-import type { CreateBody, Detail, Format, Item, Part } from "../api/openai/CreateBody.ts"
+import { Effect, Schema } from "effect"
+import { CreateBody, type Detail, type Format, type Item, type Part } from "../api/openai/CreateBody.ts"
 import type { Echo } from "../api/openai/ResponseResource.ts"
 import { webSearchTypes } from "../api/openai/Tools.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
@@ -241,6 +242,11 @@ export const readRequest = (body: CreateBody): ReadRequest => {
   const view: View = { echo: echoOf(body), shown: shownOf(body) }
   return { request: requestOf(body), demands: { ...demandsOf(body), echo: view }, view }
 }
+
+export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
+
+/** As a job has it. */
+export const readJobRequest = (request: unknown) => Effect.map(Effect.orDie(decodeBody(request)), readRequest)
 
 const noTool = (param: string, name: string, remedy: string) =>
   new InvalidRequest({ param, message: `\`${param}\` names ${name}, and \`tools\` has none: ${remedy}.` })

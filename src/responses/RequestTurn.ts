@@ -6,10 +6,11 @@ import {
   type ConversationBusy,
   ConversationNotFound,
   type DatabaseUnavailable,
+  ResponseNotLast,
   type TurnLeaseLost
 } from "../domain/Errors.ts"
 import { ConversationId, type ResponseId, type UserId } from "../domain/Ids.ts"
-import type { ResponseRequest } from "./ResponseRequest.ts"
+import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 
 /** The turn of a request: what it starts from, and how it is stored. */
 export interface OpenedTurn {
@@ -38,7 +39,7 @@ const notStored = (turn: ConversationState): OpenedTurn => ({
   lost: Effect.never
 })
 
-type TurnFailure = ConversationNotFound | ConversationBusy | DatabaseUnavailable
+type TurnFailure = ConversationNotFound | ResponseNotLast | ConversationBusy | DatabaseUnavailable
 
 /** Opens the turn of a request, in the conversation that it names by any of its fields, or in a new one. */
 export class RequestTurn extends Context.Service<
@@ -46,12 +47,13 @@ export class RequestTurn extends Context.Service<
   {
     /**
      * The turn is released when the scope closes. With `branches`, a request that continues another than the last response of its
-     * conversation, or one that another request is continuing, gets a conversation of its own.
+     * conversation, or one that another request is continuing, gets a conversation of its own. With `replaces`, the turn takes the
+     * place of the one of that response, if it is the last one.
      */
     readonly open: (
       request: ResponseRequest,
       userId: UserId,
-      branches?: boolean
+      demands?: Pick<Demands, "branches" | "replaces">
     ) => Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope>
   }
 >()("parley/responses/RequestTurn") {
@@ -107,6 +109,27 @@ export class RequestTurn extends Context.Service<
         lost: conversations.lost(turn)
       })
 
+      /** Answers anew what the last response answered. */
+      const openInPlace = Effect.fnUntraced(function* (
+        userId: UserId,
+        id: ConversationId,
+        replaced: ResponseId
+      ) {
+        const turn = yield* conversations.open(userId, id)
+        const last = yield* Effect.catchTag(
+          conversations.upTo(userId, replaced),
+          "ConversationNotFound",
+          () => Effect.succeed(null)
+        )
+        if (last === null || !last.isLast || last.state.conversationId !== id)
+          return yield* new ResponseNotLast()
+        return {
+          ...opened(turn, Effect.void),
+          turn: { ...turn, turnCount: turn.turnCount - 1 },
+          commit: (content) => conversations.commit(turn, content, replaced)
+        } satisfies OpenedTurn
+      })
+
       /** Goes on after one response, which need not be the last of its conversation. */
       const openAfter = Effect.fnUntraced(function* (
         userId: UserId,
@@ -132,7 +155,7 @@ export class RequestTurn extends Context.Service<
       const open = Effect.fnUntraced(function* (
         request: ResponseRequest,
         userId: UserId,
-        branches: boolean = false
+        { branches = false, replaces }: Pick<Demands, "branches" | "replaces"> = {}
       ) {
         if (branches && request.previous_response_id != null) {
           const { previous_response_id: previous } = request
@@ -143,6 +166,7 @@ export class RequestTurn extends Context.Service<
           )
         }
         const { id, param } = yield* named(request, userId)
+        if (replaces !== undefined && id !== null) return yield* openInPlace(userId, id, replaces)
         const turn: Effect.Effect<OpenedTurn, TurnFailure, Scope.Scope> = isStored(request)
           ? leased(userId, id, instructionsOf(request))
           : unstored(userId, id)

@@ -24,6 +24,8 @@ export interface Demands {
   readonly wholeHistory?: boolean
   /** A `previous_response_id` that isn't the conversation's last response begins a branch, in a conversation of its own. */
   readonly branches?: boolean
+  /** The last response of the conversation: it isn't continued, and the new turn takes the place of its turn. */
+  readonly replaces?: ResponseId
   /** What is kept with the response for the interface that asked for it: JSON that only it reads. */
   readonly echo?: unknown
   /** The id of the response, where it is known before. */

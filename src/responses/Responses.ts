@@ -47,6 +47,7 @@ export type RequestFailure =
   | Errors.FileUnreadable
   | Errors.ItemNotFound
   | Errors.ConversationNotFound
+  | Errors.ResponseNotLast
   | Denial
   | Errors.ProjectNotFound
   | Errors.NotProjectMember
@@ -123,7 +124,7 @@ export class Responses extends Context.Service<
         // Whether a reference brings a file is known only now; a missing item or project is reported first.
         yield* demand(permissions, { files: paramOfFile(given) })
         const files = yield* attachedFiles.find(userId, input.files, given)
-        const opened = yield* requestTurn.open(request, userId, demands.branches)
+        const opened = yield* requestTurn.open(request, userId, demands)
         const { conversationId, turn } = opened
         const items = notInHistory(given, turn)
         const calls = yield* answeredCalls(input.results, items, (ids) =>

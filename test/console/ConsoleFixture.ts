@@ -54,6 +54,9 @@ export interface Target {
   readonly otherFileId: string
   /** A conversation of the user. */
   readonly conversationId: string
+  /** An answer of it that has ended, and an image of it. */
+  readonly responseId: string
+  readonly imageId: string
 }
 
 /** Names of nothing. */
@@ -70,7 +73,9 @@ export const unknownTarget = (): Target => ({
   projectId: randomUUID(),
   fileId: randomUUID(),
   otherFileId: randomUUID(),
-  conversationId: randomUUID()
+  conversationId: randomUUID(),
+  responseId: randomUUID(),
+  imageId: randomUUID()
 })
 
 export interface SignedIn {
@@ -111,7 +116,17 @@ export const startSession = Effect.fnUntraced(function* (target: Target) {
 const someConversation = Effect.fnUntraced(function* (userId: UserId) {
   const conversations = yield* ListedConversations
   const created = { title: "a conversation", systemMessage: null, projectId: null }
-  return (yield* conversations.create(userId, created)).id
+  const { id } = yield* conversations.create(userId, created)
+  const sql = yield* SqlClient.SqlClient
+  const [responseId, imageId] = [randomUUID(), randomUUID()]
+  yield* sql`INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens)
+    VALUES (${responseId}, ${id}, ${userId}, 0, 'scripted', 1)`
+  yield* sql`UPDATE conversations SET turn_count = 1 WHERE id = ${id}`
+  yield* sql`INSERT INTO images (response_id, id, user_id, media_type, bytes)
+    VALUES (${responseId}, ${imageId}, ${userId}, 'image/png', '\x89504e47')`
+  yield* sql`INSERT INTO response_jobs (response_id, kind, conversation_id, user_id, api_key_id, background, status, request, ended_at)
+    VALUES (${responseId}, 'question', ${id}, ${userId}, ${randomUUID()}, false, 'completed', '{}', now())`
+  return { conversationId: id as string, responseId, imageId }
 })
 
 /** An organization with two users, of whom the first has a key, a session, an identity, and a project with a file. */
@@ -141,7 +156,7 @@ export const someTenant = Effect.gen(function* () {
     projectId: project.id,
     fileId,
     otherFileId: yield* someFile(user.id, "other", "other.md"),
-    conversationId: yield* someConversation(user.id)
+    ...(yield* someConversation(user.id))
   }
   return (yield* startSession(target)).target
 })
@@ -152,8 +167,14 @@ export const someone = Effect.fnUntraced(function* (role: Role, tenant: Target) 
   const user = yield* accounts.createUser(`${randomUUID()}@example.com`, tenant.organization)
   const key = yield* (yield* ApiKeys).create({ userId: user.id, name: "own", expiresAt: null })
   yield* setRole(user.id, role)
-  const conversationId = yield* someConversation(user.id)
-  return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id, conversationId })
+  const conversation = yield* someConversation(user.id)
+  return yield* startSession({
+    ...tenant,
+    userId: user.id,
+    email: user.email,
+    keyId: key.id,
+    ...conversation
+  })
 })
 
 interface Refused {

@@ -56,7 +56,8 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
               const tenant = isAdmitted ? yield* someTenant : yield* refusedTenant
               const actor = isAdmitted ? yield* someone(role, tenant) : yield* refusedActor(role)
               const target = admitted === "users" ? actor.target : tenant
-              if (endpoint.name === "conversing.create") yield* model.next(says("Hello."))
+              if (["conversing.create", "answers.ask"].includes(endpoint.name))
+                yield* model.next(says("Hello."))
               const reply = yield* send(endpoint, sample(target), actor.headers)
               assert.strictEqual(reply.headers.get("cache-control"), "no-store")
               if (isAdmitted) assert.strictEqual(reply.status, 200, `${role}: ${reply.text}`)

@@ -25,6 +25,12 @@ const ofConversation = ({ email, otherFileId }: Target) => ({
   query: { email }
 })
 const ofOwnConversation = ({ conversationId }: Target) => ({ params: { conversation_id: conversationId } })
+const ofAnswer = (target: Target) => ({
+  params: { ...ofOwnConversation(target).params, response_id: target.responseId }
+})
+const ofImage = (target: Target) => ({
+  params: { ...ofOwnConversation(target).params, image_id: target.imageId }
+})
 const ofFile = ({ email, fileId }: Target) => ({ params: { file_id: fileId }, query: { email } })
 
 export const newKey = {
@@ -74,6 +80,13 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "conversations.delete": { admitted: "users", sample: ofOwnConversation },
   "conversations.create": { admitted: "users", sample: () => ({ body: {} }) },
   "conversations.discard": { admitted: "users", sample: ofOwnConversation },
+  "answers.ask": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnConversation(target), body: { input: "Hello" } })
+  },
+  "answers.events": { admitted: "users", sample: ofAnswer },
+  "answers.cancel": { admitted: "users", sample: ofAnswer },
+  "answers.image": { admitted: "users", sample: ofImage },
   "accounts.listOrganizations": { admitted: organization, sample: none },
   "accounts.createOrganization": {
     admitted: installation,

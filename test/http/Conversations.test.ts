@@ -1,47 +1,16 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ConversationDetail, ConversationList, ConversationObject } from "../../src/api/ConversationObject.ts"
-import { someone, someTenant } from "../console/ConsoleFixture.ts"
+import { decoded, type SomeUser, someUser } from "../console/OwnConversations.ts"
 import { says, ScriptedModel } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf } from "../support/Wire.ts"
 
-const decoded = <S extends Schema.Codec<unknown, unknown>>(schema: S, text: string) =>
-  Effect.map(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text), (value) => value as S["Type"])
-
-/** A signed-in user who has a key too. */
-const someUser = Effect.gen(function* () {
-  const { url } = yield* TestApp
-  const tenant = yield* someTenant
-  const { headers, target } = yield* someone("member", tenant)
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`DELETE FROM conversations WHERE id = ${target.conversationId}`
-  const send = (method: string, path: string, body?: unknown) =>
-    call(`${url}/console${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
-  const sent =
-    <S extends Schema.Codec<unknown, unknown>>(schema: S) =>
-    (method: string, path: string, body?: unknown) =>
-      Effect.gen(function* () {
-        const reply = yield* send(method, path, body)
-        assert.strictEqual(reply.status, 200, reply.text)
-        return yield* decoded(schema, reply.text)
-      })
-  return {
-    tenant,
-    target,
-    send,
-    list: (query = "") => sent(ConversationList)("GET", `/conversations${query}`),
-    get: (id: string, query = "") => sent(ConversationDetail)("GET", `/conversations/${id}${query}`),
-    create: (body: object = {}) => sent(ConversationObject)("POST", "/conversations", body),
-    update: (id: string, body: object) => sent(ConversationObject)("PATCH", `/conversations/${id}`, body)
-  }
-})
-
 /** Asks in a conversation, through the interface that keeps nothing in between. */
 const ask = Effect.fnUntraced(function* (
-  user: Effect.Success<typeof someUser>,
+  user: SomeUser,
   body: { readonly input: string; readonly conversation_id?: string },
   answer: string
 ) {

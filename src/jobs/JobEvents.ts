@@ -1,8 +1,15 @@
 import { type Array as Arr, Cause, Effect, Predicate, type Pull, Stream } from "effect"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
-import { type DatabaseUnavailable, ResponseCancelled, ResponseNotFound } from "../domain/Errors.ts"
+import {
+  type DatabaseUnavailable,
+  ResponseCancelled,
+  ResponseInterrupted,
+  ResponseNotFound
+} from "../domain/Errors.ts"
+import { isTerminal } from "./JobRun.ts"
 import type { Signals } from "./JobSignals.ts"
+import type { LiveEvents } from "./LiveEvents.ts"
 
 /** How soon a reader of the log notices what another process wrote. */
 const readMillis = 500
@@ -10,8 +17,31 @@ const readMillis = 500
 export const isEvent = (value: unknown): value is EventBody =>
   Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
-const isTerminal = (event: EventBody | undefined): boolean =>
-  event?.type === "response.completed" || event?.type === "error"
+/** The events of a job that this process runs. Whoever follows it is told when it was cancelled or lost. */
+export const liveEvents = (
+  live: LiveEvents,
+  jobs: ResponseJobs["Service"],
+  { responseId, userId }: ResponseJob
+) =>
+  Stream.suspend(() => {
+    let read = 0
+    let last: EventBody | undefined
+
+    const pull: Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, Failures | ResponseInterrupted> = Effect.gen(
+      function* () {
+        if (isTerminal(last)) return yield* Cause.done()
+        const [first, ...rest] = yield* live.from(read)
+        if (first === undefined) {
+          const job = yield* jobs.find(userId, responseId)
+          return yield* job?.status === "cancelled" ? new ResponseCancelled() : new ResponseInterrupted()
+        }
+        read += 1 + rest.length
+        last = rest.at(-1) ?? first
+        return [first, ...rest] as const
+      }
+    )
+    return Stream.fromPull(Effect.succeed(pull))
+  })
 
 type Failures = ResponseCancelled | ResponseNotFound | DatabaseUnavailable
 type PullEvents = Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, Failures>

@@ -1,7 +1,6 @@
-import { Cause, Deferred, Effect, Exit, Metric, Option, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Metric, Option, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
-import { CreateBody } from "../api/openai/CreateBody.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import {
@@ -21,7 +20,8 @@ import { Responses } from "../responses/Responses.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
 import { responseJobs } from "../telemetry/Instruments.ts"
 import { type JobLog, type JobLost, makeJobLog } from "./JobLog.ts"
-import { readRequest } from "./RequestReading.ts"
+import { JobRequests } from "./JobRequests.ts"
+import type { LiveEvents } from "./LiveEvents.ts"
 
 /** A job that this process runs. */
 export interface JobRun {
@@ -36,11 +36,14 @@ export interface JobRun {
   readonly lost: Deferred.Deferred<never, JobLost>
   /** Run after each change that readers of the log wait for. */
   readonly onChange: Effect.Effect<void>
+  /** For readers that don't wait for the log. */
+  readonly live: LiveEvents
 }
 
-export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
-
 const failureOf = ({ body, headers, status }: Failure): JobFailure => ({ status, ...body, headers })
+
+export const isTerminal = (event: EventBody | undefined): boolean =>
+  event?.type === "response.completed" || event?.type === "error"
 
 const statusOf = (event: EventBody): JobStatus | null => {
   if (event.type !== "response.completed") return null
@@ -52,6 +55,7 @@ export const makeJobRuns = Effect.gen(function* () {
   const drain = yield* Drain
   const jobs = yield* ResponseJobs
   const keys = yield* ApiKeys
+  const requests = yield* JobRequests
   const random = yield* SecureRandom.SecureRandom
   const responses = yield* Responses
   const stored = yield* StoredResponses
@@ -59,19 +63,21 @@ export const makeJobRuns = Effect.gen(function* () {
   const end = Effect.fnUntraced(function* (job: ResponseJob, status: JobStatus, failure?: JobFailure) {
     const isOurs = yield* jobs.end(job, status, failure)
     if (isOurs) return yield* Metric.update(responseJobs.of(status), 1)
-    // It was cancelled while its turn was being stored.
-    if (failure === undefined) yield* Effect.ignore(stored.delete(job.userId, job.responseId))
+    // It was cancelled while its turn was being stored. In the web application such an answer stays, since it is complete.
+    if (failure === undefined && job.kind === "profile")
+      yield* Effect.ignore(stored.delete(job.userId, job.responseId))
   })
 
   /** What was cancelled while its turn was being stored isn't shown and can't be continued. */
-  const undo = Effect.fnUntraced(function* ({ responseId, userId }: ResponseJob) {
+  const undo = Effect.fnUntraced(function* ({ kind, responseId, userId }: ResponseJob) {
+    if (kind === "question") return
     const job = yield* jobs.find(userId, responseId)
     if (job?.status === "cancelled") yield* Effect.ignore(stored.delete(userId, responseId))
   })
 
-  /** The events of the job as they come, in the log; the answer is how it ended. */
-  const generate = Effect.fnUntraced(function* ({ accepted, begun, job }: JobRun, log: JobLog) {
-    const { demands, request } = readRequest(yield* Effect.orDie(decodeBody(job.request)))
+  /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
+  const generate = Effect.fnUntraced(function* ({ accepted, begun, job, live }: JobRun, log: JobLog) {
+    const { demands, request } = yield* requests[job.kind](job.request)
     const caller = yield* keys.callerOf(job.apiKeyId)
     const started = yield* responses
       .create(request, {
@@ -84,13 +90,18 @@ export const makeJobRuns = Effect.gen(function* () {
       })
       .pipe(Effect.provideService(CurrentUser, caller))
     let status: JobStatus = "failed"
+    let last: ReadonlyArray<EventBody> = []
+    const write = job.kind === "question" ? log.put : log.add
     const read = Stream.runForEachArray(started.events, (events) => {
       status = events.map(statusOf).findLast((one) => one !== null) ?? status
-      return Effect.andThen(log.add(events), Deferred.succeed(begun, undefined))
+      last = events.filter(isTerminal)
+      return live
+        .add(events.filter((event) => !isTerminal(event)))
+        .pipe(Effect.andThen(write(events)), Effect.andThen(Deferred.succeed(begun, undefined)))
     })
     yield* Effect.raceFirst(read, started.lost)
     yield* log.flush
-    return status
+    return { status, last }
   }, Effect.scoped)
 
   /** Refused before anything was generated, so that it may be asked again, or failed. */
@@ -100,7 +111,7 @@ export const makeJobRuns = Effect.gen(function* () {
     failed: Failure,
     error: Expected | null
   ) {
-    const { accepted, begun, job } = run
+    const { accepted, begun, job, live } = run
     const isNothing = log.written() === 0
     if (isNothing && error?._tag === "ServerShuttingDown" && (yield* jobs.requeue(job))) return
     if (isNothing && (!job.background || run.isAwaited()) && error !== null) {
@@ -115,9 +126,11 @@ export const makeJobRuns = Effect.gen(function* () {
       yield* Deferred.fail(begun, error)
       return
     }
-    yield* log.add([errorEvent(failed.body)])
+    const last = errorEvent(failed.body)
+    yield* log.add([last])
     yield* Effect.ignore(log.flush)
     yield* end(job, "failed", failureOf(failed))
+    yield* live.add([last])
     yield* Deferred.succeed(accepted, undefined)
     yield* Deferred.succeed(begun, undefined)
   })
@@ -125,11 +138,12 @@ export const makeJobRuns = Effect.gen(function* () {
   /** Runs a job to its end, whatever that is. Never fails. */
   const run = Effect.fn("JobRuns.run")(
     function* (current: JobRun) {
-      const { job, lost, onChange } = current
+      const { job, live, lost, onChange } = current
       const log = yield* makeJobLog(job, onChange)
       yield* drain.admit.pipe(
         Effect.andThen(Effect.raceAllFirst([generate(current, log), drain.cutoff, Deferred.await(lost)])),
-        Effect.flatMap((status) => end(job, status)),
+        // Who sees the last event may ask the next question at once.
+        Effect.flatMap(({ last, status }) => Effect.andThen(end(job, status), live.add(last))),
         Effect.catchTag("JobLost", () => undo(job)),
         Effect.catch((error: Expected) =>
           Effect.andThen(logFailure(error), fail(current, log, describe(error), error))

@@ -1,25 +1,28 @@
-import { Cause, Context, Deferred, Effect, Layer, Metric, Schedule, Schema, Scope, Stream } from "effect"
+import { Cause, Context, Deferred, Effect, Layer, Metric, Schedule, Scope, Stream } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
-import type { Expected } from "../api/Failure.ts"
-import { CreateBody } from "../api/openai/CreateBody.ts"
+import { describe, type Expected } from "../api/Failure.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
-import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import {
+  type NewJob,
+  type ResponseJob,
+  ResponseJobs,
+  type SubmitFailure
+} from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import {
   type DatabaseUnavailable,
-  type IdempotencyKeyReused,
   ResponseCancelled,
-  ResponseNotCancellable,
-  ResponseNotFound,
-  type TooManyJobs
+  type ResponseInterrupted,
+  type ResponseNotFound
 } from "../domain/Errors.ts"
 import { ResponseId, type UserId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { responseJobs, responseJobsRunning } from "../telemetry/Instruments.ts"
-import { makeEvents } from "./JobEvents.ts"
+import { liveEvents, makeEvents } from "./JobEvents.ts"
 import { JobLost } from "./JobLog.ts"
 import { type JobRun, makeJobRuns } from "./JobRun.ts"
 import { any, makeSignals, type Signals } from "./JobSignals.ts"
+import { makeLiveEvents } from "./LiveEvents.ts"
 
 /** Responses of the queue that one process makes at once. */
 const runningMax = 32
@@ -37,9 +40,10 @@ export class BackgroundResponses extends Context.Service<
   {
     /** Queues a response, or begins it at once if it isn't for the background. With a key, the one that it was used for. */
     readonly submit: (
-      body: CreateBody,
+      asked: NewJob["asked"],
+      isBackground: boolean,
       key: string | null
-    ) => Effect.Effect<ResponseJob, IdempotencyKeyReused | TooManyJobs | DatabaseUnavailable, CurrentUser>
+    ) => Effect.Effect<ResponseJob, SubmitFailure, CurrentUser>
     /** Waits a moment until the request is accepted, if this process begins it by then; fails where it is refused. */
     readonly accepted: (job: ResponseJob) => Effect.Effect<void, Expected>
     /** Waits for the first event; fails where the request is refused before it. */
@@ -48,12 +52,17 @@ export class BackgroundResponses extends Context.Service<
     readonly events: (
       job: ResponseJob
     ) => Stream.Stream<EventBody, ResponseCancelled | ResponseNotFound | DatabaseUnavailable>
-    readonly cancel: (
-      userId: UserId,
-      id: ResponseId
-    ) => Effect.Effect<ResponseJob, ResponseNotFound | ResponseNotCancellable | DatabaseUnavailable>
+    /** The same without waiting for the log, where this process makes the response. */
+    readonly follow: (
+      job: ResponseJob
+    ) => Stream.Stream<
+      EventBody,
+      ResponseCancelled | ResponseNotFound | ResponseInterrupted | DatabaseUnavailable
+    >
+    /** Stops a response that has not ended; whether it was one. */
+    readonly cancel: (userId: UserId, id: ResponseId) => Effect.Effect<boolean, DatabaseUnavailable>
   }
->()("parley/openai/BackgroundResponses") {
+>()("parley/jobs/BackgroundResponses") {
   static readonly layer = Layer.effect(
     BackgroundResponses,
     Effect.gen(function* () {
@@ -66,70 +75,93 @@ export class BackgroundResponses extends Context.Service<
         Effect.orDie(digest.digest(Digest.sha256, new TextEncoder().encode(text)))
 
       const submit = Effect.fn("BackgroundResponses.submit")(function* (
-        body: CreateBody,
+        asked: NewJob["asked"],
+        isBackground: boolean,
         key: string | null
       ) {
         const { keyId, userId } = yield* CurrentUser
-        const request = yield* Effect.orDie(Schema.encodeEffect(CreateBody)(body))
         const { isNew, job } = yield* jobs.submit({
           responseId: ResponseId.make(yield* random.uuidV7()),
           userId,
           apiKeyId: keyId,
-          background: body.background === true,
-          request,
+          background: isBackground,
+          asked,
           key:
             key === null
               ? null
-              : { hash: yield* hashOf(key), bodyHash: yield* hashOf(JSON.stringify(request)) }
+              : { hash: yield* hashOf(key), bodyHash: yield* hashOf(JSON.stringify(bodyOf(asked))) }
         })
-        if (isNew) {
-          yield* process.added(job)
-        }
+        if (isNew) yield* process.added(job)
         return job
       })
 
       const cancel = Effect.fn("BackgroundResponses.cancel")(function* (userId: UserId, id: ResponseId) {
-        const job = yield* jobs.find(userId, id)
-        if (job === undefined) return yield* new ResponseNotFound()
-        if (!job.background) return yield* new ResponseNotCancellable()
-        if (yield* jobs.cancel(userId, id)) {
+        const isCancelled = yield* jobs.cancel(userId, id, describe(new ResponseCancelled()).body)
+        if (isCancelled) {
           yield* Metric.update(responseJobs.of("cancelled"), 1)
           yield* process.stop(id)
         }
-        return (yield* jobs.find(userId, id)) ?? (yield* new ResponseNotFound())
+        return isCancelled
       })
+
+      const events = makeEvents(jobs, process.changed)
 
       return BackgroundResponses.of({
         submit,
         cancel,
         accepted: process.accepted,
         begun: process.begun,
-        events: makeEvents(jobs, process.changed)
+        events,
+        follow: process.follow(events)
       })
     })
   )
 }
 
+/** What a repeated request must have in common with the first one. */
+const bodyOf = (asked: NewJob["asked"]): unknown => (asked.kind === "profile" ? asked.request : asked)
+
+/** Requests for the background that wait until they are accepted or refused. */
+const makeAccepting = () => {
+  const waiting = new Map<ResponseId, Deferred.Deferred<void, Expected>>()
+  return {
+    begin: (id: ResponseId) =>
+      Effect.map(Deferred.make<void, Expected>(), (one) => {
+        waiting.set(id, one)
+      }),
+    of: (id: ResponseId) => waiting.get(id),
+    accepted: ({ responseId }: ResponseJob) =>
+      Effect.suspend(() => {
+        const one = waiting.get(responseId)
+        return one === undefined ? Effect.void : Deferred.await(one)
+      }).pipe(
+        Effect.timeoutOption(acceptMillis),
+        Effect.ensuring(Effect.sync(() => waiting.delete(responseId))),
+        Effect.asVoid
+      )
+  }
+}
+
 /** The jobs that this process runs, and its share of the queue. */
 const makeProcess = Effect.gen(function* () {
+  const jobs = yield* ResponseJobs
   const { recover, run } = yield* makeJobRuns
   const scope = yield* Scope.Scope
+  const accepting = makeAccepting()
   const runs = new Map<ResponseId, JobRun>()
   const { changed, notify } = makeSignals()
   const queued = makeSignals()
-
-  /** Those whose requests wait to be accepted. */
-  const awaited = new Map<ResponseId, Deferred.Deferred<void, Expected>>()
 
   const start = Effect.fnUntraced(function* (job: ResponseJob) {
     const id = job.responseId
     const current: JobRun = {
       job,
-      accepted: awaited.get(id) ?? (yield* Deferred.make<void, Expected>()),
-      isAwaited: () => awaited.has(id),
+      accepted: accepting.of(id) ?? (yield* Deferred.make<void, Expected>()),
+      isAwaited: () => accepting.of(id) !== undefined,
       begun: yield* Deferred.make<void, Expected>(),
       lost: yield* Deferred.make<never, JobLost>(),
-      onChange: notify(id)
+      onChange: notify(id),
+      live: makeLiveEvents()
     }
     runs.set(id, current)
     yield* Metric.update(responseJobsRunning.of(), runs.size)
@@ -139,6 +171,7 @@ const makeProcess = Effect.gen(function* () {
           runs.delete(id)
           return Effect.all([
             Metric.update(responseJobsRunning.of(), runs.size),
+            current.live.end,
             notify(id),
             queued.notify(any)
           ])
@@ -158,7 +191,7 @@ const makeProcess = Effect.gen(function* () {
 
   const added = Effect.fnUntraced(function* (job: ResponseJob) {
     if (!job.background) return yield* start(job)
-    awaited.set(job.responseId, yield* Deferred.make<void, Expected>())
+    yield* accepting.begin(job.responseId)
     yield* queued.notify(any)
   })
   const begun = ({ responseId }: ResponseJob) =>
@@ -166,16 +199,14 @@ const makeProcess = Effect.gen(function* () {
       const current = runs.get(responseId)
       return current === undefined ? Effect.void : Deferred.await(current.begun)
     })
-  const accepted = ({ responseId }: ResponseJob) =>
-    Effect.suspend(() => {
-      const waiting = awaited.get(responseId)
-      return waiting === undefined ? Effect.void : Deferred.await(waiting)
-    }).pipe(
-      Effect.timeoutOption(acceptMillis),
-      Effect.ensuring(Effect.sync(() => awaited.delete(responseId))),
-      Effect.asVoid
-    )
-  return { added, accepted, begun, stop, changed }
+  const follow =
+    (events: BackgroundResponses["Service"]["events"]): BackgroundResponses["Service"]["follow"] =>
+    (job) =>
+      Stream.suspend(() => {
+        const current = runs.get(job.responseId)
+        return current === undefined ? events(job) : liveEvents(current.live, jobs, job)
+      })
+  return { added, accepted: accepting.accepted, begun, stop, changed, follow }
 })
 
 /** Begins queued jobs, renews the leases of those that run, ends those of dead processes, and deletes old ones. */

@@ -1,6 +1,7 @@
 import { Effect, Schedule, Schema, Semaphore } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { type JobLease, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import type { ConversationId } from "../domain/Ids.ts"
 
 /** How long events wait for others, to be written together. */
 const batchMillis = 100
@@ -18,15 +19,23 @@ const isUrgent = ({ type }: EventBody): boolean =>
 /** Writes the events of a job, in batches, until the scope closes. `onWrite` is run after each. */
 export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite: Effect.Effect<void>) {
   const jobs = yield* ResponseJobs
+  const scope = yield* Effect.scope
   const writing = yield* Semaphore.make(1)
   let waiting: Array<EventBody> = []
   let written = 0
+  let conversationId: ConversationId | null = null
+
+  const noteConversation = (events: ReadonlyArray<EventBody>) => {
+    for (const event of events) {
+      if (event.type === "response.created") conversationId = event.response.conversation_id
+    }
+  }
 
   const flush = Effect.suspend(() => {
     if (waiting.length === 0) return Effect.void
     const batch = waiting
     waiting = []
-    return jobs.append(lease, written, batch).pipe(
+    return jobs.append(lease, written, batch, conversationId).pipe(
       Effect.retry(retries),
       Effect.flatMap((isHeld) => {
         if (!isHeld) return Effect.fail(new JobLost())
@@ -36,10 +45,22 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
     )
   }).pipe(writing.withPermit)
 
+  /** Waits until they are written, if they may not be lost. */
   const add = (events: ReadonlyArray<EventBody>) =>
     Effect.suspend(() => {
       waiting.push(...events)
+      noteConversation(events)
       return events.some(isUrgent) ? flush : Effect.void
+    })
+
+  /** Waits for nothing. */
+  const put = (events: ReadonlyArray<EventBody>) =>
+    Effect.suspend(() => {
+      waiting.push(...events)
+      noteConversation(events)
+      return events.some(isUrgent)
+        ? Effect.asVoid(Effect.forkIn(Effect.ignore(flush), scope, { startImmediately: true }))
+        : Effect.void
     })
 
   yield* Effect.sleep(batchMillis).pipe(
@@ -48,7 +69,7 @@ export const makeJobLog = Effect.fnUntraced(function* (lease: JobLease, onWrite:
     Effect.forever,
     Effect.forkScoped
   )
-  return { add, flush, written: () => written + waiting.length }
+  return { add, put, flush, written: () => written + waiting.length }
 })
 
 export type JobLog = Effect.Success<ReturnType<typeof makeJobLog>>

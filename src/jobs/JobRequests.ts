@@ -1,0 +1,15 @@
+import { Context, Effect } from "effect"
+import type { ResponseJob } from "../conversations/ResponseJobs.ts"
+import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
+
+/** A request as the core takes it. */
+export interface JobRequest {
+  readonly request: ResponseRequest
+  readonly demands: Demands
+}
+
+/** Reads the request of a job, as the interface wrote it that created the job: one reader for each kind. */
+export class JobRequests extends Context.Service<
+  JobRequests,
+  { readonly [Kind in ResponseJob["kind"]]: (request: unknown) => Effect.Effect<JobRequest> }
+>()("parley/jobs/JobRequests") {}

@@ -1,0 +1,349 @@
+import { randomUUID } from "node:crypto"
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import type { UserId } from "../../src/domain/Ids.ts"
+import { Usage } from "../../src/usage/Usage.ts"
+import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { TestApp } from "../support/TestApp.ts"
+import { until } from "../support/until.ts"
+import { errorOf, eventsOf } from "../support/Wire.ts"
+import { type SomeUser, someUser } from "./OwnConversations.ts"
+
+/** An answer that goes on when `more` is completed. */
+const pausing = (first: string, more: Deferred.Deferred<void>, rest: string) =>
+  Stream.make(text(first)).pipe(
+    Stream.concat(Stream.fromEffectDrain(Deferred.await(more))),
+    Stream.concat(says(rest))
+  )
+
+/** An answer that has begun and doesn't end by itself. */
+const hanging = Stream.concat(Stream.make(text("Hel")), Stream.never)
+
+/** An answer that fails after it has begun. */
+const broken = Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("server_error")))
+
+/** Begins to ask, and waits until the answer has begun. */
+const begin = Effect.fnUntraced(function* (user: SomeUser, id: string, body: object) {
+  const response = yield* user.open("POST", `/conversations/${id}/responses`, body)
+  assert.strictEqual(response.status, 200)
+  return { response, responseId: response.headers.get("x-response-id")! }
+})
+
+const textOf = (response: Response) => Effect.promise(() => response.text())
+
+const answerIn = (stream: string): string => {
+  const last = eventsOf(stream).at(-1)!
+  return last.type === "response.completed" ? last.response.output_text : last.type
+}
+
+const ended = (user: SomeUser, id: string) =>
+  until(Effect.map(user.get(id), ({ running }) => running === null))
+
+/** What the model was asked last. */
+const lastPrompt = Effect.gen(function* () {
+  const model = yield* ScriptedModel
+  return JSON.stringify((yield* model.asked).at(-1)!.request)
+})
+
+layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
+  excludeTestServices: true,
+  timeout: 60_000
+})("a question in a conversation of the web application", (it) => {
+  it.effect("is answered as an event stream, and gives the conversation its title", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create({ instructions: "Be brief." })
+      yield* model.next(says("On the ", "shelf."), says("Yes."))
+      const reply = yield* user.ask(id, { input: "Where is  the manual?" })
+      assert.strictEqual(reply.status, 200, reply.text)
+      assert.strictEqual(answerIn(reply.text), "On the shelf.")
+      const conversation = yield* user.get(id)
+      assert.deepInclude(conversation, {
+        title: "Where is the manual?",
+        turn_count: 1,
+        unanswered: null,
+        running: null
+      })
+      assert.strictEqual(conversation.turns.data[0]!.id, reply.headers.get("x-response-id"))
+      yield* user.ask(id, { input: [{ type: "input_text", text: "Sure?" }] })
+      const prompt = yield* lastPrompt
+      for (const words of ["Be brief.", "On the shelf.", "Sure?"]) assert.include(prompt, words)
+      assert.strictEqual((yield* user.get(id)).title, "Where is the manual?")
+    })
+  )
+
+  it.effect(
+    "is shown as running until its answer ends, which goes on without the connection that asked",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* someUser
+        const model = yield* ScriptedModel
+        const more = yield* Deferred.make<void>()
+        const { id } = yield* user.create()
+        yield* model.next(pausing("Hel", more, "lo."))
+        const asking = yield* Effect.forkChild(user.ask(id, { input: "Hello" }))
+        yield* until(Effect.map(user.get(id), ({ running }) => running !== null))
+        const { running, turns, unanswered } = yield* user.get(id)
+        assert.deepInclude(unanswered, { response_id: running!, input: "Hello", replaces: null, code: null })
+        assert.deepStrictEqual(turns.data, [])
+        yield* Fiber.interrupt(asking)
+        const path = `/conversations/${id}/responses/${running}/events`
+        // One that begins in the middle, and one that begins after the end.
+        const following = yield* user.open("GET", path)
+        yield* Deferred.succeed(more, undefined)
+        const followed = yield* textOf(following)
+        assert.strictEqual(answerIn(followed), "Hello.")
+        yield* ended(user, id)
+        const replayed = yield* user.send("GET", path)
+        assert.deepStrictEqual(eventsOf(replayed.text), eventsOf(followed))
+        assert.strictEqual((yield* user.get(id)).turn_count, 1)
+      })
+  )
+
+  it.effect("is refused while another tab's question is being answered", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const more = yield* Deferred.make<void>()
+      const { id } = yield* user.create()
+      yield* model.next(pausing("Hel", more, "lo."), says("Again."))
+      const { response, responseId } = yield* begin(user, id, { input: "First tab" })
+      const refused = errorOf(yield* user.ask(id, { input: "Second tab" }), 409)
+      assert.strictEqual(refused.code, "answer_in_progress")
+      assert.deepInclude((yield* user.get(id)).unanswered, {
+        response_id: responseId as never,
+        input: "First tab"
+      })
+      const kept = yield* user.send("DELETE", `/conversations/${id}/unanswered`)
+      assert.deepStrictEqual(JSON.parse(kept.text), { discarded: false })
+      yield* Deferred.succeed(more, undefined)
+      // Who sees the end may ask at once.
+      assert.strictEqual(answerIn(yield* textOf(response)), "Hello.")
+      assert.strictEqual(answerIn((yield* user.ask(id, { input: "Second tab" })).text), "Again.")
+    })
+  )
+
+  it.effect("stays when its answer is stopped: no turn is stored, and for the model it never was", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      yield* model.next(hanging, says("Fine."))
+      const { response, responseId } = yield* begin(user, id, { input: "A long story, please" })
+      const running = yield* model.ended
+      const path = `/conversations/${id}/responses/${responseId}`
+      const stopped = yield* user.send("POST", `${path}/cancel`, {})
+      assert.deepStrictEqual(JSON.parse(stopped.text), { cancelled: true })
+      const last = eventsOf(yield* textOf(response)).at(-1)!
+      assert.deepInclude(last, { type: "error", code: "response_cancelled" })
+      yield* until(Effect.map(model.ended, (count) => count > running))
+      const conversation = yield* user.get(id)
+      assert.deepInclude(conversation, { turn_count: 0, running: null })
+      assert.deepInclude(conversation.unanswered, {
+        response_id: responseId as never,
+        input: "A long story, please",
+        code: "response_cancelled"
+      })
+      const again = yield* user.send("POST", `${path}/cancel`, {})
+      assert.deepStrictEqual(JSON.parse(again.text), { cancelled: false })
+      assert.strictEqual(answerIn((yield* user.ask(id, { input: "Another one" })).text), "Fine.")
+      assert.notInclude(yield* lastPrompt, "A long story")
+      assert.isNull((yield* user.get(id)).unanswered)
+    })
+  )
+
+  it.effect("stays when no model answers it, can be asked again, and can be discarded", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      yield* model.next(broken)
+      const failed = eventsOf((yield* user.ask(id, { input: "Hello" })).text).at(-1)!
+      assert.strictEqual(failed.type, "error")
+      const { unanswered } = yield* user.get(id)
+      assert.strictEqual(unanswered!.input, "Hello")
+      assert.strictEqual(unanswered!.code, failed.type === "error" ? failed.code : "")
+      assert.isAbove(unanswered!.message!.length, 10)
+      const discarded = yield* user.send("DELETE", `/conversations/${id}/unanswered`)
+      assert.deepStrictEqual(JSON.parse(discarded.text), { discarded: true })
+      assert.isNull((yield* user.get(id)).unanswered)
+      yield* model.next(says("Hello."))
+      assert.strictEqual(answerIn((yield* user.ask(id, { input: "Hello" })).text), "Hello.")
+    })
+  )
+
+  it.effect("takes the place of the last one, once it is answered", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      yield* model.next(says("One."), says("Two."), broken, says("Other two."))
+      yield* user.ask(id, { input: "First" })
+      yield* user.ask(id, { input: "Second" })
+      const [first, second] = (yield* user.get(id)).turns.data
+      // Nothing is lost when the new answer fails.
+      yield* user.ask(id, { input: "Another second", replaces: second!.id })
+      const failed = yield* user.get(id)
+      assert.deepStrictEqual(
+        failed.turns.data.map((turn) => turn.id),
+        [first!.id, second!.id]
+      )
+      assert.deepInclude(failed.unanswered, { input: "Another second", replaces: second!.id })
+      const replaced = yield* user.ask(id, { input: "Another second", replaces: second!.id })
+      assert.strictEqual(answerIn(replaced.text), "Other two.")
+      assert.notInclude(yield* lastPrompt, "Two.")
+      assert.include(yield* lastPrompt, "One.")
+      const { turn_count, turns, unanswered } = yield* user.get(id)
+      assert.isNull(unanswered)
+      assert.strictEqual(turn_count, 2)
+      assert.deepStrictEqual(
+        turns.data.map((turn) => turn.id),
+        [first!.id, replaced.headers.get("x-response-id")]
+      )
+      // In another tab, it is still the last one.
+      for (const replaces of [first!.id, second!.id, randomUUID()]) {
+        const refused = errorOf(yield* user.ask(id, { input: "Too late", replaces }), 409)
+        assert.strictEqual(refused.code, "response_not_last")
+      }
+      assert.isNull((yield* user.get(id)).unanswered)
+    })
+  )
+
+  it.effect("replaces the only turn of a conversation, whose instructions stay", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create({ instructions: "Be brief." })
+      yield* model.next(says("One."), says("Two."), says("Three."))
+      const first = yield* user.ask(id, { input: "First" })
+      yield* user.ask(id, { input: "Edited", replaces: first.headers.get("x-response-id") })
+      yield* user.ask(id, { input: "Next" })
+      const prompt = yield* lastPrompt
+      assert.include(prompt, "Be brief.")
+      assert.include(prompt, "Edited")
+      assert.notInclude(prompt, "First")
+      const sql = yield* SqlClient.SqlClient
+      const items = yield* sql`SELECT 1 FROM items WHERE response_id = ${first.headers.get("x-response-id")}`
+      assert.deepStrictEqual(items, [])
+    })
+  )
+
+  it.effect("that was sent twice with one Idempotency-Key is answered once", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      yield* model.next(says("Once."))
+      const key = { "idempotency-key": randomUUID() }
+      const first = yield* user.ask(id, { input: "Hello" }, key)
+      const second = yield* user.ask(id, { input: "Hello" }, key)
+      assert.deepStrictEqual(eventsOf(second.text), eventsOf(first.text))
+      assert.strictEqual((yield* user.get(id)).turn_count, 1)
+      const other = errorOf(yield* user.ask(id, { input: "Another" }, key), 422)
+      assert.strictEqual(other.code, "idempotency_key_reused")
+    })
+  )
+
+  it.effect("and its answer are nobody else's", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const stranger = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      const other = yield* user.create()
+      yield* model.next(hanging)
+      const { response, responseId } = yield* begin(user, id, { input: "Hello" })
+      const answer = `/conversations/${id}/responses/${responseId}`
+      const asked = errorOf(yield* stranger.ask(id, { input: "Stolen" }), 404)
+      assert.strictEqual(asked.code, "conversation_not_found")
+      errorOf(yield* stranger.send("GET", `${answer}/events`), 404)
+      errorOf(yield* stranger.send("POST", `${answer}/cancel`, {}), 404)
+      errorOf(yield* user.send("GET", `/conversations/${other.id}/responses/${responseId}/events`), 404)
+      assert.strictEqual((yield* user.get(id)).running, responseId)
+      yield* user.send("POST", `${answer}/cancel`, {})
+      yield* textOf(response)
+    })
+  )
+
+  it.effect("that names a file that isn't the user's is refused, and stays to be changed", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const { id } = yield* user.create()
+      const input = [
+        { type: "input_text", text: "Read it" },
+        { type: "input_file", file_id: randomUUID() }
+      ]
+      assert.strictEqual(errorOf(yield* user.ask(id, { input }), 400).code, "file_not_found")
+      const { running, unanswered } = yield* user.get(id)
+      assert.isNull(running)
+      assert.deepInclude(unanswered, { input, code: "file_not_found" })
+      for (const wrong of [{}, { input: "" }, { input: [] }, { input: [{ type: "input_text" }] }]) {
+        errorOf(yield* user.ask(id, wrong), 400)
+      }
+      assert.deepInclude((yield* user.get(id)).unanswered, { input })
+    })
+  )
+
+  it.effect("lists a conversation that a request without one created", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      yield* model.next(says("One."), says("Two."))
+      const reply = yield* user.send("POST", "/responses", { input: "First", stream: false })
+      const id = reply.headers.get("x-conversation-id")!
+      yield* user.ask(id, { input: "Second" })
+      const { data } = yield* user.list()
+      assert.deepInclude(data[0], { id: id as never, hidden: false, turn_count: 2 })
+    })
+  )
+
+  it.effect("goes with its conversation, and so does the log of its answer", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const { id } = yield* user.create()
+      yield* model.next(says("One."), hanging)
+      yield* user.ask(id, { input: "secret words" })
+      const { response } = yield* begin(user, id, { input: "more secret words" })
+      assert.strictEqual((yield* user.send("DELETE", `/conversations/${id}`)).status, 200)
+      assert.strictEqual(eventsOf(yield* textOf(response)).at(-1)!.type, "error")
+      const left = yield* sql`SELECT request::text FROM response_jobs WHERE conversation_id = ${id}
+          UNION ALL SELECT events::text FROM response_events WHERE events::text LIKE '%secret words%'
+          UNION ALL SELECT item::text FROM items WHERE item::text LIKE '%secret words%'`
+      assert.deepStrictEqual(left, [])
+    })
+  )
+})
+
+layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
+  "a question beyond the allowance",
+  (it) => {
+    it.effect("is refused with the time at which to ask it again, and stays", () =>
+      Effect.gen(function* () {
+        const user = yield* someUser
+        const model = yield* ScriptedModel
+        const usage = yield* Usage
+        const { id } = yield* user.create()
+        yield* model.next(says("One."), says("Two."))
+        assert.strictEqual((yield* user.ask(id, { input: "First" })).status, 200)
+        const userId = user.target.userId as UserId
+        yield* until(Effect.map(usage.allowanceOf(userId), ({ daily }) => daily.used > 0))
+        yield* usage.setLimits(userId, { daily: 1 })
+        const reply = yield* user.ask(id, { input: "Second" })
+        const refused = errorOf(reply, 429)
+        assert.strictEqual(refused.code, "daily_token_limit_exceeded")
+        assert.match(refused.message, /It resets at \d{4}-\d\d-\d\dT00:00:00Z/)
+        assert.isAbove(Number(reply.headers.get("retry-after")), 0)
+        const { running, turn_count, unanswered } = yield* user.get(id)
+        assert.isNull(running)
+        assert.strictEqual(turn_count, 1)
+        assert.deepInclude(unanswered, { input: "Second", code: refused.code, message: refused.message })
+        yield* usage.setLimits(userId, { daily: null })
+        assert.strictEqual(answerIn((yield* user.ask(id, { input: "Second" })).text), "Two.")
+      })
+    )
+  }
+)
