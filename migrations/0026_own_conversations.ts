@@ -18,6 +18,13 @@ export default Effect.gen(function* () {
   yield* sql`DROP INDEX conversations_idle`
   yield* sql`CREATE INDEX conversations_idle ON conversations (updated_at) WHERE hidden`
 
+  // Headings of a file are text of it, and are no longer stored with a search that found them: they would outlive the file.
+  yield* sql`UPDATE items SET item = jsonb_set(item::jsonb, '{results}', (
+      SELECT coalesce(jsonb_agg(result #- '{attributes,section}' ORDER BY place), '[]')
+      FROM jsonb_array_elements(item::jsonb -> 'results') WITH ORDINALITY AS found (result, place)
+    ))::json
+    WHERE item ->> 'type' = 'file_search_call' AND json_typeof(item -> 'results') = 'array'`
+
   // Which interface reads the request of a job, and whose answer it makes, as soon as that is known. No reference: a branch is stored
   // after its job has begun.
   yield* sql`ALTER TABLE response_jobs

@@ -24,7 +24,7 @@ const deletedUserBody = ({ erased, user: { email, id } }: UserErasure): DeletedU
 })
 
 const conversationBody = (conversation: OwnedConversation) =>
-  Struct.renameKeys(Struct.omit(conversation, ["systemMessage", "metadata"]), {
+  Struct.renameKeys(Struct.pick(conversation, ["id", "turns", "createdAt", "updatedAt"]), {
     createdAt: "created_at",
     updatedAt: "updated_at"
   })

@@ -55,13 +55,13 @@ export const databaseCheck = Effect.gen(function* () {
 )
 
 const conversationsCheck = Effect.gen(function* () {
-  const { idle, kept } = yield* (yield* Conversations).counts
+  const { hidden, idle, kept } = yield* (yield* Conversations).counts
   const { retentionDays } = (yield* AppConfig).conversations
   return ok(
     retentionDays === 0
       ? `${kept} are stored, and none is deleted by its age (PARLEY_CONVERSATION_DAYS is 0).`
-      : `${kept} are stored. ${idle} of them were last used more than ${retentionDays} days ago ` +
-          "(PARLEY_CONVERSATION_DAYS); the next hourly sweep deletes those."
+      : `${kept} are stored, of which ${hidden} are hidden: requests without a conversation created them. ${idle} of these were last ` +
+          `used more than ${retentionDays} days ago (PARLEY_CONVERSATION_DAYS); the next hourly sweep deletes those.`
   )
 })
 

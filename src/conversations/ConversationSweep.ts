@@ -27,14 +27,14 @@ export const deleteUnusedBatch = Effect.gen(function* () {
 })
 
 /**
- * Deletes a batch of the conversations that were last used more than `days` ago, oldest first, and returns how many. A
- * conversation with an open turn stays.
+ * Deletes a batch of the hidden conversations that were last used more than `days` ago, oldest first, and returns how many. A
+ * conversation with an open turn stays, and so does every one that its user sees in a list.
  */
 export const deleteIdleBatch = Effect.fnUntraced(function* (days: number) {
   const sql = yield* SqlClient.SqlClient
   const deleted = yield* sql`WITH idle AS (
       SELECT id, turn_count, updated_at FROM conversations
-      WHERE updated_at < now() - make_interval(days => ${days})
+      WHERE hidden AND updated_at < now() - make_interval(days => ${days})
         AND (lease_until IS NULL OR lease_until <= clock_timestamp())
       ORDER BY updated_at LIMIT ${idlePerStepMax} FOR UPDATE SKIP LOCKED
     ), counted AS (
@@ -65,14 +65,15 @@ export const sweepConversations = Effect.gen(function* () {
   )
 })
 
-const Counts = Schema.Tuple([Schema.Struct({ kept: Schema.Int, idle: Schema.Int })])
+const Counts = Schema.Tuple([Schema.Struct({ kept: Schema.Int, hidden: Schema.Int, idle: Schema.Int })])
 
-/** How many conversations there are, and how many of them the next sweep will delete for their age. */
+/** How many conversations there are, how many of them are hidden, and how many the next sweep will delete for their age. */
 export const countConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { retentionDays } = (yield* AppConfig).conversations
-  const rows = yield* sql`SELECT count(*)::int AS kept, (count(*) FILTER (
-      WHERE ${retentionDays} > 0 AND updated_at < now() - make_interval(days => ${retentionDays})
+  const rows =
+    yield* sql`SELECT count(*)::int AS kept, (count(*) FILTER (WHERE hidden))::int AS hidden, (count(*) FILTER (
+      WHERE hidden AND ${retentionDays} > 0 AND updated_at < now() - make_interval(days => ${retentionDays})
     ))::int AS idle FROM conversations`
   const [counts] = yield* Schema.decodeUnknownEffect(Counts)(rows)
   return counts

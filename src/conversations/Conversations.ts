@@ -145,8 +145,11 @@ export class Conversations extends Context.Service<
     ) => Effect.Effect<void, ConversationNotFound | DatabaseUnavailable>
     /** Deletes some conversations of a user with their turns, and returns how many. */
     readonly eraseSome: (userId: UserId) => Effect.Effect<number, DatabaseUnavailable>
-    /** All hidden conversations, and those of them that the next sweep will delete for their age. */
-    readonly counts: Effect.Effect<{ readonly kept: number; readonly idle: number }, DatabaseUnavailable>
+    /** All conversations, the hidden ones of them, and those of these that the next sweep will delete for their age. */
+    readonly counts: Effect.Effect<
+      { readonly kept: number; readonly hidden: number; readonly idle: number },
+      DatabaseUnavailable
+    >
   } & StoredImages
 >()("parley/conversations/Conversations") {
   static readonly layer: Layer.Layer<Conversations, never, SqlClient.SqlClient | AppConfig> = Layer.effect(

@@ -5,7 +5,7 @@ import type { User } from "../domain/Account.ts"
 import { within } from "../domain/AuditEntry.ts"
 import { InputItem, OutputItem, TurnDetails } from "../domain/Conversation.ts"
 import { ConversationNotFound } from "../domain/Errors.ts"
-import { ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
+import { ConversationId, ProjectId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
@@ -24,6 +24,11 @@ const ConversationRow = Schema.Struct({
   turns: Schema.Int,
   systemMessage: Schema.NullOr(Schema.String),
   metadata: Schema.Unknown,
+  title: Schema.NullOr(Schema.String),
+  projectId: Schema.NullOr(ProjectId),
+  hidden: Schema.Boolean,
+  /** The last question while it has no answer. */
+  unanswered: Schema.Unknown,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
 })
@@ -45,7 +50,9 @@ export const makeOwnedConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
   const deleteConversation = yield* makeDeleteConversation
-  const columns = sql.literal("id, turn_count AS turns, system_message, metadata, created_at, updated_at")
+  const columns = sql.literal(
+    "id, turn_count AS turns, system_message, metadata, title, project_id, hidden, unanswered, created_at, updated_at"
+  )
 
   const listOf = Effect.fn("Conversations.listOf")(function* (
     userId: UserId,

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { FileId, ImageId, ItemId, type ConversationId, ResponseId } from "./Ids.ts"
 import { imageDetails } from "./ModelCall.ts"
 
@@ -156,11 +156,22 @@ export const StoredItem = Schema.Union([
 ])
 export type StoredItem = typeof StoredItem.Type
 
-/** The stored form of an item. Passages of a search are left out, so that they disappear with their files. */
+const withoutPassage = ({ attributes, ...result }: typeof FileSearchResult.Type) => ({
+  ...result,
+  text: "",
+  attributes: Struct.omit(attributes, ["section"])
+})
+
+/**
+ * The stored form of an item. What a search found is left out, passages and the headings above them, so that it disappears with
+ * the files; where it stands stays.
+ */
 export const withoutPassages = (item: StoredItem): StoredItem =>
-  item.type === "file_search_call" && item.results !== null
-    ? { ...item, results: item.results.map((result) => ({ ...result, text: "" })) }
-    : item
+  item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item
+
+/** The same for an item of an answer. */
+export const outputWithoutPassages = (item: OutputItem): OutputItem =>
+  item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item
 
 /** What a response said besides its items, to be shown again. */
 export const TurnDetails = Schema.Struct({

@@ -12,6 +12,7 @@ import {
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { outputWithoutPassages } from "../domain/Conversation.ts"
 import { type DatabaseUnavailable, ResponseInterrupted } from "../domain/Errors.ts"
 import { ResponseId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
@@ -44,6 +45,14 @@ const failureOf = ({ body, headers, status }: Failure): JobFailure => ({ status,
 
 export const isTerminal = (event: EventBody | undefined): boolean =>
   event?.type === "response.completed" || event?.type === "error"
+
+/** Passages that a search found are read from their file, and go with it. */
+const eventWithoutPassages = (event: EventBody): EventBody => {
+  if ("item" in event) return { ...event, item: outputWithoutPassages(event.item) }
+  return "response" in event
+    ? { ...event, response: { ...event.response, output: event.response.output.map(outputWithoutPassages) } }
+    : event
+}
 
 const statusOf = (event: EventBody): JobStatus | null => {
   if (event.type !== "response.completed") return null
@@ -91,7 +100,8 @@ export const makeJobRuns = Effect.gen(function* () {
       .pipe(Effect.provideService(CurrentUser, caller))
     let status: JobStatus = "failed"
     let last: ReadonlyArray<EventBody> = []
-    const write = job.kind === "question" ? log.put : log.add
+    const write = (events: ReadonlyArray<EventBody>) =>
+      job.kind === "question" ? log.put(events.map(eventWithoutPassages)) : log.add(events)
     const read = Stream.runForEachArray(started.events, (events) => {
       status = events.map(statusOf).findLast((one) => one !== null) ?? status
       last = events.filter(isTerminal)

@@ -74,6 +74,9 @@ export interface Passage {
   readonly filename: string
   readonly page: number | null
   readonly headings: ReadonlyArray<string>
+  /** Where it stands in the text of its file, in UTF-16 units; `end` is exclusive. */
+  readonly start: number
+  readonly end: number
   readonly text: string
   readonly score: number
 }
@@ -162,7 +165,7 @@ export const searchCall = (
   results:
     status === "in_progress"
       ? null
-      : passages.map(({ fileId, filename, headings, number, page, score, text }) => ({
+      : passages.map(({ end, fileId, filename, headings, number, page, score, start, text }) => ({
           file_id: fileId,
           filename,
           score,
@@ -170,7 +173,9 @@ export const searchCall = (
           attributes: {
             number,
             ...(page === null ? {} : { page }),
-            ...(headings.length === 0 ? {} : { section: headings.join(" > ") })
+            ...(headings.length === 0 ? {} : { section: headings.join(" > ") }),
+            start,
+            end
           }
         }))
 })

@@ -166,7 +166,7 @@ export const settingsTable = {
     turnWaitSeconds: setting("PARLEY_TURN_WAIT_SECONDS", Text.wholeNumber(0, 3_600), "120",
       "How long a request waits for an earlier turn of the same conversation; nothing is sent meanwhile"),
     retentionDays: setting("PARLEY_CONVERSATION_DAYS", Text.wholeNumber(0, 36_500), "30",
-      "Days after its last use when a conversation is deleted with its turns; 0 keeps all of them")
+      "Days after its last use when a hidden conversation, which a request without one created, is deleted with its turns; 0 keeps all of them")
   },
   files: {
     store: setting("PARLEY_FILES_STORE", Text.oneOf(["directory", "postgres", "s3"]), "directory",

@@ -84,10 +84,10 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
       yield* lastUsed(recent, 29)
       yield* sql`UPDATE conversations SET hidden = false WHERE id = ${shown}::uuid`
       yield* conversations.open(user, held)
-      assert.strictEqual(yield* deleteIdleBatch(30), 2)
-      assert.sameMembers(yield* idsOf(user), [recent, held])
+      assert.strictEqual(yield* deleteIdleBatch(30), 1)
+      assert.sameMembers(yield* idsOf(user), [recent, shown, held])
       assert.lengthOf(yield* sql`SELECT 1 FROM turns WHERE conversation_id = ${idle}::uuid`, 0)
-      assert.lengthOf(yield* sql`SELECT 1 FROM items WHERE user_id = ${user}::uuid`, 4)
+      assert.lengthOf(yield* sql`SELECT 1 FROM items WHERE user_id = ${user}::uuid`, 6)
     })
   )
 

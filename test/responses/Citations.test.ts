@@ -18,6 +18,8 @@ const passage = (n: number, text = `text ${n}`): Passage => ({
   filename: `file ${n}.md`,
   page: n === 1 ? 7 : null,
   headings: n === 2 ? ["Guide", "Pumps"] : [],
+  start: 1000 * n,
+  end: 1000 * n + text.length,
   text,
   score: 1 / n
 })
@@ -63,7 +65,7 @@ describe("Passages", () => {
     assert.deepInclude(item.results?.[0], {
       filename: "file 1.md",
       text: "text 1",
-      attributes: { number: 1, page: 7 }
+      attributes: { number: 1, page: 7, start: 1000, end: 1006 }
     })
     assert.isNull(searchCall(id, knowledge([passage(1)]), "in_progress").results)
   })

@@ -1,0 +1,159 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { ConversationDetail, ConversationObject } from "../../src/api/ConversationObject.ts"
+import { SessionState } from "../../src/console/SessionApi.ts"
+import { makeMockModelServer } from "../support/MockModelServer.ts"
+import { startService } from "../support/ServiceProcess.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { untilValue } from "../support/until.ts"
+import { call, eventsOf, openCall } from "../support/Wire.ts"
+import { decoded } from "./OwnConversations.ts"
+
+const leaseSeconds = 5
+
+/** Processes on the database of this file, and the session of the first administrator. */
+const installation = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const upstream = yield* makeMockModelServer
+  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-answers-" })
+  const model = {
+    id: "mock",
+    provider: "mock",
+    contextWindow: 8_000,
+    maxOutputTokens: 2_000,
+    tools: false,
+    quality: 1,
+    cost: 0
+  }
+  const provider = { id: "mock", protocol: "openai-chat", baseUrl: upstream.url }
+  yield* fs.writeFileString(
+    `${directory}/models.json`,
+    JSON.stringify({ providers: [provider], models: [model] })
+  )
+  const { url } = yield* TestDatabase
+  const start = Effect.gen(function* () {
+    const service = yield* startService({
+      DATABASE_URL: Redacted.value(url),
+      PARLEY_DATA_DIR: `${directory}/data`,
+      PARLEY_FILES_STORE: "postgres",
+      PARLEY_MODELS_FILE: `${directory}/models.json`,
+      PARLEY_TURN_LEASE_SECONDS: String(leaseSeconds)
+    })
+    return { ...service, address: yield* service.url }
+  })
+  return { upstream, start }
+})
+
+const email = "owner@example.com"
+const password = "a lighthouse keeper's umbrella"
+
+/** Of the owner, whom the link that the first start printed sets up. */
+const signIn = Effect.fnUntraced(function* (address: string, out: string) {
+  const token = /\S+\/link#(\S+)/.exec(out)?.[1]
+  const headers = { origin: address }
+  const reply = yield* token === undefined
+    ? call(`${address}/console/session`, { headers, body: { email, password } })
+    : call(`${address}/console/link/use`, { headers, body: { token, email, password } })
+  assert.strictEqual(reply.status, 200, reply.text)
+  const { csrf_token } = yield* decoded(SessionState, reply.text)
+  const cookie = reply.headers.get("set-cookie")!.split(";")[0]!
+  return { cookie, "x-csrf-token": csrf_token! }
+})
+
+/** Reads a stream until some words have come. */
+const readUntil = (response: Response, isEnough: (text: string) => boolean) =>
+  Effect.promise(async () => {
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let seen = ""
+    while (!isEnough(seen)) seen += (await reader.read()).value ?? ""
+    return reader
+  })
+
+const hasWords = (text: string): boolean => text.split('"delta":"word "').length > 5
+
+layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServices: true, timeout: 120_000 })(
+  "a question whose process is killed in mid-answer",
+  (it) => {
+    it.effect("stays with its conversation, and is answered when it is asked again", () =>
+      Effect.gen(function* () {
+        const { start, upstream } = yield* installation
+        const one = yield* start
+        const session = yield* signIn(one.address, one.output().out)
+        const send = (address: string, method: string, path: string, body?: unknown) =>
+          call(`${address}/console/conversations${path}`, {
+            method,
+            headers: { ...session, origin: address },
+            ...(body === undefined ? {} : { body })
+          })
+        const created = yield* decoded(ConversationObject, (yield* send(one.address, "POST", "", {})).text)
+        const path = `/${created.id}`
+        yield* upstream.script({ deltas: ["word "], endless: true, gapMillis: 20 }, { deltas: ["Hel", "lo"] })
+        const asked = yield* openCall(`${one.address}/console/conversations${path}/responses`, {
+          headers: { ...session, origin: one.address },
+          body: { input: "Tell me" }
+        })
+        const responseId = asked.headers.get("x-response-id")!
+        const reader = yield* readUntil(asked, hasWords)
+        yield* one.signal("SIGKILL")
+        yield* Effect.ignore(Effect.promise(() => reader.cancel().catch(() => {})))
+
+        const other = yield* start
+        const get = Effect.flatMap(send(other.address, "GET", path), ({ text }) =>
+          decoded(ConversationDetail, text)
+        )
+        const { running, turn_count, unanswered } = yield* untilValue(get, (found) => found.running === null)
+        assert.isNull(running)
+        assert.strictEqual(turn_count, 0)
+        assert.deepInclude(unanswered, {
+          response_id: responseId as never,
+          input: "Tell me",
+          code: "interrupted"
+        })
+        // Whoever comes back for the rest is told so.
+        const replayed = eventsOf(
+          (yield* send(other.address, "GET", `${path}/responses/${responseId}/events`)).text
+        )
+        assert.strictEqual(replayed[0]!.type, "response.created")
+        assert.deepInclude(replayed.at(-1), { type: "error", code: "interrupted" } as never)
+
+        const again = yield* send(other.address, "POST", `${path}/responses`, { input: "Tell me" })
+        assert.strictEqual(eventsOf(again.text).at(-1)!.type, "response.completed")
+        assert.deepInclude(yield* get, { turn_count: 1, unanswered: null, running: null })
+      })
+    )
+
+    it.effect("that another process answers is followed from its log, and stopped from there", () =>
+      Effect.gen(function* () {
+        const { start, upstream } = yield* installation
+        const one = yield* start
+        const session = yield* signIn(one.address, one.output().out)
+        const other = yield* start
+        const at = (address: string) => ({ ...session, origin: address })
+        const created = yield* call(`${one.address}/console/conversations`, {
+          headers: at(one.address),
+          body: {}
+        })
+        const { id } = yield* decoded(ConversationObject, created.text)
+        yield* upstream.script({ deltas: ["word "], endless: true, gapMillis: 20 })
+        const path = `/console/conversations/${id}/responses`
+        const asked = yield* openCall(`${one.address}${path}`, {
+          headers: at(one.address),
+          body: { input: "Hi" }
+        })
+        const answer = `${path}/${asked.headers.get("x-response-id")!}`
+        const following = yield* openCall(`${other.address}${answer}/events`, { headers: at(other.address) })
+        const reader = yield* readUntil(following, hasWords)
+        const stopped = yield* call(`${other.address}${answer}/cancel`, {
+          headers: at(other.address),
+          body: {}
+        })
+        assert.deepStrictEqual(JSON.parse(stopped.text), { cancelled: true })
+        const text = yield* Effect.promise(() => asked.text())
+        assert.deepInclude(eventsOf(text).at(-1), { type: "error", code: "response_cancelled" } as never)
+        yield* Effect.promise(() => reader.cancel())
+        assert.strictEqual(yield* (yield* upstream.request(0)).ended, "aborted")
+      })
+    )
+  }
+)
