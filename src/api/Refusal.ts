@@ -122,7 +122,8 @@ const hints: ReadonlyArray<readonly [path: RegExp, hint: string]> = [
   ],
   [
     /^\/v1\/conversations(\/|$)/,
-    "`/v1` has no endpoints for conversations. Every response has a `conversation_id`; send it to POST /v1/responses to go on."
+    "A conversation has GET, PATCH and DELETE /v1/conversations/{conversation_id}. Every response has a `conversation_id`; send it to POST " +
+      "/v1/responses to go on."
   ],
   [
     /^\/v1\/vector_stores(\/|$)/,

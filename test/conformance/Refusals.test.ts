@@ -44,7 +44,7 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     { method: "GET", path: "/openai/v1/nothing", says: /GET \/openai\/v1\/openapi\.json/ },
     { method: "GET", path: "/v1", says: /base URL/ },
     { method: "PUT", path: "/v1/responses/resp_1", says: /previous_response_id/ },
-    { method: "PUT", path: "/v1/conversations", says: /`conversation_id`/ },
+    { method: "PUT", path: "/v1/conversations/x/items", says: /`conversation_id`/ },
     { method: "PUT", path: "/v1/vector_stores/vs_1/files", says: /`project_id`/ },
     { method: "POST", path: "/v1/moderations", says: /no such interface/ },
     { method: "POST", path: "/v1/file", says: /Did you mean \/v1\/files/ },

@@ -3,8 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { UserId } from "../../src/domain/Ids.ts"
+import { Projects } from "../../src/retrieval/Projects.ts"
 import { Usage } from "../../src/usage/Usage.ts"
-import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
+import { someFile } from "../retrieval/fixtures.ts"
+import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
 import { errorOf, eventsOf } from "../support/Wire.ts"
@@ -296,6 +298,92 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       yield* user.ask(id, { input: "Second" })
       const { data } = yield* user.list()
       assert.deepInclude(data[0], { id: id as never, hidden: false, turn_count: 2 })
+    })
+  )
+
+  it.effect(
+    "is answered from its conversation's project, of which neither the log nor the turn keeps any text",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* someUser
+        const model = yield* ScriptedModel
+        const projects = yield* Projects
+        const sql = yield* SqlClient.SqlClient
+        const manual =
+          "# Quixotic pumps\n\nThe warranty of the pump lasts five years, and covers the seals.\n"
+        const { organization, userId } = user.target
+        const project = yield* projects.create("pumps", organization)
+        yield* projects.addMember(project.id, user.target.email, "member")
+        const file = yield* someFile(userId as UserId, manual, "pumps.md")
+        yield* projects.addFile(project.id, file)
+        yield* until(
+          Effect.map(projects.files(project.id, { status: "indexed" }), ({ data }) => data.length === 1)
+        )
+        const { id } = yield* user.create({ project_id: project.id })
+        yield* model.next(says("Five years [1]."))
+        const reply = yield* user.ask(id, { input: "How long is the warranty of the pump?" })
+        const found = eventsOf(reply.text).flatMap((event) =>
+          event.type === "response.output_item.done" && event.item.type === "file_search_call"
+            ? (event.item.results ?? [])
+            : []
+        )
+        const { attributes, text: passage } = found[0]!
+        assert.include(passage, "five years")
+        assert.strictEqual(attributes["section"], "Quixotic pumps")
+        const [start, end] = [Number(attributes["start"]), Number(attributes["end"])]
+        assert.strictEqual(manual.slice(start, end), passage)
+
+        const { turns } = yield* user.get(id)
+        const search = turns.data[0]!.output.find((item) => item.type === "file_search_call")
+        assert.deepInclude(search?.type === "file_search_call" ? search.results![0]! : {}, {
+          file_id: file,
+          text: "",
+          attributes: { number: 1, start, end }
+        })
+        const kept =
+          yield* sql`SELECT events::text AS text FROM response_events e JOIN response_jobs j USING (response_id)
+            WHERE j.conversation_id = ${id} UNION ALL SELECT item::text FROM items WHERE user_id = ${userId}`
+        for (const words of ["covers the seals", "Quixotic"]) {
+          assert.notInclude(JSON.stringify(kept), words)
+        }
+      })
+  )
+
+  it.effect("is handed on piece by piece, and not in the batches of the log", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const { id } = yield* user.create()
+      const steps = yield* Effect.forEach(Array.from({ length: 5 }), () => Deferred.make<void>())
+      yield* model.next(
+        Stream.fromIterable(steps).pipe(
+          Stream.mapEffect((step) => Deferred.await(step)),
+          Stream.mapAccum(
+            () => 0,
+            (index) => [index + 1, [text(`piece ${index} `)]]
+          ),
+          Stream.concat(Stream.make(finish()))
+        )
+      )
+      yield* Deferred.succeed(steps[0]!, undefined)
+      const { response } = yield* begin(user, id, { input: "Hello" })
+      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+      let seen = ""
+      // A piece that waited for the log would be in it by the time that it is seen.
+      let ahead = 0
+      for (const [index] of steps.entries()) {
+        while (!seen.includes(`piece ${index} `)) {
+          seen += (yield* Effect.promise(() => reader.read())).value ?? ""
+        }
+        const logged = yield* sql`SELECT 1 FROM response_events e JOIN response_jobs j USING (response_id)
+            WHERE j.conversation_id = ${id} AND events::text LIKE ${`%piece ${index} %`}`
+        if (logged.length === 0) ahead++
+        if (index + 1 < steps.length) yield* Deferred.succeed(steps[index + 1]!, undefined)
+      }
+      assert.isAtLeast(ahead, 3)
+      yield* Effect.promise(() => reader.cancel())
+      yield* ended(user, id)
     })
   )
 

@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import { fromBufferPromise } from "yauzl"
 import { Accounts } from "../../src/auth/Accounts.ts"
 import { Erasure } from "../../src/erasure/Erasure.ts"
@@ -45,6 +46,8 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
           Array.from({ length: 120 }, (_, turn) => content(`question ${turn}`)),
           "Answer in rhymes."
         )
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE conversations SET title = 'Lighthouses', unanswered = '{"input":"And now?"}' WHERE id = ${long}`
         const odd = yield* upload(user.id, "odd", { filename: "../../odd name.plain" })
         const { entries, value } = yield* added((yield* UserExport).export(user.email.toUpperCase()))
         assert.deepStrictEqual(
@@ -78,7 +81,10 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
         assert.deepInclude(linesOf(files, "conversations.jsonl").at(-1), {
           id: long,
           turns: 120,
-          system_message: "Answer in rhymes."
+          system_message: "Answer in rhymes.",
+          title: "Lighthouses",
+          hidden: true,
+          unanswered: { input: "And now?" }
         })
         const turns = linesOf(files, "turns.jsonl")
         assert.deepStrictEqual(
