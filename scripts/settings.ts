@@ -30,6 +30,7 @@ const groupTitles: Readonly<Record<keyof typeof settingsTable, string>> = {
   s3: "S3-compatible object storage",
   backup: "Backups",
   tools: "Tools and the web",
+  projects: "Projects",
   retrieval: "Retrieval",
   observability: "Observability"
 }

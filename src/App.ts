@@ -37,6 +37,7 @@ import { Erasure } from "./erasure/Erasure.ts"
 import { UserExport } from "./erasure/UserExport.ts"
 import { BlobStore } from "./files/BlobStore.ts"
 import { FileStore } from "./files/FileStore.ts"
+import { FileTexts } from "./files/FileTexts.ts"
 import { leaveAllStores } from "./files/StoreBinding.ts"
 import { StoreHealth } from "./files/StoreHealth.ts"
 import { jobsTable as textJobsTable } from "./files/TextJobs.ts"
@@ -47,6 +48,7 @@ import { Drain } from "./http/Drain.ts"
 import * as ErrorBoundary from "./http/ErrorBoundary.ts"
 import { FilesHandlers } from "./http/FilesHandlers.ts"
 import { MetricsRoute, MetricsServerLayer, MetricsText } from "./http/Metrics.ts"
+import { ProjectsHandlers } from "./http/ProjectsHandlers.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { routesOf } from "./http/Routes.ts"
 import { adminServerAt, BodySizeLayer, portUnavailable, ServerLayer } from "./http/Server.ts"
@@ -67,6 +69,7 @@ import { Policy } from "./plans/Policy.ts"
 import { ConversationItems } from "./responses/ConversationItems.ts"
 import { Responses } from "./responses/Responses.ts"
 import { TextEmbeddings } from "./responses/TextEmbeddings.ts"
+import { MemberProjects } from "./retrieval/MemberProjects.ts"
 import { Projects } from "./retrieval/Projects.ts"
 import { ReadableProjects } from "./retrieval/ReadableProjects.ts"
 import { Retrieval } from "./retrieval/Retrieval.ts"
@@ -115,6 +118,7 @@ export const RoomsLayer = Layer.mergeAll(
   ResponseJobs.layer,
   ClientConversations.layer,
   ListedConversations.layer,
+  FileTexts.layer,
   Policy.layer,
   Usage.layer,
   Audit.layer,
@@ -131,9 +135,10 @@ export const FilesLayer = Layer.merge(FileStore.layer, StoreHealth.layer).pipe(
 )
 
 /** Projects, and the search of their files. */
-export const ProjectsLayer = Layer.merge(Projects.layer, ReadableProjects.layer).pipe(
-  Layer.provideMerge(Retrieval.layer)
-)
+export const ProjectsLayer = Layer.mergeAll(
+  MemberProjects.layer.pipe(Layer.provideMerge(Projects.layer)),
+  ReadableProjects.layer
+).pipe(Layer.provideMerge(Retrieval.layer))
 
 /** The tools that models may call, and their way out to the web. */
 export const ToolsLayer = Layer.merge(BuiltinToolsLayer, SearchProbe.layer).pipe(
@@ -156,7 +161,13 @@ const usersRoutes = [
 const UsersRoutes = Layer.mergeAll(
   Layer.merge(
     HttpApiBuilder.layer(Api).pipe(
-      Layer.provide([ResponsesHandlers, ConversationsHandlers, FilesHandlers, SystemHandlers])
+      Layer.provide([
+        ResponsesHandlers,
+        ConversationsHandlers,
+        FilesHandlers,
+        ProjectsHandlers,
+        SystemHandlers
+      ])
     ),
     OpenAiRoutes
   ).pipe(

@@ -15,7 +15,11 @@ export const projectBody = (project: Project) => Struct.renameKeys(project, { cr
 const memberBody = (member: ProjectMember) => Struct.renameKeys(member, { userId: "id", addedAt: "added_at" })
 
 const corpusFileBody = (file: CorpusFile) =>
-  Struct.renameKeys(file, { fileId: "id", statusDetails: "status_details", addedAt: "added_at" })
+  Struct.renameKeys(Struct.omit(file, ["ownerId"]), {
+    fileId: "id",
+    statusDetails: "status_details",
+    addedAt: "added_at"
+  })
 
 const foundBody = (found: Found | Explained): FoundBody => ({
   hits: found.hits.map((hit) => Struct.renameKeys(hit, { fileId: "file_id" })),

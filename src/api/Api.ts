@@ -4,6 +4,7 @@ import { ConversationsApi } from "./ConversationsApi.ts"
 import { CreateResponseBody } from "./CreateResponse.ts"
 import { FilesApi } from "./FilesApi.ts"
 import { Authentication, BoundedBody, DocumentAccess, Envelope } from "./Middleware.ts"
+import { ProjectsApi } from "./ProjectsApi.ts"
 import { ResponseEvent } from "./ResponseEvent.ts"
 import { ResponseObject } from "./ResponseObject.ts"
 
@@ -52,6 +53,7 @@ export class Api extends HttpApi.make("parley")
   .add(ResponsesApi)
   .add(ConversationsApi)
   .add(FilesApi)
+  .add(ProjectsApi)
   .add(SystemApi)
   .middleware(Envelope)
   .annotateMerge(

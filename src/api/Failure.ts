@@ -461,8 +461,25 @@ const table: {
     ),
   ProjectExists: () =>
     conflict("project_exists", "A project of that name exists already in the organization.", "name"),
-  ProjectMemberNotFound: () =>
-    notFound("project_member_not_found", "The user is not a member of the project.", "email"),
+  ProjectMemberNotFound: ({ param }) =>
+    notFound("project_member_not_found", "The user is not a member of the project.", param),
+  NotProjectOwner: () =>
+    forbidden(
+      "not_project_owner",
+      "Only an owner of the project may do this. Ask one of its owners.",
+      "project_id"
+    ),
+  LastProjectOwner: () =>
+    conflict(
+      "last_project_owner",
+      "This is the only owner of the project. Make another member an owner first, or delete the project.",
+      "user_id"
+    ),
+  TooManyProjects: ({ projectsMax }) =>
+    forbidden(
+      "project_quota_exceeded",
+      `You own as many projects as one user may own: ${projectsMax}. Delete some, or make others their owners.`
+    ),
   ProjectOwnerMissing: () =>
     conflict("project_owner_missing", "The project has no owner: say who is to own the file.", "email"),
   TooManyKeys: ({ keysMax }) =>

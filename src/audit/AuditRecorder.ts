@@ -37,6 +37,15 @@ const actorColumns = (actor: Actor) => {
         origin: "browser",
         address: actor.address
       }
+    case "Client":
+      return {
+        actor: "person",
+        actor_id: actor.userId,
+        actor_email: null,
+        actor_name: null,
+        origin: "api",
+        address: actor.address
+      }
   }
 }
 
@@ -77,11 +86,14 @@ export const makeAuditRecorder: Effect.Effect<AuditRecorder, never, SqlClient.Sq
 
     const record = Effect.fn("AuditRecorder.record")(function* (entry: AuditEntry) {
       const { action, organization, target } = entry
-      const who = actorColumns(yield* CurrentActor)
+      const actor = yield* CurrentActor
+      const who = actorColumns(actor)
+      const client = actor._tag === "Client" ? actor.userId : null
       yield* sql`
         INSERT INTO audit_log (id, at, actor, actor_id, actor_email, actor_name, origin, address, action, target_type, target_id,
           target_name, organization_id, organization, details)
-        SELECT audit_id(now.at), now.at, ${who.actor}, ${who.actor_id}::uuid, ${who.actor_email}, ${who.actor_name}, ${who.origin},
+        SELECT audit_id(now.at), now.at, ${who.actor}, ${who.actor_id}::uuid,
+          coalesce(${who.actor_email}, (SELECT email FROM users WHERE id = ${client}::uuid)), ${who.actor_name}, ${who.origin},
           ${who.address}, ${action}, ${auditActions[action].target}, ${target.id}, ${target.name},
           ${organization?.id ?? null}::uuid, ${organization?.name ?? null}, ${jsonOf(entry.details)}::jsonb
         FROM (SELECT clock_timestamp() AS at) AS now`

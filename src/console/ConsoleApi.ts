@@ -6,15 +6,18 @@ import { expirySecondsMax } from "../admin/AdminKeysApi.ts"
 import { conversationEndpoints } from "../api/ConversationsApi.ts"
 import { CreateResponseBody } from "../api/CreateResponse.ts"
 import { Forbidden, Unauthorized } from "../api/ErrorEnvelope.ts"
+import { fileEndpoints } from "../api/FilesApi.ts"
 import { BoundedBody, Envelope } from "../api/Middleware.ts"
+import { projectEndpoints } from "../api/ProjectsApi.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ResponseObject } from "../api/ResponseObject.ts"
 import { AccountName, type CurrentUser } from "../domain/Account.ts"
 import { CalendarDay, UsageBy } from "../domain/Allowance.ts"
-import { ApiKeyId, SessionId } from "../domain/Ids.ts"
+import { ApiKeyId, FileId, SessionId } from "../domain/Ids.ts"
 import { KeyLimits } from "../domain/KeyLimits.ts"
 import { answerEndpoints, ownConversationEndpoints } from "./AnswersApi.ts"
 import type { CurrentSession } from "./CurrentSession.ts"
+import { ownFileEndpoints } from "./OwnFilesApi.ts"
 import { Password, SessionGroup, SessionState } from "./SessionApi.ts"
 
 /** The interface of the web application, under /console. It is not part of the public interface or its OpenAPI document. */
@@ -126,12 +129,28 @@ class AnswersGroup extends HttpApiGroup.make("answers")
   .middleware(WebUser)
   .middleware(SessionAuthentication) {}
 
+/** The user's files. Those of all users, for administrators, are in the group `files`, under /admin. */
+class OwnFilesGroup extends HttpApiGroup.make("ownFiles")
+  .add(...fileEndpoints(FileId))
+  .add(...ownFileEndpoints)
+  .middleware(WebUser)
+  .middleware(SessionAuthentication) {}
+
+/** The projects that the user is a member of. All projects, for administrators, are in the group `projects`, under /admin. */
+class OwnProjectsGroup extends HttpApiGroup.make("ownProjects")
+  .add(...projectEndpoints)
+  .middleware(BoundedBody)
+  .middleware(WebUser)
+  .middleware(SessionAuthentication) {}
+
 export class ConsoleApi extends HttpApi.make("parley-console")
   .add(SessionGroup)
   .add(MeGroup)
   .add(ConversingGroup)
   .add(ConversationsGroup)
   .add(AnswersGroup)
+  .add(OwnFilesGroup)
+  .add(OwnProjectsGroup)
   .middleware(Envelope)
   .addHttpApi(AdminApi)
   .prefix("/console") {}

@@ -1,11 +1,13 @@
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { administrationHandlers } from "../admin/AdminRoutes.ts"
+import { makeProjectsHandlers } from "../http/ProjectsHandlers.ts"
 import { makeCreateResponse } from "../http/ResponsesHandlers.ts"
 import { AnswersHandlers } from "./AnswersHandlers.ts"
 import { ConsoleApi } from "./ConsoleApi.ts"
 import { ConversationsHandlers } from "./ConversationsHandlers.ts"
 import { MeHandlers } from "./MeHandlers.ts"
+import { OwnFilesHandlers } from "./OwnFilesHandlers.ts"
 import { ConsoleAuthenticationLayer } from "./SessionAuthentication.ts"
 import { SessionHandlers } from "./SessionHandlers.ts"
 
@@ -18,6 +20,15 @@ const ConversingHandlers = HttpApiBuilder.group(
   })
 )
 
+/** The projects of the signed-in user, as in the public interface. */
+const OwnProjectsHandlers = HttpApiBuilder.group(
+  ConsoleApi,
+  "ownProjects",
+  Effect.fnUntraced(function* (handlers) {
+    return handlers.handleAll(yield* makeProjectsHandlers)
+  })
+)
+
 /** The interface of the web application, under /console. */
 export const ConsoleRoutes = HttpApiBuilder.layer(ConsoleApi).pipe(
   Layer.provide([
@@ -26,6 +37,8 @@ export const ConsoleRoutes = HttpApiBuilder.layer(ConsoleApi).pipe(
     ConversingHandlers,
     ConversationsHandlers,
     AnswersHandlers,
+    OwnFilesHandlers,
+    OwnProjectsHandlers,
     administrationHandlers(ConsoleApi)
   ]),
   Layer.provide(ConsoleAuthenticationLayer)

@@ -29,6 +29,13 @@ export type Actor =
       readonly key: { readonly id: AdminKeyId; readonly name: string } | null
     }
   | Person
+  /** The user of an API key, through the public interface. */
+  | {
+      readonly _tag: "Client"
+      readonly userId: UserId
+      readonly organizationId: OrganizationId
+      readonly address: string | null
+    }
 
 /** Set by the authentication of a request. Read by the audit log, and where an administrator sees only one organization. */
 export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor", {
@@ -39,15 +46,19 @@ export const CurrentActor = Context.Reference<Actor>("parley/domain/CurrentActor
  * The one organization that the actor sees; null: all of them. What services show to an administrator and change for one, they
  * look up within it, so that the rest answers as what doesn't exist.
  */
-export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.map(CurrentActor, (actor) =>
-  actor._tag === "Person" && actor.role !== "owner" && actor.role !== "admin" ? actor.organizationId : null
-)
+export const actorsOrganization: Effect.Effect<OrganizationId | null> = Effect.map(CurrentActor, (actor) => {
+  if (actor._tag === "Client") return actor.organizationId
+  return actor._tag === "Person" && actor.role !== "owner" && actor.role !== "admin"
+    ? actor.organizationId
+    : null
+})
 
 /**
  * Whether the actor may manage users of that role, and give it to others. Only owners manage owners and admins; who sees
  * a user is another question.
  */
 export const mayManage = (actor: Actor, role: Role): boolean => {
+  if (actor._tag === "Client") return false
   if (actor._tag !== "Person" || actor.role === "owner") return true
   return actor.role !== "member" && role !== "owner" && role !== "admin"
 }

@@ -356,8 +356,22 @@ export class ProjectExists extends Schema.TaggedError<ProjectExists>()("ProjectE
 
 export class ProjectMemberNotFound extends Schema.TaggedError<ProjectMemberNotFound>()(
   "ProjectMemberNotFound",
-  {}
+  {
+    /** The field of the request that names the user. */
+    param: Schema.Literals(["email", "user_id"])
+  }
 ) {}
+
+/** The user is a member of the project, and only its owners may do this. */
+export class NotProjectOwner extends Schema.TaggedError<NotProjectOwner>()("NotProjectOwner", {}) {}
+
+/** The change would leave the project without an owner. */
+export class LastProjectOwner extends Schema.TaggedError<LastProjectOwner>()("LastProjectOwner", {}) {}
+
+/** The user owns as many projects as one user may own. */
+export class TooManyProjects extends Schema.TaggedError<TooManyProjects>()("TooManyProjects", {
+  projectsMax: Schema.Int
+}) {}
 
 /** No owner of a file was named, and the project has no owner. */
 export class ProjectOwnerMissing extends Schema.TaggedError<ProjectOwnerMissing>()(

@@ -1,5 +1,5 @@
 import { Brand, type DateTime, Schema } from "effect"
-import { AccountName, expected } from "./Account.ts"
+import { AccountName, expected, type Role } from "./Account.ts"
 import { type FileId, type OrganizationId, ProjectId, type UserId } from "./Ids.ts"
 
 const isId = Schema.is(ProjectId)
@@ -12,9 +12,13 @@ export const ProjectName = AccountName.check(
   Schema.makeFilter((name) => !isId(name), { expected: projectNameExpected })
 )
 
-/** Through the public interface an owner may do no more than a member; the role says whom to ask. */
+/** Members read, search and ask, and add files of their own; owners also change members, files and the name, and delete the project. */
 export const ProjectRole = Schema.Literals(["owner", "member"])
 export type ProjectRole = typeof ProjectRole.Type
+
+/** Who may create projects, by the settings; the plan must permit it too. */
+export const mayCreateProjects = (creators: "users" | "administrators", role: Role): boolean =>
+  creators === "users" || role !== "member"
 
 /** `indexed` once a search can find the file, `error` if it never will. */
 export const CorpusStatus = Schema.Literals(["pending", "indexed", "error"])
@@ -44,7 +48,8 @@ export interface CorpusFile {
   readonly fileId: FileId
   readonly filename: string
   readonly bytes: number
-  /** The e-mail address of the owner. */
+  /** The owner, and the owner's e-mail address. */
+  readonly ownerId: UserId
   readonly owner: string
   readonly status: CorpusStatus
   /** Why the file can't be found; null unless `status` is `error`. */

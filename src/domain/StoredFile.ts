@@ -34,6 +34,10 @@ export interface AboutFile {
   readonly expiresAfterSeconds?: number | null
 }
 
+/** Of a file's text in one answer, in UTF-16 code units. */
+export const textPartCharactersMax = 200_000
+export const textPartCharactersDefault = 50_000
+
 export const defaultPurpose = "assistants"
 
 export const purposeCharactersMax = 64

@@ -16,8 +16,8 @@ const Owner = Schema.Struct({
 type RecordedFile = Pick<StoredFile, "id" | "userId" | "filename">
 
 /**
- * Records what administrators do with the files of users, in the transaction of the change. What users do with an API key and
- * what expires has no actor, and is not recorded.
+ * Records what administrators do with the files of users, in the transaction of the change. What users do with their own files,
+ * and what expires, is not recorded.
  */
 export const makeFileRecorder = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -30,7 +30,8 @@ export const makeFileRecorder = Effect.gen(function* () {
     )
 
   return Effect.fnUntraced(function* (action: AuditAction, { filename, id, userId }: RecordedFile) {
-    if ((yield* CurrentActor)._tag === "System") return
+    const actor = yield* CurrentActor
+    if (actor._tag === "System" || ("userId" in actor && actor.userId === userId)) return
     const owner = yield* ownerOf(userId)
     yield* audit.record({
       action,

@@ -85,6 +85,12 @@ export type TextSummary = typeof TextSummary.Type
 const TextBeginning = Schema.Struct({ id: FileId, text: Schema.String, bytes: Schema.Int })
 export type TextBeginning = typeof TextBeginning.Type
 
+const TextRow = Schema.Struct({
+  text: Schema.String,
+  truncated: Schema.Boolean,
+  pages: Schema.NullOr(Schema.Array(Schema.Int))
+})
+
 const Usage = Schema.Struct({ files: Schema.Int, bytes: Schema.Int })
 const StoredRow = Schema.Struct({ ...FileRow.fields, isNew: Schema.Boolean })
 const RemovedRow = Schema.Struct({ storageKey: Schema.String, filename: Schema.String })
@@ -203,7 +209,12 @@ export const makeFileTable = Effect.gen(function* () {
         JOIN file_texts ON file_id = files.id
       ) AS begun`.pipe(rowsAs(TextBeginning))
 
-  return { usage, insert, find, page, remove, unread, keepText, keepFailure, summaries, beginnings }
+  /** The whole text of a file of the user, if it has one. */
+  const text = (userId: UserId, id: FileId) =>
+    sql`SELECT text, truncated, pages FROM files JOIN file_texts ON file_id = id
+      WHERE id = ${id}::uuid AND user_id = ${userId}::uuid AND ${isKept}`.pipe(rowAs(TextRow))
+
+  return { usage, text, insert, find, page, remove, unread, keepText, keepFailure, summaries, beginnings }
 })
 
 export type FileTable = Effect.Success<typeof makeFileTable>

@@ -99,7 +99,7 @@ export const makeProjectChanges = Effect.gen(function* () {
       const removed = yield* table.removeMember(id, email)
       if (removed === undefined) {
         const { user } = yield* table.place(id, email)
-        return yield* user ? new ProjectMemberNotFound() : new UserNotFound()
+        return yield* user ? new ProjectMemberNotFound({ param: "email" }) : new UserNotFound()
       }
       const { email: user, role } = removed
       yield* audit.record(entryOf("project.member_remove", project, { user, role }))

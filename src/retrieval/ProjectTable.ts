@@ -164,6 +164,7 @@ const CorpusRow = Schema.Struct({
   fileId: FileId,
   filename: Schema.String,
   bytes: Schema.Int,
+  ownerId: UserId,
   owner: Schema.String,
   status: CorpusStatus,
   statusDetails: Schema.NullOr(Schema.String),
@@ -189,7 +190,7 @@ export const makeCorpusTable = Effect.gen(function* () {
   const isKept = sql.literal("(f.expires_at IS NULL OR f.expires_at > now())")
 
   const selectRows = sql`
-    SELECT p.file_id, f.filename, f.bytes::float8 AS bytes, u.email AS owner, p.status, p.status_details, p.chunks, p.added_at
+    SELECT p.file_id, f.filename, f.bytes::float8 AS bytes, f.user_id AS owner_id, u.email AS owner, p.status, p.status_details, p.chunks, p.added_at
     FROM project_files p JOIN files f ON f.id = p.file_id AND ${isKept} JOIN users u ON u.id = f.user_id`
 
   /** In the order of upload; one row more than a page has. */

@@ -2,7 +2,7 @@ import { Context, type DateTime, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type DatabaseUnavailable, ProjectNotFound } from "../domain/Errors.ts"
 import { ProjectId, type UserId } from "../domain/Ids.ts"
-import type { ProjectMembership } from "../domain/Project.ts"
+import { type ProjectMembership, ProjectRole } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
@@ -11,6 +11,9 @@ export interface ReadableProject {
   readonly id: ProjectId
   readonly name: string
   readonly createdAt: DateTime.Utc
+  /** Of the member who looks. */
+  readonly role: ProjectRole
+  readonly members: number
   /** Of all files together. */
   readonly bytes: number
   readonly pending: number
@@ -28,6 +31,8 @@ const Row = Schema.Struct({
   id: ProjectId,
   name: Schema.String,
   createdAt: Schema.DateTimeUtcFromDate,
+  role: ProjectRole,
+  members: Schema.Int,
   bytes: Schema.Finite,
   pending: Schema.Int,
   indexed: Schema.Int,
@@ -54,11 +59,13 @@ export class ReadableProjects extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const select = sql`
-        SELECT p.id, p.name, p.created_at, coalesce(sum(f.bytes), 0)::float8 AS bytes,
+        SELECT p.id, p.name, p.created_at, m.role,
+          (SELECT count(*)::int FROM project_members WHERE project_id = p.id) AS members, coalesce(sum(f.bytes), 0)::float8 AS bytes,
           (count(f.id) FILTER (WHERE c.status = 'pending'))::int AS pending,
           (count(f.id) FILTER (WHERE c.status = 'indexed'))::int AS indexed,
           (count(f.id) FILTER (WHERE c.status = 'error'))::int AS failed
         FROM projects p
+        JOIN project_members m ON m.project_id = p.id
         LEFT JOIN project_files c ON c.project_id = p.id
         LEFT JOIN files f ON f.id = c.file_id AND (f.expires_at IS NULL OR f.expires_at > now())`
 
@@ -71,18 +78,15 @@ export class ReadableProjects extends Context.Service<
               ? sql`AND p.id > ${after}::uuid`
               : sql`AND p.id < ${after}::uuid`
         return yield* sql`${select}
-          JOIN project_members m ON m.project_id = p.id AND m.user_id = ${userId}::uuid
-          WHERE p.deleted_at IS NULL ${isAfter}
-          GROUP BY p.id ORDER BY p.id ${sql.literal(order === "asc" ? "ASC" : "DESC")}
+          WHERE m.user_id = ${userId}::uuid AND p.deleted_at IS NULL ${isAfter}
+          GROUP BY p.id, m.role ORDER BY p.id ${sql.literal(order === "asc" ? "ASC" : "DESC")}
           LIMIT ${limit + 1}`.pipe(rowsAs(Row))
       }, orUnavailable)
 
-      const get = Effect.fn("ReadableProjects.get")(function* ({ projectId }: ProjectMembership) {
+      const get = Effect.fn("ReadableProjects.get")(function* ({ projectId, userId }: ProjectMembership) {
         const found = yield* sql`${select}
-          WHERE p.deleted_at IS NULL AND p.id = ${projectId}::uuid GROUP BY p.id`.pipe(
-          rowAs(Row),
-          orUnavailable
-        )
+          WHERE p.deleted_at IS NULL AND p.id = ${projectId}::uuid AND m.user_id = ${userId}::uuid
+          GROUP BY p.id, m.role`.pipe(rowAs(Row), orUnavailable)
         return found ?? (yield* new ProjectNotFound())
       })
 

@@ -253,6 +253,12 @@ export const settingsTable = {
     egressAllow: setting("PARLEY_EGRESS_ALLOW", Text.ipAddresses, "none",
       "Private addresses that the tools may reach nevertheless; dangerous, since every user can read what is there", "10.1.2.3")
   },
+  projects: {
+    creators: setting("PARLEY_PROJECT_CREATORS", Text.oneOf(["users", "administrators"]), "users",
+      "Who may create projects under /v1 and in the web application, if the plan permits it: all users, or administrators only", "administrators"),
+    ownedMax: setting("PARLEY_PROJECTS_PER_USER_MAX", Text.wholeNumber(0, 1_000_000), "100",
+      "Most projects that one user may own when creating another")
+  },
   retrieval: {
     embeddingsUrl: optional("PARLEY_EMBEDDINGS_URL", Text.httpUrl, "http://127.0.0.1:8001/v1",
       "A server that speaks OpenAI Embeddings, to search projects by meaning too; without it, by words alone"),

@@ -43,6 +43,14 @@ describe("the published description", () => {
         "/v1/files",
         "/v1/files/{file_id}",
         "/v1/files/{file_id}/content",
+        "/v1/projects",
+        "/v1/projects/{project_id}",
+        "/v1/projects/{project_id}/members",
+        "/v1/projects/{project_id}/members/{user_id}",
+        "/v1/projects/{project_id}/files",
+        "/v1/projects/{project_id}/files/{file_id}",
+        "/v1/projects/{project_id}/files/{file_id}/text",
+        "/v1/projects/{project_id}/search",
         "/openapi.json"
       ]
     )

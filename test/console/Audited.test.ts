@@ -28,6 +28,14 @@ const recorded: Readonly<Record<string, ReadonlyArray<AuditAction>>> = {
   "data.deleteOrganization": ["organization.delete"],
   "data.renameProject": ["project.rename"],
   "data.deleteProject": ["project.delete"],
+  "ownProjects.create": ["project.create", "project.member_add"],
+  "ownProjects.update": ["project.rename"],
+  "ownProjects.delete": ["project.delete"],
+  "ownProjects.addMember": ["project.member_add"],
+  "ownProjects.updateMember": ["project.member_role"],
+  "ownProjects.removeMember": ["project.member_remove"],
+  "ownProjects.addFile": ["project.file_add"],
+  "ownProjects.removeFile": ["project.file_remove"],
   "accounts.setKeyLimits": ["api_key.limits"],
   "accounts.revokeKey": ["api_key.revoke"],
   "files.upload": ["file.upload"],
@@ -55,6 +63,16 @@ const unrecorded = new Set([
   "accounts.rollKey",
   "data.deleteConversation",
   "projects.search",
+  "ownProjects.search",
+  // What users do with their own conversations and files isn't recorded.
+  "conversations.create",
+  "conversations.update",
+  "conversations.delete",
+  "conversations.discard",
+  "answers.ask",
+  "answers.cancel",
+  "ownFiles.upload",
+  "ownFiles.delete",
   "policy.enableUser",
   "server.explainModels"
 ])
@@ -62,8 +80,8 @@ const unrecorded = new Set([
 /** The one without a session, and the one whose entry depends on what was indexed meanwhile: other tests have them. */
 const elsewhere = new Set(["session.signIn", "projects.reindex"])
 
-/** What a user does with the own session and the own keys. */
-const isOwn = (name: string): boolean => /^(session|me)\./.test(name)
+/** What a user does with the own session, keys, conversations, files and projects. */
+const isOwn = (name: string): boolean => /^(session|me|own\w+|conversations|answers)\./.test(name)
 
 layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
   "What is changed in the browser",

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Stream } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Accounts } from "../../src/auth/Accounts.ts"
@@ -10,6 +10,9 @@ import { ConsoleApi } from "../../src/console/ConsoleApi.ts"
 import { ListedConversations } from "../../src/conversations/ListedConversations.ts"
 import type { Role } from "../../src/domain/Account.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
+import { FileStore } from "../../src/files/FileStore.ts"
+import { Policy } from "../../src/plans/Policy.ts"
+import { MemberProjects } from "../../src/retrieval/MemberProjects.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { someFile } from "../retrieval/fixtures.ts"
 import { TestApp } from "../support/TestApp.ts"
@@ -57,6 +60,12 @@ export interface Target {
   /** An answer of it that has ended, and an image of it. */
   readonly responseId: string
   readonly imageId: string
+  /** A project that the user owns, another member of it, and a file of the user in it. */
+  readonly ownProjectId: string
+  readonly memberId: string
+  readonly ownProjectFileId: string
+  /** An uploaded file of the user, which is in no project. */
+  readonly ownFileId: string
 }
 
 /** Names of nothing. */
@@ -75,7 +84,11 @@ export const unknownTarget = (): Target => ({
   otherFileId: randomUUID(),
   conversationId: randomUUID(),
   responseId: randomUUID(),
-  imageId: randomUUID()
+  imageId: randomUUID(),
+  ownProjectId: randomUUID(),
+  memberId: randomUUID(),
+  ownProjectFileId: randomUUID(),
+  ownFileId: randomUUID()
 })
 
 export interface SignedIn {
@@ -129,6 +142,24 @@ const someConversation = Effect.fnUntraced(function* (userId: UserId) {
   return { conversationId: id as string, responseId, imageId }
 })
 
+const uploaded = Effect.fnUntraced(function* (userId: UserId) {
+  const about = Effect.succeed({ filename: "own.txt", purpose: "assistants" })
+  const incoming = { bytes: Stream.make(new TextEncoder().encode("notes")), about }
+  return (yield* (yield* FileStore).upload(userId, incoming)).id
+})
+
+/** What a user owns besides keys and sessions; the other user becomes a member of the project. */
+const ownedBy = Effect.fnUntraced(function* (userId: UserId, otherEmail: string) {
+  const members = yield* MemberProjects
+  const { id: ownProjectId } = yield* members.create(userId, `project ${randomUUID()}`)
+  const membership = yield* (yield* Policy).project(userId, ownProjectId)
+  const { userId: memberId } = yield* members.addMember(membership, otherEmail)
+  const ownProjectFileId = yield* someFile(userId, "notes", "notes.md")
+  yield* members.addFile(membership, ownProjectFileId)
+  const ownFileId = yield* uploaded(userId)
+  return { ownProjectId, memberId, ownProjectFileId, ownFileId, ...(yield* someConversation(userId)) }
+})
+
 /** An organization with two users, of whom the first has a key, a session, an identity, and a project with a file. */
 export const someTenant = Effect.gen(function* () {
   const accounts = yield* Accounts
@@ -156,7 +187,7 @@ export const someTenant = Effect.gen(function* () {
     projectId: project.id,
     fileId,
     otherFileId: yield* someFile(user.id, "other", "other.md"),
-    ...(yield* someConversation(user.id))
+    ...(yield* ownedBy(user.id, names.colleague))
   }
   return (yield* startSession(target)).target
 })
@@ -167,14 +198,8 @@ export const someone = Effect.fnUntraced(function* (role: Role, tenant: Target) 
   const user = yield* accounts.createUser(`${randomUUID()}@example.com`, tenant.organization)
   const key = yield* (yield* ApiKeys).create({ userId: user.id, name: "own", expiresAt: null })
   yield* setRole(user.id, role)
-  const conversation = yield* someConversation(user.id)
-  return yield* startSession({
-    ...tenant,
-    userId: user.id,
-    email: user.email,
-    keyId: key.id,
-    ...conversation
-  })
+  const own = yield* ownedBy(user.id, tenant.email)
+  return yield* startSession({ ...tenant, userId: user.id, email: user.email, keyId: key.id, ...own })
 })
 
 interface Refused {
@@ -214,20 +239,28 @@ export interface Sample {
   readonly body?: unknown
   /** Sent as it is. */
   readonly bytes?: string
+  /** Sent as it is, as a form with the boundary `b`. */
+  readonly form?: string
 }
 
 /** Sends a request for an endpoint. */
 export const send = Effect.fnUntraced(function* (
   { endpoint }: Declared,
-  { body, bytes, params = {}, query = {} }: Sample,
+  { body, bytes, form, params = {}, query = {} }: Sample,
   headers: Record<string, string>
 ): Effect.fn.Return<Reply, never, TestApp> {
   const { url } = yield* TestApp
   const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) => params[name]!)
   const search = new URLSearchParams(query).toString()
+  const contentType =
+    form === undefined
+      ? bytes === undefined
+        ? {}
+        : { "content-type": "application/octet-stream" }
+      : { "content-type": "multipart/form-data; boundary=b" }
   return yield* call(`${url}${path}${search === "" ? "" : `?${search}`}`, {
     method: endpoint.method,
-    headers: bytes === undefined ? headers : { ...headers, "content-type": "application/octet-stream" },
-    body: bytes ?? body
+    headers: { ...headers, ...contentType },
+    body: form ?? bytes ?? body
   })
 })

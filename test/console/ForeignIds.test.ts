@@ -34,7 +34,7 @@ const fieldsOf = (schema: Schema.Top | undefined): ReadonlyArray<string> =>
 
 /** The public contract says 403 for the projects of others. */
 const isPublicProject = ({ name }: Declared, field: string): boolean =>
-  field === "project_id" && name.startsWith("conversations.")
+  field === "project_id" && /^(conversations|ownProjects)\./.test(name)
 
 /** The fields of its requests that name such a thing. */
 const namesIn = (declared: Declared): ReadonlyArray<string> => {
@@ -103,10 +103,11 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
           const own = yield* someTenant
           const actor = yield* someone("organization_admin", own)
           const other = yield* someTenant
-          const requests = foreignTo(endpoint, other, own)
+          const mine = expectations[endpoint.name]!.admitted === "users" ? actor.target : own
+          const requests = foreignTo(endpoint, other, mine)
           assert.includeMembers(requests.flatMap(keysOf), [...namesIn(endpoint)])
           const before = yield* stateOf(other)
-          const ofUnknown = foreignTo(endpoint, unknownTarget(), own)
+          const ofUnknown = foreignTo(endpoint, unknownTarget(), mine)
           for (const [index, request] of requests.entries()) {
             const reply = yield* send(endpoint, request, actor.headers)
             const unknown = yield* send(endpoint, ofUnknown[index]!, actor.headers)

@@ -31,6 +31,20 @@ const ofAnswer = (target: Target) => ({
 const ofImage = (target: Target) => ({
   params: { ...ofOwnConversation(target).params, image_id: target.imageId }
 })
+const ofOwnFile = ({ ownFileId }: Target) => ({ params: { file_id: ownFileId } })
+const ofOwnProject = ({ ownProjectId }: Target) => ({ params: { project_id: ownProjectId } })
+const ofOwnMember = ({ memberId, ownProjectId }: Target) => ({
+  params: { project_id: ownProjectId, user_id: memberId }
+})
+const ofOwnProjectFile = ({ ownProjectFileId, ownProjectId }: Target) => ({
+  params: { project_id: ownProjectId, file_id: ownProjectFileId }
+})
+/** A file or a member of another organization's project, in a project of one's own. */
+const inOwnProject =
+  (sample: (target: Target) => Sample) =>
+  (other: Target, own: Target): ReadonlyArray<Sample> => [
+    sample({ ...other, ownProjectId: own.ownProjectId })
+  ]
 const ofFile = ({ email, fileId }: Target) => ({ params: { file_id: fileId }, query: { email } })
 
 export const newKey = {
@@ -87,6 +101,62 @@ export const expectations: Readonly<Record<string, Expected>> = {
   "answers.events": { admitted: "users", sample: ofAnswer },
   "answers.cancel": { admitted: "users", sample: ofAnswer },
   "answers.image": { admitted: "users", sample: ofImage },
+  "ownFiles.upload": {
+    admitted: "users",
+    sample: () => ({
+      form: '--b\r\ncontent-disposition: form-data; name="file"; filename="a.txt"\r\n\r\na\r\n--b--\r\n'
+    })
+  },
+  "ownFiles.list": { admitted: "users", sample: none },
+  "ownFiles.get": { admitted: "users", sample: ofOwnFile },
+  "ownFiles.delete": { admitted: "users", sample: ofOwnFile },
+  "ownFiles.content": { admitted: "users", sample: ofOwnFile },
+  "ownFiles.text": { admitted: "users", sample: ofOwnFile },
+  "ownFiles.storage": { admitted: "users", sample: none },
+  "ownFiles.permitted": { admitted: "users", sample: none },
+  "ownProjects.list": { admitted: "users", sample: none },
+  "ownProjects.create": {
+    admitted: "users",
+    sample: () => ({ body: { name: `project ${randomUUID()}` } })
+  },
+  "ownProjects.get": { admitted: "users", sample: ofOwnProject },
+  "ownProjects.update": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnProject(target), body: { name: `project ${randomUUID()}` } })
+  },
+  "ownProjects.delete": { admitted: "users", sample: ofOwnProject },
+  "ownProjects.listMembers": { admitted: "users", sample: ofOwnProject },
+  "ownProjects.addMember": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnProject(target), body: { email: target.colleague } }),
+    foreign: (other, own) => [{ ...ofOwnProject(own), body: { email: other.email } }]
+  },
+  "ownProjects.updateMember": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnMember(target), body: { role: "owner" } }),
+    foreign: inOwnProject((target) => ({ ...ofOwnMember(target), body: { role: "owner" } }))
+  },
+  "ownProjects.removeMember": { admitted: "users", sample: ofOwnMember, foreign: inOwnProject(ofOwnMember) },
+  "ownProjects.listFiles": { admitted: "users", sample: ofOwnProject },
+  "ownProjects.addFile": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnProject(target), body: { file_id: target.ownFileId } }),
+    foreign: inOwnProject((target) => ({ ...ofOwnProject(target), body: { file_id: target.ownFileId } }))
+  },
+  "ownProjects.removeFile": {
+    admitted: "users",
+    sample: ofOwnProjectFile,
+    foreign: inOwnProject(ofOwnProjectFile)
+  },
+  "ownProjects.text": {
+    admitted: "users",
+    sample: ofOwnProjectFile,
+    foreign: inOwnProject(ofOwnProjectFile)
+  },
+  "ownProjects.search": {
+    admitted: "users",
+    sample: (target) => ({ ...ofOwnProject(target), body: { query: "notes" } })
+  },
   "accounts.listOrganizations": { admitted: organization, sample: none },
   "accounts.createOrganization": {
     admitted: installation,

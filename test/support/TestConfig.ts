@@ -129,6 +129,11 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     egressAllow: [],
     ...overrides.tools
   },
+  projects: {
+    creators: "users",
+    ownedMax: 100,
+    ...overrides.projects
+  },
   retrieval: {
     embeddingsUrl: null,
     embeddingsKey: null,
