@@ -31,5 +31,7 @@ export const readQuestion = (request: unknown) =>
       conversation_id: conversationId,
       project_id: projectId
     },
-    demands: replaces === null ? {} : { replaces }
+    demands: replaces === null ? {} : { replaces },
+    // Pages read them from the file.
+    showsPassages: false
   }))

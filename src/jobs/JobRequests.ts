@@ -6,6 +6,8 @@ import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
 export interface JobRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
+  /** Whether its readers see the passages that a search found, so that the log of its events needs them. */
+  readonly showsPassages: boolean
 }
 
 /** Reads the request of a job, as the interface wrote it that created the job: one reader for each kind. */

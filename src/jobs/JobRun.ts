@@ -86,7 +86,7 @@ export const makeJobRuns = Effect.gen(function* () {
 
   /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
   const generate = Effect.fnUntraced(function* ({ accepted, begun, job, live }: JobRun, log: JobLog) {
-    const { demands, request } = yield* requests[job.kind](job.request)
+    const { demands, request, showsPassages } = yield* requests[job.kind](job.request)
     const caller = yield* keys.callerOf(job.apiKeyId)
     const started = yield* responses
       .create(request, {
@@ -100,8 +100,10 @@ export const makeJobRuns = Effect.gen(function* () {
       .pipe(Effect.provideService(CurrentUser, caller))
     let status: JobStatus = "failed"
     let last: ReadonlyArray<EventBody> = []
-    const write = (events: ReadonlyArray<EventBody>) =>
-      job.kind === "question" ? log.put(events.map(eventWithoutPassages)) : log.add(events)
+    const write = (events: ReadonlyArray<EventBody>) => {
+      const kept = showsPassages ? events : events.map(eventWithoutPassages)
+      return job.kind === "question" ? log.put(kept) : log.add(kept)
+    }
     const read = Stream.runForEachArray(started.events, (events) => {
       status = events.map(statusOf).findLast((one) => one !== null) ?? status
       last = events.filter(isTerminal)

@@ -246,7 +246,11 @@ export const readRequest = (body: CreateBody): ReadRequest => {
 export const decodeBody = Schema.decodeUnknownEffect(CreateBody)
 
 /** As a job has it. */
-export const readJobRequest = (request: unknown) => Effect.map(Effect.orDie(decodeBody(request)), readRequest)
+export const readJobRequest = (request: unknown) =>
+  Effect.map(Effect.orDie(decodeBody(request)), (body) => {
+    const { demands, request: read, view } = readRequest(body)
+    return { request: read, demands, showsPassages: view.shown.results }
+  })
 
 const noTool = (param: string, name: string, remedy: string) =>
   new InvalidRequest({ param, message: `\`${param}\` names ${name}, and \`tools\` has none: ${remedy}.` })

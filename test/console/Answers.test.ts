@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Deferred, Effect, Fiber, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
 import { Usage } from "../../src/usage/Usage.ts"
@@ -9,8 +10,13 @@ import { someFile } from "../retrieval/fixtures.ts"
 import { failure, finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until } from "../support/until.ts"
+import { upload } from "../support/Uploads.ts"
 import { errorOf, eventsOf } from "../support/Wire.ts"
 import { type SomeUser, someUser } from "./OwnConversations.ts"
+
+const png = new Uint8Array(
+  Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489000000204944415400", "hex")
+)
 
 /** An answer that goes on when `more` is completed. */
 const pausing = (first: string, more: Deferred.Deferred<void>, rest: string) =>
@@ -384,6 +390,42 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       assert.isAtLeast(ahead, 3)
       yield* Effect.promise(() => reader.cancel())
       yield* ended(user, id)
+    })
+  )
+
+  it.effect("may have an image of the user's files, whose bytes only its user gets", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const stranger = yield* someUser
+      const model = yield* ScriptedModel
+      yield* model.change({ vision: true, contextWindow: 200_000 })
+      const { userId } = user.target
+      const created = yield* (yield* ApiKeys).create({
+        userId: userId as UserId,
+        name: "upload",
+        expiresAt: null
+      })
+      const owner = { id: userId as UserId, email: user.target.email, key: Redacted.value(created.key) }
+      const file = yield* upload(owner, "dot.png", png)
+      const { id } = yield* user.create()
+      yield* model.next(says("A dot."))
+      yield* user.ask(id, { input: [{ type: "input_image", file_id: file.id }] })
+      const asked = (yield* model.asked).at(-1)!.request.messages.at(-1)!
+      assert.strictEqual(asked.role === "user" ? asked.images?.length : 0, 1)
+      const { title, turns } = yield* user.get(id)
+      assert.isNull(title)
+      const image = turns.data[0]!.input.flatMap((item) =>
+        item.type === "message" ? item.content : []
+      ).find((part) => part.type === "input_image")
+      const path = `/conversations/${id}/images/${image?.type === "input_image" ? image.image_id : ""}`
+      const shown = yield* user.open("GET", path)
+      assert.strictEqual(shown.headers.get("content-type"), "image/png")
+      assert.strictEqual(shown.headers.get("x-content-type-options"), "nosniff")
+      assert.deepStrictEqual(new Uint8Array(yield* Effect.promise(() => shown.arrayBuffer())), png)
+      errorOf(yield* stranger.send("GET", path), 400)
+      const other = yield* user.create()
+      errorOf(yield* user.send("GET", path.replace(id, other.id)), 400)
+      yield* model.change({ vision: false, contextWindow: 4_000 })
     })
   )
 
