@@ -102,6 +102,9 @@ export const makeListed = Effect.map(SqlClient.SqlClient, (sql) => {
       ORDER BY items.position LIMIT 1
     ) END`
 
+  // The row of a deleted project stays for a while.
+  const project = sql`(SELECT p.id FROM projects p WHERE p.id = c.project_id AND p.deleted_at IS NULL)`
+
   /** What follows FROM in a statement that reads the list from a place on, in its order. */
   const from = (userId: UserId, { hidden, projectId }: ListWanted, place: ListPlace | null) => {
     const beyond = hidden
@@ -115,7 +118,7 @@ export const makeListed = Effect.map(SqlClient.SqlClient, (sql) => {
   }
 
   return {
-    columns: sql`c.id, title, project_id, hidden, turn_count, c.created_at, c.updated_at, ${beginning} AS beginning`,
+    columns: sql`c.id, title, ${project} AS project_id, hidden, turn_count, c.created_at, c.updated_at, ${beginning} AS beginning`,
     from,
     running: sql`(SELECT response_id FROM response_jobs j WHERE j.conversation_id = c.id AND kind = 'question' AND ended_at IS NULL LIMIT 1)`
   }

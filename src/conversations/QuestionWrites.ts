@@ -38,7 +38,8 @@ export const makeQuestionWrites = Effect.map(SqlClient.SqlClient, (sql) => {
     responseId: ResponseId,
     { conversationId, input, replaces, title }: NewQuestion
   ) {
-    const found = yield* sql`SELECT project_id,
+    const found = yield* sql`SELECT
+        (SELECT p.id FROM projects p WHERE p.id = c.project_id AND p.deleted_at IS NULL) AS project_id,
         (SELECT response_id FROM turns WHERE conversation_id = c.id AND position = c.turn_count - 1) AS last,
         EXISTS (
           SELECT FROM response_jobs WHERE conversation_id = c.id AND kind = 'question' AND ended_at IS NULL

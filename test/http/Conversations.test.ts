@@ -128,6 +128,11 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("conversa
       yield* sql`INSERT INTO project_members (project_id, user_id, role) VALUES (${tenant.projectId}, ${user.target.userId}, 'member')`
       assert.strictEqual((yield* user.update(id, give)).project_id, tenant.projectId)
       assert.deepStrictEqual(idsOf(yield* user.list(`?project_id=${tenant.projectId}`)), [id])
+      yield* sql`UPDATE projects SET deleted_at = now() WHERE id = ${tenant.projectId}`
+      assert.isNull((yield* user.get(id)).project_id)
+      yield* (yield* ScriptedModel).next(says("Yes."))
+      const answered = yield* user.ask(id, { input: "Without the project?" })
+      assert.strictEqual(answered.status, 200, answered.text)
       yield* sql`DELETE FROM projects WHERE id = ${tenant.projectId}`
       assert.isNull((yield* user.get(id)).project_id)
     })
