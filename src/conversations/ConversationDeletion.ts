@@ -7,13 +7,14 @@ import type { ConversationId, UserId } from "../domain/Ids.ts"
  * answers. Succeeds with whether there was one.
  */
 export const makeDeleteConversation = Effect.map(SqlClient.SqlClient, (sql) => {
-  const remove = (userId: UserId, id: ConversationId) => sql`WITH deleted AS (
-        DELETE FROM conversations WHERE id = ${id}::uuid AND user_id = ${userId}::uuid RETURNING id
+  const remove = (userId: UserId, id: ConversationId) => sql`WITH owned AS (
+        SELECT id FROM conversations WHERE id = ${id}::uuid AND user_id = ${userId}::uuid
       ), jobs AS (
-        DELETE FROM response_jobs USING deleted
-        WHERE response_jobs.conversation_id = deleted.id AND response_jobs.user_id = ${userId}::uuid
+        DELETE FROM response_jobs USING owned WHERE response_jobs.conversation_id = owned.id RETURNING response_id
       )
-      SELECT id FROM deleted`
+      -- After the jobs, since the end of a job locks both in this order.
+      DELETE FROM conversations USING owned WHERE conversations.id = owned.id AND (SELECT count(*) FROM jobs) >= 0
+      RETURNING conversations.id`
   return (userId: UserId, id: ConversationId) =>
     Effect.map(remove(userId, id), (deleted) => deleted.length > 0)
 })
