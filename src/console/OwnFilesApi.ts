@@ -6,7 +6,7 @@ import { FileId } from "../domain/Ids.ts"
 
 const Count = Schema.Struct({ files: Schema.Int, bytes: Schema.Finite })
 
-const Storage = Schema.Struct({
+export const Storage = Schema.Struct({
   used: Count,
   /** By the plan, or else by the settings. */
   permitted: Count,

@@ -22,8 +22,7 @@ import { makeCorpusTable, makeProjectTable } from "./ProjectTable.ts"
 const CreatorRow = Schema.Struct({
   email: Schema.String,
   role: Role,
-  organization: Schema.String,
-  owned: Schema.Int
+  organization: Schema.String
 })
 
 const RoleRow = Schema.Struct({ email: Schema.String, role: ProjectRole })
@@ -36,13 +35,19 @@ export const makeCreation = Effect.gen(function* () {
   const projects = yield* Projects
   const { creators, ownedMax } = (yield* AppConfig).projects
 
-  /** Until the end of the transaction, others that create a project for the user wait, so that they are counted. */
+  /** Until the end of the transaction, others that create a project for the user wait. */
   const creatorOf = (userId: UserId) =>
-    sql`SELECT u.email, u.role, o.name AS organization, (
-        SELECT count(*)::int FROM project_members m WHERE m.user_id = u.id AND m.role = 'owner'
-      ) AS owned
+    sql`SELECT u.email, u.role, o.name AS organization
       FROM users u JOIN organizations o ON o.id = u.organization_id
       WHERE u.id = ${userId}::uuid FOR NO KEY UPDATE OF u`.pipe(rowAs(CreatorRow))
+
+  /** A statement of its own, which sees what others created until the user was locked. */
+  const ownsAsMany = (userId: UserId) =>
+    Effect.map(
+      sql`SELECT 1 FROM project_members WHERE user_id = ${userId}::uuid AND role = 'owner'
+        OFFSET ${ownedMax - 1} LIMIT 1`,
+      (rows) => rows.length > 0
+    )
 
   return Effect.fn("MemberProjects.create")(
     function* (userId: UserId, name: string) {
@@ -50,7 +55,7 @@ export const makeCreation = Effect.gen(function* () {
       if (creator === undefined || !mayCreateProjects(creators, creator.role)) {
         return yield* new EndpointForbidden()
       }
-      if (creator.owned >= ownedMax) return yield* new TooManyProjects({ projectsMax: ownedMax })
+      if (yield* ownsAsMany(userId)) return yield* new TooManyProjects({ projectsMax: ownedMax })
       const project = yield* projects.create(name, creator.organization)
       // Nobody else knows the project yet, and the user is locked.
       yield* Effect.orDie(projects.addMember(project.id, creator.email, "owner"))
