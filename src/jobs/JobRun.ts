@@ -59,6 +59,14 @@ const statusOf = (event: EventBody): JobStatus | null => {
   return event.response.incomplete_details === null ? "completed" : "incomplete"
 }
 
+/** Writes events to the log: without passages, unless readers are shown them. */
+const writingOf =
+  ({ kind }: ResponseJob, log: JobLog, showsPassages: boolean) =>
+  (events: ReadonlyArray<EventBody>) => {
+    const kept = showsPassages ? events : events.map(eventWithoutPassages)
+    return kind === "question" ? log.put(kept) : log.add(kept)
+  }
+
 /** Runs jobs, and ends those of crashed processes. */
 export const makeJobRuns = Effect.gen(function* () {
   const drain = yield* Drain
@@ -79,8 +87,7 @@ export const makeJobRuns = Effect.gen(function* () {
 
   /** What was cancelled while its turn was being stored isn't shown and can't be continued. */
   const undo = Effect.fnUntraced(function* ({ kind, responseId, userId }: ResponseJob) {
-    if (kind === "question") return
-    const job = yield* jobs.find(userId, responseId)
+    const job = kind === "question" ? undefined : yield* jobs.find(userId, responseId)
     if (job?.status === "cancelled") yield* Effect.ignore(stored.delete(userId, responseId))
   })
 
@@ -100,10 +107,7 @@ export const makeJobRuns = Effect.gen(function* () {
       .pipe(Effect.provideService(CurrentUser, caller))
     let status: JobStatus = "failed"
     let last: ReadonlyArray<EventBody> = []
-    const write = (events: ReadonlyArray<EventBody>) => {
-      const kept = showsPassages ? events : events.map(eventWithoutPassages)
-      return job.kind === "question" ? log.put(kept) : log.add(kept)
-    }
+    const write = writingOf(job, log, showsPassages)
     const read = Stream.runForEachArray(started.events, (events) => {
       status = events.map(statusOf).findLast((one) => one !== null) ?? status
       last = events.filter(isTerminal)
@@ -139,12 +143,13 @@ export const makeJobRuns = Effect.gen(function* () {
       return
     }
     const last = errorEvent(failed.body)
+    // Nothing more can be written soon, and readers needn't wait for it.
+    if (error?._tag === "DatabaseUnavailable") yield* live.add([last])
     yield* log.add([last])
     yield* Effect.ignore(log.flush)
     yield* end(job, "failed", failureOf(failed))
-    yield* live.add([last])
-    yield* Deferred.succeed(accepted, undefined)
-    yield* Deferred.succeed(begun, undefined)
+    if (error?._tag !== "DatabaseUnavailable") yield* live.add([last])
+    yield* Effect.all([Deferred.succeed(accepted, undefined), Deferred.succeed(begun, undefined)])
   })
 
   /** Runs a job to its end, whatever that is. Never fails. */

@@ -41,3 +41,59 @@ layer(TestApp.layerOn(TestDatabase.layerFailing, { conversations: { leaseSeconds
     })
   )
 })
+
+/** More than asking and answering take, so that each of their statements fails in some attempt. */
+const statementsMax = 24
+
+layer(
+  TestApp.layerOn(TestDatabase.layerFailing, { conversations: { leaseSeconds: 2, turnWaitSeconds: 5 } }),
+  {
+    excludeTestServices: true,
+    timeout: 120_000
+  }
+)("a question whose statement fails", (it) => {
+  for (const when of ["before", "after"] as const) {
+    it.effect(`is answered or stays, whichever statement it is (${when})`, () =>
+      Effect.gen(function* () {
+        const user = yield* someUser
+        const model = yield* ScriptedModel
+        const faults = yield* SqlFaults
+        let failures = 0
+        for (let n = 1; n <= statementsMax; n++) {
+          const { id } = yield* user.create({ title: "a" })
+          const asked = (yield* model.asked).length
+          yield* model.next(says("Hello."))
+          yield* faults.failStatement(n, when)
+          const reply = yield* user.ask(id, { input: "Hello" })
+          yield* faults.off
+          if (reply.status === 200) {
+            const terminal = eventsOf(reply.text).filter(
+              ({ type }) => type === "response.completed" || type === "error"
+            )
+            assert.lengthOf(terminal, 1, reply.text)
+            if (terminal[0]!.type === "error") failures++
+          } else {
+            failures++
+            assert.oneOf(reply.status, [401, 500, 503])
+            assert.isString(JSON.parse(reply.text).error.code)
+          }
+          yield* until(Effect.map(user.get(id), ({ running }) => running === null))
+          const { turn_count, turns, unanswered } = yield* user.get(id)
+          assert.lengthOf(turns.data, turn_count)
+          // An answer is there, or its question is, or it was refused before it was kept.
+          if (turn_count > 0) assert.isNull(unanswered)
+          else if (unanswered !== null) {
+            assert.strictEqual(unanswered.input, "Hello")
+            assert.isString(unanswered.code)
+          } else assert.notStrictEqual(reply.status, 200)
+          // A call that wasn't made left its words to another one.
+          if ((yield* model.asked).length === asked) {
+            const other = yield* user.create({ title: "b" })
+            assert.strictEqual((yield* user.ask(other.id, { input: "Hello" })).status, 200)
+          }
+        }
+        assert.isAtLeast(failures, 5)
+      })
+    )
+  }
+})
