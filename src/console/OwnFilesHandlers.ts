@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentUser } from "../domain/Account.ts"
-import { operationNames } from "../domain/Plan.ts"
+import type { Operation } from "../domain/Plan.ts"
 import { mayCreateProjects } from "../domain/Project.ts"
 import { FileTexts } from "../files/FileTexts.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
@@ -39,7 +39,7 @@ export const OwnFilesHandlers = HttpApiBuilder.group(
       permitted: Effect.fnUntraced(function* () {
         const { person, plan } = yield* CurrentSession
         const { operation } = yield* policy.permissions(plan)
-        const has = (name: (typeof operationNames)[number]) => operation(name, "") === null
+        const has = (name: Operation) => operation(name, "") === null
         return {
           responses: has("responses"),
           files: has("files"),

@@ -7,15 +7,27 @@ import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import * as KeyToken from "../../src/auth/KeyToken.ts"
 import { Onboarding } from "../../src/auth/Onboarding.ts"
 import type { AuditAction } from "../../src/domain/AuditEntry.ts"
+import { Policy } from "../../src/plans/Policy.ts"
+import { MemberProjects } from "../../src/retrieval/MemberProjects.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
+import { AppConfig } from "../../src/settings/AppConfig.ts"
 import { Usage } from "../../src/usage/Usage.ts"
 import { authLayer } from "../auth/AccountsFixture.ts"
 import { projectsOver, someFile } from "../retrieval/fixtures.ts"
+import { testConfig } from "../support/TestConfig.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
 import { usageLayer } from "../usage/asking.ts"
 
 /** Every service that records what it changes, over whatever database is below. */
-export const recordingOver = Layer.mergeAll(authLayer(), usageLayer, Audit.layer, projectsOver())
+export const recordingOver = Layer.mergeAll(
+  authLayer(),
+  usageLayer,
+  Audit.layer,
+  MemberProjects.layer.pipe(
+    Layer.provideMerge(projectsOver()),
+    Layer.provide(Layer.succeed(AppConfig, testConfig({})))
+  )
+)
 
 /** The same on one client whose statements can be made to fail. */
 export const recordingLayer = Layer.provideMerge(recordingOver, TestDatabase.layerFailing)
@@ -39,6 +51,8 @@ type Services =
   | ApiKeys
   | Onboarding
   | Projects
+  | MemberProjects
+  | Policy
   | Usage
   | SqlClient.SqlClient
   | Effect.Services<typeof KeyToken.makeKey>
@@ -56,6 +70,34 @@ export interface Change {
 
 const addMember = ({ project, user }: Tenant, role: "owner" | "member") =>
   Effect.flatMap(Projects, (projects) => projects.addMember(project.id, user.email, role))
+
+/** What an owner of the tenant's project does with it. */
+const asOwner = <A, E>(
+  { project, user }: Tenant,
+  change: (
+    members: MemberProjects["Service"],
+    membership: Effect.Success<ReturnType<Policy["Service"]["project"]>>
+  ) => Effect.Effect<A, E>
+) =>
+  Effect.gen(function* () {
+    const membership = yield* (yield* Policy).project(user.id, project.id)
+    return yield* change(yield* MemberProjects, membership)
+  })
+
+/** One more user of the tenant's organization, who is a member of its project. */
+const addColleague = (tenant: Tenant) =>
+  Effect.gen(function* () {
+    yield* addMember(tenant, "owner")
+    const email = `z${tenant.user.email}`
+    yield* (yield* Accounts).createUser(email, tenant.organization.name)
+    yield* asOwner(tenant, (members, membership) => members.addMember(membership, email))
+  })
+
+const colleagueOf = (tenant: Tenant) =>
+  Effect.map(
+    Effect.flatMap(Accounts, (accounts) => accounts.findUserByEmail(`z${tenant.user.email}`)),
+    ({ id }) => id
+  )
 
 const addFile = ({ file, project }: Tenant) =>
   Effect.flatMap(Projects, (projects) => projects.addFile(project.id, file))
@@ -173,6 +215,35 @@ export const changes: ReadonlyArray<Change> = [
     first: (tenant) => addMember(tenant, "member"),
     run: ({ project, user }) =>
       Effect.flatMap(Projects, (projects) => projects.removeMember(project.id, user.email))
+  },
+  {
+    title: "creating a project of one's own",
+    actions: ["project.create", "project.member_add"],
+    run: ({ user }) => Effect.flatMap(MemberProjects, (members) => members.create(user.id, "an own project"))
+  },
+  {
+    title: "changing the role of a member as an owner",
+    actions: ["project.member_role"],
+    first: addColleague,
+    run: (tenant) =>
+      Effect.flatMap(colleagueOf(tenant), (id) =>
+        asOwner(tenant, (members, membership) => members.setRole(membership, id, "owner"))
+      )
+  },
+  {
+    title: "removing a member as an owner",
+    actions: ["project.member_remove"],
+    first: addColleague,
+    run: (tenant) =>
+      Effect.flatMap(colleagueOf(tenant), (id) =>
+        asOwner(tenant, (members, membership) => members.removeMember(membership, id))
+      )
+  },
+  {
+    title: "adding a file as a member",
+    actions: ["project.file_add"],
+    first: (tenant) => addMember(tenant, "member"),
+    run: (tenant) => asOwner(tenant, (members, membership) => members.addFile(membership, tenant.file))
   },
   { title: "adding a file", actions: ["project.file_add"], run: addFile },
   {
