@@ -256,7 +256,7 @@ export const settingsTable = {
   projects: {
     creators: setting("PARLEY_PROJECT_CREATORS", Text.oneOf(["users", "administrators"]), "users",
       "Who may create projects under /v1 and in the web application, if the plan permits it: all users, or administrators only", "administrators"),
-    ownedMax: setting("PARLEY_PROJECTS_PER_USER_MAX", Text.wholeNumber(1, 1_000_000), "100",
+    ownedMax: setting("PARLEY_USER_PROJECTS_MAX", Text.wholeNumber(1, 1_000_000), "100",
       "Most projects that one user may own when creating another")
   },
   retrieval: {

@@ -129,6 +129,7 @@ describe("settings that are given", () => {
         PARLEY_WEB_ALLOW_HOSTS: "example.com,example.org",
         PARLEY_WEB_DENY_HOSTS: "example.net",
         PARLEY_WEB_FETCH_ADDRESSES: "any",
+        PARLEY_PROJECT_CREATORS: "administrators",
         PARLEY_EGRESS_ALLOW: "127.0.0.2",
         PARLEY_EMBEDDINGS_URL: "http://127.0.0.1:8001/v1",
         PARLEY_EMBEDDINGS_API_KEY: "shh",
@@ -564,7 +565,7 @@ describe("the table", () => {
     for (const { name } of limits)
       assert.match(
         name,
-        /^PARLEY_[A-Z0-9_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_HOURS|_DAYS|_KEEP|_BALANCE)$/
+        /^PARLEY_[A-Z0-9_]*(_BYTES_MAX|_CONNECTIONS_MAX|FILES_MAX|PROJECTS_MAX|UPLOADS_MAX|EXTRACTIONS_MAX|REQUESTS_MAX|RESULTS_MAX|_PER_MINUTE|_TOKENS|_SECONDS|_HOURS|_DAYS|_KEEP|_BALANCE)$/
       )
   })
 
