@@ -29,6 +29,12 @@ const browserPackages = [
   "@tanstack/react-query",
   "@tanstack/react-router",
   "lucide-react",
+  "@tanstack/react-virtual",
+  "dompurify",
+  "highlight.js",
+  "highlight.js/lib/common",
+  "katex",
+  "marked",
   "uplot"
 ]
 

@@ -6,6 +6,8 @@ export const pagePaths = {
   home: "/",
   signIn: "/sign-in",
   link: "/link",
+  conversations: "/conversations",
+  conversation: "/conversations/$id",
   usage: "/usage",
   apiKeys: "/settings/api-keys",
   account: "/settings/account",

@@ -5,7 +5,15 @@ import { pagePaths } from "../../src/console/PagePaths.ts"
 import { call } from "../support/Wire.ts"
 import { browserTests } from "./browserTests.ts"
 import { accessibilityProblems, overflowOf, saveScreenshot } from "./Checks.ts"
-import { longEmail, longName, type PageCase, pageCases, type PageName, projectCase } from "./PageCases.ts"
+import {
+  conversationCase,
+  longEmail,
+  longName,
+  type PageCase,
+  pageCases,
+  type PageName,
+  projectCase
+} from "./PageCases.ts"
 import { join, owner } from "./People.ts"
 import { ServedApp } from "./ServedApp.ts"
 import { browse, type VisitOptions } from "./Visit.ts"
@@ -98,7 +106,13 @@ const makeLongNames = Effect.gen(function* () {
   assert.strictEqual(answer.status, 200)
   const { id, name } = yield* reader.ask("/admin/projects", { name: longName, organization })
   yield* reader.ask(`/admin/projects/${id}/members`, { email: longEmail, role: "member" })
-  return { reader, project: projectCase({ id, name }) }
+  const { id: conversation } = yield* reader.ask("/conversations", { title: longName })
+  const turn = { input: longName, conversation_id: conversation, stream: false }
+  assert.strictEqual((yield* call(`${url}/v1/responses`, { key, body: turn })).status, 200)
+  return {
+    reader,
+    single: { project: projectCase({ id, name }), conversation: conversationCase(conversation) }
+  }
 })
 
 let made: Effect.Success<typeof makeLongNames> | null = null
@@ -109,9 +123,9 @@ const longNames = Effect.suspend(() =>
     : Effect.succeed(made)
 )
 
-/** The pages with these cases, and that of a project. */
-const casesWith = (project: PageCase): Cases => {
-  const cases = Object.entries({ ...pageCases, project }) as unknown as Cases
+/** The pages with these cases, and those whose addresses have an id. */
+const casesWith = (single: Readonly<Record<"project" | "conversation", PageCase>>): Cases => {
+  const cases = Object.entries({ ...pageCases, ...single }) as unknown as Cases
   assert.sameMembers(
     cases.map(([name]) => name),
     Object.keys(pagePaths)
@@ -140,7 +154,10 @@ const seeError = async (page: Page, name: PageName, one: PageCase, turn: number)
   return problemsInTurn(page, `${name}-error`, turn)
 }
 
-const noProject = projectCase({ id: "missing", name: "missing" })
+const missing = {
+  project: projectCase({ id: "missing", name: "missing" }),
+  conversation: conversationCase("0190f000-0000-7000-8000-000000000001")
+}
 
 browserTests("Every page is accessible, light and dark, and fits a window of 360 pixels", (it) => {
   it.effect("where it has nothing to show", () =>
@@ -152,21 +169,25 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
         organization: "default",
         role: "owner"
       })
-      const cases = casesWith(noProject).filter(([, { empty }]) => empty !== undefined)
+      const cases = casesWith(missing).filter(([, { empty }]) => empty !== undefined)
       assertNone(
-        yield* problemsOn(cases, { storageState }, async (page, name, one, turn) => {
-          await page.goto(one.emptyPath ?? pathOf(name, one))
-          await shown(page, one.empty ?? "")
-          return problemsInTurn(page, `${name}-empty`, turn)
-        })
+        yield* problemsOn(
+          cases,
+          { storageState, expected: [/status of 404/] },
+          async (page, name, one, turn) => {
+            await page.goto(one.emptyPath ?? pathOf(name, one))
+            await shown(page, one.empty ?? "")
+            return problemsInTurn(page, `${name}-empty`, turn)
+          }
+        )
       )
     })
   )
 
   it.effect("with names as long as they may be", () =>
     Effect.gen(function* () {
-      const { project, reader } = yield* longNames
-      const cases = casesWith(project).filter((one) => !isEntry(one))
+      const { reader, single } = yield* longNames
+      const cases = casesWith(single).filter((one) => !isEntry(one))
       assertNone(yield* problemsOn(cases, { storageState: reader.storageState }, seeContent))
     })
   )
@@ -175,8 +196,8 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
     const whose = isAdministration ? "of the administration" : "of each user"
     it.effect(`with what opens over it, among those ${whose}`, () =>
       Effect.gen(function* () {
-        const { project, reader } = yield* longNames
-        const cases = casesWith(project).filter(
+        const { reader, single } = yield* longNames
+        const cases = casesWith(single).filter(
           ([name]) => pagePaths[name].startsWith("/administration/") === isAdministration
         )
         assertNone(yield* problemsOn(cases, { storageState: reader.storageState }, seeOpened))
@@ -186,20 +207,22 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
 
   it.effect("where nobody is signed in", () =>
     Effect.gen(function* () {
-      assertNone(yield* problemsOn(casesWith(noProject).filter(isEntry), {}, seeContent))
+      assertNone(yield* problemsOn(casesWith(missing).filter(isEntry), {}, seeContent))
     })
   )
 
   it.effect("where its content can't be loaded", () =>
     Effect.gen(function* () {
       const { storageState } = yield* owner
-      const cases = casesWith(projectCase({ id: "1", name: "any" })).filter(([, { isLoaded }]) => isLoaded)
+      const cases = casesWith({ ...missing, project: projectCase({ id: "1", name: "any" }) }).filter(
+        ([, { isLoaded }]) => isLoaded
+      )
       assertNone(
         yield* problemsOn(
           cases,
           { storageState, expected: [/status of 503/] },
           async (page, name, one, turn) => {
-            await page.route(/\/console\/(me|admin)\//, (route) => route.fulfill(failing))
+            await page.route(/\/console\/(me|admin|conversations)\//, (route) => route.fulfill(failing))
             return seeError(page, name, one, turn)
           }
         )

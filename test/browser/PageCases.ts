@@ -82,11 +82,22 @@ const showSettings: Step = async (page) => {
 
 const search = (email: string) => `?email=${encodeURIComponent(email)}`
 
-/** Every page of PagePaths but that of a project, whose address has an id. A page without a case doesn't compile. */
-export const pageCases: Readonly<Record<Exclude<PageName, "project">, PageCase>> = {
+const newConversation = "What would you like to know?"
+
+/** Every page of PagePaths but those of a project and of a conversation, whose addresses have an id. A page without a case doesn't compile. */
+export const pageCases: Readonly<Record<Exclude<PageName, "project" | "conversation">, PageCase>> = {
   home: { content: "Ask a question", opens: { answer: ask }, isLoaded: false },
   signIn: { content: "Sign in", isLoaded: false },
   link: { content: "lacks the secret part", isLoaded: false },
+  conversations: {
+    content: newConversation,
+    opens: {
+      instructions: (page) => page.getByText("Instructions for this conversation").click(),
+      list: (page) => page.getByRole("link", { name: longName }).first().waitFor({ state: "attached" })
+    },
+    empty: newConversation,
+    isLoaded: false
+  },
   usage: {
     content: "tokens from",
     opens: { models: tab("By model"), keys: tab("By key") },
@@ -163,6 +174,19 @@ export const pageCases: Readonly<Record<Exclude<PageName, "project">, PageCase>>
     isLoaded: true
   }
 }
+
+/** The page of a conversation. */
+export const conversationCase = (id: string): PageCase => ({
+  path: `/conversations/${id}`,
+  content: longName,
+  opens: {
+    request: inDialog(press("View as API request")),
+    edit: press("Edit")
+  },
+  empty: "The conversation does not exist",
+  emptyPath: "/conversations/0190f000-0000-7000-8000-000000000001",
+  isLoaded: true
+})
 
 /** The page of the project. */
 export const projectCase = ({ id, name }: { readonly id: string; readonly name: string }): PageCase => ({

@@ -103,6 +103,16 @@ const routeTree = rootRoute.addChildren([
   linkRoute,
   sessionRoute.addChildren([
     page(pagePaths.home, () => import("./pages/home/HomePage.tsx"), "HomePage"),
+    page(
+      pagePaths.conversations,
+      () => import("./pages/conversations/ConversationsPage.tsx"),
+      "ConversationsPage"
+    ),
+    page(
+      pagePaths.conversation,
+      () => import("./pages/conversations/ConversationsPage.tsx"),
+      "ConversationsPage"
+    ),
     page(pagePaths.usage, () => import("./pages/UsagePage.tsx"), "UsagePage"),
     page(pagePaths.apiKeys, () => import("./pages/settings/ApiKeysPage.tsx"), "ApiKeysPage"),
     page(pagePaths.account, () => import("./pages/settings/AccountPage.tsx"), "AccountPage"),

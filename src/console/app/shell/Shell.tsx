@@ -1,5 +1,6 @@
-import { Outlet } from "@tanstack/react-router"
+import { Outlet, useRouterState } from "@tanstack/react-router"
 import { lazy, Suspense, useSyncExternalStore } from "react"
+import { pagePaths } from "../../PagePaths.ts"
 import { reauthentication } from "../session/session.ts"
 import { ToastHost } from "../ui/ToastHost.tsx"
 import { Sidebar } from "./Sidebar.tsx"
@@ -10,6 +11,9 @@ const SignInAgain = lazy(async () => ({ default: (await import("../session/SignI
 /** What surrounds every page of a signed-in user. */
 export const Shell = () => {
   const isSessionNeeded = useSyncExternalStore(reauthentication.subscribe, reauthentication.isNeeded)
+  const isWide = useRouterState({
+    select: ({ location }) => location.pathname.startsWith(pagePaths.conversations)
+  })
   return (
     <>
       <a
@@ -31,7 +35,11 @@ export const Shell = () => {
         <div>
           <TopBar />
           <main
-            className="mx-auto max-w-5xl px-4 py-6 focus:outline-none sm:px-8 sm:py-10"
+            className={
+              isWide
+                ? "h-[calc(100dvh-3.75rem)] focus:outline-none lg:h-dvh"
+                : "mx-auto max-w-5xl px-4 py-6 focus:outline-none sm:px-8 sm:py-10"
+            }
             id="main"
             tabIndex={-1}
           >

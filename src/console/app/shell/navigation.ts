@@ -9,6 +9,7 @@ import {
   LayoutList,
   type LucideIcon,
   MailPlus,
+  MessagesSquare,
   ScrollText,
   UserRound,
   Users
@@ -38,6 +39,7 @@ const areas: ReadonlyArray<NavigationArea> = [
     heading: null,
     entries: [
       { label: "Home", path: pagePaths.home, icon: House },
+      { label: "Conversations", path: pagePaths.conversations, icon: MessagesSquare },
       { label: "Usage", path: pagePaths.usage, icon: ChartColumn }
     ]
   },

@@ -25,9 +25,11 @@ interface CopyButtonProps {
   readonly what: string
   /** The id of the element that shows the text. */
   readonly sourceId?: string
+  /** Without a frame. */
+  readonly isQuiet?: boolean
 }
 
-export const CopyButton = ({ sourceId, text, what }: CopyButtonProps) => {
+export const CopyButton = ({ isQuiet = false, sourceId, text, what }: CopyButtonProps) => {
   const [outcome, setOutcome] = useState<Outcome>(null)
   useEffect(() => {
     if (outcome === null) return
@@ -40,7 +42,11 @@ export const CopyButton = ({ sourceId, text, what }: CopyButtonProps) => {
     )
   const Icon = outcome === "copied" ? Check : Copy
   return (
-    <Button className="shrink-0 whitespace-nowrap" onClick={() => void onClick()}>
+    <Button
+      className="shrink-0 whitespace-nowrap"
+      kind={isQuiet ? "quiet" : "secondary"}
+      onClick={() => void onClick()}
+    >
       <Icon aria-hidden="true" className="size-4" />
       <span aria-live="polite">{outcome === null ? "Copy" : labels[outcome]}</span>
       <span className="sr-only"> {what}</span>

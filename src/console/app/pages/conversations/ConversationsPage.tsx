@@ -1,0 +1,85 @@
+import { Dialog } from "@base-ui/react/dialog"
+import { Link, useNavigate, useParams } from "@tanstack/react-router"
+import { List, SquarePen, X } from "lucide-react"
+import { type ReactNode, useState } from "react"
+import { ConversationId } from "../../../../domain/Ids.ts"
+import { pagePaths } from "../../../PagePaths.ts"
+import { Button, buttonClass } from "../../ui/Button.tsx"
+import { backdropClass } from "../../ui/Dialog.tsx"
+import { ConversationList } from "./list/ConversationList.tsx"
+import { NewConversation } from "./NewConversation.tsx"
+import { Thread } from "./thread/Thread.tsx"
+
+/** The list beside the open conversation, or beside a new one. */
+export const ConversationsPage = () => {
+  const { id } = useParams({ strict: false })
+  const navigate = useNavigate()
+  const [isListOpen, setIsListOpen] = useState(false)
+  const list = (
+    <ConversationList
+      onChosen={() => setIsListOpen(false)}
+      onGone={() => void navigate({ to: pagePaths.conversations })}
+      openId={id ?? null}
+    />
+  )
+  return (
+    <div className="flex h-full min-h-0">
+      <title>Conversations · Parley</title>
+      <div className="hidden w-72 shrink-0 flex-col border-r border-line bg-surface xl:flex">
+        <div className="p-3 pb-0">
+          <NewLink />
+        </div>
+        {list}
+      </div>
+      <div className="flex min-w-0 flex-1 flex-col">
+        <div className="flex items-center justify-between gap-2 border-b border-line px-4 py-2 xl:hidden">
+          <Button aria-haspopup="dialog" kind="quiet" onClick={() => setIsListOpen(true)}>
+            <List aria-hidden="true" className="size-4.5" />
+            List
+            <span className="sr-only">of conversations</span>
+          </Button>
+          <NewLink />
+        </div>
+        {id === undefined ? <NewConversation /> : <Thread id={ConversationId.make(id)} key={id} />}
+      </div>
+      {isListOpen ? <ListDrawer onClose={() => setIsListOpen(false)}>{list}</ListDrawer> : null}
+    </div>
+  )
+}
+
+const NewLink = () => (
+  <Link className={buttonClass("secondary", "w-full max-xl:w-auto")} to={pagePaths.conversations}>
+    <SquarePen aria-hidden="true" className="size-4" />
+    <span>
+      New <span className="max-sm:sr-only">conversation</span>
+    </span>
+  </Link>
+)
+
+interface ListDrawerProps {
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/** The list over the page, where there is no room beside it. */
+const ListDrawer = ({ children, onClose }: ListDrawerProps) => (
+  <Dialog.Root onOpenChange={onClose} open>
+    <Dialog.Portal>
+      <Dialog.Backdrop className={backdropClass} />
+      <Dialog.Popup
+        aria-label="Conversations"
+        className="fixed inset-y-0 left-0 flex w-[min(22rem,calc(100vw-2rem))] flex-col bg-surface shadow-raised"
+      >
+        <div className="flex justify-end p-2 pb-0">
+          <Dialog.Close
+            aria-label="Close conversations"
+            className="rounded-lg p-2 text-muted hover:bg-sunken"
+          >
+            <X aria-hidden="true" className="size-5" />
+          </Dialog.Close>
+        </div>
+        {children}
+      </Dialog.Popup>
+    </Dialog.Portal>
+  </Dialog.Root>
+)

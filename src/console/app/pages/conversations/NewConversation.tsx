@@ -1,0 +1,56 @@
+import { useMutation } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { useState } from "react"
+import { pagePaths } from "../../../PagePaths.ts"
+import { queries } from "../../client/queries.ts"
+import { ErrorState } from "../../ui/ErrorState.tsx"
+import { create, listKey } from "./list/requests.ts"
+import { ProjectSelect } from "./ProjectSelect.tsx"
+import { AllowanceNote } from "./thread/AllowanceNote.tsx"
+import { Composer } from "./thread/Composer.tsx"
+import { keepFirstQuestion } from "./thread/firstQuestions.ts"
+
+const instructionsCharactersMax = 20_000
+
+/** A first message, with or without instructions. */
+export const NewConversation = () => {
+  const [text, setText] = useState("")
+  const [instructions, setInstructions] = useState("")
+  const [project, setProject] = useState("")
+  const navigate = useNavigate()
+  const creating = useMutation({
+    mutationFn: () => create(instructions.trim(), project),
+    onSuccess: ({ id }) => {
+      keepFirstQuestion(id, { input: text.trim() })
+      void queries.invalidateQueries({ queryKey: listKey })
+      void navigate({ to: pagePaths.conversation, params: { id } })
+    }
+  })
+  return (
+    <div className="mx-auto flex w-full max-w-3xl flex-1 flex-col justify-center gap-4 overflow-y-auto px-4 py-6 sm:px-6">
+      <h1 className="text-center text-2xl font-semibold tracking-tight focus:outline-none" tabIndex={-1}>
+        What would you like to know?
+      </h1>
+      <Composer
+        onSend={() => creating.mutate()}
+        onStop={creating.isPending ? () => undefined : null}
+        onText={setText}
+        text={text}
+      />
+      {creating.error === null ? null : <ErrorState failure={creating.error} />}
+      <ProjectSelect onValueChange={setProject} value={project} />
+      <details className="text-sm">
+        <summary className="min-h-8 text-muted">Instructions for this conversation</summary>
+        <textarea
+          aria-label="Instructions"
+          className="mt-2 block min-h-24 w-full rounded-lg border border-edge bg-surface px-3 py-2"
+          maxLength={instructionsCharactersMax}
+          onChange={({ target }) => setInstructions(target.value)}
+          placeholder="Such as: Answer briefly, and in French."
+          value={instructions}
+        />
+      </details>
+      <AllowanceNote />
+    </div>
+  )
+}

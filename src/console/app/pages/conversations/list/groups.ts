@@ -1,0 +1,45 @@
+import type { ConversationObject } from "../../../../../api/ConversationObject.ts"
+
+/** A row of the list: the heading of a group, or a conversation. */
+export type Row =
+  | { readonly kind: "heading"; readonly text: string }
+  | { readonly kind: "conversation"; readonly conversation: ConversationObject }
+
+const dayMillis = 86_400_000
+const recentDays = 7
+
+const monthOf = (time: number, now: Date): string => {
+  const date = new Date(time)
+  const isThisYear = date.getFullYear() === now.getFullYear()
+  return date.toLocaleDateString("en-US", { month: "long", ...(isThisYear ? {} : { year: "numeric" }) })
+}
+
+const startOfDay = (date: Date): number =>
+  new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
+
+/** Such as Today, Previous 7 days, or March 2025, in the time zone of the browser. */
+export const groupOf = (time: number, nowMillis: number): string => {
+  const now = new Date(nowMillis)
+  const today = startOfDay(now)
+  // Noon of the day before is that day, however long it was.
+  const yesterday = startOfDay(new Date(today - dayMillis / 2))
+  if (time >= today) return "Today"
+  if (time >= yesterday) return "Yesterday"
+  if (time >= today - recentDays * dayMillis) return "Previous 7 days"
+  return monthOf(time, now)
+}
+
+/** The conversations, which are in the order of their last use, with a heading above each group. */
+export const rowsOf = (
+  conversations: ReadonlyArray<ConversationObject>,
+  nowMillis: number
+): ReadonlyArray<Row> => {
+  let last = ""
+  return conversations.flatMap((conversation): ReadonlyArray<Row> => {
+    const text = groupOf(conversation.updated_at, nowMillis)
+    const row: Row = { kind: "conversation", conversation }
+    if (text === last) return [row]
+    last = text
+    return [{ kind: "heading", text }, row]
+  })
+}

@@ -1,0 +1,55 @@
+import { type MouseEvent, memo, useMemo } from "react"
+import { Alert } from "../../../ui/Alert.tsx"
+import { Markdown } from "../markdown/Markdown.tsx"
+import { type Cut, type Piece, type Source, sourcesOf } from "./pieces.ts"
+import { SearchLine, ToolLine } from "./ToolLine.tsx"
+
+const cuts: Readonly<Record<Cut, string>> = {
+  max_output_tokens: "The answer was cut off at the longest that the model may write.",
+  content_filter: "The model's provider cut the answer off.",
+  token_limit: "The answer was cut off because your token limit is reached. Usage shows when it resets."
+}
+
+interface AnswerViewProps {
+  readonly pieces: ReadonlyArray<Piece>
+  readonly cut: Cut | null
+  /** Whether more is to come. */
+  readonly isGrowing: boolean
+  readonly onOpen: (source: Source) => void
+}
+
+/** What the service answered. */
+export const AnswerView = memo(({ cut, isGrowing, onOpen, pieces }: AnswerViewProps) => {
+  const searched = pieces.filter(({ kind }) => kind === "search")
+  const searches =
+    searched.map(({ id }) => id).join() +
+    searched.some((piece) => piece.kind === "search" && piece.sources === null)
+  // oxlint-disable-next-line react/exhaustive-deps -- a search changes only until it has its sources
+  const sources = useMemo(() => sourcesOf(pieces), [searches])
+  const citable = useMemo(() => new Set(sources.keys()), [sources])
+  const openCited = ({ target }: MouseEvent) => {
+    const number = target instanceof HTMLElement ? target.dataset["citation"] : undefined
+    const source = number === undefined ? undefined : sources.get(Number(number))
+    if (source !== undefined) onOpen(source)
+  }
+  return (
+    // The buttons of citations are in the text, which React doesn't make.
+    // oxlint-disable-next-line jsx_a11y/click-events-have-key-events, jsx_a11y/no-static-element-interactions -- they are buttons
+    <div className="space-y-3" onClick={openCited}>
+      {pieces.map((piece, index) => {
+        const isLast = index === pieces.length - 1
+        switch (piece.kind) {
+          case "text":
+            return (
+              <Markdown citable={citable} isGrowing={isGrowing && isLast} key={piece.id} text={piece.text} />
+            )
+          case "tool":
+            return <ToolLine key={piece.id} piece={piece} />
+          case "search":
+            return <SearchLine key={piece.id} onOpen={onOpen} piece={piece} />
+        }
+      })}
+      {cut === null ? null : <Alert tone="warning">{cuts[cut]}</Alert>}
+    </div>
+  )
+})

@@ -1,0 +1,143 @@
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { useCallback, useEffect, useMemo, useRef, useState } from "react"
+import type {
+  ConversationDetail,
+  ConversationTurn,
+  UnansweredQuestion
+} from "../../../../../api/ConversationObject.ts"
+import type { ConversationId } from "../../../../../domain/Ids.ts"
+import type { Question as Asked } from "../../../../AnswersApi.ts"
+import { queries } from "../../../client/queries.ts"
+import { ErrorState } from "../../../ui/ErrorState.tsx"
+import { Loading } from "../../../ui/Loading.tsx"
+import { takeFirstQuestion } from "./firstQuestions.ts"
+import { questionOfInput, questionOfTurn } from "./question.ts"
+import { conversationKey, conversationQuery, discardQuestion } from "./requests.ts"
+import { ThreadBody } from "./ThreadBody.tsx"
+import { useAnswering } from "./useAnswering.ts"
+
+/** What is typed, and the turn that it is to replace. */
+interface Draft {
+  readonly text: string
+  readonly replaces: Asked["replaces"]
+}
+
+const noDraft: Draft = { text: "", replaces: undefined }
+
+const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked => ({
+  input,
+  ...(replaces == null ? {} : { replaces })
+})
+
+/** What is asked again of a stored turn: its text and files. */
+const inputOf = (turn: ConversationTurn): Asked["input"] => {
+  const { files, text } = questionOfTurn(turn)
+  const parts = [
+    ...files.map((file_id) => ({ type: "input_file", file_id })),
+    ...(text === "" ? [] : [{ type: "input_text", text }])
+  ]
+  return files.length === 0 ? text : (parts as unknown as Exclude<Asked["input"], string>)
+}
+
+const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]
+
+/** One conversation: its turns, the answer that is being made, and where to write. */
+export const Thread = ({ id }: { readonly id: ConversationId }) => {
+  const query = useInfiniteQuery(conversationQuery(id))
+  const detail = query.data?.pages[0]
+  return (
+    <>
+      {query.error !== null && detail === undefined ? (
+        <div className="p-6">
+          <ErrorState failure={query.error} onRetry={() => void query.refetch()} />
+        </div>
+      ) : null}
+      {query.isPending ? <Loading /> : null}
+      {detail === undefined ? null : (
+        <OpenThread
+          detail={detail}
+          hasEarlier={query.hasNextPage}
+          id={id}
+          isLoadingEarlier={query.isFetchingNextPage}
+          onEarlier={() => void query.fetchNextPage()}
+          turns={query.data?.pages.toReversed().flatMap((page) => page.turns.data) ?? []}
+        />
+      )}
+    </>
+  )
+}
+
+interface OpenThreadProps {
+  readonly id: ConversationId
+  readonly detail: ConversationDetail
+  readonly turns: ReadonlyArray<ConversationTurn>
+  readonly hasEarlier: boolean
+  readonly isLoadingEarlier: boolean
+  readonly onEarlier: () => void
+}
+
+const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
+  const { answering, ask, failure, follow, forget, stop } = useAnswering(id)
+  const [draft, setDraft] = useState(noDraft)
+  const isAnswering = answering !== null
+
+  const first = useRef(false)
+  useEffect(() => {
+    if (first.current) return
+    first.current = true
+    const question = takeFirstQuestion(id)
+    if (question !== null) void ask(question)
+  }, [ask, id])
+
+  const { running, unanswered } = detail
+  const followed = useRef<string | null>(null)
+  useEffect(() => {
+    if (running === null || isAnswering || followed.current === running) return
+    followed.current = running
+    const question =
+      unanswered === null ? { text: "", files: [], images: 0 } : questionOfInput(unanswered.input)
+    void follow(running, question, unanswered?.replaces ?? null)
+  }, [follow, isAnswering, running, unanswered])
+
+  const onRetry = useCallback((turn: ConversationTurn) => void ask(asked(inputOf(turn), turn.id)), [ask])
+  const onEdit = useCallback((turn: ConversationTurn) => {
+    setDraft({ text: questionOfTurn(turn).text, replaces: turn.id })
+  }, [])
+  const shown = useMemo(
+    () => turns.filter((turn) => turn.id !== answering?.replaces),
+    [answering?.replaces, turns]
+  )
+  return (
+    <ThreadBody
+      answering={answering}
+      draft={draft.text}
+      editing={draft.replaces !== undefined}
+      failure={failure}
+      instructions={detail.instructions}
+      key={id}
+      onAgain={(question) => void ask(asked(inputOfUnanswered(question), question.replaces))}
+      onCancelEdit={() => setDraft(noDraft)}
+      onDiscard={() =>
+        void discardQuestion(id).then(() => queries.invalidateQueries({ queryKey: conversationKey(id) }))
+      }
+      onDraft={(text) => {
+        forget()
+        setDraft({ ...draft, text })
+      }}
+      onEdit={onEdit}
+      onEditUnanswered={(question) =>
+        setDraft({ text: questionOfInput(question.input).text, replaces: question.replaces ?? undefined })
+      }
+      onRetry={onRetry}
+      onSend={() => {
+        void ask(asked(draft.text.trim(), draft.replaces))
+        setDraft(noDraft)
+      }}
+      onStop={() => void stop()}
+      projectId={detail.project_id}
+      turns={shown}
+      unanswered={isAnswering || running !== null ? null : unanswered}
+      {...earlier}
+    />
+  )
+}

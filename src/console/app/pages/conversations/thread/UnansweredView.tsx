@@ -1,0 +1,37 @@
+import type { UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
+import { Alert } from "../../../ui/Alert.tsx"
+import { Button } from "../../../ui/Button.tsx"
+import { questionOfInput } from "./question.ts"
+import { QuestionView } from "./QuestionView.tsx"
+
+interface UnansweredViewProps {
+  readonly unanswered: UnansweredQuestion
+  readonly onAgain: () => void
+  readonly onEdit: () => void
+  readonly onDiscard: () => void
+}
+
+const stopped = "response_cancelled"
+
+/** A question whose answer was stopped or failed: for the model it was never asked. */
+export const UnansweredView = ({ onAgain, onDiscard, onEdit, unanswered }: UnansweredViewProps) => (
+  <article className="space-y-4">
+    <QuestionView question={questionOfInput(unanswered.input)} />
+    <Alert tone={unanswered.code === stopped ? "neutral" : "danger"}>
+      <p>
+        {unanswered.code === stopped
+          ? "You stopped the answer. The model doesn't know of this question."
+          : (unanswered.message ?? "The answer failed. Ask again.")}
+      </p>
+      <div className="mt-3 flex flex-wrap gap-2">
+        <Button kind="primary" onClick={onAgain}>
+          Send again
+        </Button>
+        <Button onClick={onEdit}>Edit</Button>
+        <Button kind="quiet" onClick={onDiscard}>
+          Discard
+        </Button>
+      </div>
+    </Alert>
+  </article>
+)

@@ -1,0 +1,57 @@
+import { infiniteQueryOptions } from "@tanstack/react-query"
+import { Effect, Stream } from "effect"
+import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
+import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
+import { type ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
+import type { Question } from "../../../../AnswersApi.ts"
+import { ask, asking, askForStream } from "../../../client/ask.ts"
+import type { ConsoleClient } from "../../../client/consoleClient.ts"
+
+/** Turns that are read at once. */
+const turnsRead = 20
+
+export const conversationKey = (id: ConversationId) => ["conversation", id] as const
+
+/** The newest turns first; earlier ones page by page. */
+export const conversationQuery = (id: ConversationId) =>
+  infiniteQueryOptions({
+    queryKey: conversationKey(id),
+    queryFn: ({ pageParam, signal }): Promise<ConversationDetail> =>
+      asking((client) =>
+        client.conversations.get({
+          params: { conversation_id: id },
+          query: { limit: turnsRead, ...(pageParam === null ? {} : { before: pageParam }) }
+        })
+      )({ signal }),
+    initialPageParam: null as ResponseId | null,
+    getNextPageParam: ({ turns }: ConversationDetail) => (turns.has_more ? turns.first_id : null)
+  })
+
+type Events = Stream.Stream<ResponseEvent, unknown>
+
+const follow =
+  (request: (client: ConsoleClient) => Effect.Effect<Events, unknown>) =>
+  (signal: AbortSignal, show: (event: ResponseEvent) => void): Promise<void> =>
+    askForStream(
+      (client) =>
+        Effect.flatMap(request(client), (events) =>
+          Stream.runForEach(events, (event) => Effect.sync(() => show(event)))
+        ),
+      signal
+    )
+
+/** Asks, and follows the answer. It goes on when the page is left. */
+export const askQuestion = (id: ConversationId, question: Question) =>
+  follow((client) => client.answers.ask({ params: { conversation_id: id }, payload: question }))
+
+/** All events of an answer that is being made. */
+export const followAnswer = (id: ConversationId, responseId: ResponseId) =>
+  follow((client) => client.answers.events({ params: { conversation_id: id, response_id: responseId } }))
+
+export const stopAnswer = (id: ConversationId, responseId: string) =>
+  ask((client) =>
+    client.answers.cancel({ params: { conversation_id: id, response_id: ResponseId.make(responseId) } })
+  )
+
+export const discardQuestion = (id: ConversationId) =>
+  ask((client) => client.conversations.discard({ params: { conversation_id: id } }))
