@@ -17,7 +17,7 @@ const readMillis = 500
 export const isEvent = (value: unknown): value is EventBody =>
   Predicate.hasProperty(value, "type") && Predicate.isString(value.type)
 
-/** The events of a job that this process runs. Whoever follows it is told when it was cancelled or lost. */
+/** The events of a job that this process runs. Its readers learn when it was cancelled or lost. */
 export const liveEvents = (
   live: LiveEvents,
   jobs: ResponseJobs["Service"],

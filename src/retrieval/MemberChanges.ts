@@ -57,7 +57,7 @@ export const makeCreation = Effect.gen(function* () {
       }
       if (yield* ownsAsMany(userId)) return yield* new TooManyProjects({ projectsMax: ownedMax })
       const project = yield* projects.create(name, creator.organization)
-      // Nobody else knows the project yet, and the user is locked.
+      // No other request knows the project yet, and the user is locked.
       yield* Effect.orDie(projects.addMember(project.id, creator.email, "owner"))
       return project
     },

@@ -78,7 +78,7 @@ export class MemberProjects extends Context.Service<
       membership: ProjectMembership,
       query: { readonly status: CorpusStatus | null; readonly after?: FileId }
     ) => Effect.Effect<Page<CorpusFile>, ProjectNotFound | DatabaseUnavailable>
-    /** A file of the project, whoever owns it. */
+    /** A file of the project, of any owner. */
     readonly file: (
       membership: ProjectMembership,
       fileId: FileId

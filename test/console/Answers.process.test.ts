@@ -110,7 +110,7 @@ layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServic
           input: "Tell me",
           code: "interrupted"
         })
-        // Whoever comes back for the rest is told so.
+        // Who comes back for the rest gets an error that says so.
         const replayed = eventsOf(
           (yield* send(other.address, "GET", `${path}/responses/${responseId}/events`)).text
         )
