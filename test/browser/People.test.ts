@@ -58,9 +58,10 @@ browserTests("An invitation", (it) => {
         { path: pagePaths.invitations, storageState }
       )
       const pages = [
-        ["Home", "Usage", "API keys", "Account"],
+        ["Home", "Conversations", "Usage", "API keys", "Account"],
         [
           "Home",
+          "Conversations",
           "Usage",
           "API keys",
           "Account",

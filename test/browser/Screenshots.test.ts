@@ -41,10 +41,17 @@ const ask = async (page: Page) => {
   await page.getByText("Answered by").waitFor()
 }
 
+const converse = async (page: Page) => {
+  await page.getByLabel("Message").fill("What is 17 * 23?")
+  await page.keyboard.press("Enter")
+  await page.getByRole("button", { name: "Copy answer" }).waitFor()
+}
+
 const shots: ReadonlyArray<
   readonly [name: string, options: VisitOptions, use: (page: Page) => Promise<unknown>]
 > = [
   ["home", { path: pagePaths.home }, ask],
+  ["conversation", { path: pagePaths.conversations, width: 1440 }, converse],
   ["api-keys", { path: pagePaths.apiKeys }, (page) => page.getByRole("row", { name: "notebook" }).waitFor()],
   ["usage", { path: pagePaths.usage }, (page) => page.locator("canvas").waitFor()],
   ["usage-dark", { path: pagePaths.usage, colorScheme: "dark" }, (page) => page.locator("canvas").waitFor()],

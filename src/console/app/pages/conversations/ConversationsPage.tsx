@@ -1,14 +1,18 @@
 import { Dialog } from "@base-ui/react/dialog"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
+import { Schema } from "effect"
 import { List, SquarePen, X } from "lucide-react"
 import { type ReactNode, useState } from "react"
 import { ConversationId } from "../../../../domain/Ids.ts"
 import { pagePaths } from "../../../PagePaths.ts"
 import { Button, buttonClass } from "../../ui/Button.tsx"
 import { backdropClass } from "../../ui/Dialog.tsx"
+import { NotFoundPage } from "../NotFoundPage.tsx"
 import { ConversationList } from "./list/ConversationList.tsx"
 import { NewConversation } from "./NewConversation.tsx"
 import { Thread } from "./thread/Thread.tsx"
+
+const isId = Schema.is(ConversationId)
 
 /** The list beside the open conversation, or beside a new one. */
 export const ConversationsPage = () => {
@@ -40,7 +44,13 @@ export const ConversationsPage = () => {
           </Button>
           <NewLink />
         </div>
-        {id === undefined ? <NewConversation /> : <Thread id={ConversationId.make(id)} key={id} />}
+        {id === undefined ? <NewConversation /> : null}
+        {isId(id) ? <Thread id={id} key={id} /> : null}
+        {id === undefined || isId(id) ? null : (
+          <div className="p-6">
+            <NotFoundPage />
+          </div>
+        )}
       </div>
       {isListOpen ? <ListDrawer onClose={() => setIsListOpen(false)}>{list}</ListDrawer> : null}
     </div>

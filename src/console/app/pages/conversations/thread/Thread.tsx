@@ -47,6 +47,10 @@ export const Thread = ({ id }: { readonly id: ConversationId }) => {
   const detail = query.data?.pages[0]
   return (
     <>
+      {/* Gets the focus when the conversation is opened. */}
+      <h1 className="sr-only" tabIndex={-1}>
+        {detail?.title ?? "Conversation"}
+      </h1>
       {query.error !== null && detail === undefined ? (
         <div className="p-6">
           <ErrorState failure={query.error} onRetry={() => void query.refetch()} />
