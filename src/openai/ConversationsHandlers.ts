@@ -52,7 +52,8 @@ export const ConversationsHandlers = HttpApiBuilder.group(
         const wanted = { ...after, limit, order }
         return itemList(yield* conversations.items(userId, params.conversation_id, wanted))
       }, enveloped),
-      addItems: Effect.fnUntraced(function* ({ params, payload }) {
+      addItems: Effect.fnUntraced(function* ({ params, payload, request }) {
+        yield* refuseKey(request)
         const added = yield* items.add(params.conversation_id, payload.items.map(entryOf))
         return itemList({ items: added, hasMore: false })
       }, enveloped),

@@ -136,7 +136,8 @@ layer(TestApp.layer(), { excludeTestServices: true })("responses that are made a
         ["/chat/completions", { messages }],
         ["/responses/compact", { input: "Hi", model: "auto" }],
         ["/embeddings", { input: "Hi", model: "auto" }],
-        ["/conversations", {}]
+        ["/conversations", {}],
+        ["/conversations/conv_01890000-0000-7000-8000-000000000000/items", { items: [] }]
       ] as const) {
         const { message, param } = errorOf(yield* send("POST", path, body, "key"), 400)
         assert.strictEqual(param, "Idempotency-Key")
