@@ -22,7 +22,7 @@ import type { AdminGroups } from "./AdminApi.ts"
 
 const windowBody = (window: WindowState) => Struct.renameKeys(window, { resetsAt: "resets_at" })
 
-/** The cost is told where prices are known. */
+/** The cost is left out where no prices are known. */
 const sumsBody = <Sums extends Report["total"]>({ cost, ...sums }: Sums) => ({
   ...(cost === null ? {} : { cost }),
   ...Struct.renameKeys(sums, {

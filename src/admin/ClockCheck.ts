@@ -52,10 +52,10 @@ const outsideClock = Effect.gen(function* () {
     (server) => Effect.map(clockDifference(server), (seconds) => ({ seconds, host: new URL(server).host })),
     { concurrency: serversMax }
   )
-  const told = found.flatMap(({ host, seconds }) => (seconds === null ? [] : [{ host, seconds }]))
-  if (told.length === 0) return null
-  const seconds = Math.min(...told.map((one) => one.seconds))
-  return clockOutcome(seconds, `that of ${told.map(({ host }) => host).join(", ")}`)
+  const known = found.flatMap(({ host, seconds }) => (seconds === null ? [] : [{ host, seconds }]))
+  if (known.length === 0) return null
+  const seconds = Math.min(...known.map((one) => one.seconds))
+  return clockOutcome(seconds, `that of ${known.map(({ host }) => host).join(", ")}`)
 })
 
 /** The clock of this machine, without a database. */

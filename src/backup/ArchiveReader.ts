@@ -153,8 +153,8 @@ const readHeader = Effect.fnUntraced(function* (path: string, member: Omit<ReadM
 
 /**
  * Reads a backup from its beginning to its end, gives each table's pieces and each file to `visit`, and compares every byte with the
- * sums. What `visit` was given is known to be right only once all of it was read. `advance` is told how much of the file was
- * read. The answer is what the backup says of itself.
+ * sums. What `visit` was given is known to be right only once all of it was read. `advance` is called with the bytes of the file that
+ * were read since. The answer is what the backup says of itself.
  */
 export const readArchive = Effect.fn("ArchiveReader.read")(function* <E, R>(
   path: string,
@@ -167,7 +167,7 @@ export const readArchive = Effect.fn("ArchiveReader.read")(function* <E, R>(
   const { compare, finish, note } = makeComparison(path)
   let header: Header | null = null
   let manifest: Manifest | null = null
-  let told = 0
+  let reported = 0
 
   const take = Effect.fnUntraced(function* (entry: Entry) {
     const { name, size: bytes = 0 } = entry.header
@@ -190,15 +190,15 @@ export const readArchive = Effect.fn("ArchiveReader.read")(function* <E, R>(
     else yield* visit({ header, ...member })
     yield* note(name, tally.total().sha256)
   })
-  const tell = Effect.suspend(() => {
-    const news = bytesRead() - told
-    told += news
+  const report = Effect.suspend(() => {
+    const news = bytesRead() - reported
+    reported += news
     return news === 0 ? Effect.void : advance(news)
   })
 
-  yield* Stream.runForEach(members, (entry) => Effect.andThen(take(entry), tell))
+  yield* Stream.runForEach(members, (entry) => Effect.andThen(take(entry), report))
   yield* ended
-  yield* tell
+  yield* report
   if (header === null || manifest === null) return yield* damaged("its end is missing")
   yield* finish(manifest)
   return { header: header as Header, manifest: manifest as Manifest }

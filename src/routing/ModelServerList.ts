@@ -180,25 +180,25 @@ const windowOf = ({ model_info, parameters }: typeof Shown.Type): number | null 
 }
 
 /** What a server says of a model elsewhere; null where it doesn't. */
-type Told = Pick<ListedSpec, "contextWindow" | "vision">
+type Stated = Pick<ListedSpec, "contextWindow" | "vision">
 
-const toldByProps = ({ default_generation_settings, modalities }: typeof Props.Type): Told => ({
+const statedByProps = ({ default_generation_settings, modalities }: typeof Props.Type): Stated => ({
   contextWindow: default_generation_settings.n_ctx,
   vision: Option.getOrNull(Option.map(decodeModalities(modalities), ({ vision }) => vision))
 })
 
-const toldByShow = (shown: typeof Shown.Type): Told => ({
+const statedByShow = (shown: typeof Shown.Type): Stated => ({
   contextWindow: windowOf(shown),
   vision: Option.getOrNull(Option.map(decodeCapabilities(shown.capabilities), Arr.contains("vision")))
 })
 
-const withTold = (model: ListedSpec, told: Told | undefined): ListedSpec => ({
+const withStated = (model: ListedSpec, stated: Stated | undefined): ListedSpec => ({
   ...model,
-  contextWindow: told?.contextWindow ?? model.contextWindow,
-  vision: told?.vision ?? model.vision
+  contextWindow: stated?.contextWindow ?? model.contextWindow,
+  vision: stated?.vision ?? model.vision
 })
 
-/** Completes a list by what llama.cpp and Ollama tell elsewhere, if it lacks windows. */
+/** Completes a list by what llama.cpp and Ollama say elsewhere, if it lacks windows. */
 const completeList = Effect.fnUntraced(function* (
   upstream: Upstream,
   server: ModelServer,
@@ -211,16 +211,16 @@ const completeList = Effect.fnUntraced(function* (
     .ask(ownEndpoint(server, "/props"))
     .pipe(Effect.flatMap(decodeProps), Effect.option)
   if (Option.isSome(started)) {
-    const told = toldByProps(started.value)
-    return list.map((model) => (unknown.includes(model) ? withTold(model, told) : model))
+    const stated = statedByProps(started.value)
+    return list.map((model) => (unknown.includes(model) ? withStated(model, stated) : model))
   }
-  const show = ({ id }: ListedSpec): Effect.Effect<readonly [string, Told], Fault | Schema.SchemaError> =>
+  const show = ({ id }: ListedSpec): Effect.Effect<readonly [string, Stated], Fault | Schema.SchemaError> =>
     Effect.map(
       Effect.flatMap(
         upstream.ask(ownEndpoint(server, "/api/show"), JSON.stringify({ model: id })),
         decodeShown
       ),
-      (shown) => [id, toldByShow(shown)]
+      (shown) => [id, statedByShow(shown)]
     )
   // A server that doesn't show the first one is not Ollama.
   const shown = yield* Effect.option(show(first))
@@ -228,8 +228,8 @@ const completeList = Effect.fnUntraced(function* (
   const more = yield* Effect.forEach(others, (model) => Effect.option(show(model)), {
     concurrency: limitRequestsAtOnce
   })
-  const told = new Map([shown, ...more].flatMap(Option.toArray))
-  return list.map((model) => withTold(model, told.get(model.id)))
+  const stated = new Map([shown, ...more].flatMap(Option.toArray))
+  return list.map((model) => withStated(model, stated.get(model.id)))
 })
 
 /** Models that a sentence for people names. */

@@ -127,7 +127,7 @@ export const unmetBy = (
   if (suitable.some(isPermitted)) return null
   if (suitable.length === 0)
     return new NoVisionModel({ limit: need.model === undefined ? "service" : "model" })
-  // Who may use no model at all is told so.
+  // A caller who may use no model at all is refused for that reason.
   return named.some(isPermitted) ? new NoVisionModel({ limit: "permits" }) : null
 }
 

@@ -34,7 +34,7 @@ export interface MovedTable {
   readonly rows: number
 }
 
-/** Told of each table when it has been copied. */
+/** Called with each table when it has been copied. */
 export type OnTable = (table: MovedTable) => Effect.Effect<void>
 
 /** The number of rows, and a sum over the hashes of all of them, which doesn't depend on their order. */

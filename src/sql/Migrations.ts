@@ -151,7 +151,7 @@ export const refuseUnfinished = Effect.flatMap(hasTable(restoreTable), (found) =
 
 const planOf = Effect.andThen(refuseUnfinished, planUpTo(newestKnown))
 
-/** Told of each migration before it runs. */
+/** Called with each migration before it runs. */
 export type OnMigration = (name: string, plan: MigrationPlan) => Effect.Effect<void>
 
 const run = (plan: MigrationPlan, onMigration: OnMigration) => {
