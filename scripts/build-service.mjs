@@ -31,8 +31,8 @@ const bundle = async () => {
         parley: "src/cli/main.ts",
         // The process that reads a document; src/documents finds it beside itself.
         extract: "src/documents/child.ts",
-        // The thread that has the schemas of clients; src/responses/JsonSchemas.ts finds it beside itself.
-        schemas: "src/responses/schemas/worker.ts",
+        // The process that has the schemas of clients; src/responses/JsonSchemas.ts finds it beside itself.
+        schemas: "src/responses/schemas/child.ts",
         // src/documents/Charset.ts reads it when it is needed.
         chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
       },

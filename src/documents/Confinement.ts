@@ -1,7 +1,8 @@
 import { existsSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { Effect, Stream } from "effect"
-import { type ReaderLimits, readInProcess, type ReaderProgram } from "./ReaderProcess.ts"
+import type { NodeProgram } from "./NodeProgram.ts"
+import { type ReaderLimits, readInProcess } from "./ReaderProcess.ts"
 
 /** The isolation of the reader process from the rest of the machine, besides Node's own permissions. */
 export interface Confinement {
@@ -87,7 +88,7 @@ export const launchersOf = (isRoot: boolean, hidden: ReadonlyArray<string>): Rea
 ]
 
 /** The directories to hide: those of them that exist, and that the program itself does not need. */
-const hiddenFrom = (program: ReaderProgram, directories: ReadonlyArray<string>): ReadonlyArray<string> => {
+const hiddenFrom = (program: NodeProgram, directories: ReadonlyArray<string>): ReadonlyArray<string> => {
   const needed = [process.execPath, program.entry, ...program.readable].map((path) => realpathSync(path))
   const found = directories.filter((path) => existsSync(path)).map((path) => realpathSync(path))
   return [...new Set(found)].filter((path) => !needed.some((one) => `${one}/`.startsWith(`${path}/`)))
@@ -99,7 +100,7 @@ const hiddenFrom = (program: ReaderProgram, directories: ReadonlyArray<string>):
  * logged.
  */
 export const confine = Effect.fn("Confinement.confine")(function* (
-  program: ReaderProgram,
+  program: NodeProgram,
   limits: ReaderLimits,
   dataDirectory: string
 ) {
@@ -118,7 +119,7 @@ export const confine = Effect.fn("Confinement.confine")(function* (
   return { program: { ...program, launcher: found.words }, confinement: found.confinement, missing }
 })
 
-const works = (program: ReaderProgram, limits: ReaderLimits) =>
+const works = (program: NodeProgram, limits: ReaderLimits) =>
   readInProcess(
     program,
     { ...limits, seconds: probeSeconds },

@@ -1,40 +1,18 @@
 import { type ChildProcess, spawn, execFile } from "node:child_process"
-import { realpathSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { dirname, join } from "node:path"
 import type { Writable } from "node:stream"
-import { fileURLToPath } from "node:url"
 import { Context, Deferred, Effect, Stream } from "effect"
 import { ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { answerBytesMax, crashed, decodeAnswer, wholeAnswerBytes } from "./Answer.ts"
+import { nodeCommand, type NodeProgram, nodeProgram } from "./NodeProgram.ts"
 import type { PageOptions, Reading, ReadingLimits } from "./Reading.ts"
 
-/** The program of the reader process. */
-export interface ReaderProgram {
-  readonly entry: string
-  /** The files and directories that it may read: those of the program itself. */
-  readonly readable: ReadonlyArray<string>
-  /** Words in front of its command that confine the process. */
-  readonly launcher: ReadonlyArray<string>
-}
-
-/** The reader's source, or beside a bundle its other entry. `self` is the calling module. */
-export const readerProgram = (self: string = import.meta.url): ReaderProgram => {
-  const pathOf = (relative: string): string => realpathSync(fileURLToPath(new URL(relative, self)))
-  if (!self.endsWith(".ts")) {
-    const entry = pathOf("./extract.js")
-    return { entry, readable: [join(dirname(entry), "/")], launcher: [] }
-  }
-  const project = pathOf("../..")
-  return {
-    entry: pathOf("./child.ts"),
-    readable: [join(project, "src/"), join(project, "package.json"), join(pathOf("../../node_modules"), "/")],
-    launcher: []
-  }
-}
+/** The program of the reader. `self` is the module that it lies beside. */
+export const readerProgram = (self: string = import.meta.url): NodeProgram =>
+  nodeProgram(self, "./child.ts", "./extract.js")
 
 /** The program that reads documents. Tests take the bundle's, which takes a third of the time to start. */
-export const CurrentReaderProgram = Context.Reference<ReaderProgram>("parley/documents/ReaderProgram", {
+export const CurrentReaderProgram = Context.Reference<NodeProgram>("parley/documents/ReaderProgram", {
   defaultValue: () => readerProgram()
 })
 
@@ -49,26 +27,20 @@ const heapPart = 0.75
  * its privileges, and Node denies it files, child processes, threads and code generation.
  */
 export const commandOf = (
-  program: ReaderProgram,
+  program: NodeProgram,
   limits: { readonly memoryBytes: number; readonly cpuSeconds: number },
   args: ReadonlyArray<string>
-) => ({
-  file: "/bin/sh",
-  args: [
-    "-c",
-    `ulimit -c 0; ulimit -t ${Math.ceil(limits.cpuSeconds)}; exec nice -n ${niceness} "$@"`,
-    "sh",
-    ...program.launcher,
-    process.execPath,
-    "--permission",
-    ...program.readable.map((path) => `--allow-fs-read=${path}`),
-    `--max-old-space-size=${Math.floor((limits.memoryBytes * heapPart) / 1_048_576)}`,
-    "--disallow-code-generation-from-strings",
-    "--disable-warning=ExperimentalWarning",
-    program.entry,
-    ...args
-  ]
-})
+) =>
+  nodeCommand(program, {
+    setup: `ulimit -t ${Math.ceil(limits.cpuSeconds)}; `,
+    prefix: ["nice", "-n", String(niceness)],
+    flags: [
+      `--max-old-space-size=${Math.floor((limits.memoryBytes * heapPart) / 1_048_576)}`,
+      "--disallow-code-generation-from-strings",
+      "--disable-warning=ExperimentalWarning"
+    ],
+    args
+  })
 
 /** Limits on the reading of one document. */
 export interface ReaderLimits extends ReadingLimits {
@@ -93,7 +65,7 @@ export interface ReaderInput {
 
 /** Reads one document in a process of its own, which has ended when this ends, whatever the outcome. */
 export const readInProcess = (
-  program: ReaderProgram,
+  program: NodeProgram,
   limits: ReaderLimits,
   input: ReaderInput
 ): Effect.Effect<Reading, ExtractionFailed | StorageFailed> =>
@@ -131,7 +103,7 @@ interface ReaderEnds {
 }
 
 const spawnReader = (
-  program: ReaderProgram,
+  program: NodeProgram,
   limits: ReaderLimits,
   { extension, page }: ReaderInput,
   { answered, closed }: ReaderEnds

@@ -1,7 +1,13 @@
 import { Array as Arr, Cause, Clock, Effect, Exit, Option, type Pull, Stream } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
-import type { DatabaseUnavailable, ModelFailure, OutputMismatch, TurnLeaseLost } from "../domain/Errors.ts"
+import type {
+  DatabaseUnavailable,
+  ModelFailure,
+  OutputMismatch,
+  ServerBusy,
+  TurnLeaseLost
+} from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { Meter } from "./Accounting.ts"
 import type { Search } from "./Citations.ts"
@@ -9,7 +15,12 @@ import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
-export type GenerationFailure = ModelFailure | OutputMismatch | TurnLeaseLost | DatabaseUnavailable
+export type GenerationFailure =
+  | ModelFailure
+  | OutputMismatch
+  | ServerBusy
+  | TurnLeaseLost
+  | DatabaseUnavailable
 
 /** Everything of one generation as events; the turn is stored before the terminal one. */
 export const eventsOf = ({

@@ -1,6 +1,7 @@
-import { Worker } from "node:worker_threads"
+import { type ChildProcess, spawn } from "node:child_process"
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { nodeCommand, nodeProgram } from "../documents/NodeProgram.ts"
+import { InvalidRequest, ServerBusy } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat } from "../domain/ModelCall.ts"
@@ -8,18 +9,23 @@ import type { SchemaAnswer, SchemaTask } from "./schemas/Protocol.ts"
 
 /** Of a schema as JSON. */
 const schemaCharactersMax = 100_000
-/** For the thread to compile a schema, or to check a text. Usual ones take some milliseconds. */
-const taskSeconds = 2
+/** In seconds. */
+export interface SchemaLimits {
+  /** For the process to compile a schema, or to check a text. Usual ones take some milliseconds. */
+  readonly task: number
+  /** For one's turn among the tasks of all. */
+  readonly queue: number
+}
+const usualLimits: SchemaLimits = { task: 2, queue: 30 }
 const startSeconds = 30
-/** For the tasks of others. */
-const queueSeconds = 30
+const retryAfterSeconds = 5
 const heapMegabytesMax = 128
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
 /**
- * JSON Schemas of clients, compiled and applied in a thread: neither a schema that is expensive to compile nor one whose patterns
- * backtrack for ever holds up the requests of others. See docs/decisions/json-schemas.md.
+ * JSON Schemas of clients, compiled and applied in a process of their own: neither a schema that is expensive to compile, nor one whose
+ * patterns backtrack for ever, nor one whose check fills the memory does harm to the requests of others. See docs/decisions/json-schemas.md.
  */
 export class JsonSchemas extends Context.Service<
   JsonSchemas,
@@ -28,41 +34,49 @@ export class JsonSchemas extends Context.Service<
     readonly prepare: (
       userId: UserId,
       format: AnswerFormat | undefined
-    ) => Effect.Effect<void, InvalidRequest>
+    ) => Effect.Effect<void, InvalidRequest | ServerBusy>
     /** What of a text doesn't match, in words that don't quote it; null if all does. */
-    readonly mismatch: (userId: UserId, schema: JsonSchema, text: string) => Effect.Effect<string | null>
+    readonly mismatch: (
+      userId: UserId,
+      schema: JsonSchema,
+      text: string
+    ) => Effect.Effect<string | null, ServerBusy>
   }
 >()("parley/responses/JsonSchemas") {
-  static readonly layer = Layer.effect(
-    JsonSchemas,
-    Effect.gen(function* () {
-      const ask = yield* makeThread
+  /** The limits are for tests. */
+  static readonly layerWith = (limits: SchemaLimits) =>
+    Layer.effect(
+      JsonSchemas,
+      Effect.gen(function* () {
+        const ask = yield* makeChecks(limits)
 
-      const prepare: JsonSchemas["Service"]["prepare"] = Effect.fn("JsonSchemas.prepare")(
-        function* (userId, format) {
-          if (format?.type !== "json_schema") return
-          const schema = JSON.stringify(format.schema)
-          if (schema.length > schemaCharactersMax) {
-            return yield* unusable(`it has more than ${schemaCharactersMax} characters`)
+        const prepare: JsonSchemas["Service"]["prepare"] = Effect.fn("JsonSchemas.prepare")(
+          function* (userId, format) {
+            if (format?.type !== "json_schema") return
+            const schema = JSON.stringify(format.schema)
+            if (schema.length > schemaCharactersMax) {
+              return yield* unusable(`it has more than ${schemaCharactersMax} characters`)
+            }
+            const answer = yield* ask(userId, schema, null)
+            if (answer === null) return yield* unusable("it takes too long, or too much memory, to compile")
+            if (answer.problem !== null) return yield* unusable(answer.problem)
           }
-          const answer = yield* ask(userId, schema, null)
-          if (answer === null) return yield* unusable("it takes too long to compile")
-          if (answer.problem !== null) return yield* unusable(answer.problem)
-        }
-      )
+        )
 
-      const mismatch = Effect.fn("JsonSchemas.mismatch")(function* (
-        userId: UserId,
-        schema: JsonSchema,
-        text: string
-      ) {
-        const answer = yield* ask(userId, JSON.stringify(schema), text)
-        return answer === null ? "It could not be checked in time." : answer.mismatch
+        const mismatch = Effect.fn("JsonSchemas.mismatch")(function* (
+          userId: UserId,
+          schema: JsonSchema,
+          text: string
+        ) {
+          const answer = yield* ask(userId, JSON.stringify(schema), text)
+          return answer === null ? "It takes too long, or too much memory, to be checked." : answer.mismatch
+        })
+
+        return JsonSchemas.of({ prepare, mismatch })
       })
+    )
 
-      return JsonSchemas.of({ prepare, mismatch })
-    })
-  )
+  static readonly layer = this.layerWith(usualLimits)
 }
 
 const unusable = (problem: string) =>
@@ -71,78 +85,107 @@ const unusable = (problem: string) =>
     message: `\`text.format.schema\` can't be used: ${problem}. Send a JSON Schema of draft 2020-12 or draft-07.`
   })
 
-/** The thread's source, or beside a bundle its other entry. */
-const program = (): URL =>
-  new URL(import.meta.url.endsWith(".ts") ? "./schemas/worker.ts" : "./schemas.js", import.meta.url)
+/** An answer, or null if the task took too long or too much memory. */
+type Outcome = SchemaAnswer | null
 
-interface Thread {
-  readonly worker: Worker
-  readonly ready: Deferred.Deferred<void>
-  /** The answer to the task that runs; null if the thread ended before. */
-  answered: Deferred.Deferred<SchemaAnswer | null>
+interface Checker {
+  readonly child: ChildProcess
+  /** Whether it can take tasks, or has ended before. */
+  readonly ready: Deferred.Deferred<boolean>
+  readonly ended: Deferred.Deferred<void>
+  /** The outcome of the task that runs. */
+  answered: Deferred.Deferred<Outcome, ServerBusy>
+}
+
+const busy = () => new ServerBusy({ retryAfterSeconds })
+
+const startChecker = (): Checker => {
+  const { args, file } = nodeCommand(nodeProgram(import.meta.url, "./schemas/child.ts", "./schemas.js"), {
+    flags: [`--max-old-space-size=${heapMegabytesMax}`, "--disable-warning=ExperimentalWarning"]
+  })
+  // In its own process group: Ctrl-C goes to the service, which ends it.
+  const child = spawn(file, args, {
+    cwd: "/",
+    env: {},
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    detached: true
+  })
+  // It must not keep the service alive.
+  child.unref()
+  child.channel?.unref()
+  const checker: Checker = {
+    child,
+    ready: Deferred.makeUnsafe(),
+    ended: Deferred.makeUnsafe(),
+    answered: Deferred.makeUnsafe()
+  }
+  child.on("message", (answer: SchemaAnswer) => {
+    if (answer.id === null) Deferred.doneUnsafe(checker.ready, Effect.succeed(true))
+    else Deferred.doneUnsafe(checker.answered, Effect.succeed(answer))
+  })
+  const gone = (signal: NodeJS.Signals | null) => {
+    Deferred.doneUnsafe(checker.ready, Effect.succeed(false))
+    // V8 aborts when its heap is full. Any other end has nothing to do with the task.
+    Deferred.doneUnsafe(checker.answered, signal === "SIGABRT" ? Effect.succeed(null) : Effect.fail(busy()))
+    Deferred.doneUnsafe(checker.ended, Effect.void)
+  }
+  child.on("error", () => gone(null))
+  child.once("exit", (_, signal) => gone(signal))
+  return checker
 }
 
 /**
- * Starts the thread with the first task, and a new one after it was ended. Tasks run one after the other, and users take turns.
+ * Starts the process with the first task, and a new one after it ended. Tasks run one after the other, and users take turns.
  */
-const makeThread = Effect.gen(function* () {
+const makeChecks = Effect.fnUntraced(function* (limits: SchemaLimits) {
   const permits = new FairPermits({ totalMax: 1 })
-  let thread: Thread | null = null
+  let checker: Checker | null = null
   let tasks = 0
 
   const end = Effect.suspend(() => {
-    const ended = thread
-    thread = null
-    return ended === null ? Effect.void : Effect.promise(() => ended.worker.terminate())
+    const ending = checker
+    checker = null
+    if (ending === null) return Effect.void
+    ending.child.kill("SIGKILL")
+    return Deferred.await(ending.ended)
   })
 
-  const started = () => {
-    if (thread !== null) return thread
-    const worker = new Worker(program(), {
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax }
-    })
-    // It must not keep the process alive.
-    worker.unref()
-    const begun: Thread = {
-      worker,
-      ready: Deferred.makeUnsafe<void>(),
-      answered: Deferred.makeUnsafe<SchemaAnswer | null>()
-    }
-    worker.on("message", (answer: SchemaAnswer) => {
-      if (answer.id === null) Deferred.doneUnsafe(begun.ready, Effect.void)
-      else Deferred.doneUnsafe(begun.answered, Effect.succeed(answer))
-    })
-    const gone = () => {
-      if (thread === begun) thread = null
-      Deferred.doneUnsafe(begun.ready, Effect.void)
-      Deferred.doneUnsafe(begun.answered, Effect.succeed(null))
-    }
-    worker.on("error", gone)
-    worker.on("exit", gone)
-    thread = begun
-    return begun
-  }
+  const started = Effect.gen(function* () {
+    if (checker === null || Deferred.isDoneUnsafe(checker.ended)) checker = startChecker()
+    const isReady = yield* Deferred.await(checker.ready).pipe(
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(startSeconds),
+        orElse: () => Effect.succeed(false)
+      })
+    )
+    if (isReady) return checker
+    yield* end
+    yield* Effect.logError("The process that checks JSON Schemas could not be started.")
+    return yield* busy()
+  })
 
   yield* Effect.addFinalizer(() => end)
 
-  /** null if the task took too long, or too much memory. */
   const ask = Effect.fnUntraced(function* (schema: string, text: string | null) {
-    const running = started()
-    yield* Deferred.await(running.ready).pipe(Effect.timeout(Duration.seconds(startSeconds)))
-    running.answered = Deferred.makeUnsafe<SchemaAnswer | null>()
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-    running.worker.postMessage({ id: tasks++, schema, text } satisfies SchemaTask)
-    return yield* Deferred.await(running.answered).pipe(Effect.timeout(Duration.seconds(taskSeconds)))
+    const running = yield* started
+    running.answered = Deferred.makeUnsafe()
+    // If the process has just ended, its end is the outcome.
+    running.child.send({ id: tasks++, schema, text } satisfies SchemaTask, () => {})
+    const outcome = yield* Deferred.await(running.answered).pipe(
+      Effect.timeoutOrElse({ duration: Duration.seconds(limits.task), orElse: () => Effect.succeed(null) })
+    )
+    if (outcome === null) yield* end
+    return outcome
   })
 
   return Effect.fnUntraced(function* (userId: UserId, schema: string, text: string | null) {
-    const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(queueSeconds))
-    if (Option.isNone(turn)) return null
+    const turn = yield* permits.acquireWithin(userId, 1, Duration.seconds(limits.queue))
+    if (Option.isNone(turn)) return yield* busy()
     return yield* ask(schema, text).pipe(
+      // The process may have ended before it had the task.
+      Effect.retry({ times: 1 }),
       // An abandoned task would answer the next one.
-      Effect.onInterrupt(() => end),
-      Effect.catchTag("TimeoutError", () => Effect.as(end, null))
+      Effect.onInterrupt(() => end)
     )
   }, Effect.scoped)
 })

@@ -1,4 +1,5 @@
 import { Effect, Option, Predicate, Schema } from "effect"
+import type { ServerBusy } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat, ModelMessage } from "../domain/ModelCall.ts"
 import type { Attempt } from "./Attempts.ts"
@@ -7,7 +8,7 @@ import type { JsonSchemas } from "./JsonSchemas.ts"
 import { messagesTokens } from "./PromptMessages.ts"
 
 /** What of a text doesn't match, in words that don't quote it; null if all does. */
-export type CheckOutput = (text: string) => Effect.Effect<string | null>
+export type CheckOutput = (text: string) => Effect.Effect<string | null, ServerBusy>
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 

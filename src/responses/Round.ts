@@ -1,5 +1,5 @@
 import { type Array as Arr, Effect } from "effect"
-import { ModelFailure, type OutputMismatch } from "../domain/Errors.ts"
+import { ModelFailure, type OutputMismatch, type ServerBusy } from "../domain/Errors.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import type {
   EndReason,
@@ -28,7 +28,10 @@ export type GenerationPart =
   | { readonly type: "finish"; readonly reason: EndReason; readonly usage: ModelUsage }
 
 /** The next parts. The last one of all is a `finish`. */
-export type PullParts = Effect.Effect<ReadonlyArray<GenerationPart>, ModelFailure | OutputMismatch>
+export type PullParts = Effect.Effect<
+  ReadonlyArray<GenerationPart>,
+  ModelFailure | OutputMismatch | ServerBusy
+>
 
 export type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
 

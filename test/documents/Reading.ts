@@ -3,12 +3,8 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Stream } from "effect"
 import { type DocumentBytes, readDocument } from "../../src/documents/DocumentReader.ts"
-import {
-  readInProcess,
-  type ReaderLimits,
-  readerProgram,
-  type ReaderProgram
-} from "../../src/documents/ReaderProcess.ts"
+import type { NodeProgram } from "../../src/documents/NodeProgram.ts"
+import { readInProcess, type ReaderLimits, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import { type ReadingLimits, Unreadable } from "../../src/documents/Reading.ts"
 import { bundle } from "../support/ServiceProcess.ts"
 
@@ -27,7 +23,7 @@ export const bundledProgram = readerProgram(pathToFileURL(bundle).href)
 
 const hostileEntry = fileURLToPath(new URL("hostileReader.ts", import.meta.url))
 
-export const hostileProgram = (): ReaderProgram => ({
+export const hostileProgram = (): NodeProgram => ({
   ...readerProgram(),
   entry: hostileEntry,
   readable: [hostileEntry, ...readerProgram().readable]
@@ -36,10 +32,10 @@ export const hostileProgram = (): ReaderProgram => ({
 /** The processes that have this word in their command line. */
 export const commandsWith = (word: string) =>
   Effect.promise(async () => {
-    const { stdout } = await promisify(execFile)("ps", ["-axww", "-o", "pid=,args="])
+    const { stdout } = await promisify(execFile)("ps", ["-axww", "-o", "pid=,ppid=,args="])
     return stdout.split("\n").flatMap((line) => {
-      const [, pid, command] = /^ *(\d+) (.*)$/.exec(line) ?? []
-      return command?.includes(word) === true ? [{ pid: Number(pid), command }] : []
+      const [, pid, parent, command] = /^ *(\d+) +(\d+) (.*)$/.exec(line) ?? []
+      return command?.includes(word) === true ? [{ pid: Number(pid), parent: Number(parent), command }] : []
     })
   })
 

@@ -1,8 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Schedule } from "effect"
+import { ServerBusy } from "../../src/domain/Errors.ts"
 import { UserId } from "../../src/domain/Ids.ts"
 import type { AnswerFormat } from "../../src/domain/ModelCall.ts"
 import { JsonSchemas } from "../../src/responses/JsonSchemas.ts"
+import { commandsWith } from "../documents/Reading.ts"
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -16,9 +18,16 @@ const formatOf = (schema: JsonSchema): AnswerFormat => ({
 })
 const prepare = (schema: JsonSchema) =>
   Effect.flatMap(JsonSchemas, (schemas) => schemas.prepare(alice, formatOf(schema)))
-const problemOf = (schema: JsonSchema) => Effect.map(Effect.flip(prepare(schema)), ({ message }) => message)
+const refusal = (schema: JsonSchema) =>
+  Effect.flip(Effect.catchTag(prepare(schema), "ServerBusy", Effect.die))
+const problemOf = (schema: JsonSchema) => Effect.map(refusal(schema), ({ message }) => message)
 const mismatch = (schema: JsonSchema, text: string) =>
   Effect.flatMap(JsonSchemas, (schemas) => schemas.mismatch(alice, schema, text))
+
+/** The processes that check for this one. */
+const checkers = Effect.map(commandsWith("schemas/child.ts"), (found) =>
+  found.filter(({ parent }) => parent === process.pid).map(({ pid }) => pid)
+)
 
 const person = {
   type: "object",
@@ -32,6 +41,33 @@ const person = {
   additionalProperties: false
 }
 const draft07 = { $schema: "http://json-schema.org/draft-07/schema#", ...person }
+
+const hostile = { type: "string", pattern: "^(a+)+$" }
+const hostileText = JSON.stringify(`${"a".repeat(50)}!`)
+
+/** Each definition has two ways to the next one, and so each level twice as many mismatches as the one before. */
+const doubling = (levels: number): JsonSchema => {
+  const next = (level: number) => ({ $ref: `#/$defs/d${level + 1}` })
+  const levelled = Array.from({ length: levels }, (_, level) => [
+    `d${level}`,
+    { anyOf: [next(level), next(level)] }
+  ])
+  return {
+    $defs: { ...Object.fromEntries(levelled), [`d${levels}`]: { type: "string" } },
+    $ref: "#/$defs/d0"
+  }
+}
+
+/** Has 83,000 characters, and takes some megabytes when it is compiled. */
+const large = (title: string, count = 900): JsonSchema => {
+  const each = <A>(make: (n: number) => readonly [string, A]) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => make(n)))
+  return {
+    title,
+    $defs: each((n) => [`d${n}`, { type: "object", properties: { a: { type: "string" } } }]),
+    properties: each((n) => [`p${n}`, { $ref: `#/$defs/d${n}` }])
+  }
+}
 
 /** Compiling it takes a noticeable part of a second. */
 const costly = (depth = 10): JsonSchema =>
@@ -90,7 +126,7 @@ layer(JsonSchemas.layer, { excludeTestServices: true })("the schemas of clients"
       assert.include(yield* problemOf({ $ref: "https://example.test/other.json" }), "can't resolve reference")
       assert.include(yield* problemOf({ $async: true, type: "object" }), "$async")
       assert.include(yield* problemOf({ description: "x".repeat(100_000) }), "more than 100000 characters")
-      const error = yield* Effect.flip(prepare({ type: 7 }))
+      const error = yield* refusal({ type: 7 })
       assert.strictEqual(error.param, "text.format.schema")
     })
   )
@@ -128,15 +164,13 @@ layer(JsonSchemas.layer, { excludeTestServices: true })("the schemas of clients"
 
   it.effect("neither a pattern that backtracks for ever nor a costly schema holds up others", () =>
     Effect.gen(function* () {
-      const hostile = { type: "string", pattern: "^(a+)+$" }
-      const text = JSON.stringify(`${"a".repeat(50)}!`)
       const words = yield* Effect.all(
-        [mismatch(hostile, text), mismatch(person, '{"name":"Ada","age":36}')],
+        [mismatch(hostile, hostileText), mismatch(person, '{"name":"Ada","age":36}')],
         {
           concurrency: "unbounded"
         }
       )
-      assert.deepStrictEqual(words, ["It could not be checked in time.", null])
+      assert.deepStrictEqual(words, ["It takes too long, or too much memory, to be checked.", null])
       const free = Effect.as(Effect.sleep("1 millis"), "free")
       assert.strictEqual(yield* Effect.raceFirst(Effect.as(prepare(costly()), "compiled"), free), "free")
       yield* prepare(person)
@@ -164,10 +198,56 @@ layer(JsonSchemas.layer, { excludeTestServices: true })("the schemas of clients"
 
   it.effect("the task of a request that has ended doesn't answer the next one", () =>
     Effect.gen(function* () {
-      const hostile = { type: "string", pattern: "^(a+)+$" }
-      const asked = mismatch(hostile, JSON.stringify(`${"a".repeat(50)}!`))
-      yield* Effect.timeoutOption(asked, "200 millis")
+      yield* Effect.timeoutOption(mismatch(hostile, hostileText), "200 millis")
       assert.strictEqual(yield* mismatch(person, "7"), "The whole must be object.")
     })
   )
+
+  it.effect("a check that fills the memory ends neither the service nor the checks of others", () =>
+    Effect.gen(function* () {
+      for (const levels of [17, 19, 24, 28]) {
+        const words = yield* mismatch(doubling(levels), "5")
+        assert.include(words, levels < 24 ? " " : "too much memory")
+        assert.strictEqual(yield* mismatch(person, "7"), "The whole must be object.")
+      }
+    })
+  )
+
+  it.effect("many large schemas one after the other leave room for the next", () =>
+    Effect.gen(function* () {
+      for (let n = 0; n < 70; n++) yield* prepare(large(String(n)))
+    })
+  )
+
+  it.effect(
+    "after the end of the process, as by the kernel for want of memory, the next check has another",
+    () =>
+      Effect.gen(function* () {
+        yield* prepare(person)
+        for (const pid of yield* checkers) process.kill(pid, "SIGKILL")
+        yield* Effect.repeat(checkers, {
+          until: (left) => left.length === 0,
+          schedule: Schedule.spaced("10 millis")
+        })
+        assert.strictEqual(yield* mismatch(person, "7"), "The whole must be object.")
+      })
+  )
 })
+
+layer(JsonSchemas.layerWith({ task: 2, queue: 0.2 }), { excludeTestServices: true })(
+  "schemas when the process has too much to do",
+  (it) => {
+    it.effect("a task whose turn doesn't come can be sent again later, and is no mismatch", () =>
+      Effect.gen(function* () {
+        yield* prepare(person)
+        const slow = yield* Effect.forkChild(mismatch(hostile, hostileText))
+        yield* Effect.sleep("50 millis")
+        const busy = new ServerBusy({ retryAfterSeconds: 5 })
+        assert.deepStrictEqual(yield* Effect.flip(prepare(person)), busy)
+        assert.deepStrictEqual(yield* Effect.flip(mismatch(person, "7")), busy)
+        yield* Fiber.join(slow)
+        yield* prepare(person)
+      })
+    )
+  }
+)

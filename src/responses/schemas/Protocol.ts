@@ -1,4 +1,4 @@
-/** What the service and the thread that has the schemas say to each other. */
+/** What the service and the process that has the schemas say to each other. */
 
 export interface SchemaTask {
   readonly id: number
@@ -8,7 +8,7 @@ export interface SchemaTask {
   readonly text: string | null
 }
 
-/** The thread's answer, or, without an id, that it is ready. */
+/** The process's answer, or, without an id, that it is ready. */
 export interface SchemaAnswer {
   readonly id: number | null
   /** Why the schema can't be used. */

@@ -2,8 +2,10 @@ import { Ajv, type AnySchemaObject, type ErrorObject, type Options, type Validat
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 
-/** Schemas that stay compiled: clients send the same one with each request. */
+/** Schemas that stay compiled, because clients send the same one with each request: so many, with so many characters of JSON together. */
 const compiledMax = 64
+/** Compiled, they take some thirty times as many bytes of memory. */
+const compiledCharactersMax = 1_000_000
 
 /** Of what doesn't match, so many are named. */
 const mismatchesMax = 8
@@ -61,7 +63,7 @@ const sentences = (errors: ReadonlyArray<ErrorObject>, known: string): string =>
 class Unusable extends Error {}
 
 const compile = (json: string): ValidateFunction => {
-  // oxlint-disable-next-line no-restricted-properties -- the thread starts without Effect, whose Schema would take most of the start
+  // oxlint-disable-next-line no-restricted-properties -- the process starts without Effect, whose Schema would take most of the start
   const schema = JSON.parse(json) as AnySchemaObject
   const draft = draftOf(schema)
   const judge = judges[draft]
@@ -77,15 +79,22 @@ const compile = (json: string): ValidateFunction => {
   return validate
 }
 
+/** By their JSON, the one that was used last at the end. */
 const compiled = new Map<string, ValidateFunction>()
 
+const hasRoomFor = (json: string): boolean => {
+  const characters = [...compiled.keys()].reduce((sum, { length }) => sum + length, json.length)
+  return compiled.size < compiledMax && characters <= compiledCharactersMax
+}
+
 const validatorOf = (json: string): ValidateFunction => {
-  const known = compiled.get(json)
-  const validate = known ?? compile(json)
+  const validate = compiled.get(json) ?? compile(json)
   compiled.delete(json)
+  for (const oldest of compiled.keys()) {
+    if (hasRoomFor(json)) break
+    compiled.delete(oldest)
+  }
   compiled.set(json, validate)
-  const [oldest] = compiled.keys()
-  if (compiled.size > compiledMax && oldest !== undefined) compiled.delete(oldest)
   return validate
 }
 

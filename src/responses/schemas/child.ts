@@ -1,0 +1,29 @@
+import { Script } from "node:vm"
+import type { SchemaAnswer, SchemaTask } from "./Protocol.ts"
+import { checkText, problemOf } from "./Validation.ts"
+
+// The process that has the schemas of clients: one task after the other. The service kills it when a task takes too long. It does
+// without Effect, whose loading would take longer than most tasks.
+
+/** Longer than the service waits: ends a task, and so the process, when the service that asked was killed. */
+const taskMillisMax = 5_000
+
+const answerTo = ({ id, schema, text }: SchemaTask): SchemaAnswer =>
+  text === null
+    ? { id, problem: problemOf(schema), mismatch: null }
+    : { id, problem: null, mismatch: checkText(schema, text) }
+
+const current: { task: SchemaTask | null } = { task: null }
+const bounded = new Script("parleyTask()")
+Object.assign(globalThis, { parleyTask: () => current.task && answerTo(current.task) })
+
+const send = (answer: SchemaAnswer) => process.send?.(answer)
+
+process.on("message", (task: SchemaTask) => {
+  current.task = task
+  send(bounded.runInThisContext({ timeout: taskMillisMax }) as SchemaAnswer)
+})
+process.on("disconnect", () => process.exit())
+// Compiles the schemas of schemas, so that the first task takes no longer than any other.
+for (const schema of ["{}", '{"$schema":"http://json-schema.org/draft-07/schema#"}']) problemOf(schema)
+send({ id: null, problem: null, mismatch: null })
