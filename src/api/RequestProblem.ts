@@ -2,6 +2,8 @@ import { Predicate, type Schema } from "effect"
 import { replayedTypes } from "./CreateResponse.ts"
 import { type FieldProblem, fieldProblem, findingOf, type Path, renderPath } from "./FieldProblem.ts"
 import { inputUnderOtherName } from "./IgnoredFields.ts"
+import { itemTypes as profileItemTypes, partTypes as profilePartTypes } from "./openai/CreateBody.ts"
+import { webSearchTypes } from "./openai/Tools.ts"
 
 /** The first syntax error of a text. */
 interface JsonSyntaxProblem {
@@ -152,14 +154,25 @@ const partProblem = (body: unknown, path: Path): FieldProblem | null => {
 }
 
 /** A problem of `input[i]` that its type may explain. */
-const itemProblem = (body: unknown, path: Path): FieldProblem | null => {
-  const place = path.slice(0, 2)
-  const type = foreignType(at(body, place), itemTypes)
+const itemProblem = (
+  body: unknown,
+  path: Path,
+  known: ReadonlyArray<string> = itemTypes
+): FieldProblem | null => typeProblem(body, path.slice(0, 2), known, "Items are")
+
+/** A problem of what is at `place`, if its type is none that is known there. */
+const typeProblem = (
+  body: unknown,
+  place: Path,
+  known: ReadonlyArray<string>,
+  lead: string
+): FieldProblem | null => {
+  const type = foreignType(at(body, place), known)
   if (type === null) return null
   const param = `${renderPath(place)}.type`
   return {
     param,
-    message: `\`${param}\` is \`${type}\`, which is not supported. Items are ${itemTypes.join(", ")}.`
+    message: `\`${param}\` is \`${type}\`, which is not supported. ${lead} ${known.join(", ")}.`
   }
 }
 
@@ -195,9 +208,34 @@ const mixedUp = [
   { missing: "messages", found: "input", other: "POST /openai/v1/responses" }
 ]
 
+/** A problem that the type of an item, or of its part, explains. */
+const profileItemProblem = (body: unknown, path: Path): FieldProblem | null => {
+  if ((path[0] !== "input" && path[0] !== "items") || path.length < 2) return null
+  const item = itemProblem(body, path, profileItemTypes)
+  return item !== null || path[2] !== "content" || path.length < 4
+    ? item
+    : typeProblem(body, path.slice(0, 4), profilePartTypes, "Parts are")
+}
+
+/** The first is a chat's. */
+const choiceTypes = (body: unknown): ReadonlyArray<string> =>
+  Predicate.hasProperty(body, "messages")
+    ? ["function", "allowed_tools"]
+    : ["function", ...webSearchTypes, "file_search", "allowed_tools"]
+
 /** The same for the second profile. */
 export const profileProblem = (error: Schema.SchemaError, body: unknown): FieldProblem => {
   const { missing, path } = findingOf(error)
+  const foreign =
+    path[0] === "tool_choice"
+      ? typeProblem(
+          body,
+          path.slice(0, 1),
+          choiceTypes(body),
+          "A choice is auto, none, required, or of the type"
+        )
+      : profileItemProblem(body, path)
+  if (foreign !== null) return foreign
   const mixed = mixedUp.find(
     (one) => missing && path.length === 1 && path[0] === one.missing && Predicate.hasProperty(body, one.found)
   )

@@ -11,6 +11,9 @@ export interface ToolCall {
   readonly arguments: string
 }
 
+/** Of the id that a client gives a call of one of its functions. */
+export const callIdCharactersMax = 256
+
 export const imageDetails = ["auto", "low", "high"] as const
 export type ImageDetail = (typeof imageDetails)[number]
 

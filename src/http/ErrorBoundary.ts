@@ -116,7 +116,7 @@ const bodyProblem = Effect.fnUntraced(function* (error: Schema.SchemaError) {
   if (/^\/(v1|console)\/responses/.test(path)) {
     return requestProblem(error, yield* Effect.orDie(decodeJson(text)))
   }
-  return /^\/openai\/v1\/(responses|chat\/completions)\/?$/.test(path)
+  return /^\/openai\/v1\/(responses|chat|conversations)(\/|$)/.test(path)
     ? profileProblem(error, yield* Effect.orDie(decodeJson(text)))
     : fieldProblem(error)
 })

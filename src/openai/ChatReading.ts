@@ -90,7 +90,15 @@ const invalid = (param: string, problem: string) =>
 const problemOf = (messages: ReadonlyArray<Message>): InvalidRequest | null => {
   const called = new Set<string>()
   for (const [index, message] of messages.entries()) {
-    if (message.role === "assistant") for (const { id } of message.tool_calls ?? []) called.add(id)
+    if (message.role === "assistant") {
+      const ids = (message.tool_calls ?? []).map(({ id }) => id)
+      const again = ids.findIndex((id, position) => ids.indexOf(id) < position)
+      if (again >= 0) {
+        const param = `messages[${index}].tool_calls[${again}].id`
+        return invalid(param, "is that of another call of the message. Give each call its own.")
+      }
+      for (const id of ids) called.add(id)
+    }
     if (message.role === "tool" && !called.has(message.tool_call_id)) {
       return invalid(
         `messages[${index}].tool_call_id`,

@@ -13,6 +13,7 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
+import { problemOfItems } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import { readRequest } from "./RequestReading.ts"
@@ -73,6 +74,8 @@ export const CompactHandlers = HttpApiBuilder.group(
             message: "`input` is missing. Send it, or `previous_response_id`."
           })
         }
+        const problem = problemOfItems(input, "input")
+        if (problem !== null) return yield* problem
         const { demands, request } = readRequest({
           model,
           instructions,

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { Conversation } from "../api/openai/ConversationsApi.ts"
+import type { Item } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import { pageItemsDefault } from "../api/openai/StoredItem.ts"
@@ -8,6 +9,7 @@ import { type ClientConversation, ClientConversations } from "../conversations/C
 import { CurrentUser } from "../domain/Account.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { ConversationItems } from "../responses/ConversationItems.ts"
+import { problemOfItems } from "./Contradictions.ts"
 import { refuseKey } from "./DetachedCreation.ts"
 import { entryOf } from "./RequestReading.ts"
 import { itemList, renderStoredItem } from "./StoredRendering.ts"
@@ -19,6 +21,11 @@ const conversationOf = ({ createdAt, id, metadata }: ClientConversation): Conver
   metadata
 })
 
+const entriesOf = (items: ReadonlyArray<Item>) => {
+  const problem = problemOfItems(items, "items")
+  return problem === null ? Effect.succeed(items.map(entryOf)) : Effect.fail(problem)
+}
+
 export const ConversationsHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "conversations",
@@ -29,7 +36,8 @@ export const ConversationsHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       create: Effect.fnUntraced(function* ({ payload, request }) {
         yield* refuseKey(request)
-        const created = yield* items.create(payload.metadata ?? {}, (payload.items ?? []).map(entryOf))
+        const entries = yield* entriesOf(payload.items ?? [])
+        const created = yield* items.create(payload.metadata ?? {}, entries)
         return conversationOf(created)
       }, enveloped),
       get: Effect.fnUntraced(function* ({ params }) {
@@ -54,7 +62,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(
       }, enveloped),
       addItems: Effect.fnUntraced(function* ({ params, payload, request }) {
         yield* refuseKey(request)
-        const added = yield* items.add(params.conversation_id, payload.items.map(entryOf))
+        const added = yield* items.add(params.conversation_id, yield* entriesOf(payload.items))
         return itemList({ items: added, hasMore: false })
       }, enveloped),
       item: Effect.fnUntraced(function* ({ params }) {

@@ -2,7 +2,6 @@ import { Effect, Schema } from "effect"
 import { CreateBody, type Detail, type Format, type Item, type Part } from "../api/openai/CreateBody.ts"
 import type { Echo } from "../api/openai/ResponseResource.ts"
 import { webSearchTypes } from "../api/openai/Tools.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
 import type {
   AnswerFormat,
   AnswerOptions,
@@ -48,8 +47,8 @@ const partOf = (part: Part): RequestPart => {
 }
 
 export const entryOf = (item: Item): RequestEntry => {
+  if ("id" in item) return { type: "item_reference", id: item.id }
   switch (item.type) {
-    case "item_reference":
     case "function_call":
     case "function_call_output":
     case "reasoning":
@@ -88,7 +87,7 @@ const functionsOf = (tools: Tools): ReadonlyArray<ToolSpec> =>
       : []
   )
 
-const isWebSearch = (type: string): boolean => webSearchTypes.some((known) => known === type)
+export const isWebSearch = (type: string): boolean => webSearchTypes.some((known) => known === type)
 
 const noTools: ReadonlySet<ToolName> = new Set<ToolName>()
 const webTools: ReadonlySet<ToolName> = new Set<ToolName>(["web_search", "web_fetch"])
@@ -251,22 +250,3 @@ export const readJobRequest = (request: unknown) =>
     const { demands, request: read, view } = readRequest(body)
     return { request: read, demands, showsPassages: view.shown.results }
   })
-
-const noTool = (param: string, name: string, remedy: string) =>
-  new InvalidRequest({ param, message: `\`${param}\` names ${name}, and \`tools\` has none: ${remedy}.` })
-
-/** Why a request can't be honoured though each of its fields could; null if it can. */
-export const contradictionIn = ({ tool_choice: choice, tools }: CreateBody): InvalidRequest | null => {
-  if (choice == null || typeof choice === "string") return null
-  const offered = tools ?? []
-  if (choice.type === "file_search" && !offered.some(({ type }) => type === "file_search")) {
-    return noTool("tool_choice", "file_search", "add it with the project to search")
-  }
-  if (choice.type !== "allowed_tools") return null
-  // The service's own search of the web needs no declaration.
-  const isOffered = ({ name, type }: (typeof choice.tools)[number]) =>
-    isWebSearch(type) ||
-    offered.some((tool) => tool.type === type && (tool.type !== "function" || tool.name === name))
-  const missing = choice.tools.findIndex((allowed) => !isOffered(allowed))
-  return missing < 0 ? null : noTool(`tool_choice.tools[${missing}]`, "a tool", "add it, or leave it out")
-}

@@ -12,13 +12,14 @@ import { streamResponse } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
+import { contradictionIn } from "./Contradictions.ts"
 import { isDetached } from "./DetachedCreation.ts"
 import { makeDetached } from "./DetachedResponses.ts"
 import { ignoredHeader } from "./IgnoredParts.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
 import { makeRenderer } from "./Rendering.ts"
-import { contradictionIn, readRequest } from "./RequestReading.ts"
+import { readRequest } from "./RequestReading.ts"
 
 /** The response of a whole stream, as its last event has it. */
 export const collectRendered = <E, R>(

@@ -5,11 +5,11 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Socket } from "effect/socket"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { defect, describe, type Expected } from "../api/Failure.ts"
-import { fieldProblem } from "../api/FieldProblem.ts"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import type { ProfileEventBody } from "../api/openai/ResponseEvents.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
+import { profileProblem } from "../api/RequestProblem.ts"
 import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
@@ -31,9 +31,10 @@ import {
   remembered,
   withHistory
 } from "./Continuations.ts"
+import { contradictionIn, namedTwice } from "./Contradictions.ts"
 import type { View } from "./ItemRendering.ts"
 import { makeRenderer } from "./Rendering.ts"
-import { contradictionIn, readRequest } from "./RequestReading.ts"
+import { readRequest } from "./RequestReading.ts"
 
 /** Messages of one connection that wait while another is answered; beyond that, the connection is not read. */
 const waitingMax = 4
@@ -74,11 +75,14 @@ const fieldsOf = Effect.fnUntraced(function* (frame: string | Uint8Array) {
     )
   }
   if (body["generate"] === false) return yield* invalid("generate", "`generate` must be true or left out.")
+  const twice = namedTwice(body)
+  if (twice !== null) return yield* twice
   yield* checkPrevious(body)
   return body
 })
 
-const invalidField = (error: Schema.SchemaError) => new InvalidRequest({ ...fieldProblem(error) })
+const invalidField = (body: unknown) => (error: Schema.SchemaError) =>
+  new InvalidRequest({ ...profileProblem(error, body) })
 
 const errorBefore = (body: ErrorBody, status: number) => [{ ...errorEvent(body), status }]
 
@@ -110,7 +114,7 @@ const readMessage = Effect.fnUntraced(function* (frame: string | Uint8Array, mem
   const fields = yield* fieldsOf(frame)
   const isKnown = goesOn(fields, known)
   const whole = isKnown ? withHistory(fields, known) : fields
-  const body = yield* Effect.mapError(decodeBody(whole), invalidField)
+  const body = yield* Effect.mapError(decodeBody(whole), invalidField(whole))
   return { body, whole, previous: isKnown ? known.id : null }
 })
 

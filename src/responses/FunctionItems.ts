@@ -3,11 +3,10 @@ import type { ReplayedItem } from "../api/CreateResponse.ts"
 import type { FunctionCall, FunctionCallOutput, InputItem } from "../domain/Conversation.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
+import { callIdCharactersMax } from "../domain/ModelCall.ts"
 import { firstOfRound, nextOfRound } from "./ItemIds.ts"
 
 /** Calls of the client's functions, and their results, in the input of a request that keeps them. */
-
-const callIdCharactersMax = 256
 
 /** A result in the input, and where. */
 export interface GivenResult {

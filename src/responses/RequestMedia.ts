@@ -45,6 +45,7 @@ export const documentBytesMax = 16_777_216
 const documentCharactersMax = 1_000_000
 
 const readsAtOnce = 4
+const dataInAddress = "must begin with https://: send a data URL as `file_data`."
 const retrySeconds = 5
 
 /** The input with its images and documents read. */
@@ -142,6 +143,7 @@ export class RequestMedia extends Context.Service<
       ) {
         const field = `${param}.${part.data === null ? "file_url" : "file_data"}`
         if (part.data === null) {
+          if (/^data:/i.test(part.url ?? "")) return yield* refused(field, dataInAddress)
           const answer = yield* fetched(part.url ?? "", field, documentBytesMax, mayFetch)
           return yield* textOf(answer.bytes, part.filename ?? nameIn(answer), field, userId)
         }

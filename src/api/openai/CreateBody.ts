@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
-import { imageDetails } from "../../domain/ModelCall.ts"
+import { callIdCharactersMax, imageDetails } from "../../domain/ModelCall.ts"
 import { StorableText } from "../../domain/storable.ts"
 import { CompactionItem } from "./Compaction.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
@@ -58,6 +58,7 @@ const Part = Schema.Union([InputText, InputImage, InputFile, OutputText, Refusal
   expected: "an input_text, input_image, input_file, output_text or refusal part"
 })
 export type Part = typeof Part.Type
+export const partTypes = ["input_text", "input_image", "input_file", "output_text", "refusal"] as const
 
 const parts = Schema.Array(Part).check(
   Schema.isMaxLength(partsMax, { expected: `a list of at most ${partsMax} parts` })
@@ -71,7 +72,10 @@ const Message = Schema.Struct({
   content: Schema.Union([StorableText, parts]).annotate({ expected: "a string or a list of parts" })
 })
 
-export const CallId = Label.check(Schema.isMinLength(1, { expected: "a string that is not empty" }))
+export const CallId = StorableText.check(
+  Schema.isMinLength(1, { expected: "a string that is not empty" }),
+  Schema.isMaxLength(callIdCharactersMax, { expected: `at most ${callIdCharactersMax} characters` })
+)
 
 const FunctionCall = Schema.Struct({
   type: Schema.Literal("function_call"),
@@ -93,6 +97,14 @@ const ItemReference = Schema.Struct({
   id: givenId(ItemId, "message")
 })
 
+/** A reference needs no type; a message with an id is none. */
+const BareReference = Schema.Struct({
+  type: Schema.optional(Schema.Null),
+  id: givenId(ItemId, "message"),
+  role: Schema.optional(Schema.Undefined),
+  content: Schema.optional(Schema.Undefined)
+})
+
 /** What the service, or another one, did in an earlier turn; it is context at most, and never done again. */
 const replayedTypes = ["reasoning", "web_search_call", "file_search_call", "mcp_call"] as const
 
@@ -112,13 +124,22 @@ export const Item = Schema.Union([
   FunctionCallOutput,
   ItemReference,
   ReplayedItem,
-  Message
+  Message,
+  BareReference
 ]).annotate({
   expected:
     "a message with a role and content, a function_call, a function_call_output, an item_reference, a compaction, or a replayed item of one of " +
     `the types ${replayedTypes.join(", ")}`
 })
 export type Item = typeof Item.Type
+export const itemTypes = [
+  "message",
+  "function_call",
+  "function_call_output",
+  "item_reference",
+  "compaction",
+  ...replayedTypes
+] as const
 
 const Input = Schema.Union([
   StorableText.check(Schema.isMinLength(1, { expected: "a message that is not empty" })),

@@ -1,0 +1,84 @@
+import type { CreateBody, Item } from "../api/openai/CreateBody.ts"
+import { InvalidRequest } from "../domain/Errors.ts"
+import { isWebSearch } from "./RequestReading.ts"
+
+/** Why a request can't be honoured though each of its fields could. */
+
+const invalid = (param: string, problem: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` ${problem}` })
+
+/** A document in another message than the user's: documents are data, and would become instructions or an answer. */
+const misplacedFile = (item: Item, path: string): InvalidRequest | null => {
+  if ("id" in item || !("role" in item) || item.role === "user" || typeof item.content === "string")
+    return null
+  const position = item.content.findIndex(({ type }) => type === "input_file")
+  return position < 0
+    ? null
+    : invalid(
+        `${path}.content[${position}]`,
+        `is an input_file in a message of the role ${item.role}. Documents are data: send it in a message of the role user.`
+      )
+}
+
+/** The first problem of a list of items, which `field` names in errors; null if they have none. */
+export const problemOfItems = (
+  items: string | ReadonlyArray<Item> | null | undefined,
+  field: string
+): InvalidRequest | null => {
+  if (items == null || typeof items === "string") return null
+  const round = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    const path = `${field}[${index}]`
+    const misplaced = misplacedFile(item, path)
+    if (misplaced !== null) return misplaced
+    if ("role" in item || item.type === "function_call_output") round.clear()
+    if (item.type === "function_call") {
+      if (round.has(item.call_id)) {
+        return invalid(
+          `${path}.call_id`,
+          "is that of another call of the same round. Give each call its own."
+        )
+      }
+      round.add(item.call_id)
+    }
+  }
+  return null
+}
+
+const noTool = (param: string, name: string, remedy: string) =>
+  new InvalidRequest({ param, message: `\`${param}\` names ${name}, and \`tools\` has none: ${remedy}.` })
+
+const choiceProblem = ({ tool_choice: choice, tools }: CreateBody): InvalidRequest | null => {
+  if (choice == null || typeof choice === "string") return null
+  const offered = tools ?? []
+  if (choice.type === "file_search" && !offered.some(({ type }) => type === "file_search")) {
+    return noTool("tool_choice", "file_search", "add it with the project to search")
+  }
+  if (choice.type !== "allowed_tools") return null
+  // The service's own search of the web needs no declaration.
+  const isOffered = ({ name, type }: (typeof choice.tools)[number]) =>
+    isWebSearch(type) ||
+    offered.some((tool) => tool.type === type && (tool.type !== "function" || tool.name === name))
+  const missing = choice.tools.findIndex((allowed) => !isOffered(allowed))
+  return missing < 0 ? null : noTool(`tool_choice.tools[${missing}]`, "a tool", "add it, or leave it out")
+}
+
+/** A request goes on from one place. The fields may be those of a message that was not read yet. */
+export const namedTwice = ({
+  conversation,
+  previous_response_id
+}: {
+  readonly conversation?: unknown
+  readonly previous_response_id?: unknown
+}): InvalidRequest | null =>
+  conversation == null || previous_response_id == null
+    ? null
+    : invalid(
+        "conversation",
+        "and `previous_response_id` can't be combined. Send `previous_response_id` to continue a response, or `conversation` to " +
+          "continue its newest one."
+      )
+
+/** Null if a request can be honoured. */
+export const contradictionIn = (body: CreateBody): InvalidRequest | null =>
+  namedTwice(body) ?? problemOfItems(body.input, "input") ?? choiceProblem(body)
