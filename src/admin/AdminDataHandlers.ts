@@ -2,7 +2,8 @@ import { DateTime, Effect, Stream, Struct } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Accounts } from "../auth/Accounts.ts"
-import { Conversations, type OwnedConversation, type OwnedTurn } from "../conversations/Conversations.ts"
+import type { ShownTurn } from "../conversations/ConversationRows.ts"
+import { Conversations, type OwnedConversation } from "../conversations/Conversations.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Erasure, type FilesOfUser, type UserErasure } from "../erasure/Erasure.ts"
 import { UserExport } from "../erasure/UserExport.ts"
@@ -29,7 +30,7 @@ const conversationBody = (conversation: OwnedConversation) =>
     updatedAt: "updated_at"
   })
 
-const turnBody = (turn: OwnedTurn) =>
+const turnBody = (turn: ShownTurn) =>
   Struct.renameKeys(Struct.omit(turn, ["details"]), { responseId: "response_id", createdAt: "created_at" })
 
 /** What becomes of the files, as the request says. */

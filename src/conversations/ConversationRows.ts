@@ -93,6 +93,14 @@ export const PlaceRow = Schema.Struct({ id: ConversationId, updatedAt: Schema.St
 /** Where a list goes on. The time is text, which keeps the microseconds. */
 export type ListPlace = typeof PlaceRow.Type
 
+/** Of the table `turns` under the name `t`, as `ShownTurn` has them. */
+export const makeTurnColumns = Effect.map(SqlClient.SqlClient, (sql) => {
+  const itemsOf = (side: "input" | "output") => sql`coalesce((
+    SELECT json_agg(item ORDER BY items.position) FROM items
+    WHERE items.response_id = t.response_id AND side = ${side}), '[]')`
+  return sql`t.response_id, t.position, t.model, t.created_at, t.details, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output`
+})
+
 /** The table `conversations` under the name `c`. */
 export const makeListed = Effect.map(SqlClient.SqlClient, (sql) => {
   const beginning = sql`CASE WHEN title IS NULL THEN (

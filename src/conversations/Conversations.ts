@@ -19,17 +19,18 @@ import { type ConversationId, type ItemId, type ResponseId, type UserId } from "
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import type { ShownTurn } from "./ConversationRows.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 import { makeFindCalls } from "./FunctionCallRows.ts"
 import type { StoredImages } from "./ImageTable.ts"
-import { makeOwnedConversations, type OwnedConversation, type OwnedTurn } from "./OwnedConversations.ts"
+import { makeOwnedConversations, type OwnedConversation } from "./OwnedConversations.ts"
 import { makeCommit, retried } from "./TurnCommits.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
 import { makeTurnTable, type FoundItem } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 import { type Branch, type CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
 
-export type { OwnedConversation, OwnedTurn } from "./OwnedConversations.ts"
+export type { OwnedConversation } from "./OwnedConversations.ts"
 export type { FoundItem } from "./TurnTable.ts"
 export type { Branch, CommitTurn } from "./TurnWrites.ts"
 
@@ -129,14 +130,14 @@ export class Conversations extends Context.Service<
     readonly turnsOf: (
       id: ConversationId,
       from: number
-    ) => Effect.Effect<ReadonlyArray<OwnedTurn>, DatabaseUnavailable>
+    ) => Effect.Effect<ReadonlyArray<ShownTurn>, DatabaseUnavailable>
     /** A conversation of the user and some turns, for an operator: the audit log has that it was read. */
     readonly readOf: (
       user: User,
       id: ConversationId,
       from: number
     ) => Effect.Effect<
-      { readonly conversation: OwnedConversation; readonly turns: ReadonlyArray<OwnedTurn> },
+      { readonly conversation: OwnedConversation; readonly turns: ReadonlyArray<ShownTurn> },
       ConversationNotFound | DatabaseUnavailable
     >
     readonly deleteOf: (

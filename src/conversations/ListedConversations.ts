@@ -13,6 +13,7 @@ import {
   ListedRow,
   type ListWanted,
   makeListed,
+  makeTurnColumns,
   type OpenedConversation,
   OpenedRow,
   ShownTurn,
@@ -160,10 +161,9 @@ const ImageRow = Schema.Struct({ mediaType: Schema.String, bytes: Schema.Uint8Ar
 const DiscardedRow = Schema.Struct({ discarded: Schema.Boolean })
 const PositionRow = Schema.Struct({ position: Schema.Int })
 
-const makeTurns = Effect.map(SqlClient.SqlClient, (sql) => {
-  const itemsOf = (side: "input" | "output") => sql`coalesce((
-    SELECT json_agg(item ORDER BY items.position) FROM items
-    WHERE items.response_id = t.response_id AND side = ${side}), '[]')`
+const makeTurns = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const turnColumns = yield* makeTurnColumns
 
   const positionOf = Effect.fnUntraced(function* (id: ConversationId, before: ResponseId) {
     const found = yield* sql`SELECT position FROM turns
@@ -174,8 +174,7 @@ const makeTurns = Effect.map(SqlClient.SqlClient, (sql) => {
   return Effect.fnUntraced(function* (id: ConversationId, { before, limit }: TurnsWanted) {
     const end = before === undefined ? null : yield* positionOf(id, before)
     const rows = yield* sql`
-      SELECT t.response_id, t.position, t.model, t.created_at, t.details, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
-      FROM turns t WHERE t.conversation_id = ${id}::uuid AND ${end === null ? sql`true` : sql`t.position < ${end}::int`}
+      SELECT ${turnColumns} FROM turns t WHERE t.conversation_id = ${id}::uuid AND ${end === null ? sql`true` : sql`t.position < ${end}::int`}
       ORDER BY t.position DESC LIMIT ${limit}`.pipe(rowsAs(ShownTurn))
     const turns: ShownTurns["turns"] = rows.toReversed()
     return { turns, hasMore: (turns[0]?.position ?? 0) > 0 }

@@ -3,13 +3,13 @@ import { SqlClient } from "effect/sql"
 import { makeAuditRecorder } from "../audit/AuditRecorder.ts"
 import type { User } from "../domain/Account.ts"
 import { within } from "../domain/AuditEntry.ts"
-import { InputItem, OutputItem, TurnDetails } from "../domain/Conversation.ts"
 import { ConversationNotFound } from "../domain/Errors.ts"
-import { ConversationId, ProjectId, ResponseId, type UserId } from "../domain/Ids.ts"
+import { ConversationId, ProjectId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId, pageOf, pageRowsAsked } from "../sql/Paging.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeDeleteConversation } from "./ConversationDeletion.ts"
+import { makeTurnColumns, ShownTurn } from "./ConversationRows.ts"
 import { makeStoredImages } from "./ImageTable.ts"
 
 /** Conversations that one statement deletes with their turns. */
@@ -34,22 +34,12 @@ const ConversationRow = Schema.Struct({
 })
 export type OwnedConversation = typeof ConversationRow.Type
 
-const TurnRow = Schema.Struct({
-  responseId: ResponseId,
-  position: Schema.Int,
-  model: Schema.String,
-  createdAt: Schema.DateTimeUtcFromDate,
-  details: Schema.NullOr(TurnDetails),
-  input: Schema.Array(InputItem),
-  output: Schema.Array(OutputItem)
-})
-export type OwnedTurn = typeof TurnRow.Type
-
 /** What operators do with the conversations of a user, and what is exported and erased of them. */
 export const makeOwnedConversations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const audit = yield* makeAuditRecorder
   const deleteConversation = yield* makeDeleteConversation
+  const turnColumns = yield* makeTurnColumns
   const columns = sql.literal(
     "id, turn_count AS turns, system_message, metadata, title, project_id, hidden, unanswered, created_at, updated_at"
   )
@@ -74,16 +64,11 @@ export const makeOwnedConversations = Effect.gen(function* () {
     return found ?? (yield* new ConversationNotFound({ param: "conversation_id" }))
   })
 
-  const itemsOf = (side: "input" | "output") => sql`coalesce((
-    SELECT json_agg(item ORDER BY items.position) FROM items
-    WHERE items.response_id = t.response_id AND side = ${side}), '[]')`
-
   const turnsOf = Effect.fn("Conversations.turnsOf")(
     (id: ConversationId, from: number) =>
       sql`
-        SELECT t.response_id, t.position, t.model, t.created_at, t.details, ${itemsOf("input")} AS input, ${itemsOf("output")} AS output
-        FROM turns t WHERE t.conversation_id = ${id} AND t.position >= ${from}
-        ORDER BY t.position LIMIT ${turnsPageRows}`.pipe(rowsAs(TurnRow)),
+        SELECT ${turnColumns} FROM turns t WHERE t.conversation_id = ${id} AND t.position >= ${from}
+        ORDER BY t.position LIMIT ${turnsPageRows}`.pipe(rowsAs(ShownTurn)),
     orUnavailable
   )
 

@@ -173,6 +173,10 @@ export const withoutPassages = (item: StoredItem): StoredItem =>
 export const outputWithoutPassages = (item: OutputItem): OutputItem =>
   item.type === "file_search_call" ? { ...item, results: item.results?.map(withoutPassage) ?? null } : item
 
+/** What cut an answer short. */
+export const CutReason = Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])
+export type CutReason = typeof CutReason.Type
+
 /** What a response said besides its items, to be shown again. */
 export const TurnDetails = Schema.Struct({
   /** Unix epoch in milliseconds. */
@@ -186,7 +190,7 @@ export const TurnDetails = Schema.Struct({
       reasoningTokens: Schema.Int
     })
   ),
-  incompleteReason: Schema.NullOr(Schema.Literals(["max_output_tokens", "content_filter", "token_limit"])),
+  incompleteReason: Schema.NullOr(CutReason),
   instructions: Schema.NullOr(Schema.String),
   maxOutputTokens: Schema.NullOr(Schema.Int),
   previousResponseId: Schema.NullOr(ResponseId),

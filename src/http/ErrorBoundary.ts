@@ -50,13 +50,7 @@ export const logFailure = (error: Failure.Expected): Effect.Effect<void> => {
   )
 }
 
-/** Turns an expected failure into its response, and logs it where `logFailure` does. */
-export const enveloped = <A, E extends Failure.Expected, R>(
-  effect: Effect.Effect<A, E, R>
-): Effect.Effect<A | HttpServerResponse.HttpServerResponse, never, R> =>
-  Effect.catch(effect, (error) => Effect.as(logFailure(error), respondTo(error)))
-
-/** As `enveloped`, with an error body in the words of another interface. */
+/** Turns an expected failure into its response, in the words of an interface, and logs it where `logFailure` does. */
 export const envelopedAs =
   (worded: (error: ErrorBody) => ErrorBody) =>
   <A, E extends Failure.Expected, R>(
@@ -66,6 +60,9 @@ export const envelopedAs =
       const failure = Failure.describe(error)
       return Effect.as(logFailure(error), respond({ ...failure, body: worded(failure.body) }))
     })
+
+/** In the words of the public interface. */
+export const enveloped = envelopedAs((error) => error)
 
 const detailOf = (error: Failure.Expected): Record<string, unknown> => {
   switch (error._tag) {

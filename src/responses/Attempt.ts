@@ -1,7 +1,8 @@
 import type { Stream } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ModelSpec } from "../domain/Model.ts"
-import type { CallOptions, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import type { CallOptions, ModelMessage, ModelPart, ModelRequest } from "../domain/ModelCall.ts"
+import { messagesTokens } from "./PromptMessages.ts"
 
 /** One way to get the answer: a model and the request for it. */
 export interface Attempt {
@@ -21,4 +22,24 @@ export interface Attempt {
    * null if nothing more can be left out.
    */
   readonly shorter: (contextTokens: number | null) => Attempt | null
+}
+
+/** The attempt of the next call, with more messages in its prompt. `tokensLeft`: what the answer may still have. */
+export const continued = (
+  attempt: Attempt,
+  added: ReadonlyArray<ModelMessage>,
+  tokensLeft: number,
+  changes: Pick<ModelRequest, "tools" | "options">
+): Attempt => {
+  const promptTokens = attempt.promptTokens + messagesTokens(added)
+  return {
+    ...attempt,
+    promptTokens,
+    request: {
+      ...attempt.request,
+      messages: [...attempt.request.messages, ...added],
+      maxOutputTokens: Math.min(tokensLeft, attempt.model.contextWindow - promptTokens),
+      ...changes
+    }
+  }
 }

@@ -2,10 +2,9 @@ import { Effect, Option, Predicate, Schema } from "effect"
 import type { ServerBusy } from "../domain/Errors.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat, ModelMessage } from "../domain/ModelCall.ts"
-import type { Attempt } from "./Attempts.ts"
+import { type Attempt, continued } from "./Attempt.ts"
 import { laterOptions } from "./CallRules.ts"
 import type { JsonSchemas } from "./JsonSchemas.ts"
-import { messagesTokens } from "./PromptMessages.ts"
 
 /** What of a text doesn't match, in words that don't quote it; null if all does. */
 export type CheckOutput = (text: string) => Effect.Effect<string | null, ServerBusy>
@@ -54,16 +53,8 @@ export const repairing = (attempt: Attempt, text: string, mismatch: string, toke
         "Write the whole answer again in that form: JSON and nothing else.]"
     }
   ]
-  const promptTokens = attempt.promptTokens + messagesTokens(added)
-  return {
-    ...attempt,
-    promptTokens,
-    request: {
-      ...attempt.request,
-      messages: [...attempt.request.messages, ...added],
-      maxOutputTokens: Math.min(tokensLeft, attempt.model.contextWindow - promptTokens),
-      tools: [],
-      options: { ...laterOptions(attempt.request.options ?? {}), toolChoice: "none" }
-    }
-  }
+  return continued(attempt, added, tokensLeft, {
+    tools: [],
+    options: { ...laterOptions(attempt.request.options ?? {}), toolChoice: "none" }
+  })
 }

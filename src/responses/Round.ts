@@ -14,7 +14,7 @@ import { estimateTokens } from "../domain/Tokens.ts"
 import { countPromptTokens } from "../providers/Tokenizer.ts"
 import { finishCall, type Meter } from "./Accounting.ts"
 import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts"
-import type { Attempt } from "./Attempts.ts"
+import { type Attempt, continued } from "./Attempt.ts"
 import type { FunctionPart } from "./CallItems.ts"
 import { type CallRules, functionsOnly, laterOptions } from "./CallRules.ts"
 import { messagesTokens } from "./PromptMessages.ts"
@@ -100,18 +100,10 @@ export const following = (
   const tools = isLast ? functionsOnly(offered, rules) : offered
   const note = withNote(tools.length === 0 ? lastRoundNote : functionsLeftNote)
   const added = isLast ? [...results.slice(0, -1), ...results.slice(-1).map(note)] : results
-  const promptTokens = attempt.promptTokens + messagesTokens(added)
-  return {
-    ...attempt,
-    promptTokens,
-    request: {
-      ...attempt.request,
-      messages: [...attempt.request.messages, ...added],
-      maxOutputTokens: Math.min(tokensLeft, attempt.model.contextWindow - promptTokens),
-      tools,
-      ...(options === undefined ? {} : { options: laterOptions(options) })
-    }
-  }
+  return continued(attempt, added, tokensLeft, {
+    tools,
+    ...(options === undefined ? {} : { options: laterOptions(options) })
+  })
 }
 
 /** Tokens that the results of a round's calls may have, so that the model can still read them and answer. */

@@ -1,11 +1,6 @@
 import { Alert } from "../../ui/Alert.tsx"
+import { CutNote } from "../../ui/CutNote.tsx"
 import type { Answer } from "./answer.ts"
-
-const cuts = {
-  max_output_tokens: "The answer was cut off at the longest that the model may write.",
-  content_filter: "The model's provider cut the answer off.",
-  token_limit: "The answer was cut off because your token limit is reached. Usage shows when it resets."
-}
 
 const stateOf = ({ isComplete, model, tool }: Answer, isPending: boolean, isStopped: boolean): string => {
   if (isPending) return tool === null ? "Answering…" : `Using ${tool}…`
@@ -38,7 +33,7 @@ export const AnswerText = ({ answer, isPending, isStopped }: AnswerTextProps) =>
       <p className="text-sm text-muted" role="status">
         {state}
       </p>
-      {answer.cut === null ? null : <Alert tone="warning">{cuts[answer.cut]}</Alert>}
+      <CutNote cut={answer.cut} />
       {answer.failure === null ? null : <Alert tone="danger">{answer.failure}</Alert>}
     </div>
   )

@@ -1,4 +1,5 @@
 import type { ResponseEvent } from "../../../../api/ResponseEvent.ts"
+import type { CutReason } from "../../../../domain/Conversation.ts"
 
 /** An answer, as far as it has arrived. */
 export interface Answer {
@@ -9,7 +10,7 @@ export interface Answer {
   readonly tool: string | null
   readonly isComplete: boolean
   /** What cut the answer short; null: nothing did. */
-  readonly cut: "max_output_tokens" | "content_filter" | "token_limit" | null
+  readonly cut: CutReason | null
   /** The service's message, if the answer failed after it had begun. */
   readonly failure: string | null
 }

@@ -1,5 +1,6 @@
 import { Marked, type Token, type Tokens } from "marked"
 import { citationTokens } from "./citationTokens.ts"
+import { escaped } from "./escaped.ts"
 import { mathTokens } from "./mathTokens.ts"
 
 /** A part of a text that is shown by itself, so that only the last one is made anew while the text grows. */
@@ -7,9 +8,6 @@ export type Block =
   | { readonly kind: "code"; readonly language: string; readonly text: string }
   /** `html` has to be sanitized. */
   | { readonly kind: "html"; readonly html: string }
-
-const escaped = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
 /** Where a link leads: other addresses stay text. */
 const addressOf = (href: string): URL | null => {

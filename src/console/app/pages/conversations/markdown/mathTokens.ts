@@ -1,4 +1,5 @@
 import type { TokenizerAndRendererExtension, Tokens } from "marked"
+import { escaped } from "./escaped.ts"
 
 /** Mathematics in Markdown: `$…$` and `\(…\)` in a line, `$$…$$` and `\[…\]` by themselves. */
 
@@ -6,9 +7,6 @@ const block = /^(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/
 // As in Pandoc: no blank inside the signs, and no digit behind them, so that prices stay text.
 const inline =
   /^(?:\$\$([^$\n]+?)\$\$|\$(?!\s)([^$\n]*?[^\s\\$])\$(?!\d)|\\\(([^\n]+?)\\\)|\\\[([^\n]+?)\\\])/
-
-const escaped = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
 /** Filled by `fillMath`; until then, and where that fails, it shows the source. */
 const placeholder = ({ display, raw, text }: Tokens.Generic): string =>

@@ -1,18 +1,13 @@
 import { type MouseEvent, memo, useMemo } from "react"
-import { Alert } from "../../../ui/Alert.tsx"
+import type { CutReason } from "../../../../../domain/Conversation.ts"
+import { CutNote } from "../../../ui/CutNote.tsx"
 import { Markdown } from "../markdown/Markdown.tsx"
-import { type Cut, type Piece, type Source, sourcesOf } from "./pieces.ts"
+import { type Piece, type Source, sourcesOf } from "./pieces.ts"
 import { SearchLine, ToolLine } from "./ToolLine.tsx"
-
-const cuts: Readonly<Record<Cut, string>> = {
-  max_output_tokens: "The answer was cut off at the longest that the model may write.",
-  content_filter: "The model's provider cut the answer off.",
-  token_limit: "The answer was cut off because your token limit is reached. Usage shows when it resets."
-}
 
 interface AnswerViewProps {
   readonly pieces: ReadonlyArray<Piece>
-  readonly cut: Cut | null
+  readonly cut: CutReason | null
   /** Whether more is to come. */
   readonly isGrowing: boolean
   readonly onOpen: (source: Source) => void
@@ -49,7 +44,7 @@ export const AnswerView = memo(({ cut, isGrowing, onOpen, pieces }: AnswerViewPr
             return <SearchLine key={piece.id} onOpen={onOpen} piece={piece} />
         }
       })}
-      {cut === null ? null : <Alert tone="warning">{cuts[cut]}</Alert>}
+      <CutNote cut={cut} />
     </div>
   )
 })

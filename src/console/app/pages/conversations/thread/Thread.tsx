@@ -5,7 +5,7 @@ import type {
   ConversationTurn,
   UnansweredQuestion
 } from "../../../../../api/ConversationObject.ts"
-import type { ConversationId } from "../../../../../domain/Ids.ts"
+import { type ConversationId, FileId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { queries } from "../../../client/queries.ts"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
@@ -32,11 +32,11 @@ const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked
 /** What is asked again of a stored turn: its text and files. */
 const inputOf = (turn: ConversationTurn): Asked["input"] => {
   const { files, text } = questionOfTurn(turn)
-  const parts = [
-    ...files.map((file_id) => ({ type: "input_file", file_id })),
-    ...(text === "" ? [] : [{ type: "input_text", text }])
+  if (files.length === 0) return text
+  return [
+    ...files.map((id) => ({ type: "input_file" as const, file_id: FileId.make(id) })),
+    ...(text === "" ? [] : [{ type: "input_text" as const, text }])
   ]
-  return files.length === 0 ? text : (parts as unknown as Exclude<Asked["input"], string>)
 }
 
 const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]

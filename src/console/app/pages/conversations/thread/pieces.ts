@@ -1,5 +1,6 @@
 import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
-import type { OutputItem } from "../../../../../domain/Conversation.ts"
+import type { CutReason, OutputItem } from "../../../../../domain/Conversation.ts"
+import type { ResponseId } from "../../../../../domain/Ids.ts"
 
 /** What an answer consists of, in its order. */
 export type Piece =
@@ -106,18 +107,15 @@ export const sourcesOf = (pieces: ReadonlyArray<Piece>): ReadonlyMap<number, Sou
 export const textOf = (pieces: ReadonlyArray<Piece>): string =>
   pieces.flatMap((piece) => (piece.kind === "text" ? [piece.text] : [])).join("\n\n")
 
-/** What cut an answer short. */
-export type Cut = "max_output_tokens" | "content_filter" | "token_limit"
-
 /** An answer, as far as it has arrived. */
 export interface Answer {
   /** Null until the service has named it. */
-  readonly id: string | null
+  readonly id: ResponseId | null
   /** Empty until the service has chosen it. */
   readonly model: string
   readonly pieces: ReadonlyArray<Piece>
   readonly isComplete: boolean
-  readonly cut: Cut | null
+  readonly cut: CutReason | null
   /** Why it failed after it had begun. */
   readonly failure: { readonly code: string; readonly message: string } | null
 }

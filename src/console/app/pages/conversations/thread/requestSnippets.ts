@@ -1,4 +1,4 @@
-import type { Snippet } from "../../settings/keys/snippets.ts"
+import { clientLines, type Snippet } from "../../settings/keys/clientLines.ts"
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
@@ -13,20 +13,12 @@ export const requestSnippets = (
   return [
     {
       name: "curl",
-      code: [
-        `curl -N ${url}/v1/responses \\`,
-        `  -H "Authorization: Bearer $PARLEY_API_KEY" \\`,
-        `  -H "Content-Type: application/json" \\`,
-        `  -d ${shellQuoted(JSON.stringify(fields))}`
-      ].join("\n")
+      code: clientLines.curl(url, shellQuoted(JSON.stringify(fields))).join("\n")
     },
     {
       name: "Node",
       code: [
-        "// npm install openai",
-        `import OpenAI from "openai"`,
-        "",
-        `const openai = new OpenAI({ baseURL: "${url}/openai/v1", apiKey: process.env.PARLEY_API_KEY })`,
+        ...clientLines.node(url),
         "const stream = await openai.responses.create({",
         `  model: "auto",`,
         ...lines.map(([name, value]) => `  ${name}: ${value},`),
@@ -39,11 +31,7 @@ export const requestSnippets = (
     {
       name: "Python",
       code: [
-        "# pip install openai",
-        "import os",
-        "from openai import OpenAI",
-        "",
-        `openai = OpenAI(base_url="${url}/openai/v1", api_key=os.environ["PARLEY_API_KEY"])`,
+        ...clientLines.python(url),
         "stream = openai.responses.create(",
         `    model="auto",`,
         ...lines.map(([name, value]) => `    ${name}=${value},`),

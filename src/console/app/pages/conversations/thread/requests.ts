@@ -2,7 +2,7 @@ import { infiniteQueryOptions } from "@tanstack/react-query"
 import { Effect, Stream } from "effect"
 import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
 import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
-import { type ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
+import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import type { Question } from "../../../../AnswersApi.ts"
 import { ask, asking, askForStream } from "../../../client/ask.ts"
 import type { ConsoleClient } from "../../../client/consoleClient.ts"
@@ -48,10 +48,8 @@ export const askQuestion = (id: ConversationId, question: Question) =>
 export const followAnswer = (id: ConversationId, responseId: ResponseId) =>
   follow((client) => client.answers.events({ params: { conversation_id: id, response_id: responseId } }))
 
-export const stopAnswer = (id: ConversationId, responseId: string) =>
-  ask((client) =>
-    client.answers.cancel({ params: { conversation_id: id, response_id: ResponseId.make(responseId) } })
-  )
+export const stopAnswer = (id: ConversationId, responseId: ResponseId) =>
+  ask((client) => client.answers.cancel({ params: { conversation_id: id, response_id: responseId } }))
 
 export const discardQuestion = (id: ConversationId) =>
   ask((client) => client.conversations.discard({ params: { conversation_id: id } }))

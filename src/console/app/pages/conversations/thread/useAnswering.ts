@@ -83,7 +83,7 @@ export const useAnswering = (id: ConversationId) => {
             break
           }
         }
-        const responseId = answer.id as ResponseId | null
+        const responseId = answer.id
         if (responseId === null) break
         show(true)
         await pause(attempt)
