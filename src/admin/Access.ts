@@ -6,7 +6,7 @@ import type { Role } from "../domain/Account.ts"
  * `organization`: also the admins of an organization, within it. An endpoint without the annotation is for the holder of the
  * operator's key alone.
  */
-export type AccessLevel = "operator" | "installation" | "organization"
+type AccessLevel = "operator" | "installation" | "organization"
 
 export const Access = Context.Reference<AccessLevel>("parley/admin/Access", {
   defaultValue: () => "operator"

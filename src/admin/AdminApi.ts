@@ -39,7 +39,7 @@ const Time = Schema.DateTimeUtcFromString
 const TimeOrNull = Schema.NullOr(Time)
 
 /** A new user; the key, if one was asked for, is shown here and never again. */
-export const NewUserBody = Schema.Struct({
+const NewUserBody = Schema.Struct({
   ...userFields,
   key_id: Schema.NullOr(ApiKeyId),
   key: Schema.NullOr(Schema.String)
@@ -72,14 +72,14 @@ export const graceSecondsMax = 30 * day
 export const graceSecondsDefault = day
 
 /** How long the old key is valid beside the new one; 0: it expires at once. */
-export const RollPayload = Schema.Struct({
+const RollPayload = Schema.Struct({
   grace_seconds: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: graceSecondsMax }))
   )
 })
 
 /** A key in place of another one, which is shown here and never again. */
-export const RolledKeyBody = Schema.Struct({
+const RolledKeyBody = Schema.Struct({
   ...keyFields,
   key: Schema.String,
   /** Until when the old key is valid. */

@@ -50,7 +50,7 @@ const filesOf = ({
 }
 
 /** The archive of a user as a download, which ends with an error if it can't be completed. */
-export const downloadOf = Effect.fnUntraced(function* (email: string) {
+const downloadOf = Effect.fnUntraced(function* (email: string) {
   const userExport = yield* UserExport
   const drain = yield* Drain
   const { archive } = yield* userExport.export(email)

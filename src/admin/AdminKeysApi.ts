@@ -29,10 +29,10 @@ const keyFields = {
   revoked_at: Schema.NullOr(Time),
   last_used_at: Schema.NullOr(Time)
 }
-export const AdminKeyBody = Schema.Struct(keyFields)
+const AdminKeyBody = Schema.Struct(keyFields)
 
 /** A new key, which is shown here and never again. */
-export const NewAdminKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
+const NewAdminKeyBody = Schema.Struct({ ...keyFields, key: Schema.String })
 
 /** Keys of operators. They are for the holders of admin keys alone, so the endpoints have no `Access`. */
 export class AdminKeysGroup extends HttpApiGroup.make("adminKeys")

@@ -40,7 +40,7 @@ const conversationFields = {
   /** Of the last turn, or of the last request that read the conversation. */
   updated_at: Time
 }
-export const ConversationBody = Schema.Struct(conversationFields)
+const ConversationBody = Schema.Struct(conversationFields)
 
 const TurnBody = Schema.Struct({
   response_id: ResponseId,

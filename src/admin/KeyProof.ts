@@ -18,7 +18,7 @@ const purpose = "parley admin key proof 1"
  * Which key is meant, where an installation has several: the first digits of its hash. They tell nothing of the key, which has 192
  * random bits.
  */
-export const nameBytes = 4
+const nameBytes = 4
 export const KeyName = Schema.String.check(Schema.isPattern(/^[0-9a-f]{8}$/))
 
 /** The name of the key with this hash. */

@@ -9,7 +9,7 @@ import { recordPlans } from "./InstallationFacts.ts"
 import type { ReloadedBody } from "./ReloadBodies.ts"
 
 /** How often a process asks whether it should read its files again. */
-export const reloadPollSeconds = 5
+const reloadPollSeconds = 5
 
 /**
  * Reads the files of plans and models again while the service runs: both, or none if one has a fault. Requests that have begun

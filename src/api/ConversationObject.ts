@@ -24,7 +24,7 @@ export const conversationFields = {
 }
 
 /** Where a search found its words, if not in the title: a part of the text of one turn. */
-export const ConversationMatch = Schema.Struct({
+const ConversationMatch = Schema.Struct({
   response_id: ResponseId,
   text: Schema.String
 }).annotate({ identifier: "ConversationMatch" })
@@ -67,7 +67,7 @@ export const ConversationTurn = Schema.Struct({
 export type ConversationTurn = typeof ConversationTurn.Type
 
 /** Oldest first. Turns before these take `first_id` as `before`. */
-export const TurnList = Schema.Struct({
+const TurnList = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(ConversationTurn),
   has_more: Schema.Boolean,

@@ -14,9 +14,9 @@ import { describeQuery, pageLimit } from "./OperationDescription.ts"
 
 /** An addition to the specification, whose list of upcoming features names it. */
 
-export const pageConversationsMax = 100
+const pageConversationsMax = 100
 export const pageConversationsDefault = 20
-export const pageTurnsMax = 50
+const pageTurnsMax = 50
 export const pageTurnsDefault = 20
 export const searchCharactersMax = 200
 

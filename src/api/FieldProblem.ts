@@ -9,7 +9,7 @@ export interface FieldProblem {
 
 export type Path = ReadonlyArray<PropertyKey>
 
-export interface Finding {
+interface Finding {
   readonly path: Path
   readonly expected: string | null
   readonly missing: boolean

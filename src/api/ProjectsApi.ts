@@ -23,7 +23,7 @@ import {
 
 /** An addition to the specification. */
 
-export const pageProjectsMax = 100
+const pageProjectsMax = 100
 export const pageProjectsDefault = 20
 export const searchResultsMax = 50
 export const searchResultsDefault = 10

@@ -20,7 +20,7 @@ import * as KeyToken from "./KeyToken.ts"
 import { lastUseSeconds } from "./LastUse.ts"
 
 /** Keys that are neither revoked nor expired. */
-export const adminKeysMax = 200
+const adminKeysMax = 200
 
 /** Look-ups at once, and those that wait for them: anybody can make up keys with a valid checksum. */
 const lookUpsMax = 4

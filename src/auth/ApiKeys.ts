@@ -43,7 +43,7 @@ const listColumns =
   "k.id, k.user_id, k.name, k.hint, k.created_at, k.expires_at, k.revoked_at, k.last_used_at, k.daily_tokens::float8, " +
   "k.monthly_tokens::float8, k.requests_per_minute"
 
-export interface KeyRequest {
+interface KeyRequest {
   readonly userId: UserId
   readonly name: string
   /** Null: valid until it is revoked. */

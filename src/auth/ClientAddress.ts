@@ -50,7 +50,7 @@ const listed = (header: string | undefined): ReadonlyArray<string> =>
     .map((part) => part.trim())
 
 /** Where a request comes from. */
-export interface RequestOrigin {
+interface RequestOrigin {
   /** Null if it can't be known. */
   readonly address: string | null
   /** Whether the browser speaks TLS, as far as it is known. */

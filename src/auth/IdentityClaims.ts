@@ -40,7 +40,7 @@ const isTrue = (claim: unknown): boolean => claim === true || claim === "true"
 
 export const refused = (problem: SignInRefusal, reason: string) => new IdentityRefused({ problem, reason })
 
-export interface IdentityRules {
+interface IdentityRules {
   readonly allowedDomains: ReadonlyArray<string>
   readonly groupsClaim: string
 }

@@ -38,7 +38,7 @@ export interface CreatedLink extends LinkRecord {
 }
 
 /** Whom a link is for: an existing user, or one who is invited. */
-export type LinkSubject =
+type LinkSubject =
   | { readonly kind: "set_up" | "password_reset"; readonly userId: UserId }
   | {
       readonly kind: "invitation"

@@ -31,7 +31,7 @@ import { makeSessionTable, type StartedSession } from "./SessionTable.ts"
 import { makeSetUp } from "./SetUp.ts"
 
 /** What the user of a link gives. */
-export interface LinkUse {
+interface LinkUse {
   readonly token: Redacted.Redacted
   /** Another address for the first administrator; only at set-up. */
   readonly email?: string

@@ -14,7 +14,7 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey } from "./ApiKeys.ts"
 
-export const firstOrganization = "default"
+const firstOrganization = "default"
 const firstKeyName = "first key"
 const initialKeyName = "initial key"
 

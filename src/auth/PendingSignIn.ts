@@ -27,7 +27,7 @@ const encryption = "A256GCM"
 const keyLabel = "parley pending sign-in 1\0"
 
 /** Encrypts pending sign-ins. */
-export interface PendingSignIns {
+interface PendingSignIns {
   readonly seal: (pending: PendingSignIn) => Effect.Effect<string>
   /** None: not made by `seal`, changed, or too old. */
   readonly open: (sealed: string) => Effect.Effect<Option.Option<PendingSignIn>>

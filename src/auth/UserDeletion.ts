@@ -18,7 +18,7 @@ import { selectUsers, UserRow } from "./UserTable.ts"
  * How long the row of a deleted user stays, without a name: longer than any upload, request or cached key that still refers
  * to it. Uploads take up to 24 hours.
  */
-export const deletedHours = 26
+const deletedHours = 26
 /** Deleted users that one statement lists. */
 const deletedPageRows = 500
 

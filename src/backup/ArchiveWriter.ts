@@ -52,7 +52,7 @@ const unwritable = (path: string) => (cause: unknown) => {
   })
 }
 
-export const alreadyExists = (path: string) =>
+const alreadyExists = (path: string) =>
   new BackupFailed({ message: `${path} exists already, and a backup replaces no file: choose another name.` })
 
 const exists = (path: string): Promise<boolean> =>

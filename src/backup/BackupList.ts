@@ -7,7 +7,7 @@ import { BackupFailed } from "./ArchiveFormat.ts"
 import { packingOf, type Packing } from "./Encryption.ts"
 
 /** A scheduled backup that lies in its directory. */
-export interface ListedBackup {
+interface ListedBackup {
   readonly path: string
   readonly createdAt: DateTime.Utc
   readonly bytes: number

@@ -1,4 +1,4 @@
-import { type DateTime, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
@@ -25,7 +25,3 @@ export const lastBackup: Effect.Effect<LastBackup | null, DatabaseUnavailable, S
     )
     return row ?? null
   })
-
-/** How old the newest good backup is, in words of the operator's. */
-export const ageSeconds = (last: LastBackup, now: DateTime.Utc): number =>
-  Math.max(0, Math.floor((now.epochMilliseconds - last.at.epochMilliseconds) / 1_000))

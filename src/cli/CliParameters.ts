@@ -38,7 +38,7 @@ export const nameFlag = (name: string, description: string) =>
   )
 
 /** The id of a thing, which `parley <what> list` shows. */
-export const idArgument = <Id>(decode: (text: string) => Option.Option<Id>, what: string) =>
+const idArgument = <Id>(decode: (text: string) => Option.Option<Id>, what: string) =>
   Argument.String("id").pipe(
     Argument.filterMap(decode, must(`the id of a ${what}, as \`parley ${what} list\` shows it`)),
     Argument.withDescription(`Id of the ${what}, as \`parley ${what} list\` shows it`)

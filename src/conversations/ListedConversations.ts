@@ -21,19 +21,19 @@ import {
 } from "./ConversationRows.ts"
 import type { SearchPage } from "./ConversationSearch.ts"
 
-export interface TurnsWanted {
+interface TurnsWanted {
   readonly limit: number
   /** The response after the last one; absent for the newest. */
   readonly before?: ResponseId
 }
 
-export interface NewListed {
+interface NewListed {
   readonly title: string | null
   readonly systemMessage: string | null
   readonly projectId: ProjectId | null
 }
 
-export interface ListedChanges {
+interface ListedChanges {
   readonly title?: string | null
   readonly projectId?: ProjectId | null
 }

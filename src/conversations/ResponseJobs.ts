@@ -29,7 +29,7 @@ export type { JobFailure, JobLease, JobStatus, ResponseJob } from "./ResponseJob
 /** Responses of one user that wait or are being made, of all processes. */
 export const openPerUserMax = 100
 /** How long an ended job is known, with its events and its Idempotency-Key. */
-export const keptHours = 24
+const keptHours = 24
 /** Jobs that one statement deletes. */
 const deletedPerStepMax = 100
 /** Jobs that one page of an export has. */

@@ -17,9 +17,9 @@ const headingCharactersMax = 300
 const headerCharactersMax = 10_000
 
 /** Reads an attachment as a file of its own. */
-export type ReadAttachment = (bytes: Buffer, extension: string) => Promise<Reading>
+type ReadAttachment = (bytes: Buffer, extension: string) => Promise<Reading>
 
-export interface MailSource {
+interface MailSource {
   readonly bytes: Buffer
   /** There are no more bytes than these. */
   readonly isWhole: boolean

@@ -8,7 +8,7 @@ import { CurrentReaderProgram, readInProcess, type ReaderInput, type ReaderLimit
 import { type PageOptions, type Reading, Unreadable } from "./Reading.ts"
 
 /** A file to be read. */
-export interface ExtractedFile {
+interface ExtractedFile {
   /** On whose behalf it is read; users take turns. */
   readonly user: string
   readonly bytes: Stream.Stream<Uint8Array, StorageFailed>
@@ -16,10 +16,10 @@ export interface ExtractedFile {
   readonly filename: string
 }
 
-export type PlainFile = Omit<ExtractedFile, "user">
+type PlainFile = Omit<ExtractedFile, "user">
 
 /** A web page to be read. */
-export interface FetchedPage extends PageOptions {
+interface FetchedPage extends PageOptions {
   /** On whose behalf it is read. */
   readonly user: string
   readonly bytes: Uint8Array

@@ -11,7 +11,7 @@ export interface Cell {
  * `R` Hebrew and other letters from right to left, `A` Arabic letters, `L` other letters, `1` digits of ASCII, `2` Arabic
  * digits; `,` separates digits, `-` does except among Arabic letters, `$` belongs to a number; `N` anything else.
  */
-export type CellKind = "R" | "A" | "L" | "1" | "2" | "," | "-" | "$" | "N"
+type CellKind = "R" | "A" | "L" | "1" | "2" | "," | "-" | "$" | "N"
 
 const kinds: ReadonlyArray<readonly [pattern: RegExp, kind: CellKind]> = [
   [/^[\u0660-\u0669\u06f0-\u06f9\u066b\u066c]/, "2"],

@@ -23,14 +23,14 @@ export interface AccessEntry {
 }
 
 /** Whose request it is. */
-export interface AccessCaller {
+interface AccessCaller {
   readonly userId: UserId
   readonly organizationId: OrganizationId
   /** Null in the web application, where no key is used. */
   readonly keyId: ApiKeyId | null
 }
 
-export interface ResponseAccess {
+interface ResponseAccess {
   readonly responseId: ResponseId
   readonly model: ModelSpec
   readonly usage: ModelUsage

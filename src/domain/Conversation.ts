@@ -48,8 +48,8 @@ export const OutputText = Schema.Struct({
 }).annotate({ identifier: "OutputText" })
 export type OutputText = typeof OutputText.Type
 
-export const ItemStatus = Schema.Literals(["in_progress", "completed", "failed"])
-export type ItemStatus = typeof ItemStatus.Type
+const ItemStatus = Schema.Literals(["in_progress", "completed", "failed"])
+type ItemStatus = typeof ItemStatus.Type
 
 export const OutputMessage = Schema.Struct({
   id: ItemId,
@@ -99,7 +99,7 @@ export type FunctionCallOutput = typeof FunctionCallOutput.Type
 /** The name of a call of which a client replays only the result. */
 export const unknownCall = ""
 
-export const FileSearchResult = Schema.Struct({
+const FileSearchResult = Schema.Struct({
   file_id: FileId,
   filename: Schema.String,
   score: Schema.Finite,

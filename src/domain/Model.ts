@@ -6,7 +6,7 @@ const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 const Amount = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
 /** The price of a million tokens, in the same currency for all models. */
-export const ModelPrice = Schema.Struct({ input: Amount, output: Amount })
+const ModelPrice = Schema.Struct({ input: Amount, output: Amount })
 
 /** Required in a catalog file; a server may report them. */
 export const limitNames = ["contextWindow", "maxOutputTokens"] as const

@@ -76,7 +76,7 @@ const lastRepeating = 9
 export const messageOverheadTokens = 4
 
 /** The estimate for the beginning of a text, to continue with the rest of it. */
-export interface TokenTally {
+interface TokenTally {
   readonly hundredths: number
   /** The last code unit, and the length of the run that it ends; -1 and 0 before any text. */
   readonly last: number

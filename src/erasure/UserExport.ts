@@ -37,7 +37,7 @@ const fileFields = [
   "expiresAt"
 ] as const
 
-export interface ExportedUser {
+interface ExportedUser {
   readonly user: User
   readonly archive: Stream.Stream<Uint8Array, Error>
 }

@@ -24,7 +24,7 @@ const failuresMax = 100
 const namedMax = 5
 
 /** The files can't be moved now, or not all of them. `message` is for the operator and says what to do. */
-export class FileMoveRefused extends Schema.TaggedError<FileMoveRefused>()("FileMoveRefused", {
+class FileMoveRefused extends Schema.TaggedError<FileMoveRefused>()("FileMoveRefused", {
   message: Schema.String
 }) {}
 

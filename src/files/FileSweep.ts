@@ -31,7 +31,7 @@ export const sweptAtOnceMax = (blobs: number): number =>
   Math.min(sweptBlobsMax, blobs <= smallStoreBlobsMax ? blobs : Math.floor(blobs * sweptShareMax))
 
 /** What one sweep did with blobs. */
-export interface Swept {
+interface Swept {
   /** Put into the trash. */
   readonly trashed: number
   /** Taken out of the trash, because the database knows them again. */

@@ -36,7 +36,7 @@ export interface FileTextPart {
 }
 
 /** What a user has stored, and may store. */
-export interface StorageUse {
+interface StorageUse {
   readonly used: { readonly files: number; readonly bytes: number }
   readonly permitted: { readonly files: number; readonly bytes: number }
 }

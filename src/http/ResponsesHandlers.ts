@@ -18,7 +18,7 @@ const aiSdk = "ai-sdk"
  * The body decides. Without `stream` in it, events are the default, except for a client that accepts only JSON or is known to
  * expect JSON. Source: wire contract, section 1.
  */
-export const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
+const wantsStream = (stream: boolean | null | undefined, headers: Headers.Headers): boolean => {
   if (stream != null) return stream
   const types = (headers["accept"] ?? "").toLowerCase()
   if (headers["user-agent"]?.includes(aiSdk) && !types.includes("text/event-stream")) return false

@@ -217,7 +217,7 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
 })
 
 /** A port beside the service's own can't be opened. `message` is for the operator. */
-export class PortUnavailable extends Schema.TaggedError<PortUnavailable>()("PortUnavailable", {
+class PortUnavailable extends Schema.TaggedError<PortUnavailable>()("PortUnavailable", {
   message: Schema.String
 }) {}
 

@@ -66,7 +66,7 @@ export const makeWriting = (): Writing => {
 
 const utf8 = new TextEncoder()
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
   /** A comment is sent after this time without an event. */
   readonly keepaliveSeconds: number

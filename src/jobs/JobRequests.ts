@@ -3,7 +3,7 @@ import type { ResponseJob } from "../conversations/ResponseJobs.ts"
 import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
 
 /** A request as the core takes it. */
-export interface JobRequest {
+interface JobRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
   /** Whether its readers see the passages that a search found, so that the log of its events needs them. */

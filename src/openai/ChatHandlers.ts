@@ -19,7 +19,7 @@ import { ignoredHeader } from "./IgnoredParts.ts"
 const lastFrame = "data: [DONE]\n\n"
 
 /** Writes the events of one response as chunks. */
-export const makeChatWriting = (
+const makeChatWriting = (
   view: ChatView,
   named: (error: ErrorBody) => ErrorBody = (error) => error
 ): Writing => {

@@ -102,7 +102,7 @@ const callDeltas = (call: FunctionCall, index: number): ReadonlyArray<Delta> => 
 }
 
 /** A line of a stream that fails, in place of a chunk. */
-export interface ChatError {
+interface ChatError {
   readonly error: Omit<ErrorBody, "param"> & { readonly param: string | null }
 }
 

@@ -150,7 +150,7 @@ const makeItemRenderer = (view: View) => {
   }
 }
 
-export interface Renderer {
+interface Renderer {
   /** What precedes all events of the core. */
   readonly start: ReadonlyArray<ProfileEventBody>
   /** The events that stand for one of the core's. */

@@ -15,7 +15,7 @@ import type { Shown, View } from "./ItemRendering.ts"
 
 /** From the body of a request to what the core understands, and to what its response repeats. */
 
-export interface ReadRequest {
+interface ReadRequest {
   readonly request: ResponseRequest
   readonly demands: Demands
   readonly view: View

@@ -44,7 +44,7 @@ const plainView: View = {
 }
 
 /** How a stored response was shown. */
-export const viewOf = (echo: unknown): View => Option.getOrElse(decodeView(echo), () => plainView)
+const viewOf = (echo: unknown): View => Option.getOrElse(decodeView(echo), () => plainView)
 
 /** A stored response, as it was answered. */
 export const renderStored = (stored: StoredResponse): ResponseResource =>

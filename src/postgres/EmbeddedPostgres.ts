@@ -21,7 +21,7 @@ import {
 } from "./PostgresHome.ts"
 import { type PostgresServer, startPostgresServer, stopOrphan } from "./PostgresServer.ts"
 
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   /** The service's data directory; the server lives in `postgres` below it. */
   readonly dataDir: string
   /** How many connections the service's pool opens at most. */

@@ -5,7 +5,7 @@ const SPACE = 0x20
 const byteOrderMark = 0xfeff
 
 /** What one read of a server-sent event stream left incomplete. */
-export interface EventRest {
+interface EventRest {
   /** The beginning of a line. */
   readonly line: string
   /** The data lines of an event that has not ended. */

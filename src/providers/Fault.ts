@@ -84,7 +84,7 @@ const kinds: {
   FinishMissing: ["no_finish", "server"]
 }
 
-export interface FaultClass {
+interface FaultClass {
   readonly reason: ModelFailureReason
   /** Whether the same request may succeed a little later, as long as nothing of the answer was delivered. */
   readonly isRetryable: boolean

@@ -31,7 +31,7 @@ export interface Dialect {
 export type Adapt = (dialect: Dialect, complaint: string) => Dialect | null
 
 /** Leaves out the tools where the model supports none. */
-export const adaptTools: Adapt = (dialect, complaint) =>
+const adaptTools: Adapt = (dialect, complaint) =>
   dialect.tools && refusesTools.test(complaint) && !aboutOptions.test(complaint)
     ? { ...dialect, tools: false }
     : null

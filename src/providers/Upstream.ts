@@ -19,7 +19,7 @@ export interface Endpoint {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface AnswerTimeouts {
+interface AnswerTimeouts {
   readonly firstTokenSeconds: number
   /** In place of `firstTokenSeconds` while a fallback is available. */
   readonly fallbackSeconds: number

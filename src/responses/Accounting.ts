@@ -88,7 +88,7 @@ export const costOf = Effect.fnUntraced(function* ({ outcome, prompt, text, usag
   return cost
 })
 
-export interface ResponseAccount {
+interface ResponseAccount {
   readonly meter: Meter
   readonly budget: Budget
   /** The attempts, their answers bounded by what the token limits leave. */

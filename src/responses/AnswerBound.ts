@@ -37,7 +37,7 @@ export interface AnswerBound {
 }
 
 /** What is reserved of a token limit for an answer. */
-export interface ReservedTokens {
+interface ReservedTokens {
   readonly tokens: () => number
   /** Reserves more, if possible. */
   readonly more: Effect.Effect<void>

@@ -51,7 +51,7 @@ const tooLongShare = 0.5
 const statedShare = 0.75
 
 /** The ways to answer, and what their prompts contain. */
-export interface PreparedAttempts {
+interface PreparedAttempts {
   /** Best first. */
   readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
   readonly search: Search | null
@@ -66,7 +66,7 @@ export interface PreparedAttempts {
 }
 
 /** What the prompts of a request are made from. */
-export interface AttemptsRequest {
+interface AttemptsRequest {
   readonly userId: UserId
   readonly parts: Omit<PromptParts, "history" | "files" | "knowledge">
   /** The files that the items of the turn refer to. */

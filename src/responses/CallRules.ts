@@ -15,7 +15,7 @@ export interface CallRules {
 export const ownCallsOnly: CallRules = { functions: new Set(), ownCallsMax: Number.POSITIVE_INFINITY }
 
 /** The calls of one round, by who runs them. */
-export interface SortedCalls {
+interface SortedCalls {
   readonly own: ReadonlyArray<ToolCall>
   readonly functions: ReadonlyArray<ToolCall>
 }

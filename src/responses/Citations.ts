@@ -97,7 +97,7 @@ export interface Search {
 }
 
 /** After this number, numbers start at 1 again. A longer number in an answer is more often a year than a citation. */
-export const citationNumberMax = 999
+const citationNumberMax = 999
 
 /** The number of the n-th passage (0 is the first) after the `last` number in use. */
 export const citationNumber = (last: number, n: number): number => ((last + n) % citationNumberMax) + 1

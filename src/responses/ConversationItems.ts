@@ -19,7 +19,7 @@ import { RequestMedia } from "./RequestMedia.ts"
 import type { RequestEntry } from "./ResponseRequest.ts"
 
 /** Why items can't be added. */
-export type ItemsRefused =
+type ItemsRefused =
   | InvalidRequest
   | Errors.FileNotFound
   | Errors.FileNotReady

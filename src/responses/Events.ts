@@ -18,7 +18,7 @@ import type { GenerationPart } from "./Round.ts"
  * events obey the grammar of the wire contract, section 2.
  */
 
-export interface EventsState {
+interface EventsState {
   readonly start: ResponseStart
   /** The items so far, without the open message: all are done, except tool calls that run. */
   readonly output: ReadonlyArray<OutputItem>

@@ -45,7 +45,7 @@ const resultField = ({ output }: ReplayedItem, path: string) => {
     : Effect.fail(invalid(param, "must be a text, or a list of input_text parts."))
 }
 
-export type FunctionEntry = ReplayedItem & { readonly type: "function_call" | "function_call_output" }
+type FunctionEntry = ReplayedItem & { readonly type: "function_call" | "function_call_output" }
 
 export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
   entry.type === "function_call" || entry.type === "function_call_output"

@@ -14,7 +14,7 @@ export const noImages: PromptImages = new Map()
 export const imagesBytesMax = 16_777_216
 
 /** Images of earlier turns that a prompt shows, and their bytes together. The newest ones come first. */
-export const historyImagesMax = 8
+const historyImagesMax = 8
 export const historyImagesBytesMax = 8_388_608
 
 /** At most this share of the room for earlier turns goes to their images. */

@@ -10,7 +10,7 @@ import type { SchemaAnswer, SchemaTask } from "./schemas/Protocol.ts"
 /** Of a schema as JSON. */
 const schemaCharactersMax = 100_000
 /** In seconds. */
-export interface SchemaLimits {
+interface SchemaLimits {
   /** For the process to compile a schema, or to check a text. Usual ones take some milliseconds. */
   readonly task: number
   /** For one's turn among the tasks of all. */

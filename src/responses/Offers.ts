@@ -7,7 +7,7 @@ import type { Demands } from "./ResponseRequest.ts"
 import { makeToolOffers, type RunTool, type ToolOffer, toolOffer } from "./ToolCalls.ts"
 
 /** What the models are offered for one request, and what becomes of their calls. */
-export interface Offer {
+interface Offer {
   readonly tools: ToolOffer
   readonly rules: CallRules
   /** Whether only a model that can call tools may answer: what the client itself asks for can't be left out silently. */

@@ -208,7 +208,7 @@ export interface Prompt {
 }
 
 /** What prompts from the same parts have in common, counted once for all models. */
-export interface Assembly {
+interface Assembly {
   /** Estimated tokens of the shortest prompt: everything but earlier turns and the texts of files. */
   readonly leastTokens: number
   /** Tokens that the texts of the turn's files may have together. */

@@ -33,12 +33,12 @@ import {
 } from "./ResponseRequest.ts"
 
 /** In one request. */
-export const imagesMax = 32
+const imagesMax = 32
 export const documentsMax = 8
 /** Of one image; Anthropic takes no larger ones. */
-export const imageBytesMax = 5_242_880
+const imageBytesMax = 5_242_880
 /** Of one image, width times height: what a model server decodes takes memory by it. No model takes more than 8,000 by 8,000. */
-export const imagePixelsMax = 64_000_000
+const imagePixelsMax = 64_000_000
 /** Of a document in a request or at an address. */
 export const documentBytesMax = 16_777_216
 /** Of its text; the rest is left out, visibly. */
@@ -49,14 +49,14 @@ const dataInAddress = "must begin with https://: send a data URL as `file_data`.
 const retrySeconds = 5
 
 /** The input with its images and documents read. */
-export interface ReadMedia {
+interface ReadMedia {
   readonly input: ReadMediaInput
   readonly images: ReadonlyArray<StoredImage>
   /** Where a document is that is most of the text; null if none is. */
   readonly longDocument: string | null
 }
 
-export type MediaFailure =
+type MediaFailure =
   | InvalidRequest
   | FileNotFound
   | FileUnreadable

@@ -13,7 +13,7 @@ import { ConversationId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import type { Demands, ResponseRequest } from "./ResponseRequest.ts"
 
 /** The turn of a request: what it starts from, and how it is stored. */
-export interface OpenedTurn {
+interface OpenedTurn {
   /** What the answer continues. */
   readonly turn: ConversationState
   /** What the response names as its conversation: the one that the turn will be in. */

@@ -40,7 +40,7 @@ import { withNamedAddresses } from "./ToolCalls.ts"
 import { turnContent } from "./TurnDetails.ts"
 
 /** Why a request gets no stream: an HTTP error. */
-export type RequestFailure =
+type RequestFailure =
   | Errors.InvalidRequest
   | Errors.FileNotFound
   | Errors.FileNotReady
@@ -63,7 +63,7 @@ export type RequestFailure =
   | Errors.DatabaseUnavailable
 
 /** A response that has begun. Its events end with `response.completed`, or fail. */
-export interface BegunResponse {
+interface BegunResponse {
   readonly id: ResponseId
   readonly conversationId: ConversationId
   readonly events: Stream.Stream<EventBody, GenerationFailure>

@@ -33,7 +33,7 @@ export type PullParts = Effect.Effect<
   ModelFailure | OutputMismatch | ServerBusy
 >
 
-export type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
+type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
 
 /** A call of a model whose first parts have arrived. */
 export interface OpenCall {

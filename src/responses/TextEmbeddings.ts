@@ -31,7 +31,7 @@ const retryMilliseconds = 250
 /** In the metrics, as the provider of the model. */
 const provider = "embeddings"
 
-export interface EmbeddingRequest {
+interface EmbeddingRequest {
   readonly texts: ReadonlyArray<string>
   /** The model that must be the one of the service; null for any. */
   readonly model: string | null
@@ -39,7 +39,7 @@ export interface EmbeddingRequest {
   readonly dimensions?: number
 }
 
-export interface TextVectors {
+interface TextVectors {
   readonly model: string
   /** In the order of the texts. */
   readonly vectors: ReadonlyArray<Float32Array>

@@ -10,7 +10,7 @@ export interface Chunk {
 }
 
 /** Characters that a chunk aims at, and that it never exceeds. Wide ones count twice: they mean as much as a short word. */
-export const chunkCharactersAim = 1_000
+const chunkCharactersAim = 1_000
 export const chunkCharactersMax = 1_300
 /** What a chunk repeats of the one before it, at most. */
 export const overlapCharactersMax = 180

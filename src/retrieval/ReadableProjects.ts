@@ -21,7 +21,7 @@ export interface ReadableProject {
   readonly failed: number
 }
 
-export interface ProjectsWanted {
+interface ProjectsWanted {
   readonly limit: number
   readonly order: "asc" | "desc"
   readonly after?: ProjectId

@@ -17,7 +17,7 @@ export interface Need {
 }
 
 /** Why a candidate has its position. */
-export interface Reasons {
+interface Reasons {
   /** Its circuit is open, it asked for a pause, or another request is trying whether it still fails. */
   readonly coolingDown: boolean
   /** Tools are offered, and it can't call them. */

@@ -14,7 +14,7 @@ const stackFrameLines = 3
 const latexSigns = 2
 
 /** The structure of a text in any language. Adding lines never lowers a count. */
-export interface TextSigns {
+interface TextSigns {
   /** Lines of code, in fences or by their signs, and of stack traces. */
   readonly codeLines: number
   /** Operators between numbers, signs of mathematics and LaTeX commands, outside fences. */

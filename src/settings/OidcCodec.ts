@@ -34,7 +34,7 @@ export const scopes = converted(
 
 /** What a group may make of its members. Owners are appointed by owners only. */
 const GroupRole = Schema.Literals(["member", "organization_admin", "admin"])
-export type GroupRole = typeof GroupRole.Type
+type GroupRole = typeof GroupRole.Type
 
 /** The members of a group at the provider belong to an organization. */
 export interface GroupRule {

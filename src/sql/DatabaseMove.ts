@@ -20,7 +20,7 @@ import {
 import { markMoved, pauseState, pauseWrites, resumeWrites, tryPauseLock } from "./WritePause.ts"
 
 /** The database can't be moved. `message` says why and what to do. */
-export class DatabaseMoveRefused extends Schema.TaggedError<DatabaseMoveRefused>()("DatabaseMoveRefused", {
+class DatabaseMoveRefused extends Schema.TaggedError<DatabaseMoveRefused>()("DatabaseMoveRefused", {
   message: Schema.String
 }) {}
 
@@ -29,13 +29,13 @@ const refuse = (message: string) => Effect.fail(new DatabaseMoveRefused({ messag
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** A table that was copied and compared. */
-export interface MovedTable {
+interface MovedTable {
   readonly name: string
   readonly rows: number
 }
 
 /** Called with each table when it has been copied. */
-export type OnTable = (table: MovedTable) => Effect.Effect<void>
+type OnTable = (table: MovedTable) => Effect.Effect<void>
 
 /** The number of rows, and a sum over the hashes of all of them, which doesn't depend on their order. */
 const digestOf = (session: CopySession, { columns, name }: CopiedTable) =>

@@ -64,7 +64,7 @@ const sqlFailure = (error: PersistedQueue.PersistedQueueError): Effect.Effect<ne
 
 const OwnerRow = Schema.Struct({ owner: Schema.String })
 
-export interface JobQueueOptions<Job extends object, R> {
+interface JobQueueOptions<Job extends object, R> {
   /** Table of the queue; migrations create it. Several queues may share one. */
   readonly table: string
   readonly name: string

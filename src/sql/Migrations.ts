@@ -85,7 +85,7 @@ export class SchemaTooNew extends Schema.TaggedError<SchemaTooNew>()("SchemaTooN
 export const restoreTable = "parley_restore"
 
 /** A restore into the database has not come to its end: a part of the data may be missing. */
-export class RestoreUnfinished extends Schema.TaggedError<RestoreUnfinished>()("RestoreUnfinished", {}) {
+class RestoreUnfinished extends Schema.TaggedError<RestoreUnfinished>()("RestoreUnfinished", {}) {
   override get message(): string {
     return "A restore into the database is still running, or was cut off: run `parley restore FILE` again with the same settings. It removes what it has restored so far, and begins anew"
   }
@@ -152,7 +152,7 @@ export const refuseUnfinished = Effect.flatMap(hasTable(restoreTable), (found) =
 const planOf = Effect.andThen(refuseUnfinished, planUpTo(newestKnown))
 
 /** Called with each migration before it runs. */
-export type OnMigration = (name: string, plan: MigrationPlan) => Effect.Effect<void>
+type OnMigration = (name: string, plan: MigrationPlan) => Effect.Effect<void>
 
 const run = (plan: MigrationPlan, onMigration: OnMigration) => {
   const announced = Record.map(
@@ -221,7 +221,7 @@ const withClient = <A, E extends Error>(
   )
 
 /** Why a database can't be migrated. */
-export type MigrationRefused = SchemaTooNew | RestoreUnfinished | MigrationFailed
+type MigrationRefused = SchemaTooNew | RestoreUnfinished | MigrationFailed
 
 /** What `migrate` would do. Nothing is changed. */
 export const plannedMigrations = (address: DatabaseAddress): Effect.Effect<MigrationPlan, MigrationRefused> =>

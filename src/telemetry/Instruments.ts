@@ -2,7 +2,7 @@ import { type Context, Effect, Metric, type Scope } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 
 /** One thing that is measured, under one name, split by the values of its labels. */
-export interface Instrument<out Series> {
+interface Instrument<out Series> {
   /** As OpenTelemetry names it. */
   readonly id: string
   /** As Prometheus names it, with its unit. */

@@ -45,7 +45,7 @@ export const bareTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
 const shutdownTimeout = "2 seconds"
 
 /** How often metrics are exported. */
-export const metricsSeconds = 10
+const metricsSeconds = 10
 
 const recordOf = (text: string | null): Record<string, string> =>
   Object.fromEntries(text === null ? [] : Option.getOrElse(pairsIn(text), () => []))

@@ -38,7 +38,7 @@ interface Spent extends Spending {
 const recordsPerStatementMax = 1000
 
 /** Of one window. */
-export interface TokensSpent {
+interface TokensSpent {
   readonly inputTokens: number
   readonly outputTokens: number
 }

@@ -8,7 +8,7 @@ import { givenId } from "./ProfileIds.ts"
 import { ItemList, pageQuery, StoredItem } from "./StoredItem.ts"
 
 /** Items that one request adds. */
-export const addedItemsMax = 20
+const addedItemsMax = 20
 
 const itemsWords = `a list of at most ${addedItemsMax} items`
 

@@ -17,7 +17,7 @@ import { VectorSearchApi, VectorStoresApi } from "./VectorStoresApi.ts"
 import { WebSocketApi } from "./WebSocketApi.ts"
 
 /** The body with its unknown fields, which a response names as ignored. */
-export const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
+const CreateBodyWithRest = Schema.StructWithRest(CreateBody, [
   Schema.Record(Schema.String, Schema.Unknown)
 ]).annotate({ identifier: "CreateResponseBody", expected: "a JSON object" })
 

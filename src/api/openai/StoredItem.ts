@@ -6,7 +6,7 @@ import { Item, TextPart } from "./ResponseResource.ts"
 
 /** The items that a response was asked and that a conversation has, as clients of the OpenAI interface read them. */
 
-export const pageItemsMax = 100
+const pageItemsMax = 100
 export const pageItemsDefault = 20
 
 const limitWords = `a whole number from 1 to ${pageItemsMax}`

@@ -8,9 +8,9 @@ import { givenId } from "./ProfileIds.ts"
 
 /** Projects as vector stores: to be read and searched by their members. */
 
-export const pageMax = 100
+const pageMax = 100
 export const pageDefault = 20
-export const resultsMax = 50
+const resultsMax = 50
 export const resultsDefault = 10
 const queriesMax = 5
 const queryCharactersMax = 4_096

@@ -17,7 +17,7 @@ export interface StoreMark {
 }
 
 /** A blob in the trash, and since when, in milliseconds since 1970. */
-export interface TrashedBlob {
+interface TrashedBlob {
   readonly key: string
   readonly since: number
 }

@@ -9,7 +9,7 @@ import {
   whole
 } from "./S3Request.ts"
 
-export interface UploadedPart {
+interface UploadedPart {
   readonly partNumber: number
   readonly etag: string
 }

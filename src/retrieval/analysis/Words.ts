@@ -140,7 +140,7 @@ export const makeStems = Effect.gen(function* () {
 
 const stemOf = ([first]: ReadonlyArray<string>): Stem => (first === undefined ? null : withoutAccents(first))
 
-export type Stems = Effect.Success<typeof makeStems>
+type Stems = Effect.Success<typeof makeStems>
 
 /** Scripts that identify the language, or nearly. */
 const scripts: ReadonlyArray<readonly [RegExp, string]> = [

@@ -112,7 +112,7 @@ const passageChunks = 8
 const chunksAtOnce = 256
 
 /** A file as it goes into an index. */
-export interface AnalyzedFile {
+interface AnalyzedFile {
   readonly fileId: FileId
   readonly filename: string
   readonly text: string

@@ -69,7 +69,7 @@ const countBits = (bits: number): number => {
 
 export const editsMax = (word: string): number => (word.length >= twoEditsCharactersMin ? 2 : 1)
 
-export interface Nearest {
+interface Nearest {
   readonly edits: number
   readonly terms: ReadonlyArray<string>
 }

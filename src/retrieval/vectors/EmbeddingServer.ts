@@ -4,7 +4,7 @@ import type { Settings } from "../../settings/AppConfig.ts"
 /** The vectors of a batch as JSON. */
 const answerBytesMax = 32 * 1024 * 1024
 /** No known model has as many numbers in its vectors. */
-export const dimensionMax = 16_384
+const dimensionMax = 16_384
 const connectSeconds = 5
 
 /** Why there are no vectors. Contains neither the texts nor the server's answer. */
@@ -18,7 +18,7 @@ export interface EmbeddingFault {
 }
 
 /** What a server answers, in the order of the texts. All vectors have the same number of numbers, which are as the server wrote them. */
-export interface EmbeddedTexts {
+interface EmbeddedTexts {
   readonly vectors: ReadonlyArray<ReadonlyArray<number>>
   /** As the server counted them; null if it didn't. */
   readonly tokens: number | null

@@ -93,7 +93,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
 })
 
 /** For a model whose vectors can't be compared with its earlier ones. */
-export const changedDimension = (model: string, before: number, now: number): string =>
+const changedDimension = (model: string, before: number, now: number): string =>
   `Vectors of ${model} had ${before} numbers when files were embedded, and have ${now} now: those files are searched by words ` +
   "alone. Set the former model back, or another name in PARLEY_EMBEDDINGS_MODEL, by which all files are embedded again."
 

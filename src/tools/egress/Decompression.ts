@@ -33,7 +33,7 @@ export const decompressorsOf = (header: string): ReadonlyArray<Decompressor> | n
 }
 
 /** Decompresses a body that begins with this byte. A body that was cut off is decompressed as far as it goes. */
-export type Decompressor = (first: number) => Transform
+type Decompressor = (first: number) => Transform
 
 const gunzip: Decompressor = () =>
   createGunzip({ chunkSize: chunkBytes, finishFlush: constants.Z_SYNC_FLUSH })

@@ -65,7 +65,7 @@ export interface Hop {
 }
 
 /** How a hop ends: with an answer, or with the address of the next one. */
-export type HopEnd =
+type HopEnd =
   | { readonly type: "answer"; readonly answer: EgressAnswer }
   | { readonly type: "redirect"; readonly location: string }
 

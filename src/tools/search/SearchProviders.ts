@@ -10,7 +10,7 @@ export interface Find {
   readonly date: string
 }
 
-export interface SearchRequest {
+interface SearchRequest {
   readonly url: string
   /** The document to post; without one the request is a GET. */
   readonly json?: string

@@ -1,5 +1,5 @@
 /** The requests that wait for a session, and the dialog that gets them one. */
-export interface Reauthentication {
+interface Reauthentication {
   readonly isNeeded: () => boolean
   readonly subscribe: (listener: () => void) => () => void
   /** Resolves to whether there is a session again. All requests wait for the same dialog. */

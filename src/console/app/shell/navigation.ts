@@ -17,7 +17,7 @@ import {
 import type { Role } from "../../../domain/Account.ts"
 import { type PagePath, pagePaths } from "../../PagePaths.ts"
 
-export interface NavigationEntry {
+interface NavigationEntry {
   readonly label: string
   readonly path: PagePath
   readonly icon: LucideIcon
@@ -25,7 +25,7 @@ export interface NavigationEntry {
   readonly roles?: ReadonlyArray<Role>
 }
 
-export interface NavigationArea {
+interface NavigationArea {
   /** Null for the first area, which needs no heading. */
   readonly heading: string | null
   readonly entries: ReadonlyArray<NavigationEntry>

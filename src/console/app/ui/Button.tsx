@@ -2,7 +2,7 @@ import type { ComponentProps } from "react"
 import { classes } from "./classes.ts"
 import { Spinner } from "./Spinner.tsx"
 
-export type ButtonKind = "primary" | "secondary" | "quiet" | "danger"
+type ButtonKind = "primary" | "secondary" | "quiet" | "danger"
 
 const kinds: Readonly<Record<ButtonKind, string>> = {
   primary: "bg-accent text-on-accent hover:bg-accent-strong border-transparent",

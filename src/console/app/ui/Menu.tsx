@@ -2,7 +2,7 @@ import { Menu as BaseMenu } from "@base-ui/react/menu"
 import { Ellipsis } from "lucide-react"
 import { classes } from "./classes.ts"
 
-export interface MenuItem {
+interface MenuItem {
   readonly label: string
   readonly onSelect: () => void
   readonly isDangerous?: boolean

@@ -1,6 +1,6 @@
 import type { Tone } from "./Tone.ts"
 
-export interface ToastMessage {
+interface ToastMessage {
   readonly text: string
   readonly tone: Tone
 }

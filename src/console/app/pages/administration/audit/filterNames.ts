@@ -1,7 +1,7 @@
 import type { AuditQuery } from "../../../../../admin/AuditApi.ts"
 
 /** The parameters of the page's address, which are those of the service's. */
-export const auditFilterNames = [
+const auditFilterNames = [
   "actor",
   "action",
   "target_type",

@@ -20,7 +20,7 @@ const choices = [
 ]
 
 /** What becomes of the files, as the request says it. */
-export const filesPayload = ({ files, files_to: to = "" }: Values) =>
+const filesPayload = ({ files, files_to: to = "" }: Values) =>
   files === "erase" ? ({ files } as const) : { files_to: to.trim() }
 
 /** Deletes a user with what it has stored, once the address was typed. */
