@@ -335,9 +335,10 @@ const table: {
         : "The conversation does not exist.",
       param
     ),
-  ProjectNotFound: () => notFound("project_not_found", "The project does not exist.", "project_id"),
-  NotProjectMember: () =>
-    forbidden("not_project_member", "You are not a member of the project.", "project_id"),
+  ProjectNotFound: ({ param = "project_id" }) =>
+    notFound("project_not_found", "The project does not exist.", param),
+  NotProjectMember: ({ param = "project_id" }) =>
+    forbidden("not_project_member", "You are not a member of the project.", param),
   PromptTooLong: ({ document, ofHistory, promptTokens, tokensMax }) =>
     invalid(
       "context_length_exceeded",

@@ -4,6 +4,7 @@ import type { Page, User } from "../domain/Account.ts"
 import type {
   ConversationState,
   OpenTurn,
+  StoredItem,
   StoredTurn,
   FileSearchCall,
   FunctionCall
@@ -26,12 +27,11 @@ import type { StoredImages } from "./ImageTable.ts"
 import { makeOwnedConversations, type OwnedConversation } from "./OwnedConversations.ts"
 import { makeCommit, retried } from "./TurnCommits.ts"
 import { makeTurnLeases } from "./TurnLeases.ts"
-import { makeTurnTable, type FoundItem } from "./TurnTable.ts"
+import { makeTurnTable } from "./TurnTable.ts"
 import { makeTurnTaking } from "./TurnTaking.ts"
 import { type Branch, type CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
 
 export type { OwnedConversation } from "./OwnedConversations.ts"
-export type { FoundItem } from "./TurnTable.ts"
 export type { Branch, CommitTurn } from "./TurnWrites.ts"
 
 /**
@@ -42,14 +42,19 @@ export class Conversations extends Context.Service<
   Conversations,
   {
     /**
-     * A new hidden conversation with its turn open. Returns before its row is written; `stored` completes when it is. The
-     * system message is kept from then on, also when the turn fails.
+     * A new hidden conversation with its turn open. Returns before its row is written; `stored` completes when it is, and is run
+     * before a client sees the conversation. It and its system message are kept from then on, also when the turn fails. A request
+     * that ends before, or has run `forget`, leaves no conversation without a turn.
      */
     readonly create: (
       userId: UserId,
       systemMessage?: string | null
     ) => Effect.Effect<
-      { readonly turn: OpenTurn; readonly stored: Effect.Effect<void, DatabaseUnavailable> },
+      {
+        readonly turn: OpenTurn
+        readonly stored: Effect.Effect<void, DatabaseUnavailable>
+        readonly forget: Effect.Effect<void>
+      },
       never,
       Scope.Scope
     >
@@ -120,7 +125,12 @@ export class Conversations extends Context.Service<
     readonly items: (
       userId: UserId,
       ids: ReadonlyArray<ItemId>
-    ) => Effect.Effect<ReadonlyMap<ItemId, FoundItem>, InvalidRequest | DatabaseUnavailable>
+    ) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, InvalidRequest | DatabaseUnavailable>
+    /** Those of the items that are in the history of the turn already. */
+    readonly knownItems: (
+      turn: ConversationState,
+      ids: ReadonlyArray<ItemId>
+    ) => Effect.Effect<ReadonlySet<ItemId>, DatabaseUnavailable>
     /** Oldest first, beginning after `after`. */
     readonly listOf: (
       userId: UserId,
@@ -220,7 +230,7 @@ export class Conversations extends Context.Service<
       })
 
       const items = Effect.fn("Conversations.items")(function* (userId: UserId, ids: ReadonlyArray<ItemId>) {
-        if (ids.length === 0) return new Map<ItemId, FoundItem>()
+        if (ids.length === 0) return new Map<ItemId, StoredItem>()
         const found = yield* orUnavailable(turns.items(userId, ids, http.bodyBytesMax))
         return (
           found ??
@@ -229,6 +239,15 @@ export class Conversations extends Context.Service<
             message: `\`input\` refers to items of more than ${http.bodyBytesMax} bytes together; refer to fewer of them.`
           }))
         )
+      })
+
+      const knownItems = Effect.fn("Conversations.knownItems")(function* (
+        turn: ConversationState,
+        ids: ReadonlyArray<ItemId>
+      ) {
+        return ids.length === 0 || turn.turnCount === 0
+          ? new Set<ItemId>()
+          : yield* orUnavailable(turns.known(turn, ids))
       })
 
       const owned = yield* makeOwnedConversations
@@ -249,6 +268,7 @@ export class Conversations extends Context.Service<
         lastSearch,
         functionCalls,
         items,
+        knownItems,
         ...owned,
         counts
       }

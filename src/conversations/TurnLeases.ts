@@ -28,6 +28,8 @@ export interface HeldTurn {
   readonly lost: Deferred.Deferred<never, TurnLeaseLost>
   /** When the last successful renewal was sent, in milliseconds of the monotonic clock. */
   renewedAt: number
+  /** Whether the client knows of the conversation, in whose row nothing else is worth keeping. */
+  isShown: boolean
   /** A commit releases the lease, so a renewal that fails after it is no loss. */
   state: "open" | "committing" | "committed"
 }
@@ -113,7 +115,12 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
     sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now() FROM (${quick}) AS quick
       WHERE id = ${conversationId}::uuid AND lease_fence = ${fence}`
 
-  return { create, acquire, isOwner, renew, release }
+  /** Deletes a conversation that nobody has seen, and that has nothing. */
+  const remove = ({ conversationId, fence }: LeaseKey) =>
+    sql`DELETE FROM conversations WHERE id = ${conversationId}::uuid AND lease_fence = ${fence} AND hidden AND turn_count = 0
+      AND unanswered IS NULL`
+
+  return { create, acquire, isOwner, renew, release, remove }
 })
 
 /**
@@ -125,11 +132,11 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
   const held = new Map<ConversationId, HeldTurn>()
   yield* keepRenewing(held, table, leaseSeconds * 1000)
 
-  const release = ({ state, stored, turn }: HeldTurn) =>
+  const release = ({ isShown, state, stored, turn }: HeldTurn) =>
     Effect.gen(function* () {
       // Before its row is written, there is no lease to release.
       if (stored !== null) yield* Effect.exit(Deferred.await(stored))
-      if (state !== "committed") yield* table.release(turn)
+      if (state !== "committed") yield* isShown ? table.release(turn) : table.remove(turn)
     }).pipe(orUnavailable, Effect.timeoutOption(`${releaseSeconds} seconds`), Effect.ignore, inRealTime)
 
   /** Renews the lease until the scope closes, and releases it then. */
@@ -138,7 +145,8 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
       Effect.gen(function* () {
         const lost = yield* Deferred.make<never, TurnLeaseLost>()
         const renewedAt = yield* inRealTime(monotonicMillis)
-        const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, state: "open" }
+        const isShown = stored === null
+        const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, isShown, state: "open" }
         held.set(turn.conversationId, entry)
         return entry
       }),
@@ -168,13 +176,20 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
       : Effect.succeed(holder.userId === userId)
   }
 
+  /** A new conversation that a client has seen stays, also without a turn. */
+  const setShown = ({ conversationId }: LeaseKey, isShown: boolean) =>
+    Effect.sync(() => {
+      const holder = held.get(conversationId)
+      if (holder !== undefined && holder.stored !== null) holder.isShown = isShown
+    })
+
   /** The turn as it is held, if its lease still is. */
   const find = ({ conversationId, fence }: LeaseKey): HeldTurn | undefined => {
     const holder = held.get(conversationId)
     return holder?.turn.fence === fence ? holder : undefined
   }
 
-  return { create: table.create, hold, acquire, isOwner, find }
+  return { create: table.create, hold, acquire, isOwner, setShown, find }
 })
 
 export type TurnLeases = Effect.Success<ReturnType<typeof makeTurnLeases>>

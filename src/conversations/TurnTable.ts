@@ -10,11 +10,6 @@ import {
 import { ConversationId, ItemId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
-export interface FoundItem {
-  readonly item: StoredItem
-  readonly conversationId: ConversationId
-}
-
 /** So that a conversation of tiny turns stays cheap to read. */
 export const historyTurnsMax = 500
 
@@ -30,11 +25,8 @@ const StateRow = Schema.Struct({
   turnCount: Schema.Int,
   systemMessage: Schema.NullOr(Schema.String)
 })
-const ItemRow = Schema.Struct({
-  id: ItemId,
-  conversationId: ConversationId,
-  item: Schema.NullOr(StoredItem)
-})
+const ItemRow = Schema.Struct({ id: ItemId, item: Schema.NullOr(StoredItem) })
+const ItemIdRow = Schema.Struct({ id: ItemId })
 const SearchRow = Schema.Struct({ item: FileSearchCall })
 const OwnerRow = Schema.Struct({ conversationId: ConversationId })
 const PlaceRow = Schema.Struct({ ...StateRow.fields, position: Schema.Int })
@@ -113,22 +105,28 @@ export const makeTurnTable = Effect.gen(function* () {
    * have more than `bytesMax`.
    */
   const items = (userId: UserId, ids: ReadonlyArray<ItemId>, bytesMax: number) =>
-    sql`SELECT id, conversation_id, CASE WHEN bytes <= ${bytesMax}::bigint THEN item END AS item FROM (
+    sql`SELECT id, CASE WHEN bytes <= ${bytesMax}::bigint THEN item END AS item FROM (
         SELECT found.*, sum(octet_length(item::text)) OVER () AS bytes FROM (
-          SELECT DISTINCT ON (id) id, conversation_id, item
-          FROM items JOIN turns USING (response_id)
-          WHERE items.user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[])
+          SELECT DISTINCT ON (id) id, item FROM items
+          WHERE user_id = ${userId}::uuid AND id = ANY (${ids}::uuid[])
           ORDER BY id, side DESC
         ) AS found
       ) AS measured`.pipe(
       rowsAs(ItemRow),
-      Effect.map((rows): ReadonlyMap<ItemId, FoundItem> | undefined => {
-        const found = rows.flatMap(({ id, conversationId, item }) =>
-          item === null ? [] : [[id, { item, conversationId }] as const]
-        )
+      Effect.map((rows): ReadonlyMap<ItemId, StoredItem> | undefined => {
+        const found = rows.flatMap(({ id, item }) => (item === null ? [] : [[id, item] as const]))
         return found.length < rows.length ? undefined : new Map(found)
       })
     )
 
-  return { read, history, conversationOf, upTo, lastSearch, items }
+  /** Those of the items that the conversation has before `turn`. A branch has copies of them, with the same ids. */
+  const known = (turn: ConversationState, ids: ReadonlyArray<ItemId>) =>
+    sql`SELECT DISTINCT id FROM turns JOIN items USING (response_id)
+      WHERE conversation_id = ${turn.conversationId}::uuid AND turns.position < ${turn.turnCount}
+        AND id = ANY (${ids}::uuid[])`.pipe(
+      rowsAs(ItemIdRow),
+      Effect.map((rows): ReadonlySet<ItemId> => new Set(rows.map(({ id }) => id)))
+    )
+
+  return { read, history, conversationOf, upTo, lastSearch, items, known }
 })

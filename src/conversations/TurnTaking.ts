@@ -49,7 +49,11 @@ export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, t
       Effect.exit,
       Effect.forkIn(serviceScope, { startImmediately: true })
     )
-    return { turn, stored: Deferred.await(stored) }
+    return {
+      turn,
+      stored: Effect.andThen(Deferred.await(stored), leases.setShown(turn, true)),
+      forget: leases.setShown(turn, false)
+    }
   }, Effect.uninterruptible)
 
   /** Polls with growing pauses, until the lease is acquired or the time is up. */

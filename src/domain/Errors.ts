@@ -132,9 +132,14 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
   param: Schema.Literals(["conversation_id", "conversation", "previous_response_id", "after"])
 }) {}
 
-export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {}) {}
+export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {
+  /** What names it in the request; absent: `project_id`. */
+  param: Schema.optionalKey(Schema.String)
+}) {}
 
-export class NotProjectMember extends Schema.TaggedError<NotProjectMember>()("NotProjectMember", {}) {}
+export class NotProjectMember extends Schema.TaggedError<NotProjectMember>()("NotProjectMember", {
+  param: Schema.optionalKey(Schema.String)
+}) {}
 
 /** The message with its instructions is longer than any model's context window. */
 export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {

@@ -11,7 +11,7 @@ const Fieldless = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownOption(Fieldless)
 
-const profilePath = /^\/openai\/v1(\/|$)/
+export const isOfProfile = (path: string): boolean => /^\/openai\/v1([/?]|$)/.test(path)
 const utf8 = new TextDecoder()
 
 /** The same response, with null for the field of an error that has none: `/v1` says "", and OpenAI's interface null. */
@@ -20,7 +20,7 @@ export const withNullParam = (
   response: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {
   const { body, status } = response
-  if (status < 400 || body._tag !== "Uint8Array" || !profilePath.test(path)) return response
+  if (status < 400 || body._tag !== "Uint8Array" || !isOfProfile(path)) return response
   return Option.match(decode(utf8.decode(body.body)), {
     onNone: () => response,
     onSome: ({ detail, error }) =>

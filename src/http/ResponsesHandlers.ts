@@ -49,7 +49,8 @@ export const makeCreateResponse = Effect.gen(function* () {
           writing: makeWriting()
         })
       }
-      const response = yield* Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
+      const whole = Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
+      const response = yield* Effect.onError(whole, () => begun.forget)
       return HttpServerResponse.jsonUnsafe(response, { headers })
     },
     Effect.provideService(Drain, drain),

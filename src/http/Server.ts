@@ -17,6 +17,7 @@ import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
+import { isOfProfile } from "./ProfileErrors.ts"
 
 interface ConnectionLimits {
   readonly checkSeconds: number
@@ -110,8 +111,12 @@ const lingerSeconds = 2
 type Response = ServerResponse<IncomingMessage>
 
 /** The headers and body of a response that bypasses the routes. */
-const contentOf = (failure: Failure.Failure, requestId: string) => {
-  const body = JSON.stringify(Failure.envelopeOf(failure))
+const contentOf = (failure: Failure.Failure, requestId: string, path = "") => {
+  const { detail, error } = Failure.envelopeOf(failure)
+  const body = JSON.stringify({
+    detail,
+    error: isOfProfile(path) ? { ...error, param: error.param || null } : error
+  })
   const headers = {
     ...failure.headers,
     "content-type": "application/json",
@@ -131,7 +136,7 @@ const answer = Effect.fnUntraced(function* (
   const given = request.headers["x-request-id"]
   const random = yield* SecureRandom.SecureRandom
   const requestId = yield* requestIdOf(typeof given === "string" ? given : undefined, random)
-  const { body, headers } = contentOf(failure, requestId)
+  const { body, headers } = contentOf(failure, requestId, request.url)
   response.writeHead(failure.status, headers)
   response.end(body)
 })

@@ -87,7 +87,10 @@ export const ChatHandlers = HttpApiBuilder.group(
         })
       }
       const whole = collect(begun.events)
-      const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+      const response = yield* Effect.onError(
+        Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
+        () => begun.forget
+      )
       return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), { headers })
     })
 

@@ -165,6 +165,7 @@ const demandsOf = (body: CreateBody): Demands => {
       model: body.model === "auto" || body.model === "" ? null : body.model,
       functions: functions.length === 0 ? null : functions,
       maxToolCalls: body.max_tool_calls,
+      projectParam: projectParamOf(tools),
       ownTools: ownTools ?? (isOffline(tools) ? offlineTools : null)
     }),
     answer: answerOptions(body, toolChoice),
@@ -172,6 +173,11 @@ const demandsOf = (body: CreateBody): Demands => {
     branches: true,
     functionItems: true
   }
+}
+
+const projectParamOf = (tools: Tools): string | null => {
+  const index = tools.findIndex(({ type }) => type === "file_search")
+  return index < 0 ? null : `tools[${index}].vector_store_ids[0]`
 }
 
 const projectOf = (tools: Tools) =>

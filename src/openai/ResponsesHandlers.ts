@@ -6,6 +6,7 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
+import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { streamResponse } from "../http/Sse.ts"
@@ -42,6 +43,15 @@ export const collectRendered = <E, R>(
     )
   })
 
+/** A new conversation of what isn't stored isn't there. */
+const namingConversation = (
+  { conversation, previous_response_id, store }: CreateBody,
+  id: ConversationId
+): Readonly<Record<string, string>> =>
+  store === false && conversation == null && previous_response_id == null
+    ? {}
+    : { "x-conversation-id": shownId("conversation", id) }
+
 const documented = Object.keys(CreateBody.fields)
 
 /** Creates responses, streamed or whole, from the same core as `/v1`. */
@@ -74,7 +84,7 @@ export const ResponsesHandlers = HttpApiBuilder.group(
               Effect.raceFirst(drain.cutoff)
             )
           const headers = {
-            "x-conversation-id": shownId("conversation", begun.conversationId),
+            ...namingConversation(payload, begun.conversationId),
             ...(yield* ignoredHeader(incoming, payload, documented))
           }
           if (payload.stream === true) {
@@ -87,7 +97,10 @@ export const ResponsesHandlers = HttpApiBuilder.group(
             })
           }
           const whole = collectRendered(begun.events, view)
-          const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+          const response = yield* Effect.onError(
+            Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
+            () => begun.forget
+          )
           return HttpServerResponse.jsonUnsafe(response, { headers })
         },
         Effect.provideService(Drain, drain),

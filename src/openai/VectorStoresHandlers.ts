@@ -71,7 +71,8 @@ const makeProof = Effect.map(Policy, (policy) => {
     const denial = operation("projects", "")
     return denial === null ? caller : yield* Effect.fail(denial)
   })
-  const memberOf = (id: ProjectId) => Effect.flatMap(permitted, ({ userId }) => policy.project(userId, id))
+  const memberOf = (id: ProjectId) =>
+    Effect.flatMap(permitted, ({ userId }) => policy.project(userId, id, "vector_store_id"))
   return { permitted, memberOf }
 })
 

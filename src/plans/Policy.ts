@@ -25,10 +25,11 @@ export class Policy extends Context.Service<
     /** What plan and license permit now to the users of an organization that has the plan. */
     readonly permissions: (plan: string) => Effect.Effect<Permissions>
     readonly storageOf: (userId: UserId) => Effect.Effect<PlanStorage, UserNotFound | DatabaseUnavailable>
-    /** The proof that the user is a member of the project. */
+    /** The proof that the user is a member of the project, which `param` names in errors: `project_id` if it is left out. */
     readonly project: (
       userId: UserId,
-      projectId: ProjectId
+      projectId: ProjectId,
+      param?: string
     ) => Effect.Effect<ProjectMembership, ProjectNotFound | NotProjectMember | DatabaseUnavailable>
     /** The proof for the operator and for administrators, who may read every project that they see. */
     readonly projectOfOperator: (
@@ -50,7 +51,11 @@ export class Policy extends Context.Service<
           return found === undefined ? yield* new UserNotFound() : (yield* permissions(found.plan)).storage
         })
 
-        const find = Effect.fnUntraced(function* (projectId: ProjectId, userId: UserId | null) {
+        const find = Effect.fnUntraced(function* (
+          projectId: ProjectId,
+          userId: UserId | null,
+          param: string
+        ) {
           const found = yield* sql`
             SELECT EXISTS (
               SELECT FROM project_members WHERE project_id = projects.id AND user_id = ${userId}::uuid
@@ -60,18 +65,22 @@ export class Policy extends Context.Service<
             rowAs(ProjectRow),
             orUnavailable
           )
-          return found ?? (yield* new ProjectNotFound())
+          return found ?? (yield* new ProjectNotFound({ param }))
         })
 
-        const project = Effect.fn("Policy.project")(function* (userId: UserId, projectId: ProjectId) {
-          const { isMember } = yield* find(projectId, userId)
+        const project = Effect.fn("Policy.project")(function* (
+          userId: UserId,
+          projectId: ProjectId,
+          param: string = "project_id"
+        ) {
+          const { isMember } = yield* find(projectId, userId, param)
           // spec: POST /v1/responses, rule 3: everybody may learn whether a project exists.
-          if (!isMember) return yield* new NotProjectMember()
+          if (!isMember) return yield* new NotProjectMember({ param })
           return proveMembership({ projectId, userId })
         })
 
         const projectOfOperator = Effect.fn("Policy.projectOfOperator")(function* (projectId: ProjectId) {
-          yield* find(projectId, null)
+          yield* find(projectId, null, "project_id")
           return proveMembership({ projectId, userId: null })
         })
 

@@ -1,8 +1,6 @@
 import { Effect, Predicate } from "effect"
 import type { Part, ReplayedItem } from "../api/CreateResponse.ts"
-import type { FoundItem } from "../conversations/Conversations.ts"
 import {
-  type ConversationState,
   type InputImage,
   type InputItem,
   type InputMessage,
@@ -11,7 +9,7 @@ import {
   type StoredItem
 } from "../domain/Conversation.ts"
 import { InvalidRequest, ItemNotFound } from "../domain/Errors.ts"
-import type { FileId, ItemId, ConversationId } from "../domain/Ids.ts"
+import type { FileId, ItemId } from "../domain/Ids.ts"
 import { type GivenResult, isFunctionEntry, makeFunctionItems } from "./FunctionItems.ts"
 import { firstOfRound, nextOfRound, isSameRound } from "./ItemIds.ts"
 import { resultUnknown } from "./LinkedCalls.ts"
@@ -218,8 +216,8 @@ export const readEntries = Effect.fnUntraced(function* (
 /** An item of a request's input. */
 export interface GivenItem {
   readonly item: InputItem
-  /** For an item that the request refers to: where, and the conversation it was stored in. */
-  readonly reference: { readonly param: string; readonly conversationId: ConversationId } | null
+  /** For an item that the request refers to: where, and by which id. */
+  readonly reference: { readonly param: string; readonly id: ItemId } | null
 }
 
 /** An item of an earlier turn as input of a new turn, where it gets its own id. */
@@ -229,7 +227,7 @@ const asInput = (item: StoredItem, id: ItemId): InputItem =>
 /** Puts stored items, which `find` reads, in the place of the references to them. A second reference to an item adds nothing. */
 export const resolveReferences = Effect.fnUntraced(function* <E>(
   entries: ReadonlyArray<Incoming>,
-  find: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlyMap<ItemId, FoundItem>, E>,
+  find: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, E>,
   nextId: () => ItemId
 ) {
   const stored = yield* find([
@@ -246,22 +244,25 @@ export const resolveReferences = Effect.fnUntraced(function* <E>(
       const { param } = entry
       const found = stored.get(entry.id)
       if (found === undefined) return yield* new ItemNotFound({ param })
-      const { conversationId, item } = found
       // Calls of one round stay together, and others stay apart.
       const id: ItemId =
         before !== null && isSameRound(before.stored, entry.id)
           ? nextOfRound(before.id, nextId)
           : firstOfRound(nextId)
       before = { stored: entry.id, id }
-      given.push({ item: asInput(item, id), reference: { param, conversationId } })
+      given.push({ item: asInput(found, id), reference: { param, id: entry.id } })
     }
   }
   return given
 })
 
-/** The items to answer, without those of the continued conversation: its history contains them. */
-export const notInHistory = (
+/** The items to answer, without those that the history has; `known` finds them. */
+export const notInHistory = Effect.fnUntraced(function* <E>(
   given: ReadonlyArray<GivenItem>,
-  { conversationId }: ConversationState
-): ReadonlyArray<InputItem> =>
-  given.flatMap(({ item, reference }) => (reference?.conversationId === conversationId ? [] : [item]))
+  known: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlySet<ItemId>, E>
+) {
+  const inHistory = yield* known(given.flatMap(({ reference }) => (reference === null ? [] : [reference.id])))
+  return given.flatMap(({ item, reference }): ReadonlyArray<InputItem> =>
+    reference !== null && inHistory.has(reference.id) ? [] : [item]
+  )
+})

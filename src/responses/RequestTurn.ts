@@ -20,6 +20,8 @@ interface OpenedTurn {
   readonly conversationId: ConversationId
   /** Completes when the conversation is in the database. */
   readonly stored: Effect.Effect<void, DatabaseUnavailable>
+  /** To be run where the client doesn't see the conversation after all: a new one without a turn goes again. */
+  readonly forget: Effect.Effect<void>
   readonly commit: (content: CommitTurn) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>
   /** Fails when the turn can't be stored any more; never succeeds. */
   readonly lost: Effect.Effect<never, TurnLeaseLost>
@@ -35,6 +37,7 @@ const notStored = (turn: ConversationState): OpenedTurn => ({
   turn,
   conversationId: turn.conversationId,
   stored: Effect.void,
+  forget: Effect.void,
   commit: () => Effect.void,
   lost: Effect.never
 })
@@ -94,17 +97,16 @@ export class RequestTurn extends Context.Service<
         id: ConversationId | null,
         instructions: string | null
       ) {
-        const { stored, turn } =
-          id === null
-            ? yield* conversations.create(userId, instructions)
-            : { turn: yield* conversations.open(userId, id), stored: Effect.void }
-        return opened(turn, stored)
+        if (id !== null) return opened(yield* conversations.open(userId, id))
+        const { forget, stored, turn } = yield* conversations.create(userId, instructions)
+        return { ...opened(turn), stored, forget }
       })
 
-      const opened = (turn: OpenTurn, stored: OpenedTurn["stored"]): OpenedTurn => ({
+      const opened = (turn: OpenTurn): OpenedTurn => ({
         turn,
         conversationId: turn.conversationId,
-        stored,
+        stored: Effect.void,
+        forget: Effect.void,
         commit: (content) => conversations.commit(turn, content),
         lost: conversations.lost(turn)
       })
@@ -124,7 +126,7 @@ export class RequestTurn extends Context.Service<
         if (last === null || !last.isLast || last.state.conversationId !== id)
           return yield* new ResponseNotLast()
         return {
-          ...opened(turn, Effect.void),
+          ...opened(turn),
           turn: { ...turn, turnCount: turn.turnCount - 1 },
           commit: (content) => conversations.commit(turn, content, replaced)
         } satisfies OpenedTurn
@@ -139,12 +141,13 @@ export class RequestTurn extends Context.Service<
         const { isLast, state } = yield* conversations.upTo(userId, responseId)
         if (!isKept) return notStored(state)
         const last = isLast ? yield* conversations.openAt(userId, state) : null
-        if (last !== null) return opened(last, Effect.void)
+        if (last !== null) return opened(last)
         const conversationId = ConversationId.make(yield* random.uuidV7())
         const branch: OpenedTurn = {
           turn: state,
           conversationId,
           stored: Effect.void,
+          forget: Effect.void,
           commit: (content) => conversations.commitBranch({ userId, source: state, conversationId }, content),
           // No other request knows the new conversation.
           lost: Effect.never

@@ -7,7 +7,7 @@ import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
 import type * as Errors from "../domain/Errors.ts"
-import { type ConversationId, type ItemId, ResponseId } from "../domain/Ids.ts"
+import { type ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { type Operation, operationNames } from "../domain/Plan.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
@@ -69,6 +69,8 @@ interface BegunResponse {
   readonly events: Stream.Stream<EventBody, GenerationFailure>
   /** Fails when the conversation's lease is lost, so that the turn can't be stored any more; never succeeds. */
   readonly lost: Effect.Effect<never, Errors.TurnLeaseLost>
+  /** To be run where it fails before the client has seen any of it: a conversation that it created goes again. */
+  readonly forget: Effect.Effect<void>
 }
 
 /**
@@ -102,6 +104,23 @@ export class Responses extends Context.Service<
       const { next: nextItemId } = yield* ItemIds
       const offerOf = makeOffers(toolkit.offered)
 
+      const membershipOf = (userId: UserId, { project_id: id }: ResponseRequest, { projectParam }: Demands) =>
+        id == null ? Effect.succeed(null) : policy.project(userId, id, projectParam)
+
+      const referredTo = (userId: UserId, { entries }: IncomingInput) =>
+        resolveReferences(entries, (ids) => conversations.items(userId, ids), nextItemId)
+
+      /** What the history lacks, and the earlier calls that its results answer. */
+      const itemsAfter = Effect.fnUntraced(function* (
+        turn: ConversationState,
+        given: ReadonlyArray<GivenItem>,
+        { results }: IncomingInput
+      ) {
+        const items = yield* notInHistory(given, (ids) => conversations.knownItems(turn, ids))
+        const calls = yield* answeredCalls(results, items, (ids) => conversations.functionCalls(turn, ids))
+        return { items, calls }
+      })
+
       const create = Effect.fn("Responses.create")(function* (
         request: ResponseRequest,
         demands: Demands = {}
@@ -113,23 +132,18 @@ export class Responses extends Context.Service<
         const input = yield* readInput(readable, nextItemId, demands.functionItems)
 
         const permissions = yield* policy.permissions(caller.plan)
-        yield* demand(permissions, paramsOf(request, input))
+        yield* demand(permissions, paramsOf(request, input, demands))
         const offer = yield* offerOf(demands, permissions.tools)
         yield* schemas.prepare(userId, demands.answer?.format)
-        const membership =
-          request.project_id == null ? null : yield* policy.project(userId, request.project_id)
+        const membership = yield* membershipOf(userId, request, demands)
 
-        const findItems = (ids: ReadonlyArray<ItemId>) => conversations.items(userId, ids)
-        const given = yield* resolveReferences(input.entries, findItems, nextItemId)
+        const given = yield* referredTo(userId, input)
         // Whether a reference brings a file is known only now; a missing item or project is reported first.
         yield* demand(permissions, { files: paramOfFile(given) })
         const files = yield* attachedFiles.find(userId, input.files, given)
         const opened = yield* requestTurn.open(request, userId, demands)
         const { conversationId, turn } = opened
-        const items = notInHistory(given, turn)
-        const calls = yield* answeredCalls(input.results, items, (ids) =>
-          conversations.functionCalls(turn, ids)
-        )
+        const { calls, items } = yield* itemsAfter(turn, given, input)
         const onOutput = yield* answering(conversationId)
 
         const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
@@ -170,7 +184,8 @@ export class Responses extends Context.Service<
           opened.commit(turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo }))
         const { meter } = account
         const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
-        return { id, conversationId, events, lost: opened.lost } satisfies BegunResponse
+        const { forget, lost } = opened
+        return { id, conversationId, events, lost, forget } satisfies BegunResponse
       })
 
       return Responses.of({ create })
@@ -209,9 +224,13 @@ const demand = (
 }
 
 /** The fields by which a request asks for operations. */
-const paramsOf = (request: ResponseRequest, { files }: IncomingInput) => ({
+const paramsOf = (
+  request: ResponseRequest,
+  { files }: IncomingInput,
+  { projectParam = "project_id" }: Demands
+) => ({
   responses: "",
-  projects: request.project_id == null ? null : "project_id",
+  projects: request.project_id == null ? null : projectParam,
   files: files[0]?.param
 })
 

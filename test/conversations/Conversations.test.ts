@@ -95,12 +95,12 @@ layer(Layer.provideMerge(conversationsWith(), TestDatabase.layer))("Conversation
       const conversations = yield* Conversations
       const [owner, other] = [yield* someUser, yield* someUser]
       const turn = content("mine")
-      const conversationId = yield* conversationOf(owner, [turn])
+      yield* conversationOf(owner, [turn])
       const all = [...turn.input, ...turn.output]
       const ids = all.map(({ id }) => id)
       const unknown = ItemId.make(crypto.randomUUID())
       const found = yield* conversations.items(owner, [...ids, unknown])
-      assert.deepStrictEqual(found, new Map(all.map((item) => [item.id, { item, conversationId }])))
+      assert.deepStrictEqual(found, new Map(all.map((item) => [item.id, item])))
       assert.strictEqual((yield* conversations.items(other, ids)).size, 0)
       assert.strictEqual((yield* conversations.items(owner, [])).size, 0)
     })

@@ -82,6 +82,20 @@ layer(TestApp.layer(limits), { excludeTestServices: true })("bytes that are no r
     }).pipe(Effect.scoped)
   )
 
+  it.effect("name no field in the words of the profile that was asked", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      for (const [path, param] of [
+        ["/v1/responses", ""],
+        ["/openai/v1/responses?a=b", null]
+      ] as const) {
+        const client = yield* openRaw(url)
+        yield* client.send(`GET ${path} HTTP/1.1\r\nhost: x\r\nexpect: y\r\n\r\n`)
+        assert.strictEqual(errorOf(replyOf(yield* client.whole), 417).param, param)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("keep the client's request id if it could be parsed", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp

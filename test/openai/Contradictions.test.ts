@@ -25,6 +25,7 @@ interface Refused {
   readonly path?: string
   readonly body: object
   readonly param: string
+  readonly status?: number
   readonly says: ReadonlyArray<string>
 }
 
@@ -136,6 +137,31 @@ const refusals: ReadonlyArray<Refused> = [
     says: ["`file_data`"]
   },
   {
+    what: "a project that doesn't exist",
+    body: { input: "Hi", tools: [{ type: "web_search" }, { type: "file_search", vector_store_ids: [uuid] }] },
+    status: 404,
+    param: "tools[1].vector_store_ids[0]",
+    says: ["does not exist"]
+  },
+  {
+    what: "the addresses of images in a response",
+    body: { input: "Hi", include: ["message.input_image.image_url"] },
+    param: "include[0]",
+    says: ["file_search_call.results", "reasoning.encrypted_content"]
+  },
+  {
+    what: "what is no word where one of a few is asked for",
+    body: { input: "Hi", truncation: 1 },
+    param: "truncation",
+    says: ["must be auto, disabled or null."]
+  },
+  {
+    what: "what is neither true nor false",
+    body: { input: "Hi", parallel_tool_calls: "no" },
+    param: "parallel_tool_calls",
+    says: ["must be true, false or null."]
+  },
+  {
     what: "a reference to an item that has content too",
     body: { input: [{ id: `msg_${uuid}`, content: "Hi" }] },
     param: "input[0].role",
@@ -144,10 +170,10 @@ const refusals: ReadonlyArray<Refused> = [
 ]
 
 layer(TestApp.layer(), { excludeTestServices: true })("requests that contradict themselves", (it) => {
-  for (const { body, param, path = responses, says: words, what } of refusals) {
+  for (const { body, param, path = responses, says: words, status = 400, what } of refusals) {
     it.effect(`${what} is refused, and named`, () =>
       Effect.gen(function* () {
-        const error = errorOf(yield* post(path, body), 400)
+        const error = errorOf(yield* post(path, body), status)
         assert.strictEqual(error.param, param)
         for (const one of words) assert.include(error.message, one)
       })

@@ -153,6 +153,56 @@ layer(TestApp.layer(), { excludeTestServices: true })("stored responses of /open
     })
   )
 
+  it.effect(
+    "an item that the history of a branch has is not repeated, and one of a later turn is taken in",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* answerTo({ input: "one" }, "eins-eins")
+        const second = yield* answerTo({ input: "two", previous_response_id: first.id }, "zwei-zwei")
+        const branch = yield* answerTo({ input: "other", previous_response_id: first.id }, "anders")
+        const times = (words: string) => Effect.map(lastPrompt, (prompt) => prompt.split(words).length - 1)
+        const referring = (id: string | undefined, previous: string) =>
+          answerTo(
+            {
+              input: [
+                { type: "item_reference", id },
+                { role: "user", content: "?" }
+              ],
+              previous_response_id: previous
+            },
+            "ok"
+          )
+        // The branch has a copy of the item, and so has the conversation that it left.
+        const next = yield* referring(first.output[0]?.id, branch.id)
+        assert.strictEqual(yield* times("eins-eins"), 1)
+        yield* referring(first.output[0]?.id, next.id)
+        assert.strictEqual(yield* times("eins-eins"), 1)
+        yield* referring(first.output[0]?.id, second.id)
+        assert.strictEqual(yield* times("eins-eins"), 1)
+        // The turn of this item comes after the response that is continued.
+        yield* referring(second.output[0]?.id, first.id)
+        assert.deepStrictEqual([yield* times("eins-eins"), yield* times("zwei-zwei")], [1, 1])
+      })
+  )
+
+  it.effect("no header names a conversation of a response that isn't stored, unless it is there", () =>
+    Effect.gen(function* () {
+      const model = yield* ScriptedModel
+      const named = Effect.fnUntraced(function* (body: object) {
+        yield* model.next(says("ok"))
+        const reply = yield* request("POST", "/openai/v1/responses", { body: { input: "Hi", ...body } })
+        assert.strictEqual(reply.status, 200, reply.text)
+        return reply.headers.get("x-conversation-id")
+      })
+      const first = yield* answerTo({ input: "one" }, "eins")
+      assert.isNull(yield* named({ store: false }))
+      assert.isNull(yield* named({ store: false, stream: true }))
+      const id = first.conversation?.id
+      assert.strictEqual(yield* named({ store: false, previous_response_id: first.id }), id)
+      assert.strictEqual(yield* named({ conversation: id }), id)
+    })
+  )
+
   it.effect("two requests that continue one response at once are both answered", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel

@@ -169,12 +169,11 @@ export type Format = typeof Format.Type
 export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh"] as const
 export const verbosities = ["low", "medium", "high"] as const
 
-/** Of what this service never makes, there is nothing to include; `logprobs` would be missed. */
+/** Of what this service never makes, there is nothing to include; `logprobs` and the addresses of images would be missed. */
 const includes = [
   "file_search_call.results",
   "web_search_call.results",
   "web_search_call.action.sources",
-  "message.input_image.image_url",
   "computer_call_output.output.image_url",
   "code_interpreter_call.outputs",
   "reasoning.encrypted_content"

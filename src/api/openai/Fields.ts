@@ -9,8 +9,16 @@ const metadataKeyCharactersMax = 64
 const metadataValueCharactersMax = 512
 const labelCharactersMax = 512
 
+/** What a field may be, and null: `auto or disabled` becomes `auto, disabled or null`. */
+const orNull = ({ ast }: Schema.Top): { readonly expected?: string } => {
+  const words = ast._tag === "Boolean" ? "true or false" : ast.annotations?.["expected"]
+  const choices = typeof words === "string" ? /^(\S+(?:, \S+)*) or (\S+)$/.exec(words) : null
+  return choices === null ? {} : { expected: `${choices[1]}, ${choices[2]} or null` }
+}
+
 /** Absent and null mean the same. */
-export const maybe = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
+export const maybe = <S extends Schema.Top>(schema: S) =>
+  Schema.optional(Schema.NullOr(schema).annotate(orNull(schema)))
 
 export const between = (minimum: number, maximum: number) => {
   const expected = `a number from ${minimum} to ${maximum}`
