@@ -1,49 +1,13 @@
-import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Redacted } from "effect"
+import { Effect } from "effect"
 import { ConversationDetail, ConversationObject } from "../../src/api/ConversationObject.ts"
 import { SessionState } from "../../src/console/SessionApi.ts"
-import { makeMockModelServer } from "../support/MockModelServer.ts"
-import { startService } from "../support/ServiceProcess.ts"
-import { TestDatabase } from "../support/TestDatabase.ts"
+import { installationLayer, makeInstallation } from "../support/Installation.ts"
 import { untilValue } from "../support/until.ts"
 import { call, eventsOf, openCall } from "../support/Wire.ts"
 import { decoded } from "./OwnConversations.ts"
 
-const leaseSeconds = 5
-
-/** Processes on the database of this file, and the session of the first administrator. */
-const installation = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const upstream = yield* makeMockModelServer
-  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-answers-" })
-  const model = {
-    id: "mock",
-    provider: "mock",
-    contextWindow: 8_000,
-    maxOutputTokens: 2_000,
-    tools: false,
-    quality: 1,
-    cost: 0
-  }
-  const provider = { id: "mock", protocol: "openai-chat", baseUrl: upstream.url }
-  yield* fs.writeFileString(
-    `${directory}/models.json`,
-    JSON.stringify({ providers: [provider], models: [model] })
-  )
-  const { url } = yield* TestDatabase
-  const start = Effect.gen(function* () {
-    const service = yield* startService({
-      DATABASE_URL: Redacted.value(url),
-      PARLEY_DATA_DIR: `${directory}/data`,
-      PARLEY_FILES_STORE: "postgres",
-      PARLEY_MODELS_FILE: `${directory}/models.json`,
-      PARLEY_TURN_LEASE_SECONDS: String(leaseSeconds)
-    })
-    return { ...service, address: yield* service.url }
-  })
-  return { upstream, start }
-})
+const installation = makeInstallation({})
 
 const email = "owner@example.com"
 const password = "a lighthouse keeper's umbrella"
@@ -72,7 +36,7 @@ const readUntil = (response: Response, isEnough: (text: string) => boolean) =>
 
 const hasWords = (text: string): boolean => text.split('"delta":"word "').length > 5
 
-layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServices: true, timeout: 120_000 })(
+layer(installationLayer, { excludeTestServices: true, timeout: 120_000 })(
   "a question whose process is killed in mid-answer",
   (it) => {
     it.effect("stays with its conversation, and is answered when it is asked again", () =>

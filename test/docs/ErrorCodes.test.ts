@@ -6,11 +6,11 @@ import { root } from "./Documents.ts"
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
 
 /** Files that make failures. */
-const sources = ["src/api/Failure.ts", "src/api/Refusal.ts", "src/api/RequestProblem.ts"].map(read).join("\n")
+const sources = ["src/api/Failure.ts", "src/api/Refusal.ts"].map(read).join("\n")
 
-/** Words like codes that are none: types of errors, reasons within the service, fields, and parts of an input. */
+/** Words like codes that are none: types of errors, reasons within the service, and fields. */
 const others =
-  /^(?!internal_)\w+_error$|^(invalid_token|bad_request|content_refused|context_length|rate_limited|other_header|files_to)$|^(file_data|file_url|image_url|input_\w+|item_reference|output_text|\w+_id)$/
+  /^(?!internal_)\w+_error$|^(invalid_token|bad_request|content_refused|context_length|rate_limited|other_header|files_to)$|^\w+_id$/
 
 const codes = [
   ...new Set([...sources.matchAll(/"([a-z]+(?:_[a-z]+)+)"/g)].map(([, code = ""]) => code))

@@ -1,91 +1,25 @@
-import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Redacted, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { ResponseResource } from "../../src/api/openai/ResponseResource.ts"
-import { makeMockModelServer, type MockModelServer } from "../support/MockModelServer.ts"
-import { startService } from "../support/ServiceProcess.ts"
-import { TestDatabase } from "../support/TestDatabase.ts"
+import { installationLayer, makeInstallation } from "../support/Installation.ts"
 import { untilValue } from "../support/until.ts"
 import { call, openCall } from "../support/Wire.ts"
 import { framesIn } from "./frames.ts"
+import { begin, decodeResponse, ended, eventsAfter, key, responsesAt, show } from "./jobCalls.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
-/** A key as `parley key generate` makes it; it opens nothing but the database of this file. */
-const key = "parley_0lQHCkMp8VUdasgeHnXb5pzBLRNPiFY940opo2M"
-
-/** How soon another process takes over what a killed one had begun. */
-const leaseSeconds = 5
-
-const catalogOf = (upstream: MockModelServer) => ({
-  providers: [{ id: "mock", protocol: "openai-chat", baseUrl: upstream.url }],
-  models: [
-    {
-      id: "mock-model",
-      provider: "mock",
-      contextWindow: 8_000,
-      maxOutputTokens: 2_000,
-      tools: false,
-      quality: 1,
-      cost: 0
-    }
-  ]
-})
-
-/** A model server, and a way to start processes that use it, all on the database of this file. */
-const installation = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const upstream = yield* makeMockModelServer
-  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "parley-jobs-" })
-  yield* fs.writeFileString(`${directory}/models.json`, JSON.stringify(catalogOf(upstream)))
-  const { url } = yield* TestDatabase
-  const start = Effect.gen(function* () {
-    const service = yield* startService({
-      DATABASE_URL: Redacted.value(url),
-      PARLEY_DATA_DIR: `${directory}/data`,
-      PARLEY_FILES_STORE: "postgres",
-      PARLEY_MODELS_FILE: `${directory}/models.json`,
-      PARLEY_INIT_API_KEY: key,
-      PARLEY_TURN_LEASE_SECONDS: String(leaseSeconds),
-      PARLEY_SHUTDOWN_GRACE_SECONDS: "1"
-    })
-    return { ...service, address: `${yield* service.url}/openai/v1/responses` }
-  })
-  return { upstream, start }
-})
-
-const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ResponseResource))
+const installation = makeInstallation({ PARLEY_INIT_API_KEY: key, PARLEY_SHUTDOWN_GRACE_SECONDS: "1" })
 
 const create = (address: string, body: object, idempotencyKey?: string) =>
-  call(address, {
+  call(responsesAt(address), {
     key,
     body: { input: "Hi", ...body },
     ...(idempotencyKey === undefined ? {} : { headers: { "idempotency-key": idempotencyKey } })
   })
 
-const begin = Effect.fnUntraced(function* (address: string) {
-  const reply = yield* create(address, { background: true })
-  assert.strictEqual(reply.status, 200, reply.text)
-  return decode(reply.text).id
-})
-
-const show = (address: string, id: string) =>
-  Effect.map(call(`${address}/${id}`, { key }), (reply) => decode(reply.text))
-
-const isOver = ({ status }: ResponseResource) => status !== "queued" && status !== "in_progress"
-
-const ended = (address: string, id: string) => untilValue(show(address, id), isOver)
-
-/** What the log of a response has after an event, as any process serves it. */
-const after = (address: string, id: string, number: number | null) =>
-  Effect.map(
-    call(`${address}/${id}?stream=true${number === null ? "" : `&starting_after=${number}`}`, { key }),
-    ({ text }) => framesIn(text)
-  )
-
 /** Reads a stream until it has so many frames, and goes away. */
 const firstFrames = Effect.fnUntraced(function* (address: string, body: object, count: number) {
-  const response = yield* openCall(address, { key, body: { input: "Hi", ...body } })
+  const response = yield* openCall(responsesAt(address), { key, body: { input: "Hi", ...body } })
   return yield* Effect.promise(async () => {
     let text = ""
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -114,7 +48,7 @@ const books = Effect.gen(function* () {
   return row
 })
 
-layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServices: true })(
+layer(installationLayer, { excludeTestServices: true })(
   "responses that outlive their connection and their process",
   (it) => {
     it.effect("one Idempotency-Key at two processes at once generates once, whole and streamed", () =>
@@ -128,7 +62,7 @@ layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServic
           ),
           { concurrency: "unbounded" }
         )
-        const whole = replies.map(({ text }) => decode(text))
+        const whole = replies.map(({ text }) => decodeResponse(text))
         assert.strictEqual(upstream.requests.length, 1)
         assert.deepStrictEqual(new Set(whole.map(({ id, output_text }) => `${id} ${output_text}`)).size, 1)
         assert.strictEqual(whole[0]?.output_text, "Hello")
@@ -181,7 +115,7 @@ layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServic
           const response = yield* ended(other.address, id)
           assert.deepStrictEqual([response.status, response.error?.code], ["failed", "interrupted"])
           const last = seen.at(-1)!.sequence_number
-          const rest = yield* after(other.address, id, last)
+          const rest = yield* eventsAfter(other.address, id, last)
           const { whole } = assertProfileGrammar([...seen, ...rest])
           assert.strictEqual(whole?.status, "failed")
         })
@@ -198,7 +132,10 @@ layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServic
         yield* one.signal("SIGKILL")
         const other = yield* start
         for (const { sequence_number: number } of events) {
-          assert.deepStrictEqual(yield* after(other.address, whole!.id, number), events.slice(number + 1))
+          assert.deepStrictEqual(
+            yield* eventsAfter(other.address, whole!.id, number),
+            events.slice(number + 1)
+          )
         }
       })
     )
@@ -235,10 +172,74 @@ layer(Layer.merge(TestDatabase.layer, NodeFileSystem.layer), { excludeTestServic
           assert.include(["completed", "failed"], response.status)
           if (response.status === "completed") assert.strictEqual(response.output_text, "abcd")
           else assert.strictEqual(response.error?.code, "interrupted")
-          assertProfileGrammar(yield* after(last.address, id, null))
+          assertProfileGrammar(yield* eventsAfter(last.address, id, null))
         }
         yield* allEnded
       })
+    )
+  }
+)
+
+const adminKey = "parley_admin_OF_NOTHING_BUT_THESE_TESTS"
+const NewUser = Schema.fromJsonString(Schema.Struct({ key: Schema.String }))
+
+/** Keys of so many users. */
+const newUsers = (address: string, count: number) =>
+  Effect.forEach(Array.from({ length: count }), (_, index) =>
+    Effect.gen(function* () {
+      const body = { email: `user${index}@example.com`, organization: "default", with_key: true }
+      const { text } = yield* call(`${address}/admin/users`, { key: adminKey, body })
+      return (yield* Schema.decodeEffect(NewUser)(text)).key
+    })
+  )
+
+const Standing = Schema.Tuple([Schema.Struct({ running: Schema.Int, queued: Schema.Int })])
+
+const standing = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql`SELECT count(*) FILTER (WHERE status = 'in_progress')::int AS running,
+      count(*) FILTER (WHERE status = 'queued')::int AS queued FROM response_jobs`.pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Standing))
+  )
+  return row
+})
+
+layer(installationLayer, { excludeTestServices: true, timeout: 120_000 })(
+  "the queue of responses in the background",
+  (it) => {
+    it.effect(
+      "has 32 under way in one process, begins the next when one ends, and more in another process",
+      () =>
+        Effect.gen(function* () {
+          const { start, upstream } = yield* makeInstallation({
+            PARLEY_INIT_API_KEY: key,
+            PARLEY_ADMIN_KEY: adminKey
+          })
+          yield* upstream.usually(() => ({ hangAt: 1 }))
+          const one = yield* start
+          // Eight of each user may be under way at once.
+          const users = yield* newUsers(one.address, 5)
+          const jobs = yield* Effect.forEach(
+            Array.from({ length: 40 }, (_, index) => users[index % users.length]!),
+            (user) => Effect.map(begin(one.address, user), (id) => ({ id, user })),
+            { concurrency: "unbounded" }
+          )
+          yield* untilValue(standing, ({ running }) => running >= 32)
+          yield* upstream.request(31)
+          assert.deepStrictEqual(yield* standing, { running: 32, queued: 8 })
+
+          const shown = yield* Effect.forEach(jobs, ({ id, user }) => show(one.address, id, user))
+          const { id, user } = jobs[shown.findIndex(({ status }) => status === "in_progress")]!
+          const path = `${responsesAt(one.address)}/${id}/cancel`
+          assert.strictEqual((yield* call(path, { key: user, body: {} })).status, 200)
+          yield* upstream.request(32)
+          assert.deepStrictEqual(yield* standing, { running: 32, queued: 7 })
+          assert.lengthOf(upstream.requests, 33)
+
+          yield* start
+          yield* upstream.request(39)
+          assert.deepStrictEqual(yield* standing, { running: 39, queued: 0 })
+        })
     )
   }
 )

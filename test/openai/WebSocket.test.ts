@@ -6,38 +6,11 @@ import { failure, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { until, untilValue } from "../support/until.ts"
 import { call, errorOf } from "../support/Wire.ts"
+import { connect as connectTo } from "./connection.ts"
 import { assertProfileGrammar } from "./ProfileGrammar.ts"
 
-/** A connection, and what came over it so far. */
-const connect = Effect.fnUntraced(function* (key?: string) {
-  const { url } = yield* TestApp
-  const received: Array<string> = []
-  const socket = yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      // What Node adds to the constructor of browsers.
-      const options = { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } }
-      const Constructor = WebSocket as unknown as new (url: string, options: object) => WebSocket
-      return new Constructor(`${url.replace("http", "ws")}/openai/v1/responses`, options)
-    }),
-    (opened) => Effect.sync(() => opened.close())
-  )
-  socket.addEventListener("message", ({ data }) => void received.push(String(data)))
-  const state = yield* Effect.promise(
-    () =>
-      new Promise<"open" | "refused">((resolve) => {
-        socket.addEventListener("open", () => resolve("open"))
-        socket.addEventListener("error", () => resolve("refused"))
-      })
-  )
-  const isEnd = (message: string) =>
-    /^\{"type":"(response\.(completed|failed|incomplete)|error)"/.test(message)
-  const last = (count: number) =>
-    untilValue(
-      Effect.sync(() => received.filter(isEnd)),
-      ({ length }) => length >= count
-    )
-  return { socket, state, received, last, send: (message: object) => socket.send(JSON.stringify(message)) }
-})
+/** A connection to the service under test. */
+const connect = (key?: string) => Effect.flatMap(TestApp, ({ url }) => connectTo(url, key))
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProfileEvent))
 
@@ -212,11 +185,6 @@ layer(TestApp.layer(), { excludeTestServices: true })("A WebSocket on /openai/v1
 })
 
 /** Waits for the end of a connection, and gives its code. */
-const closed = (socket: WebSocket) =>
-  Effect.promise(
-    () => new Promise<number>((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)))
-  )
-
 const limited = (idleSeconds: number, connectionSeconds: number) =>
   TestApp.layer().pipe(Layer.provide(Layer.succeed(ConnectionLimits, { idleSeconds, connectionSeconds })))
 
@@ -226,8 +194,8 @@ layer(limited(0.5, 60), { excludeTestServices: true })("A WebSocket without a me
       const { alice } = yield* TestApp
       const model = yield* ScriptedModel
       yield* model.next(says("Hello"))
-      const { last, send, socket } = yield* connect(alice.key)
-      const code = yield* Effect.forkChild(closed(socket), { startImmediately: true })
+      const { closed, last, send } = yield* connect(alice.key)
+      const code = yield* Effect.forkChild(closed, { startImmediately: true })
       send({ type: "response.create", input: "Hi" })
       yield* last(1)
       assert.strictEqual(yield* Fiber.join(code), 1001)
@@ -242,8 +210,8 @@ layer(limited(60, 0.5), { excludeTestServices: true })("A WebSocket that is open
       const model = yield* ScriptedModel
       const ended = yield* model.ended
       yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.never))
-      const { send, socket } = yield* connect(alice.key)
-      const code = yield* Effect.forkChild(closed(socket), { startImmediately: true })
+      const { closed, send } = yield* connect(alice.key)
+      const code = yield* Effect.forkChild(closed, { startImmediately: true })
       send({ type: "response.create", input: "Hi" })
       assert.strictEqual(yield* Fiber.join(code), 1001)
       yield* untilValue(model.ended, (count) => count > ended)
