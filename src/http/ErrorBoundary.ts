@@ -14,6 +14,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
 import { makeCors } from "./Cors.ts"
 import { Drain } from "./Drain.ts"
+import { namingIgnoredQuery } from "./IgnoredQuery.ts"
 import { withNullParam } from "./ProfileErrors.ts"
 import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } from "./Routes.ts"
 
@@ -91,8 +92,8 @@ const detailOf = (error: Failure.Expected): Record<string, unknown> => {
 }
 
 /** Turns a schema failure of the request into a 400 that names the field; one of our own response is a defect. */
-export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect) =>
-  Effect.catch(httpEffect, (error: unknown) => {
+export const EnvelopeLayer = Layer.succeed(Envelope, (httpEffect, { endpoint }) =>
+  Effect.catch(namingIgnoredQuery(httpEffect, endpoint), (error: unknown) => {
     if (!HttpApiError.HttpApiSchemaError.is(error)) return Effect.die(error)
     if (error.kind === "Body" || error.kind === "ResponseHeaders") return Effect.die(error)
     const problem =

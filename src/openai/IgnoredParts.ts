@@ -2,15 +2,17 @@ import { Effect, Predicate } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ignoredNames } from "../api/IgnoredFields.ts"
 
-/** Fields whose content is the client's own, or is replayed from answers with all that those have. */
-const opaque: ReadonlySet<string> = new Set([
-  "input",
-  "messages",
-  "items",
-  "metadata",
-  "parameters",
-  "schema"
-])
+/** Fields whose content is the client's own. */
+const opaque: ReadonlySet<string> = new Set(["metadata", "parameters", "schema"])
+/** Lists of what clients replay from answers, with all that those had. */
+const replayed: ReadonlySet<string> = new Set(["input", "messages", "items"])
+/** What the items, messages and parts of answers have, of this service or another one, beyond what a request needs. */
+const answered: ReadonlySet<string> = new Set(
+  (
+    "id type status role content name phase annotations logprobs summary encrypted_content action queries results server_label approval_request_id " +
+    "call_id output error detail filename index audio refusal function_call reasoning reasoning_content caller"
+  ).split(" ")
+)
 const key = /^[A-Za-z0-9_-]{1,64}$/
 
 const shown = (name: string): string => (key.test(name) ? name : "?")
@@ -19,17 +21,24 @@ const shown = (name: string): string => (key.test(name) ? name : "?")
  * The paths of the fields in `given` that `read` lacks, such as `text.foo` and `tools[0].bar`; without those of the body itself, and
  * those that are null. `read` is what a schema made of `given`, and bounds the depth.
  */
-export const ignoredParts = (given: unknown, read: unknown, path = ""): ReadonlyArray<string> => {
+export const ignoredParts = (
+  given: unknown,
+  read: unknown,
+  path = "",
+  isReplayed = false
+): ReadonlyArray<string> => {
   if (Array.isArray(given)) {
     return Array.isArray(read)
-      ? given.flatMap((one, index) => ignoredParts(one, read[index], `${path}[${index}]`))
+      ? given.flatMap((one, index) => ignoredParts(one, read[index], `${path}[${index}]`, isReplayed))
       : []
   }
   if (!Predicate.isObject(given) || !Predicate.isObject(read)) return []
   return Object.entries(given).flatMap(([name, value]) => {
     if (opaque.has(name)) return []
+    if (isReplayed && answered.has(name) && !(name in read)) return []
     const here = path === "" ? shown(name) : `${path}.${shown(name)}`
-    if (name in read) return ignoredParts(value, Reflect.get(read, name), here)
+    const below = isReplayed || (path === "" && replayed.has(name))
+    if (name in read) return ignoredParts(value, Reflect.get(read, name), here, below)
     return path === "" || value === null ? [] : [here]
   })
 }

@@ -21,6 +21,33 @@ describe("What a body has and nothing is made of", () => {
     )
   })
 
+  it("is named inside items too, unless answers have it, which clients replay", () => {
+    const given = {
+      input: [
+        {
+          id: "msg_1",
+          type: "message",
+          role: "assistant",
+          status: "completed",
+          phase: null,
+          content: [{ type: "output_text", text: "Hi", annotations: [{ type: "x" }], logprobs: [] }]
+        },
+        { role: "user", content: [{ type: "input_text", text: "Hi", cache_control: { a: 1 } }], foo: 1 },
+        {
+          type: "reasoning",
+          id: "rs_1",
+          summary: [{ type: "summary_text", text: "a" }],
+          encrypted_content: "x"
+        },
+        { type: "function_call", id: "fc_1", status: "completed", call_id: "c", name: "f", arguments: "{}" }
+      ]
+    }
+    assert.deepStrictEqual(ignoredParts(given, Schema.decodeUnknownSync(CreateBody)(given)), [
+      "input[1].content[0].cache_control",
+      "input[1].foo"
+    ])
+  })
+
   it("is nothing where a body has only what the interface knows", () => {
     const given = {
       model: "auto",

@@ -185,6 +185,22 @@ layer(TestApp.layer(), { excludeTestServices: true })("stored responses of /open
       })
   )
 
+  it.effect("a header names the fields of a query that a list doesn't have", () =>
+    Effect.gen(function* () {
+      const { id } = yield* answerTo({ input: "one" }, "eins")
+      const named = (below: string) =>
+        Effect.map(request("GET", `/openai/v1/${below}`), ({ headers, status }) => {
+          assert.strictEqual(status, 200)
+          return headers.get("x-ignored-fields")
+        })
+      assert.isNull(yield* named(`responses/${id}/input_items?limit=1&order=asc`))
+      const asked = `responses/${id}/input_items?include[]=message.input_image.image_url&limit=1&before=x`
+      assert.strictEqual(yield* named(asked), "include, before")
+      assert.strictEqual(yield* named("models?limit=3"), "limit")
+      assert.strictEqual(yield* named("vector_stores?limit=1&wishes=2"), "wishes")
+    })
+  )
+
   it.effect("no header names a conversation of a response that isn't stored, unless it is there", () =>
     Effect.gen(function* () {
       const model = yield* ScriptedModel
