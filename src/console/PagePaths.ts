@@ -8,6 +8,8 @@ export const pagePaths = {
   link: "/link",
   conversations: "/conversations",
   conversation: "/conversations/$id",
+  ownProjects: "/projects",
+  ownProject: "/projects/$id",
   usage: "/usage",
   apiKeys: "/settings/api-keys",
   account: "/settings/account",

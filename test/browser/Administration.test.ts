@@ -51,7 +51,7 @@ const pages = (
   [pagePaths.users, "Users", email],
   [userPath(email), email, "This user has no API key"],
   [pagePaths.invitations, "Invitations", "No invitation is open"],
-  [pagePaths.projects, "Projects", "There is no project yet"],
+  [pagePaths.projects, "All projects", "There is no project yet"],
   [pagePaths.plans, "Plans & limits", "There is no catalog of plans"],
   [pagePaths.models, "Models", "parley-offline"],
   [pagePaths.health, "Health", "In order"],
@@ -249,7 +249,7 @@ browserTests("The administration:", (it) => {
       await button(page, "Delete…").click()
       await page.getByLabel(/to confirm$/).fill("maps")
       await button(page, "Delete project").click()
-      await named(page, "Projects").waitFor()
+      await named(page, "All projects").waitFor()
       await page.getByText("There is no project yet").waitFor()
 
       await page.goto(pagePaths.organizations)

@@ -9,10 +9,13 @@ import {
   conversationCase,
   longEmail,
   longName,
+  ownProjectCase,
   type PageCase,
   pageCases,
   type PageName,
-  projectCase
+  projectCase,
+  projectWord,
+  type SingleName
 } from "./PageCases.ts"
 import { join, owner } from "./People.ts"
 import { ServedApp } from "./ServedApp.ts"
@@ -90,6 +93,18 @@ const seeOpened = async (page: Page, name: PageName, { opens = {}, ...one }: Pag
   return problems
 }
 
+/** Uploads a file that is one long word; gives its id. */
+const upload = Effect.fnUntraced(function* (key: string, filename: string) {
+  const { url } = yield* ServedApp
+  return yield* Effect.promise(async () => {
+    const body = new FormData()
+    body.append("file", new Blob([longName.repeat(3)]), filename)
+    const init = { method: "POST", headers: { authorization: `Bearer ${key}` }, body }
+    const { id } = (await (await fetch(`${url}/v1/files`, init)).json()) as { readonly id: string }
+    return id
+  })
+})
+
 /** An administrator of the installation and a member, whose names and those of all they have are as long as they may be. */
 const makeLongNames = Effect.gen(function* () {
   const { url } = yield* ServedApp
@@ -109,9 +124,16 @@ const makeLongNames = Effect.gen(function* () {
   const { id: conversation } = yield* reader.ask("/conversations", { title: longName })
   const turn = { input: longName, conversation_id: conversation, stream: false }
   assert.strictEqual((yield* call(`${url}/v1/responses`, { key, body: turn })).status, 200)
+  const { id: own } = yield* reader.ask("/projects", { name: `${projectWord}s` })
+  yield* reader.ask(`/projects/${own}/members`, { email: longEmail })
+  yield* reader.ask(`/projects/${own}/files`, { file_id: yield* upload(key, `${longName}.txt`) })
   return {
     reader,
-    single: { project: projectCase({ id, name }), conversation: conversationCase(conversation) }
+    single: {
+      project: projectCase({ id, name }),
+      ownProject: ownProjectCase(own),
+      conversation: conversationCase(conversation)
+    }
   }
 })
 
@@ -124,7 +146,7 @@ const longNames = Effect.suspend(() =>
 )
 
 /** The pages with these cases, and those whose addresses have an id. */
-const casesWith = (single: Readonly<Record<"project" | "conversation", PageCase>>): Cases => {
+const casesWith = (single: Readonly<Record<SingleName, PageCase>>): Cases => {
   const cases = Object.entries({ ...pageCases, ...single }) as unknown as Cases
   assert.sameMembers(
     cases.map(([name]) => name),
@@ -156,6 +178,7 @@ const seeError = async (page: Page, name: PageName, one: PageCase, turn: number)
 
 const missing = {
   project: projectCase({ id: "missing", name: "missing" }),
+  ownProject: ownProjectCase("0190f000-0000-7000-8000-000000000001"),
   conversation: conversationCase("0190f000-0000-7000-8000-000000000001")
 }
 
@@ -222,7 +245,9 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
           cases,
           { storageState, expected: [/status of 503/] },
           async (page, name, one, turn) => {
-            await page.route(/\/console\/(me|admin|conversations)\//, (route) => route.fulfill(failing))
+            await page.route(/\/console\/(me|admin|conversations|projects)[/?]/, (route) =>
+              route.fulfill(failing)
+            )
             return seeError(page, name, one, turn)
           }
         )

@@ -25,6 +25,8 @@ export interface PageCase {
 export const longName = "Long".repeat(25)
 export const longEmail = `${longName}@example.com`
 const word = longName.slice(0, 50)
+/** In the name of a project of the user, which can't be that of another one of the organization. */
+export const projectWord = longName.slice(4)
 
 const press =
   (name: string | RegExp): Step =>
@@ -84,8 +86,11 @@ const search = (email: string) => `?email=${encodeURIComponent(email)}`
 
 const newConversation = "What would you like to know?"
 
+/** The pages of one thing each. */
+export type SingleName = "project" | "ownProject" | "conversation"
+
 /** Every page of PagePaths but those of a project and of a conversation, whose addresses have an id. A page without a case doesn't compile. */
-export const pageCases: Readonly<Record<Exclude<PageName, "project" | "conversation">, PageCase>> = {
+export const pageCases: Readonly<Record<Exclude<PageName, SingleName>, PageCase>> = {
   home: { content: "Ask a question", opens: { answer: ask }, isLoaded: false },
   signIn: { content: "Sign in", isLoaded: false },
   link: { content: "lacks the secret part", isLoaded: false },
@@ -97,6 +102,12 @@ export const pageCases: Readonly<Record<Exclude<PageName, "project" | "conversat
     },
     empty: newConversation,
     isLoaded: false
+  },
+  ownProjects: {
+    content: projectWord,
+    opens: { create: inDialog(press("Create project")) },
+    empty: "You are in no project yet",
+    isLoaded: true
   },
   usage: {
     content: "tokens from",
@@ -187,6 +198,39 @@ export const conversationCase = (id: string): PageCase => ({
   emptyPath: "/conversations/0190f000-0000-7000-8000-000000000001",
   isLoaded: true
 })
+
+/** The page of a project for its members; the file is one of it. */
+export const ownProjectCase = (id: string): PageCase => {
+  const ofProject =
+    (label: string): Step =>
+    async (page) => {
+      await press("Actions for the project")(page)
+      await page.getByRole("menuitem", { name: label }).click()
+    }
+  const ofMember = (label: string) => inDialog(tab("Members"), choose(label))
+  return {
+    path: `/projects/${id}`,
+    content: `${longName}.txt`,
+    opens: {
+      add: inDialog(press("Add from my files"), (page) => page.getByRole("checkbox").first().waitFor()),
+      read: inDialog(choose("What the model sees"), (page) =>
+        page.getByRole("region", { name: "Text" }).waitFor()
+      ),
+      remove: inDialog(choose("Remove…")),
+      menu: press("Actions for the project"),
+      rename: inDialog(ofProject("Rename…")),
+      delete: inDialog(ofProject("Delete…")),
+      leave: inDialog(ofProject("Leave…")),
+      members: tab("Members"),
+      addMember: inDialog(tab("Members"), press("Add member")),
+      role: ofMember("Change role…"),
+      removeMember: ofMember("Remove…")
+    },
+    empty: "The project does not exist",
+    emptyPath: "/projects/0190f000-0000-7000-8000-000000000001",
+    isLoaded: true
+  }
+}
 
 /** The page of the project. */
 export const projectCase = ({ id, name }: { readonly id: string; readonly name: string }): PageCase => ({

@@ -58,17 +58,18 @@ browserTests("An invitation", (it) => {
         { path: pagePaths.invitations, storageState }
       )
       const pages = [
-        ["Home", "Conversations", "Usage", "API keys", "Account"],
+        ["Home", "Conversations", "Projects", "Usage", "API keys", "Account"],
         [
           "Home",
           "Conversations",
+          "Projects",
           "Usage",
           "API keys",
           "Account",
           "Organizations",
           "Users",
           "Invitations",
-          "Projects",
+          "All projects",
           "Audit log"
         ]
       ]

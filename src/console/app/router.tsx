@@ -91,6 +91,16 @@ const projectRoute = createRoute({
   component: component(() => import("./pages/administration/ProjectPage.tsx"), "ProjectPage")
 })
 
+/** With `project`, the list shows those about it, and a new conversation is about it. */
+const conversationsOptions = {
+  getParentRoute: () => sessionRoute,
+  validateSearch: ({ project }: Record<string, unknown>): { readonly project?: string } =>
+    typeof project === "string" ? { project } : {},
+  component: component(() => import("./pages/conversations/ConversationsPage.tsx"), "ConversationsPage")
+}
+const conversationsRoute = createRoute({ ...conversationsOptions, path: pagePaths.conversations })
+const conversationRoute = createRoute({ ...conversationsOptions, path: pagePaths.conversation })
+
 const auditRoute = createRoute({
   getParentRoute: () => sessionRoute,
   path: pagePaths.audit,
@@ -103,16 +113,10 @@ const routeTree = rootRoute.addChildren([
   linkRoute,
   sessionRoute.addChildren([
     page(pagePaths.home, () => import("./pages/home/HomePage.tsx"), "HomePage"),
-    page(
-      pagePaths.conversations,
-      () => import("./pages/conversations/ConversationsPage.tsx"),
-      "ConversationsPage"
-    ),
-    page(
-      pagePaths.conversation,
-      () => import("./pages/conversations/ConversationsPage.tsx"),
-      "ConversationsPage"
-    ),
+    conversationsRoute,
+    conversationRoute,
+    page(pagePaths.ownProjects, () => import("./pages/projects/OwnProjectsPage.tsx"), "OwnProjectsPage"),
+    page(pagePaths.ownProject, () => import("./pages/projects/OwnProjectPage.tsx"), "OwnProjectPage"),
     page(pagePaths.usage, () => import("./pages/UsagePage.tsx"), "UsagePage"),
     page(pagePaths.apiKeys, () => import("./pages/settings/ApiKeysPage.tsx"), "ApiKeysPage"),
     page(pagePaths.account, () => import("./pages/settings/AccountPage.tsx"), "AccountPage"),

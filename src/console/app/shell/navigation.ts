@@ -3,6 +3,7 @@ import {
   Boxes,
   Building2,
   ChartColumn,
+  FolderCog,
   FolderOpen,
   House,
   KeyRound,
@@ -40,6 +41,7 @@ const areas: ReadonlyArray<NavigationArea> = [
     entries: [
       { label: "Home", path: pagePaths.home, icon: House },
       { label: "Conversations", path: pagePaths.conversations, icon: MessagesSquare },
+      { label: "Projects", path: pagePaths.ownProjects, icon: FolderOpen },
       { label: "Usage", path: pagePaths.usage, icon: ChartColumn }
     ]
   },
@@ -66,7 +68,7 @@ const areas: ReadonlyArray<NavigationArea> = [
         icon: MailPlus,
         roles: organization
       },
-      { label: "Projects", path: pagePaths.projects, icon: FolderOpen, roles: organization },
+      { label: "All projects", path: pagePaths.projects, icon: FolderCog, roles: organization },
       {
         label: "Plans & limits",
         path: pagePaths.plans,

@@ -13,6 +13,9 @@ const dayOfUtc = new Intl.DateTimeFormat(language, { day: "numeric", month: "sho
 const utc = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" })
 
+/** A time; DateTime.Utc is one. */
+export type Instant = Pick<DateTime.Utc, "epochMilliseconds">
+
 export const formatNumber = (value: number): string => integer.format(value)
 
 /** Such as "1 request" or "1,234 requests". */
@@ -26,9 +29,9 @@ export const formatCompact = (value: number): string => compact.format(value)
 export const formatShare = (share: number): string => percentage.format(share)
 
 /** In the time zone of the browser. */
-export const formatTime = (time: DateTime.Utc): string => dateTime.format(time.epochMilliseconds)
+export const formatTime = (time: Instant): string => dateTime.format(time.epochMilliseconds)
 
-export const formatUtc = (time: DateTime.Utc): string => `${utc.format(time.epochMilliseconds)} UTC`
+export const formatUtc = (time: Instant): string => `${utc.format(time.epochMilliseconds)} UTC`
 
 /** A calendar day of UTC, such as 2026-02-28, in a few letters. */
 export const formatDay = (day: string): string => dayOfUtc.format(Date.parse(day))
@@ -40,7 +43,7 @@ const units = [
 ] as const
 
 /** Such as "in 3 hours" or "5 minutes ago", in the largest unit that fits. */
-export const formatRelative = (time: DateTime.Utc, nowMillis: number): string => {
+export const formatRelative = (time: Instant, nowMillis: number): string => {
   const millis = time.epochMilliseconds - nowMillis
   const [unit, unitMillis] = units.find(([, each]) => Math.abs(millis) >= each) ?? ["second", 1_000]
   if (unit === "second") return millis < 0 ? "just now" : "in less than a minute"

@@ -4,8 +4,9 @@ import type { ReactNode } from "react"
 
 export const backdropClass =
   "fixed inset-0 bg-scrim transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0"
-export const popupClass =
-  "fixed top-1/2 left-1/2 max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] max-w-lg -translate-1/2 overflow-y-auto rounded-xl border border-line bg-surface p-6 shadow-raised transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0"
+const framedPopup =
+  "fixed top-1/2 left-1/2 max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-1/2 overflow-y-auto rounded-xl border border-line bg-surface p-6 shadow-raised transition-opacity data-ending-style:opacity-0 data-starting-style:opacity-0"
+export const popupClass = `${framedPopup} max-w-lg`
 
 interface DialogProps {
   readonly isOpen: boolean
@@ -14,6 +15,8 @@ interface DialogProps {
   readonly description?: ReactNode
   /** False: only its own buttons close it, such as where a key is shown that is never shown again. */
   readonly isDismissible?: boolean
+  /** For a text to read. */
+  readonly isWide?: boolean
   readonly children?: ReactNode
 }
 
@@ -23,6 +26,7 @@ export const Dialog = ({
   description,
   isDismissible = true,
   isOpen,
+  isWide = false,
   onOpenChange,
   title
 }: DialogProps) => (
@@ -36,7 +40,7 @@ export const Dialog = ({
   >
     <BaseDialog.Portal>
       <BaseDialog.Backdrop className={backdropClass} />
-      <BaseDialog.Popup className={popupClass}>
+      <BaseDialog.Popup className={isWide ? `${framedPopup} max-w-3xl` : popupClass}>
         <div className="mb-4 flex items-start justify-between gap-4">
           <div className="min-w-0">
             <BaseDialog.Title className="text-lg font-semibold">{title}</BaseDialog.Title>

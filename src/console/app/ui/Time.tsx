@@ -1,9 +1,8 @@
-import type { DateTime } from "effect"
 import { useState } from "react"
-import { formatRelative, formatTime, formatUtc } from "../text/format.ts"
+import { formatRelative, formatTime, formatUtc, type Instant } from "../text/format.ts"
 
 interface TimeProps {
-  readonly time: DateTime.Utc
+  readonly time: Instant
   /** As "5 minutes ago" when the page was shown, instead of the date. */
   readonly isRelative?: boolean
 }

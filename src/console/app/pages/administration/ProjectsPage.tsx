@@ -50,7 +50,7 @@ export const ProjectsPage = () => {
     <Page
       actions={create}
       description="Shared files, and the members whose questions may be answered from them."
-      title="Projects"
+      title="All projects"
     >
       <PagedTable
         caption="Projects"

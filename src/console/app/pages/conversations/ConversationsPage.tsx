@@ -1,5 +1,5 @@
 import { Dialog } from "@base-ui/react/dialog"
-import { Link, useNavigate, useParams } from "@tanstack/react-router"
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Schema } from "effect"
 import { List, SquarePen, X } from "lucide-react"
 import { type ReactNode, useState } from "react"
@@ -17,13 +17,18 @@ const isId = Schema.is(ConversationId)
 /** The list beside the open conversation, or beside a new one. */
 export const ConversationsPage = () => {
   const { id } = useParams({ strict: false })
+  const { project = "" } = useSearch({ strict: false })
   const navigate = useNavigate()
   const [isListOpen, setIsListOpen] = useState(false)
   const list = (
     <ConversationList
       onChosen={() => setIsListOpen(false)}
-      onGone={() => void navigate({ to: pagePaths.conversations })}
+      onGone={() => void navigate({ to: pagePaths.conversations, search: (search) => search })}
+      onProject={(chosen) =>
+        void navigate({ to: ".", search: chosen === "" ? {} : { project: chosen }, replace: true })
+      }
       openId={id ?? null}
+      projectId={project}
     />
   )
   return (
@@ -44,7 +49,7 @@ export const ConversationsPage = () => {
           </Button>
           <NewLink />
         </div>
-        {id === undefined ? <NewConversation /> : null}
+        {id === undefined ? <NewConversation about={project} key={project} /> : null}
         {isId(id) ? <Thread id={id} key={id} /> : null}
         {id === undefined || isId(id) ? null : (
           <div className="p-6">
@@ -58,7 +63,11 @@ export const ConversationsPage = () => {
 }
 
 const NewLink = () => (
-  <Link className={buttonClass("secondary", "w-full max-xl:w-auto")} to={pagePaths.conversations}>
+  <Link
+    className={buttonClass("secondary", "w-full max-xl:w-auto")}
+    search={(search) => search}
+    to={pagePaths.conversations}
+  >
     <SquarePen aria-hidden="true" className="size-4" />
     <span>
       New <span className="max-sm:sr-only">conversation</span>

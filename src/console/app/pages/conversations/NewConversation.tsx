@@ -12,18 +12,18 @@ import { keepFirstQuestion } from "./thread/firstQuestions.ts"
 
 const instructionsCharactersMax = 20_000
 
-/** A first message, with or without instructions. */
-export const NewConversation = () => {
+/** A first message, with or without instructions. `about`: the id of the project that is chosen at first, or nothing. */
+export const NewConversation = ({ about }: { readonly about: string }) => {
   const [text, setText] = useState("")
   const [instructions, setInstructions] = useState("")
-  const [project, setProject] = useState("")
+  const [project, setProject] = useState(about)
   const navigate = useNavigate()
   const creating = useMutation({
     mutationFn: () => create(instructions.trim(), project),
     onSuccess: ({ id }) => {
       keepFirstQuestion(id, { input: text.trim() })
       void queries.invalidateQueries({ queryKey: listKey })
-      void navigate({ to: pagePaths.conversation, params: { id } })
+      void navigate({ to: pagePaths.conversation, params: { id }, search: (search) => search })
     }
   })
   return (
@@ -38,7 +38,12 @@ export const NewConversation = () => {
         text={text}
       />
       {creating.error === null ? null : <ErrorState failure={creating.error} />}
-      <ProjectSelect onValueChange={setProject} value={project} />
+      <ProjectSelect
+        label="Search the files of"
+        none="No project"
+        onValueChange={setProject}
+        value={project}
+      />
       <details className="text-sm">
         <summary className="min-h-8 text-muted">Instructions for this conversation</summary>
         <textarea

@@ -1,31 +1,24 @@
-import { queryOptions, useQuery } from "@tanstack/react-query"
-import { asking } from "../../client/ask.ts"
+import { useQuery } from "@tanstack/react-query"
 import { Select } from "../../ui/Select.tsx"
-
-const projectsMax = 100
-
-const ownProjectsQuery = queryOptions({
-  queryKey: ["own-projects"],
-  queryFn: asking((client) => client.ownProjects.list({ query: { limit: projectsMax } }))
-})
+import { projectsQuery } from "../projects/requests.ts"
 
 interface ProjectSelectProps {
   /** Empty for none. */
   readonly value: string
   readonly onValueChange: (id: string) => void
+  readonly label: string
+  /** What no project is called here. */
+  readonly none: string
 }
 
-/** The project whose files are searched; nothing for users without one. */
-export const ProjectSelect = ({ onValueChange, value }: ProjectSelectProps) => {
-  const { data } = useQuery(ownProjectsQuery)
+/** One of the user's projects, or none; nothing for users without one. */
+export const ProjectSelect = ({ label, none, onValueChange, value }: ProjectSelectProps) => {
+  const { data } = useQuery(projectsQuery())
   if (data === undefined || data.data.length === 0) return null
   return (
     <Select
-      choices={[
-        { value: "", label: "No project" },
-        ...data.data.map(({ id, name }) => ({ value: id, label: name }))
-      ]}
-      label="Search the files of"
+      choices={[{ value: "", label: none }, ...data.data.map(({ id, name }) => ({ value: id, label: name }))]}
+      label={label}
       name="project_id"
       onValueChange={onValueChange}
       value={value}

@@ -14,15 +14,11 @@ import type { Column } from "../../../ui/Table.tsx"
 import { TextField } from "../../../ui/TextField.tsx"
 import { Time } from "../../../ui/Time.tsx"
 import { showToast } from "../../../ui/toasts.ts"
+import { projectRoleChoices, projectRoleNames } from "../../projects/projectRoles.ts"
 import { useChange } from "../change.ts"
 import { membersQuery } from "./projectQueries.ts"
 
 type Member = typeof MemberBody.Type
-
-const roleChoices = [
-  { value: "member", label: "Member" },
-  { value: "owner", label: "Owner" }
-]
 
 interface PartProps {
   readonly id: ProjectId
@@ -53,7 +49,7 @@ const AddMember = ({ id, onClose }: PartProps) => {
       saving={adding}
     >
       <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
-      <Select choices={roleChoices} label="Role in the project" name="role" />
+      <Select choices={projectRoleChoices} label="Role in the project" name="role" />
     </FormDialog>
   )
 }
@@ -86,7 +82,7 @@ const RemoveMember = ({ id, member, onClose }: PartProps & { readonly member: Me
 
 const columns = (onRemove: (member: Member) => void): ReadonlyArray<Column<Member>> => [
   { header: "E-mail address", cell: ({ email }) => <span className="font-medium">{email}</span> },
-  { header: "Role", cell: ({ role }) => (role === "owner" ? "Owner" : "Member") },
+  { header: "Role", cell: ({ role }) => projectRoleNames[role] },
   { header: "Added", isWhole: true, cell: ({ added_at: time }) => <Time time={time} /> },
   {
     header: "Actions",

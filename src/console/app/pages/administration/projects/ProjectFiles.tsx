@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import type { CorpusFileBody } from "../../../../../admin/AdminBodies.ts"
 import type { FileId, ProjectId } from "../../../../../domain/Ids.ts"
-import { CorpusStatus } from "../../../../../domain/Project.ts"
+import type { CorpusStatus } from "../../../../../domain/Project.ts"
 import { formatNumber } from "../../../text/format.ts"
 import { formatBytes } from "../../../text/formatBytes.ts"
 import { Badge } from "../../../ui/Badge.tsx"
@@ -15,19 +15,9 @@ import { Select } from "../../../ui/Select.tsx"
 import type { Column } from "../../../ui/Table.tsx"
 import { Time } from "../../../ui/Time.tsx"
 import { showToast } from "../../../ui/toasts.ts"
+import { corpusStateChoices, corpusStates, corpusStatusOf } from "../../projects/corpusStates.ts"
 import { useChange } from "../change.ts"
 import { filesQuery } from "./projectQueries.ts"
-
-const states = {
-  pending: { label: "Pending", tone: "warning" },
-  indexed: { label: "Searchable", tone: "success" },
-  error: { label: "Failed", tone: "danger" }
-} as const
-
-const choices = [
-  { value: "", label: "All" },
-  ...CorpusStatus.literals.map((status) => ({ value: status, label: states[status].label }))
-]
 
 const columns = (onRemove: (file: CorpusFileBody) => void): ReadonlyArray<Column<CorpusFileBody>> => [
   {
@@ -44,7 +34,7 @@ const columns = (onRemove: (file: CorpusFileBody) => void): ReadonlyArray<Column
     isProse: true,
     cell: ({ status, status_details: details }) => (
       <div className="space-y-1">
-        <Badge tone={states[status].tone}>{states[status].label}</Badge>
+        <Badge tone={corpusStates[status].tone}>{corpusStates[status].label}</Badge>
         {details === null ? null : <p>{details}</p>}
       </div>
     )
@@ -160,10 +150,10 @@ export const ProjectFiles = ({ id }: { readonly id: ProjectId }) => {
       <div className="flex flex-wrap items-end justify-between gap-3">
         <div className="w-full max-w-48">
           <Select
-            choices={choices}
+            choices={corpusStateChoices}
             label="State"
             name="status"
-            onValueChange={(value) => setStatus(CorpusStatus.literals.find((one) => one === value))}
+            onValueChange={(value) => setStatus(corpusStatusOf(value))}
             value={status ?? ""}
           />
         </div>

@@ -5,6 +5,7 @@ import type { ConversationObject } from "../../../../../api/ConversationObject.t
 import { Checkbox } from "../../../ui/Checkbox.tsx"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { Loading } from "../../../ui/Loading.tsx"
+import { ProjectSelect } from "../ProjectSelect.tsx"
 import { ConversationRow } from "./ConversationRow.tsx"
 import { DeleteDialog } from "./DeleteDialog.tsx"
 import { rowsOf } from "./groups.ts"
@@ -20,6 +21,9 @@ const searchCharactersMax = 200
 interface ConversationListProps {
   readonly openId: string | null
   readonly onChosen: () => void
+  /** Of the project whose conversations are listed; empty for all. */
+  readonly projectId: string
+  readonly onProject: (id: string) => void
   /** After the open conversation was deleted. */
   readonly onGone: () => void
 }
@@ -27,30 +31,34 @@ interface ConversationListProps {
 type Task = { readonly kind: "rename" | "delete"; readonly conversation: ConversationObject }
 
 /** The conversations of the user, the last used one first, with a search in titles and messages. */
-export const ConversationList = ({ onChosen, onGone, openId }: ConversationListProps) => {
+export const ConversationList = ({
+  onChosen,
+  onGone,
+  onProject,
+  openId,
+  projectId
+}: ConversationListProps) => {
   const [search, setSearch] = useState("")
   const [isHidden, setIsHidden] = useState(false)
   const [task, setTask] = useState<Task | null>(null)
   const settled = useSettled(search.trim())
-  const query = useInfiniteQuery(listQuery(settled, isHidden))
+  const query = useInfiniteQuery(listQuery(settled, isHidden, projectId))
   const conversations = useMemo(() => query.data?.pages.flatMap(({ data }) => data) ?? [], [query.data])
   return (
     <div className="flex h-full min-h-0 flex-col">
       <div className="space-y-2 p-3">
-        <input
-          aria-label="Search conversations"
-          className="block min-h-10 w-full rounded-lg border border-edge bg-surface px-3 py-2 text-sm placeholder:text-muted"
-          maxLength={searchCharactersMax}
-          onChange={({ target }) => setSearch(target.value)}
-          placeholder="Search conversations"
-          type="search"
-          value={search}
-        />
+        <SearchField onValueChange={setSearch} value={search} />
         <Checkbox
           checked={isHidden}
           label="Those of my API requests"
           name="hidden"
           onCheckedChange={setIsHidden}
+        />
+        <ProjectSelect
+          label="About the project"
+          none="Any or none"
+          onValueChange={onProject}
+          value={projectId}
         />
       </div>
       {query.error === null ? null : (
@@ -89,6 +97,23 @@ export const ConversationList = ({ onChosen, onGone, openId }: ConversationListP
     </div>
   )
 }
+
+interface SearchFieldProps {
+  readonly value: string
+  readonly onValueChange: (value: string) => void
+}
+
+const SearchField = ({ onValueChange, value }: SearchFieldProps) => (
+  <input
+    aria-label="Search conversations"
+    className="block min-h-10 w-full rounded-lg border border-edge bg-surface px-3 py-2 text-sm placeholder:text-muted"
+    maxLength={searchCharactersMax}
+    onChange={({ target }) => onValueChange(target.value)}
+    placeholder="Search conversations"
+    type="search"
+    value={value}
+  />
+)
 
 interface RowsProps {
   readonly conversations: ReadonlyArray<ConversationObject>

@@ -35,6 +35,7 @@ export const ConversationRow = ({
         className="min-w-0 flex-1 truncate rounded-lg px-3 py-2 text-sm"
         onClick={onChosen}
         params={{ id: conversation.id }}
+        search={(search) => search}
         title={conversation.match?.text ?? title}
         to={pagePaths.conversation}
       >

@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData } from "@tanstack/react-query"
+import { Schema } from "effect"
 import type { ConversationList, ConversationObject } from "../../../../../api/ConversationObject.ts"
 import { type ConversationId, ProjectId } from "../../../../../domain/Ids.ts"
 import { ask, asking } from "../../../client/ask.ts"
@@ -8,12 +9,14 @@ import { conversationKey } from "../thread/requests.ts"
 /** Conversations that are read at once. */
 const conversationsRead = 100
 
+const isProjectId = Schema.is(ProjectId)
+
 export const listKey = ["conversations"]
 
-/** Of the user: those that have all words of the search. `hidden`: those of requests with a key. */
-export const listQuery = (search: string, hidden: boolean) =>
+/** Of the user: those that have all words of the search. `hidden`: those of requests with a key; `project`: those about it, by its id. */
+export const listQuery = (search: string, hidden: boolean, project: string) =>
   infiniteQueryOptions({
-    queryKey: [...listKey, search, hidden],
+    queryKey: [...listKey, search, hidden, project],
     queryFn: ({ pageParam, signal }): Promise<ConversationList> =>
       asking((client) =>
         client.conversations.list({
@@ -21,7 +24,8 @@ export const listQuery = (search: string, hidden: boolean) =>
             limit: conversationsRead,
             ...(pageParam === null ? {} : { after: pageParam }),
             ...(search === "" ? {} : { search }),
-            ...(hidden ? { hidden: "true" as const } : {})
+            ...(hidden ? { hidden: "true" as const } : {}),
+            ...(isProjectId(project) ? { project_id: project } : {})
           }
         })
       )({ signal }),

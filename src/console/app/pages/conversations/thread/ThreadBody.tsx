@@ -8,6 +8,7 @@ import { AllowanceNote } from "./AllowanceNote.tsx"
 import { AnsweringView } from "./AnsweringView.tsx"
 import { Composer } from "./Composer.tsx"
 import type { Source } from "./pieces.ts"
+import { ProjectNote } from "./ProjectNote.tsx"
 import type { Question } from "./question.ts"
 import { RequestDialog } from "./RequestDialog.tsx"
 import { SourceDialog } from "./SourceDialog.tsx"
@@ -57,6 +58,7 @@ export const ThreadBody = (props: ThreadBodyProps) => {
               </Button>
             </div>
           ) : null}
+          {props.projectId === null ? null : <ProjectNote id={props.projectId} />}
           {instructions === null ? null : <Instructions text={instructions} />}
           {turns.map((turn, index) => (
             <TurnView

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { ArrowLeft } from "lucide-react"
-import type { PagePath } from "../../../PagePaths.ts"
+import type { PagePath } from "../../PagePaths.ts"
 
 interface BackLinkProps {
   readonly to: PagePath
