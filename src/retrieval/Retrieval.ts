@@ -81,7 +81,9 @@ export class Retrieval extends Context.Service<
       const index = Effect.fn("Retrieval.index")(function* (projectId: ProjectId, file: IndexedFile) {
         const { fileId, filename, pages } = file
         const text = storable(file.text)
-        const language = yield* analysis.language(text)
+        const detected = yield* analysis.language(text)
+        const majority = detected.isSure ? null : yield* table.language(projectId)
+        const language = majority ?? detected.language
         const title = filename.replace(extension, "")
         const analyzed = yield* analysis.chunks(text, { language, title })
         const chunks = yield* table
@@ -117,6 +119,6 @@ export class Retrieval extends Context.Service<
 }
 
 /** Raised whenever the chunks or the terms of some text would be other ones. */
-const indexVersion = "1"
+const indexVersion = "2"
 
 const extension = /\.[^.]{1,10}$/

@@ -266,6 +266,12 @@ export const settingsTable = {
       "API key of the server at PARLEY_EMBEDDINGS_URL"),
     embeddingsModel: optional("PARLEY_EMBEDDINGS_MODEL", Text.visibleText(1, 200), "text-embedding-3-small",
       "Model to use at PARLEY_EMBEDDINGS_URL, which needs one; after a change all passages are embedded again"),
+    embeddingsWeight: setting("PARLEY_EMBEDDINGS_WEIGHT", Text.weight, "0.5",
+      "How much a search counts meaning beside words, which count 1; more for a good model"),
+    embeddingsQueryPrefix: optional("PARLEY_EMBEDDINGS_QUERY_PREFIX", Text.line, "query:",
+      "Put before each question that is embedded, with a space behind it, as some models want it"),
+    embeddingsPassagePrefix: optional("PARLEY_EMBEDDINGS_PASSAGE_PREFIX", Text.line, "passage:",
+      "Put before each passage that is embedded, with a space behind it; after a change name the model differently, so that all are embedded again"),
     embeddingsSeconds: setting("PARLEY_EMBEDDINGS_SECONDS", Text.wholeNumber(1, 600), "30",
       "Timeout of one request for embeddings, in the background")
   },

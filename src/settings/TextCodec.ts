@@ -55,6 +55,17 @@ export const share = converted(
   Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 )
 
+/** Of something that counts beside something else, which counts 1. */
+export const weight = converted(
+  "a number from 0 to 10, such as 0.5",
+  (value) => (/^\d{1,2}(\.\d{1,9})?$/.test(value) ? Number(value) : null),
+  Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 10 }))
+)
+
+export const line = text("1 to 200 characters, none of them a control character", (value) =>
+  /^[^\p{Cc}]{1,200}$/u.test(value)
+)
+
 export const address = text(
   "an IP address or a host name, without a port",
   (value) => isIP(value) !== 0 || /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)

@@ -18,6 +18,7 @@ const scored = (position: number, score: number, file = 0): Scored => ({
   score,
   base: 0,
   fileId: files[file]!,
+  language: "english",
   filename: "file.md",
   start: position * 100,
   end: position * 100 + 120,

@@ -104,7 +104,9 @@ export class ScriptedRetrieval extends Context.Service<
                 ...found,
                 chunks: 1,
                 languages: ["simple"],
-                terms: [{ term: "zebr", word: "zebra", edits: 0, chunks: 1, idf: 1.5, weight: 1.5 }],
+                terms: [
+                  { term: "zebr", word: "zebra", edits: 0, chunks: 1, isWhole: true, idf: 1.5, weight: 1.5 }
+                ],
                 contributions: found.hits.map(({ score }) => [{ term: "zebr", score }])
               }))
             )

@@ -138,6 +138,9 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     embeddingsUrl: null,
     embeddingsKey: null,
     embeddingsModel: null,
+    embeddingsWeight: 0.5,
+    embeddingsQueryPrefix: null,
+    embeddingsPassagePrefix: null,
     embeddingsSeconds: 30,
     ...overrides.retrieval
   },

@@ -1,11 +1,14 @@
 import { Effect } from "effect"
 import { type Chunk, chunksOf } from "../Chunker.ts"
-import { languageOf, type Stem, makeStems, type Word, Words } from "./Words.ts"
+import { languageOf } from "./Languages.ts"
+import { type Stem, makeStems, type Word, Words } from "./Words.ts"
 
 /** Chunks that are analyzed before the fiber yields. */
-const chunksAtOnce = 32
+const chunksAtOnce = 8
 /** Characters of a file, at its start and in its middle, from which its language is detected. */
 const sampleCharacters = 4_000
+/** Of the weight of a word, what a piece of a text without spaces has. */
+const gramShare = 0.4
 /** Of a question, what is read. */
 const queryCharactersMax = 8_000
 
@@ -21,6 +24,16 @@ export interface QueryWord {
   readonly text: string
   readonly count: number
   readonly terms: ReadonlyArray<string>
+  /** Of the weight of a word that stands for itself; all of it, if left out. */
+  readonly share?: number
+}
+
+/** What a question asks for. */
+export interface AnalyzedQuery {
+  /** In the order in which they are said first. */
+  readonly words: ReadonlyArray<QueryWord>
+  /** Its own language, of those asked for; null where that isn't clear. */
+  readonly language: string | null
 }
 
 /** What texts and questions become before they are compared. */
@@ -49,11 +62,14 @@ export const makeAnalysis = Effect.gen(function* () {
     const list: Array<Chunk> = []
     const terms: Array<ChunkTerms> = []
     const source = chunksOf(text)
+    const first = firstLine(text)
     while (true) {
       const some = nextOf(source, chunksAtOnce)
       if (some.length === 0) return { chunks: list, terms }
       const lists = some.map(({ end, headings, start }) =>
-        words.of(`${[about.title, ...headings].join("\n")}\n${text.slice(start, end)}`)
+        words.of(
+          `${[about.title, ...(headings.length === 0 ? [first] : headings)].join("\n")}\n${text.slice(start, end)}`
+        )
       )
       list.push(...some)
       terms.push(...(yield* termsOf(about.language, lists)))
@@ -61,30 +77,44 @@ export const makeAnalysis = Effect.gen(function* () {
     }
   })
 
-  /** The words of a question, and what they are in each of the languages. */
+  /** A question, and what its words are in each of the languages. */
   const query = Effect.fnUntraced(function* (text: string, languages: ReadonlyArray<string>) {
-    const counts = new Map<string, { readonly isName: boolean; count: number }>()
-    for (const { isName, text: word } of words.of(text.slice(0, queryCharactersMax).toWellFormed())) {
-      const known = counts.get(word)
-      if (known === undefined) counts.set(word, { isName, count: 1 })
+    const counts = new Map<string, Word & { count: number }>()
+    for (const word of words.of(text.slice(0, queryCharactersMax).toWellFormed())) {
+      const known = counts.get(word.text)
+      if (known === undefined) counts.set(word.text, { ...word, count: 1 })
       else known.count++
     }
-    const stemmed = [...counts].filter(([, { isName }]) => !isName).map(([word]) => word)
-    const byLanguage: Array<ReadonlyMap<string, Stem>> = []
-    for (const name of languages) byLanguage.push(yield* stems.of(name, stemmed))
+    const stemmed = [...counts.values()].flatMap((word) => (word.isName ? [] : word.text))
+    const byLanguage = new Map<string, ReadonlyMap<string, Stem>>()
+    for (const name of languages) byLanguage.set(name, yield* stems.of(name, stemmed))
     const own = ownLanguage(byLanguage)
-    return [...counts].flatMap(([word, { count, isName }]): QueryWord | [] => {
+    const asked = [...counts.values()].flatMap(({ count, isGram, isName, text: word }): QueryWord | [] => {
+      if (isGram === true) return { text: word, count, terms: [word], share: gramShare }
       if (isName) return { text: word, count, terms: [word] }
-      if (own?.get(word) === null) return []
-      const terms = byLanguage.flatMap((known) => known.get(word) ?? [])
+      if (own.stems?.get(word) === null) return []
+      const terms = [...byLanguage.values()].flatMap((known) => known.get(word) ?? [])
       return terms.length === 0 ? [] : { text: word, count, terms: [...new Set(terms)] }
     })
+    return { words: asked, language: own.isClear ? own.name : null } satisfies AnalyzedQuery
   })
 
-  return { language, chunks, query }
+  /** The stems of words in a language. */
+  const stemsOf = (name: string, list: ReadonlyArray<string>) => stems.of(name, list)
+
+  return { language, chunks, query, stemsOf }
 })
 
 export type Analysis = Effect.Success<typeof makeAnalysis>
+
+/** A first line that is longer is no title. */
+const titleCharactersMax = 200
+
+/** The first line of a text, which names what the text is about; empty where it is more than a title. */
+const firstLine = (text: string): string => {
+  const line = /\S[^\n]*/.exec(text.slice(0, 2 * titleCharactersMax))?.[0].trim() ?? ""
+  return line.length <= titleCharactersMax ? line : ""
+}
 
 /** The next ones, fewer only where there are no more. */
 const nextOf = <A>(source: Iterator<A, void>, count: number): ReadonlyArray<A> => {
@@ -100,20 +130,28 @@ const nextOf = <A>(source: Iterator<A, void>, count: number): ReadonlyArray<A> =
 const countTerms = (list: ReadonlyArray<Word>, stems: ReadonlyMap<string, Stem>): ChunkTerms => {
   const frequencies = new Map<string, number>()
   let length = 0
-  for (const { isName, text } of list) {
+  for (const { isGram, isName, text } of list) {
     const term = isName ? text : stems.get(text)
     if (term == null) continue
     frequencies.set(term, (frequencies.get(term) ?? 0) + 1)
-    length++
+    if (isGram !== true) length++
   }
   return { frequencies, length }
 }
 
-/** The language in which the most words of a question are stop words; undefined when there are none. */
-const ownLanguage = (
-  languages: ReadonlyArray<ReadonlyMap<string, Stem>>
-): ReadonlyMap<string, Stem> | undefined => {
-  const smallWords = (known: ReadonlyMap<string, Stem>) =>
-    [...known.values()].filter((stem) => stem === null).length
-  return languages.toSorted((one, other) => smallWords(other) - smallWords(one))[0]
+/** Small words of one language from which on a question is of that language, unless another has as many. */
+const clearSmallWordsMin = 2
+
+/** The language in which the most words of a question are stop words. */
+const ownLanguage = (languages: ReadonlyMap<string, ReadonlyMap<string, Stem>>) => {
+  const [first, second] = [...languages]
+    .map(([name, known]) => ({
+      name,
+      stems: known,
+      smallWords: [...known.values()].filter((stem) => stem === null).length
+    }))
+    .toSorted((one, other) => other.smallWords - one.smallWords)
+  const smallWords = first?.smallWords ?? 0
+  const isClear = smallWords >= clearSmallWordsMin && smallWords > (second?.smallWords ?? 0)
+  return { name: first?.name ?? null, stems: first?.stems, isClear }
 }

@@ -1,12 +1,15 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { rowsAs } from "../../sql/rows.ts"
+import { isListed, isStemmed } from "./StopWords.ts"
 
 /** A word of a text as an index knows it: without differences of case and of the forms of characters. */
 export interface Word {
   readonly text: string
   /** Names, numbers and addresses are looked for as they are; other words also by their stem. */
   readonly isName: boolean
+  /** Whether it is a piece of a script without spaces, whose words different texts cut differently. */
+  readonly isGram?: true
 }
 
 /** Of a longer word, what is kept. */
@@ -27,6 +30,8 @@ const number = /^\p{N}+$/u
 /** Scripts that don't put spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+/** Of these, scripts with an alphabet: fewer than three letters say little. */
+const alphabetic = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 const hangul = /^\p{Script=Hangul}{3,}$/u
 
 /** The words of a text, in its order. A compound comes whole and in parts. */
@@ -61,6 +66,19 @@ export class Words {
     for (const { isWordLike, segment } of this.segmenter.segment(found)) {
       if (isWordLike !== false) words.push(word(segment, number.test(segment)))
     }
+    addGrams(found, words)
+  }
+}
+
+/** Keeps grams apart from words, which have no such character. */
+const gramMark = "~"
+
+const addGrams = (found: string, words: Array<Word>): void => {
+  const characters = [...found]
+  const size = alphabetic.test(found) ? 3 : 2
+  for (let at = 0; at + size <= characters.length; at++) {
+    const text = gramMark + characters.slice(at, at + size).join("")
+    words.push({ text, isName: true, isGram: true })
   }
 }
 
@@ -92,6 +110,12 @@ const printableAscii = /^[\x20-\x7e]*$/
 const withoutAccents = (term: string): string =>
   printableAscii.test(term) ? term : term.normalize("NFD").replace(accents, "").normalize("NFC")
 
+/** A word of a language whose stems aren't known. The marks of Vietnamese make other words, and people write them. */
+const unstemmed = (language: string, word: string): Stem => {
+  if (isListed(language, word)) return null
+  return language === "vietnamese" ? word : withoutAccents(word)
+}
+
 /** The stem of a word in a language, or null for a stop word. */
 export type Stem = string | null
 
@@ -105,13 +129,14 @@ export const makeStems = Effect.gen(function* () {
     const rows = yield* sql`SELECT word, ts_lexize(${`${language}_stem`}::regdictionary, word) AS lexemes
       FROM unnest(${words}::text[]) AS asked (word)`.pipe(rowsAs(Lexemes))
     for (const { lexemes, word } of rows) {
-      stems.set(`${language} ${word}`, lexemes === null ? withoutAccents(word) : stemOf(lexemes))
+      const stem = lexemes === null ? withoutAccents(word) : stemOf(lexemes)
+      stems.set(`${language} ${word}`, isListed(language, word) ? null : stem)
     }
   })
 
   /** The stems of words in a language. */
   const of = Effect.fnUntraced(function* (language: string, words: ReadonlyArray<string>) {
-    if (language === "simple") return new Map<string, Stem>(words.map((word) => [word, withoutAccents(word)]))
+    if (!isStemmed(language)) return new Map(words.map((word) => [word, unstemmed(language, word)]))
     if (stems.size > rememberedMax) stems.clear()
     const unknown = words.filter((word) => !stems.has(`${language} ${word}`))
     for (let from = 0; from < unknown.length; from += batchMax) {
@@ -140,75 +165,4 @@ export const makeStems = Effect.gen(function* () {
 
 const stemOf = ([first]: ReadonlyArray<string>): Stem => (first === undefined ? null : withoutAccents(first))
 
-type Stems = Effect.Success<typeof makeStems>
-
-/** Scripts that identify the language, or nearly. */
-const scripts: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\p{Script=Arabic}/u, "arabic"],
-  [/\p{Script=Armenian}/u, "armenian"],
-  [/\p{Script=Devanagari}/u, "hindi"],
-  [/\p{Script=Greek}/u, "greek"],
-  [/\p{Script=Tamil}/u, "tamil"],
-  [/\p{Script=Cyrillic}/u, "russian"],
-  [/\p{Script=Latin}/u, "latin"]
-]
-
-/** Languages of the Latin script whose stop words PostgreSQL knows. */
-const latin: ReadonlyArray<string> = [
-  "english",
-  "danish",
-  "dutch",
-  "finnish",
-  "french",
-  "german",
-  "hungarian",
-  "italian",
-  "norwegian",
-  "portuguese",
-  "spanish",
-  "swedish",
-  "turkish"
-]
-
-/** Words that are looked at, some from the start and some from the middle. */
-const sampleWordsMax = 300
-/** The share of stop words from which on a language counts as detected. */
-const stopWordsMin = 0.08
-
-const sampleOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> => {
-  const plain = words.filter(({ isName }) => !isName)
-  const half = sampleWordsMax / 2
-  const middle = Math.max(half, Math.floor(plain.length / 2))
-  return [...plain.slice(0, half), ...plain.slice(middle, middle + half)].map(({ text }) => text)
-}
-
-/** The language whose dictionary knows the words' stems; `simple` where there is none. */
-export const languageOf = Effect.fnUntraced(function* (stems: Stems, words: ReadonlyArray<Word>) {
-  const sample = sampleOf(words)
-  const byScript = new Map<string, number>()
-  for (const word of sample) {
-    const language = scripts.find(([script]) => script.test(word))?.[1] ?? "simple"
-    byScript.set(language, (byScript.get(language) ?? 0) + 1)
-  }
-  const script = mostFrequent(byScript)?.[0] ?? "simple"
-  if (script !== "latin") return script
-  const marked = yield* stems.stops(latin, [...new Set(sample)])
-  const small = new Map<string, number>()
-  for (const word of sample) {
-    for (const language of marked.get(word) ?? []) small.set(language, (small.get(language) ?? 0) + 1)
-  }
-  const [language, count] = mostFrequent(small, latin) ?? ["english", 0]
-  // Undetected texts are stemmed as English: it does little harm, and helps where they are.
-  return count >= sample.length * stopWordsMin ? language : "english"
-})
-
-/** The most frequent; of several, the one that comes first. */
-const mostFrequent = (
-  counts: ReadonlyMap<string, number>,
-  order: ReadonlyArray<string> = [...counts.keys()]
-): readonly [string, number] | undefined => {
-  const sorted = order
-    .map((name): readonly [string, number] => [name, counts.get(name) ?? 0])
-    .toSorted((one, other) => other[1] - one[1])
-  return sorted[0]
-}
+export type Stems = Effect.Success<typeof makeStems>

@@ -123,6 +123,10 @@ interface AnalyzedFile {
   readonly terms: ReadonlyArray<ChunkTerms>
 }
 
+/** Files that tell the language of a project. */
+const languageFilesMax = 500
+
+const FileLanguage = Schema.Struct({ language: Schema.String })
 const IndexRow = Schema.Struct({ id: Schema.Int, nextPosition: Schema.Int })
 
 /** Writes the tables `retrieval_files`, `retrieval_passages` and `retrieval_postings`. */
@@ -204,10 +208,19 @@ export const makeIndexTable = Effect.gen(function* () {
     return file.chunks.length
   })
 
+  /** The language of most files of the project, of those that are looked at; null while it has none. */
+  const language = (projectId: ProjectId) =>
+    sql`SELECT language FROM (
+        SELECT language FROM retrieval_files WHERE project_id = ${projectId}::uuid LIMIT ${languageFilesMax}
+      ) AS files GROUP BY language ORDER BY count(*) DESC, language LIMIT 1`.pipe(
+      rowAs(FileLanguage),
+      Effect.map((row) => row?.language ?? null)
+    )
+
   const remove = (projectId: ProjectId, fileId: FileId) =>
     sql`DELETE FROM retrieval_files WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid`
 
-  return { replace, remove }
+  return { replace, remove, language }
 })
 
 export type IndexTable = Effect.Success<typeof makeIndexTable>

@@ -1,12 +1,13 @@
 import type { QueryWord } from "../analysis/Analysis.ts"
 import type { Saturation, Weighted, Place } from "./SearchTable.ts"
 
-/** Okapi BM25's two constants, as most search engines have them. */
-const saturationOfFrequency = 1.2
-const influenceOfLength = 0.75
+/** Okapi BM25's two constants, chosen on several collections: docs/decisions/ranking.md. */
+const saturationOfFrequency = 1.5
+const influenceOfLength = 0.7
 
-/** Terms of a question that are looked for. */
-export const termsMax = 24
+/** Words of a question that are looked for; and terms of all of them, of which a word may have one in each language. */
+export const wordsMax = 24
+const termsMax = 240
 
 /** The chunks that a search is among. */
 export interface Collection {
@@ -25,8 +26,11 @@ export interface FoundWord extends QueryWord {
 export interface QueryTerm extends Weighted {
   readonly word: string
   readonly edits: number
+  /** Those that hold the word, by any of its terms. */
   readonly chunks: number
   readonly idf: number
+  /** Whether it stands for the word itself, and not for a part of it or a compound. */
+  readonly isWhole: boolean
 }
 
 /** How rare a term is: the logarithm of the odds against it, never negative. */
@@ -36,29 +40,48 @@ export const idfOf = (chunks: number, holding: number): number =>
 /** A word that had to be corrected counts for less with every letter. */
 const weightOfEdits = [1, 0.9, 0.8]
 
-/** The most selective terms, rarest first. */
+/** A word that is said often counts for more, but never for more than this times as much, as in BM25. */
+const repeatedMax = 2.2
+const weightOfCount = (count: number): number => (count * repeatedMax) / (count + repeatedMax - 1)
+
+/**
+ * The most selective words, rarest first, by their terms. A word counts once, in however many languages it has a term: a form
+ * that is rare because few texts are of its language doesn't make the word a rare one.
+ */
 export const queryTerms = (
   words: ReadonlyArray<FoundWord>,
   frequencies: ReadonlyMap<string, number>,
   { chunks }: Collection
 ): ReadonlyArray<QueryTerm> => {
+  const weighed = words.flatMap(({ count, edits, share, terms, text }) => {
+    const known = terms.filter((term) => frequencies.has(term))
+    const holding = Math.min(
+      known.reduce((sum, term) => sum + (frequencies.get(term) ?? 0), 0),
+      chunks
+    )
+    if (holding === 0) return []
+    const idf = idfOf(chunks, holding)
+    const weight = weightOfCount(count) * idf * (weightOfEdits[edits] ?? 0) * (share ?? 1)
+    return [
+      { known, weight, about: { word: text, edits, chunks: holding, idf, isWhole: share === undefined } }
+    ]
+  })
+  const rarest = weighed
+    .toSorted((one, other) => other.weight - one.weight)
+    .slice(0, wordsMax)
+    .toSorted((one, other) => one.about.chunks - other.about.chunks)
   const terms = new Map<string, QueryTerm>()
-  for (const { count, edits, terms: own, text } of words) {
-    for (const term of own) {
-      const holding = frequencies.get(term) ?? 0
-      if (holding === 0) continue
-      const idf = idfOf(chunks, holding)
-      const weight = count * idf * (weightOfEdits[edits] ?? 0)
-      const known = terms.get(term)
+  for (const { about, known, weight } of rarest) {
+    for (const term of known) {
       // Two words with one stem count as one term twice.
-      if (known === undefined) terms.set(term, { term, word: text, edits, chunks: holding, idf, weight })
-      else terms.set(term, { ...known, weight: known.weight + weight })
+      const before = terms.get(term)
+      terms.set(
+        term,
+        before === undefined ? { ...about, term, weight } : { ...before, weight: before.weight + weight }
+      )
     }
   }
-  return [...terms.values()]
-    .toSorted((one, other) => other.weight - one.weight)
-    .slice(0, termsMax)
-    .toSorted((one, other) => one.chunks - other.chunks)
+  return [...terms.values()].slice(0, termsMax)
 }
 
 /** Chunks whose scores are added up, counted for each term; further terms only add to the scores of those found so far. */
@@ -101,10 +124,8 @@ export const scoreMax = (
   { chunks }: Collection
 ): number => {
   if (chunks < judgedChunksMin) return 0
-  return [
-    ...terms.map(({ weight }) => weight),
-    ...Array.from({ length: unknownWords }, () => idfOf(chunks, 0))
-  ]
+  const words = new Map(terms.flatMap(({ isWhole, weight, word }) => (isWhole ? [[word, weight]] : [])))
+  return [...words.values(), ...Array.from({ length: unknownWords }, () => idfOf(chunks, 0))]
     .toSorted((one, other) => other - one)
     .slice(0, tellingWordsMax)
     .reduce((sum, weight) => sum + weight * frequencyFactor, 0)

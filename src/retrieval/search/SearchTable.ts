@@ -32,6 +32,7 @@ const Place = Schema.Struct({
   base: Schema.Int,
   fileId: FileId,
   filename: Schema.String,
+  language: Schema.String,
   start: Schema.Int,
   end: Schema.Int,
   page: Schema.NullOr(Schema.Int),
@@ -43,6 +44,7 @@ export type Place = typeof Place.Type
 const Passage = Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: Schema.String })
 export type Passage = typeof Passage.Type
 
+const Beginning = Schema.Struct({ beginning: Schema.String, terms: Schema.Array(Schema.String) })
 const Terms = Schema.Tuple([Schema.Struct({ terms: Schema.Array(Schema.String) })])
 const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
 
@@ -101,7 +103,7 @@ export const makeSearchTable = Effect.gen(function* () {
 
   /** Where the chunks stand, in the order asked for; without those of deleted files. */
   const places = (indexId: number, positions: ReadonlyArray<number>) =>
-    sql`SELECT asked.position, passage.base, file_id, files.filename,
+    sql`SELECT asked.position, passage.base, file_id, files.filename, files.language,
         passage.starts[at] AS start, passage.ends[at] AS "end",
         CASE WHEN files.pages <> '{}' THEN
           greatest(1, (SELECT count(*)::int FROM unnest(files.pages) AS page WHERE page <= passage.starts[at]))
@@ -140,6 +142,17 @@ export const makeSearchTable = Effect.gen(function* () {
       Effect.map(([row]) => row.terms)
     )
 
+  /** For each beginning, the first terms of the index that go on from it. */
+  const beginnings = (indexId: number, asked: ReadonlyArray<string>, limit: number) =>
+    sql`SELECT asked.term AS beginning, near.terms FROM unnest(${asked}::text[]) AS asked (term)
+      CROSS JOIN LATERAL (
+        SELECT coalesce(array_agg(term), '{}') AS terms FROM (
+          SELECT term FROM retrieval_postings
+          WHERE index_id = ${indexId} AND term > asked.term AND term < asked.term || ${"\u{10ffff}"}
+          GROUP BY term ORDER BY term LIMIT ${limit}
+        ) AS found
+      ) AS near`.pipe(rowsAs(Beginning))
+
   /** Whether the project has files, and whether some of them are still to be indexed. */
   const corpus = (projectId: ProjectId) =>
     sql`SELECT EXISTS (SELECT FROM project_files WHERE project_id = ${projectId}::uuid) AS files,
@@ -150,7 +163,7 @@ export const makeSearchTable = Effect.gen(function* () {
       Effect.map(([row]) => row)
     )
 
-  return { index, frequencies, best, contributions, places, passages, neighbors, corpus }
+  return { index, frequencies, best, contributions, places, passages, neighbors, beginnings, corpus }
 })
 
 export type SearchTable = Effect.Success<typeof makeSearchTable>

@@ -1,8 +1,9 @@
 import { Effect } from "effect"
 import type { FileId, ProjectId } from "../../domain/Ids.ts"
-import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
+import type { Analysis, AnalyzedQuery } from "../analysis/Analysis.ts"
 import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
 import type { Vector } from "../vectors/VectorTable.ts"
+import { type Gain, gainsOf, pairsOf } from "./Proximity.ts"
 import {
   aboveFloor,
   candidatesMax,
@@ -11,8 +12,6 @@ import {
   type Joined,
   type Scored,
   withoutRepetitions,
-  type Collection,
-  type FoundWord,
   frequencyFactor,
   queryTerms,
   type QueryTerm,
@@ -20,13 +19,8 @@ import {
   scoreMax
 } from "./Ranking.ts"
 import type { Candidate, Passage, Place, SearchTable } from "./SearchTable.ts"
-import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
+import { type Index, lookUp } from "./WordLookup.ts"
 
-/** Words of a question that are corrected; and terms that are looked through for one. */
-const correctedWordsMax = 8
-const neighborsMax = 20_000
-/** Letters at the start of a word that are taken to be right, so that few terms need to be looked through. */
-const prefixCharacters = 1
 /** Chunks that are looked at for each hit that is wanted: some are joined, and some repeat others. */
 const chunksPerHit = 3
 /** Hits whose texts are read for each that is wanted. */
@@ -64,13 +58,8 @@ export interface Explained extends Found {
   readonly chunks: number
   readonly languages: ReadonlyArray<string>
   readonly terms: ReadonlyArray<QueryTerm>
-  /** For each hit, in the order of `hits`, what each term adds to its score, largest first. */
+  /** For each hit, in the order of `hits`, what each term adds to its score, and each pair of words near each other, largest first. */
   readonly contributions: ReadonlyArray<ReadonlyArray<{ readonly term: string; readonly score: number }>>
-}
-
-interface Index extends Collection {
-  readonly id: number
-  readonly languages: ReadonlyArray<string>
 }
 
 interface ByWords {
@@ -79,51 +68,20 @@ interface ByWords {
   readonly telling: ReadonlyArray<Scored>
 }
 
+interface RankedHit {
+  readonly hit: Hit
+  readonly positions: ReadonlyArray<number>
+  /** Of their scores, what counts. */
+  readonly share: number
+  readonly gains: ReadonlyArray<Gain>
+}
+
 interface Ranked {
   readonly terms: ReadonlyArray<QueryTerm>
-  readonly hits: ReadonlyArray<{ readonly hit: Hit; readonly positions: ReadonlyArray<number> }>
+  readonly hits: ReadonlyArray<RankedHit>
 }
 
 const nothingRanked: Ranked = { terms: [], hits: [] }
-
-/** A word that the index doesn't have, with the terms that it may have been meant for. */
-const correct = Effect.fnUntraced(function* (table: SearchTable, index: Index, word: QueryWord) {
-  const forms = [...new Set([...word.terms, word.text])]
-  const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
-  const near = nearestOf(forms, yield* table.neighbors(index.id, like, neighborsMax))
-  if (near === null) return undefined
-  // Of terms that are as near, people mean the frequent ones.
-  const counted = yield* table.frequencies(index.id, near.terms)
-  const frequent = counted.toSorted((one, other) => other.chunks - one.chunks).slice(0, correctionsMax)
-  return { ...word, edits: near.edits, terms: frequent.map(({ term }) => term) }
-})
-
-/** The words with the terms that the index has of them, those that it hasn't at all corrected, and how many hold each. */
-const lookUp = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
-  words: ReadonlyArray<QueryWord>
-) {
-  const frequencies = new Map<string, number>()
-  const count = Effect.fnUntraced(function* (some: ReadonlyArray<QueryWord>) {
-    const terms = [...new Set(some.flatMap((word) => word.terms))]
-    for (const { chunks, term } of yield* table.frequencies(index.id, terms)) frequencies.set(term, chunks)
-  })
-  yield* count(words)
-  const isKnown = ({ terms }: QueryWord) => terms.some((term) => frequencies.has(term))
-  const unknown = words.filter((word) => !isKnown(word) && word.text.length >= correctedCharactersMin)
-  const corrected = yield* Effect.forEach(unknown.slice(0, correctedWordsMax), (word) =>
-    correct(table, index, word)
-  )
-  const found = corrected.filter((word) => word !== undefined)
-  if (found.length > 0) yield* count(found)
-  const known = words.filter(isKnown).map((word): FoundWord => ({ ...word, edits: 0 }))
-  return {
-    words: [...known, ...found],
-    frequencies,
-    unknownWords: words.length - known.length - found.length
-  }
-})
 
 /** The best chunks, best first: exactly in small collections, and in large ones nearly always. */
 const candidatesOf = Effect.fnUntraced(function* (
@@ -148,11 +106,17 @@ const candidatesOf = Effect.fnUntraced(function* (
     .toSorted((one, other) => other.score - one.score || one.position - other.position)
 })
 
+/** Of its score, what a chunk keeps whose file is in another language than the question. */
+const otherLanguageShare = 0.8
+const shareOf = (place: Place, language: string | null): number =>
+  language === null || place.language === language ? 1 : otherLanguageShare
+
 /** The best chunks of files that still exist. */
 const scoredOf = Effect.fnUntraced(function* (
   table: SearchTable,
   index: Index,
   terms: ReadonlyArray<QueryTerm>,
+  language: string | null,
   wanted: number
 ) {
   for (let limit = candidatesMax; ; limit *= 8) {
@@ -162,7 +126,12 @@ const scoredOf = Effect.fnUntraced(function* (
       const positions = candidates.slice(from, from + wanted).map(({ position }) => position)
       const places = yield* table.places(index.id, positions)
       if (places.length > 0) {
-        return places.map((place): Scored => ({ ...place, score: scores.get(place.position) ?? 0 }))
+        return places
+          .map((place): Scored => ({
+            ...place,
+            score: (scores.get(place.position) ?? 0) * shareOf(place, language)
+          }))
+          .toSorted((one, other) => other.score - one.score || one.position - other.position)
       }
     }
     if (candidates.length < limit) return []
@@ -171,36 +140,50 @@ const scoredOf = Effect.fnUntraced(function* (
 
 /** The best chunks by words, best first; of them, `telling` have enough of the words. */
 const byWords = Effect.fnUntraced(function* (
+  analysis: Analysis,
   table: SearchTable,
   index: Index,
-  asked: ReadonlyArray<QueryWord>,
+  { language, words: asked }: AnalyzedQuery,
   wanted: number
 ) {
-  const { frequencies, unknownWords, words } = yield* lookUp(table, index, asked)
+  const { frequencies, unknownWords, words } = yield* lookUp(analysis, table, index, asked, language)
   const terms = queryTerms(words, frequencies, index)
-  const scored = terms.length === 0 ? [] : yield* scoredOf(table, index, terms, wanted)
+  const scored = terms.length === 0 ? [] : yield* scoredOf(table, index, terms, language, wanted)
   return { terms, scored, telling: aboveFloor(scored, scoreMax(terms, unknownWords, index)) }
 })
+
+/** Chunks, best first. */
+interface Ordered {
+  readonly scored: ReadonlyArray<Scored>
+  /** What a score by words is multiplied by in theirs. */
+  readonly scale: number
+}
+
+const byWordsAlone = ({ telling }: Pick<ByWords, "telling">): Ordered => ({ scored: telling, scale: 1 })
 
 /** The chunks in the order of words and of meaning together, and with those that only mean what is asked for. */
 const withMeaning = Effect.fnUntraced(function* (
   table: SearchTable,
   index: Index,
   { scored, telling }: ByWords,
-  { compare }: Semantic,
+  { compare, weight }: Semantic,
   vector: Vector
 ) {
   const lexical = telling.map(({ position }) => position)
   const others = scored.slice(telling.length).map(({ position }) => position)
   const cosines = yield* compare(index, lexical, others, vector)
-  if (cosines.size === 0) return telling
+  if (cosines.size === 0) return byWordsAlone({ telling })
   const known = new Map<number, Place>(scored.map((one) => [one.position, one]))
   const unknown = [...cosines.keys()].filter((position) => !known.has(position))
   for (const place of yield* table.places(index.id, unknown)) known.set(place.position, place)
-  return fuse(lexical, cosines).flatMap(({ position, score }): ReadonlyArray<Scored> => {
-    const place = known.get(position)
-    return place === undefined ? [] : [{ ...place, score }]
-  })
+  const { fused, scale } = fuse(telling, cosines, weight)
+  return {
+    scale,
+    scored: fused.flatMap(({ position, score }): ReadonlyArray<Scored> => {
+      const place = known.get(position)
+      return place === undefined ? [] : [{ ...place, score }]
+    })
+  } satisfies Ordered
 })
 
 /** Why a search in the project finds nothing. */
@@ -220,10 +203,11 @@ const contributionsOf = Effect.fnUntraced(function* (
   const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
   const held = hits.flatMap(({ positions }) => positions)
   const parts = yield* table.contributions(index.id, weighted, saturationOf(index), held)
-  return hits.map(({ positions }) =>
+  return hits.map(({ gains, positions, share }) =>
     parts
       .filter(({ position }) => positions.includes(position))
-      .map(({ score, term }) => ({ term, score }))
+      .map(({ score, term }) => ({ term, score: score * share }))
+      .concat(gains)
       .toSorted((one, other) => other.score - one.score)
   )
 })
@@ -232,27 +216,37 @@ const contributionsOf = Effect.fnUntraced(function* (
 export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: Semantic | null) => {
   const ranked = Effect.fnUntraced(function* (index: Index, { limit, text }: Query) {
     const asked = yield* analysis.query(text, index.languages)
-    if (asked.length === 0 || limit < 1 || index.chunks === 0) return nothingRanked
+    if (asked.words.length === 0 || limit < 1 || index.chunks === 0) return nothingRanked
     const wanted = Math.ceil(limit * chunksPerHit)
     const [found, vector] = yield* Effect.all(
       [
-        byWords(table, index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
+        byWords(analysis, table, index, asked, semantic === null ? wanted : Math.max(wanted, comparedMax)),
         semantic === null ? Effect.succeed(null) : semantic.question(text)
       ],
       { concurrency: 2 }
     )
     const { terms } = found
-    const best =
+    const { scale, scored } =
       semantic === null || vector === null
-        ? found.telling
+        ? byWordsAlone(found)
         : yield* withMeaning(table, index, found, semantic, vector)
-    const joined = joinNeighbors(best.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
+    const joined = joinNeighbors(scored.slice(0, wanted)).slice(0, Math.ceil(limit * textsPerHit))
     const bases = new Set(joined.flatMap(({ parts }) => parts.map(({ base }) => base)))
     const passages = yield* table.passages(index.id, [...bases])
-    const hits = joined.map((one) => {
-      const hit = hitOf(one, passages)
-      return { hit, text: hit.text, positions: one.parts.map(({ position }) => position) }
-    })
+    const pairs = pairsOf(
+      asked.words.map((word) => word.text),
+      terms
+    )
+    const hits = joined
+      .map((one) => {
+        const hit = hitOf(one, passages)
+        const share = scale * shareOf(one.parts[0], asked.language)
+        const gains = gainsOf(hit.text, pairs).map((gain) => ({ ...gain, score: gain.score * share }))
+        const score = gains.reduce((sum, gain) => sum + gain.score, hit.score)
+        const positions = one.parts.map(({ position }) => position)
+        return { hit: { ...hit, score }, text: hit.text, positions, share, gains }
+      })
+      .toSorted((one, other) => other.hit.score - one.hit.score)
     return { terms, hits: withoutRepetitions(hits).slice(0, limit) }
   })
 

@@ -90,9 +90,9 @@ const notEmbedded: Vector = new Float32Array()
 const isEmbedded = ({ vector }: Embedded): boolean => vector.length > 0
 
 /** The chunks as a model is given them: each under its headings. */
-const chunksIn = ({ base, ends, headings, outlines, starts, text, textStart }: StoredPassage) =>
+const chunksIn = ({ base, ends, filename, headings, outlines, starts, text, textStart }: StoredPassage) =>
   starts.map((start, at) => {
     const outline = headings[outlines[at] ?? 0] ?? []
     const own = text.slice(start - textStart, (ends[at] ?? start) - textStart)
-    return { base, position: base + at, text: outline.length === 0 ? own : `${outline.join(" > ")}\n${own}` }
+    return { base, position: base + at, text: `${[filename, ...outline].join(" > ")}\n${own}` }
   })

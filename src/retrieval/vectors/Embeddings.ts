@@ -20,6 +20,8 @@ const retryMilliseconds = 500
 /** The server of embeddings, and the model that is asked for. */
 export interface Embeddings {
   readonly model: string
+  /** How much its cosines count beside the scores by words, which count 1. */
+  readonly weight: number
   /** The server's address. */
   readonly place: string
   /** The vectors of some passages, in their order and of one dimension. */
@@ -30,6 +32,9 @@ export interface Embeddings {
   readonly question: (text: string) => Effect.Effect<Vector | null>
 }
 
+const prefixed = (prefix: string | null, text: string): string =>
+  prefix === null ? text : `${prefix} ${text}`
+
 /** Null when no server is set. Holds its connections until the scope closes. */
 export const makeEmbeddings = Effect.fnUntraced(function* (
   settings: Settings["retrieval"]
@@ -37,7 +42,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
   const server = yield* makeEmbeddingServer(settings)
   if (server === null) return null
   const { embed, model, place } = server
-  const { embeddingsSeconds } = settings
+  const { embeddingsPassagePrefix, embeddingsQueryPrefix, embeddingsSeconds, embeddingsWeight } = settings
 
   const ask = (texts: ReadonlyArray<string>) =>
     Effect.map(embed(texts), ({ vectors }) => vectors.map(normalized))
@@ -49,7 +54,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
     })
 
   const passages: Embeddings["passages"] = (texts) =>
-    ask(texts.map((text) => text.toWellFormed())).pipe(
+    ask(texts.map((text) => prefixed(embeddingsPassagePrefix, text.toWellFormed()))).pipe(
       within(embeddingsSeconds),
       Effect.retry({
         times: retriesMax,
@@ -59,7 +64,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
     )
 
   const askOne: Embeddings["ask"] = (text) =>
-    ask([text.slice(0, questionCharactersMax).toWellFormed()]).pipe(
+    ask([prefixed(embeddingsQueryPrefix, text.slice(0, questionCharactersMax).toWellFormed())]).pipe(
       within(Math.min(questionSeconds, embeddingsSeconds)),
       Effect.flatMap(([vector]) =>
         vector === undefined
@@ -89,7 +94,7 @@ export const makeEmbeddings = Effect.fnUntraced(function* (
       })
     )
 
-  return { model, place, ask: askOne, passages, question }
+  return { model, weight: embeddingsWeight, place, ask: askOne, passages, question }
 })
 
 /** For a model whose vectors can't be compared with its earlier ones. */

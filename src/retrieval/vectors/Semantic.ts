@@ -23,7 +23,7 @@ interface Index {
 
 /** The search by meaning. */
 export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
-  const { model, question } = embeddings
+  const { model, question, weight } = embeddings
 
   const cosines = Effect.fnUntraced(function* (
     index: Index,
@@ -65,43 +65,42 @@ export const makeSemantic = (embeddings: Embeddings, table: VectorTable) => {
     return new Map([...own, ...added])
   })
 
-  return { question, compare }
+  return { question, compare, weight }
 }
 
 export type Semantic = ReturnType<typeof makeSemantic>
 
-/** How much less the first places count than their ranks alone would say; the customary value. */
-const rankOffset = 60
-
-interface Fused {
+/** A chunk with a score, by words or by both. */
+export interface Ranked {
   readonly position: number
-  /** Above zero; one for what is first in both orders. */
   readonly score: number
 }
 
 /**
- * Puts two orders together by reciprocal rank, best first. `lexical` has the best first; `cosines` are those of some of its
- * chunks, and of others. A chunk without a cosine has the same rank in both, so that it loses nothing by not being embedded
- * yet; one that isn't in `lexical` comes after all that are.
+ * Adds what words and meaning say, each as a share of the best, best first: the margins between the scores by words stay, so that a
+ * weak model can't undo them. `lexical` has the best first; `cosines` are those of some of its chunks, and of others. A chunk of
+ * `lexical` without a cosine loses nothing by not being embedded yet. Scores are above 0; 1 is that of a chunk which is the best by both.
  */
 export const fuse = (
-  lexical: ReadonlyArray<number>,
-  cosines: ReadonlyMap<number, number>
-): ReadonlyArray<Fused> => {
-  const lexicalRanks = new Map(lexical.map((position, at) => [position, at + 1]))
-  const lexicalRank = (position: number) => lexicalRanks.get(position) ?? lexical.length + 1
-  const byWords = (one: number, other: number) => lexicalRank(one) - lexicalRank(other) || one - other
-  const semantic = [...cosines].toSorted(
-    ([one, cosine], [other, otherCosine]) => otherCosine - cosine || byWords(one, other)
-  )
-  const semanticRanks = new Map(semantic.map(([position], at) => [position, at + 1]))
-  return [...new Set([...lexical, ...cosines.keys()])]
-    .map((position): Fused => {
-      const rank = lexicalRank(position)
-      const other = semanticRanks.get(position) ?? rank
-      return { position, score: (share(rank) + share(other)) / 2 }
+  lexical: ReadonlyArray<Ranked>,
+  cosines: ReadonlyMap<number, number>,
+  weight: number
+): { readonly fused: ReadonlyArray<Ranked>; readonly scale: number } => {
+  const best = lexical[0]?.score ?? 0
+  const nearest = Math.max(0, ...cosines.values())
+  const byWords = new Map(lexical.map(({ position, score }) => [position, share(score, best)]))
+  const order = new Map(lexical.map(({ position }, at) => [position, at]))
+  const placeOf = (position: number) => order.get(position) ?? lexical.length
+  const fused = [...new Set([...byWords.keys(), ...cosines.keys()])]
+    .map((position): Ranked => {
+      const words = byWords.get(position) ?? 0
+      const cosine = cosines.get(position)
+      const meaning = cosine === undefined ? words : share(cosine, nearest)
+      return { position, score: (words + weight * meaning) / (1 + weight) }
     })
-    .toSorted((one, other) => other.score - one.score || byWords(one.position, other.position))
+    .toSorted((one, other) => other.score - one.score || placeOf(one.position) - placeOf(other.position))
+  return { fused, scale: best > 0 ? 1 / (best * (1 + weight)) : 0 }
 }
 
-const share = (rank: number): number => (rankOffset + 1) / (rankOffset + rank)
+/** Of the best, from 0 to 1. */
+const share = (score: number, best: number): number => (best <= 0 ? 0 : Math.max(0, score / best))

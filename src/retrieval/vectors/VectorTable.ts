@@ -73,7 +73,8 @@ const StoredPassage = Schema.Struct({
   outlines: Schema.Array(Schema.Int),
   headings: Schema.Array(Schema.Array(Schema.String)),
   textStart: Schema.Int,
-  text: Schema.String
+  text: Schema.String,
+  filename: Schema.String
 })
 /** Chunks that follow each other, with their text. */
 export type StoredPassage = typeof StoredPassage.Type
@@ -108,7 +109,10 @@ export const makeVectorTable = Effect.gen(function* () {
 
   /** Some passages of the file that the model hasn't embedded; none when the file was deleted or indexed again. */
   const missing = (job: EmbeddingJob, model: string) =>
-    sql`SELECT base, starts, ends, outlines, headings, text_start, text FROM retrieval_passages AS passage
+    sql`SELECT base, starts, ends, outlines, headings, text_start, text, (
+        SELECT filename FROM retrieval_files WHERE ${isCurrent(job)}
+      ) AS filename
+      FROM retrieval_passages AS passage
       WHERE project_id = ${job.projectId}::uuid AND file_id = ${job.fileId}::uuid
         AND EXISTS (SELECT FROM retrieval_files WHERE ${isCurrent(job)}) AND (
           SELECT count(*) FROM retrieval_embeddings AS known

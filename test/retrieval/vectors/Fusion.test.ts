@@ -2,80 +2,111 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { fuse } from "../../../src/retrieval/vectors/Semantic.ts"
 
-const Positions = Schema.UniqueArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 })))
+const Position = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
+const Score = Schema.Finite.check(Schema.isBetween({ minimum: 1e-6, maximum: 1e6 }))
+const Scores = Schema.Array(Schema.Tuple([Position, Score]))
 const Cosines = Schema.Array(
-  Schema.Tuple([Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 })), Schema.Finite])
+  Schema.Tuple([Position, Schema.Finite.check(Schema.isBetween({ minimum: -1, maximum: 1 }))])
 )
+const Weight = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 10 }))
 
-const positionsOf = (fused: ReturnType<typeof fuse>) => fused.map(({ position }) => position)
+/** As a search by words has them: each chunk once, best first. */
+const rankedOf = (scores: typeof Scores.Type) =>
+  [...new Map(scores)]
+    .map(([position, score]) => ({ position, score }))
+    .toSorted((one, other) => other.score - one.score)
 
-describe("The fusion of two orders", () => {
-  it.prop("holds each chunk of both once, best first", [Positions, Cosines], ([lexical, pairs]) => {
-    const cosines = new Map(pairs)
-    const fused = fuse(lexical, cosines)
-    assert.sameMembers(positionsOf(fused), [...new Set([...lexical, ...cosines.keys()])])
-    assert.lengthOf(fused, new Set([...lexical, ...cosines.keys()]).size)
-    for (const [at, { score }] of fused.entries()) {
-      assert.isTrue(score > 0 && score <= 1)
-      assert.isAtMost(score, fused[at - 1]?.score ?? 1)
-    }
-  })
+const positionsOf = (ranked: ReadonlyArray<{ readonly position: number }>) =>
+  ranked.map(({ position }) => position)
+const tolerance = 1e-9
 
-  it.prop("puts first what is first in both", [Positions, Cosines], ([lexical, pairs]) => {
-    const [first] = lexical
-    if (first === undefined) return
-    const cosines = new Map(pairs)
-    cosines.set(first, Math.max(0, ...cosines.values()) + 1)
-    assert.deepStrictEqual(fuse(lexical, cosines)[0], { position: first, score: 1 })
-  })
-
-  it.prop("keeps the order of two chunks that both agree on", [Positions, Cosines], ([lexical, pairs]) => {
-    const cosines = new Map(pairs)
-    const places = new Map(positionsOf(fuse(lexical, cosines)).map((position, at) => [position, at]))
-    for (const [at, one] of lexical.entries()) {
-      for (const other of lexical.slice(at + 1)) {
-        const [own, others] = [cosines.get(one), cosines.get(other)]
-        const agrees = own === undefined ? others === undefined : others !== undefined && own >= others
-        if (agrees) assert.isBelow(places.get(one) ?? NaN, places.get(other) ?? NaN)
-      }
-    }
-  })
-
+describe("The fusion of two searches", () => {
   it.prop(
-    "never puts a chunk lower because its meaning is nearer",
-    [Positions, Cosines],
-    ([lexical, pairs]) => {
-      const cosines = new Map(pairs)
-      const before = positionsOf(fuse(lexical, cosines))
-      for (const [position, cosine] of cosines) {
-        const nearer = new Map(cosines).set(position, cosine + Math.abs(cosine) + 1)
-        assert.isAtMost(positionsOf(fuse(lexical, nearer)).indexOf(position), before.indexOf(position))
+    "holds each chunk of both once, best first, from 0 to 1",
+    [Scores, Cosines, Weight],
+    ([scores, pairs, weight]) => {
+      const [lexical, cosines] = [rankedOf(scores), new Map(pairs)]
+      const { fused } = fuse(lexical, cosines, weight)
+      const all = new Set([...positionsOf(lexical), ...cosines.keys()])
+      assert.sameMembers(positionsOf(fused), [...all])
+      assert.lengthOf(fused, all.size)
+      for (const [at, { score }] of fused.entries()) {
+        assert.isTrue(score >= 0 && score <= 1 + tolerance)
+        assert.isAtMost(score, fused[at - 1]?.score ?? 1 + tolerance)
       }
     }
   )
 
-  it.prop("is the order of words where nothing is embedded", [Positions], ([lexical]) => {
-    assert.deepStrictEqual(positionsOf(fuse(lexical, new Map())), lexical)
-  })
+  it.prop(
+    "puts first what is first in both, with the score 1",
+    [Scores, Cosines, Weight],
+    ([scores, pairs, weight]) => {
+      const lexical = rankedOf(scores)
+      const [first] = lexical
+      if (first === undefined) return
+      const cosines = new Map(pairs)
+      cosines.set(first.position, Math.max(0, ...cosines.values()) + 1)
+      const [best] = fuse(lexical, cosines, weight).fused
+      assert.strictEqual(best?.position, first.position)
+      assert.closeTo(best?.score ?? 0, 1, tolerance)
+    }
+  )
+
+  it.prop(
+    "never puts a chunk lower because its meaning is nearer than that of all others",
+    [Scores, Cosines, Weight],
+    ([scores, pairs, weight]) => {
+      const [lexical, cosines] = [rankedOf(scores), new Map(pairs)]
+      const before = positionsOf(fuse(lexical, cosines, weight).fused)
+      for (const position of cosines.keys()) {
+        const nearer = new Map(cosines).set(position, Math.max(0, ...cosines.values()) + 1)
+        const after = positionsOf(fuse(lexical, nearer, weight).fused)
+        assert.isAtMost(after.indexOf(position), before.indexOf(position))
+      }
+    }
+  )
+
+  it.prop(
+    "lets no meaning change the order of two chunks whose scores by words are further apart than the weight",
+    [Scores, Cosines, Weight],
+    ([scores, pairs, weight]) => {
+      const lexical = rankedOf(scores)
+      const best = lexical[0]?.score ?? 1
+      const places = new Map(
+        positionsOf(fuse(lexical, new Map(pairs), weight).fused).map((position, at) => [position, at])
+      )
+      for (const [at, one] of lexical.entries()) {
+        for (const other of lexical.slice(at + 1)) {
+          if ((one.score - other.score) / best <= weight + tolerance) continue
+          assert.isBelow(places.get(one.position) ?? NaN, places.get(other.position) ?? NaN)
+        }
+      }
+    }
+  )
+
+  it.prop(
+    "is the order of words where nothing is embedded, or where meaning has no weight",
+    [Scores, Cosines],
+    ([scores, pairs]) => {
+      const lexical = rankedOf(scores)
+      assert.deepStrictEqual(positionsOf(fuse(lexical, new Map(), 0.5).fused), positionsOf(lexical))
+      const weightless = positionsOf(fuse(lexical, new Map(pairs), 0).fused)
+      assert.deepStrictEqual(weightless.slice(0, lexical.length), positionsOf(lexical))
+    }
+  )
 
   it("lets meaning decide among what words put close together", () => {
+    const lexical = [
+      { position: 1, score: 10 },
+      { position: 2, score: 9 },
+      { position: 3, score: 2 }
+    ]
     const cosines = new Map([
       [1, 0.1],
-      [2, 0.2],
-      [3, 0.9]
+      [2, 0.8],
+      [3, 0.9],
+      [9, 0.9]
     ])
-    assert.deepStrictEqual(positionsOf(fuse([1, 2, 3], cosines)), [1, 3, 2])
-    assert.deepStrictEqual(
-      positionsOf(
-        fuse(
-          [1],
-          new Map([
-            [1, 0.4],
-            [9, 0.8]
-          ])
-        )
-      ),
-      [1, 9]
-    )
+    assert.deepStrictEqual(positionsOf(fuse(lexical, cosines, 0.5).fused), [2, 1, 3, 9])
   })
 })

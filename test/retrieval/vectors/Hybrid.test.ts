@@ -153,8 +153,11 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
       yield* Effect.gen(function* () {
         const corpus = yield* someProject
         server.behave(({ input }) => (input[0] === "physician advice" ? { status: 500 } : null))
-        yield* addFile(corpus, "Advice on gardens, advice on trees, advice on soil.", "gardens.md")
-        yield* addFile(corpus, "Advice on roses, advice on lilies, plus tulips.", "plants.md")
+        yield* addFile(
+          corpus,
+          "Advice on gardens, then advice on trees, soil, hedges, ponds, paths, walls and roofs.",
+          "gardens.md"
+        )
         yield* addFile(corpus, "The doctor advice column of today.", "town.md")
         yield* embedded(corpus)
         const byWords = namesOf(yield* search(corpus, "physician advice"))
@@ -303,14 +306,14 @@ layer(TestDatabase.layer, { excludeTestServices: true })("A search with embeddin
       const one = embedded(corpus).pipe(withProcess(server))
       yield* Effect.all([one, one], { concurrency: 2 })
       const asked = server.asked.slice(before).flatMap(({ input }) => input)
-      assert.deepStrictEqual(asked.toSorted(), texts.toSorted())
+      assert.deepStrictEqual(asked.toSorted(), texts.map((text) => `file.md\n${text}`).toSorted())
     }).pipe(Effect.scoped)
   )
 
   it.effect("are made for the file of a small project while the server refuses those of a large one", () =>
     Effect.gen(function* () {
       const server = yield* makeEmbeddingServer
-      server.behave(({ input }) => (input[0]?.startsWith("Large") === true ? { status: 400 } : null))
+      server.behave(({ input }) => (input[0]?.includes("Large") === true ? { status: 400 } : null))
       yield* Effect.gen(function* () {
         const [large, small] = [yield* someProject, yield* someProject]
         for (let n = 0; n < 30; n++) yield* addFile(large, `Large text ${n}.`)

@@ -1,0 +1,175 @@
+import { Effect } from "effect"
+import type { Analysis, QueryWord } from "../analysis/Analysis.ts"
+import type { Collection, FoundWord } from "./Ranking.ts"
+import type { SearchTable } from "./SearchTable.ts"
+import { correctedCharactersMin, correctionsMax, lengthsOf, nearestOf } from "./Spelling.ts"
+
+/** Words of a question that are corrected or taken apart; and terms that are looked through for one. */
+const correctedWordsMax = 8
+const neighborsMax = 20_000
+/** Letters at the start of a word that are taken to be right, so that few terms need to be looked through. */
+const prefixCharacters = 1
+
+/** Languages that write compounds as one word. */
+const compounding: ReadonlySet<string> = new Set([
+  "danish",
+  "dutch",
+  "finnish",
+  "german",
+  "hungarian",
+  "norwegian",
+  "swedish"
+])
+/** Of the weight of a word, what a compound has that begins with it, and what each part of it has. */
+const compoundShare = 0.4
+const partShare = 0.7
+/** A shorter word begins too many others; and the shortest word within another one. */
+const beginningCharactersMin = 5
+const partCharactersMin = 4
+/** Words whose compounds are looked for, and compounds of each. */
+const beginningsMax = 12
+const compoundsMax = 10
+/** Endings that join two words. */
+const joints = ["", "s", "es", "n", "en", "e"]
+
+export interface Index extends Collection {
+  readonly id: number
+  readonly languages: ReadonlyArray<string>
+}
+
+/** A word that the index doesn't have, with the terms that it may have been meant for. */
+const correct = Effect.fnUntraced(function* (table: SearchTable, index: Index, word: QueryWord) {
+  const forms = [...new Set([...word.terms, word.text])]
+  const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
+  const near = nearestOf(forms, yield* table.neighbors(index.id, like, neighborsMax))
+  if (near === null) return []
+  // Of terms that are as near, people mean the frequent ones.
+  const counted = yield* table.frequencies(index.id, near.terms)
+  const frequent = counted.toSorted((one, other) => other.chunks - one.chunks).slice(0, correctionsMax)
+  return [
+    { ...word, edits: near.edits, terms: frequent.map(({ term }) => term) }
+  ] satisfies ReadonlyArray<FoundWord>
+})
+
+/** Where a word may be cut in two, with and without an ending that joins them. */
+const cutsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
+  Array.from(
+    { length: Math.max(0, word.length - 2 * partCharactersMin + 1) },
+    (_, at) => at + partCharactersMin
+  ).flatMap((at) =>
+    joints.flatMap((joint): ReadonlyArray<readonly [string, string]> => {
+      const first = word.slice(0, at)
+      if (!first.endsWith(joint) || first.length - joint.length < partCharactersMin) return []
+      return [[first.slice(0, first.length - joint.length), word.slice(at)]]
+    })
+  )
+
+/** A word that the index doesn't have, as two that it has. */
+const takeApart = Effect.fnUntraced(function* (
+  analysis: Analysis,
+  table: SearchTable,
+  index: Index,
+  language: string,
+  word: QueryWord
+) {
+  const cuts = cutsOf(word.text)
+  if (cuts.length === 0) return []
+  const stems = yield* analysis.stemsOf(language, [...new Set(cuts.flat())])
+  const counted = yield* table.frequencies(
+    index.id,
+    [...new Set(stems.values())].filter((stem) => stem !== null)
+  )
+  const known = new Set(counted.map(({ term }) => term))
+  const isKnown = (part: string) => known.has(stems.get(part) ?? "")
+  const [best] = cuts
+    .filter((parts) => parts.every(isKnown))
+    .toSorted((one, other) => shortest(other) - shortest(one))
+  return (best ?? []).map((part): FoundWord => ({
+    text: part,
+    count: word.count,
+    edits: 0,
+    share: partShare,
+    terms: [stems.get(part) ?? ""]
+  }))
+})
+
+const shortest = (parts: readonly [string, string]): number => Math.min(...parts.map(({ length }) => length))
+
+/** What stands for the words of a question in an index. */
+export interface LookedUp {
+  readonly words: ReadonlyArray<FoundWord>
+  /** Of each term, how many chunks hold it. */
+  readonly frequencies: ReadonlyMap<string, number>
+  /** Of which the index has nothing. */
+  readonly unknownWords: number
+}
+
+/** The words with the terms that the index has of them; those that it hasn't at all, taken apart or corrected. */
+export const lookUp = Effect.fnUntraced(function* (
+  analysis: Analysis,
+  table: SearchTable,
+  index: Index,
+  words: ReadonlyArray<QueryWord>,
+  language: string | null
+) {
+  const frequencies = new Map<string, number>()
+  const count = Effect.fnUntraced(function* (some: ReadonlyArray<QueryWord>) {
+    const terms = [...new Set(some.flatMap((word) => word.terms))]
+    if (terms.length === 0) return
+    for (const { chunks, term } of yield* table.frequencies(index.id, terms)) frequencies.set(term, chunks)
+  })
+  yield* count(words)
+  const isKnown = ({ terms }: QueryWord) => terms.some((term) => frequencies.has(term))
+  const known = words.filter(isKnown).map((word): FoundWord => ({ ...word, edits: 0 }))
+  const missing = words.filter((word) => !isKnown(word) && word.share === undefined)
+  const joining = [language ?? index.languages.find((name) => compounding.has(name)) ?? ""].find((name) =>
+    compounding.has(name)
+  )
+
+  const replaced = yield* Effect.forEach(
+    missing.filter(({ text }) => text.length >= correctedCharactersMin).slice(0, correctedWordsMax),
+    Effect.fnUntraced(function* (word) {
+      const parts = joining === undefined ? [] : yield* takeApart(analysis, table, index, joining, word)
+      return parts.length > 0 ? parts : yield* correct(table, index, word)
+    })
+  )
+  const compounds = joining === undefined ? [] : yield* compoundsOf(table, index, words)
+  const found = [...replaced.flat(), ...compounds]
+  yield* count(found)
+  return {
+    words: [...known, ...found],
+    frequencies,
+    unknownWords: missing.length - replaced.filter(({ length }) => length > 0).length
+  } satisfies LookedUp
+})
+
+/** The compounds that begin with one of the words. */
+const compoundsOf = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  words: ReadonlyArray<QueryWord>
+) {
+  const long = words.filter(({ share, text }) => share === undefined && text.length >= beginningCharactersMin)
+  const asked = long
+    .slice(0, beginningsMax)
+    .flatMap((word) =>
+      word.terms.filter(({ length }) => length >= beginningCharactersMin).map((term) => ({ word, term }))
+    )
+  if (asked.length === 0) return []
+  const own = new Set(words.flatMap(({ terms }) => terms))
+  const rows = yield* table.beginnings(
+    index.id,
+    asked.map(({ term }) => term),
+    compoundsMax
+  )
+  return rows.flatMap(({ beginning, terms }): ReadonlyArray<FoundWord> => {
+    const word = asked.find(({ term }) => term === beginning)?.word
+    const others = terms.filter((term) => !own.has(term) && term.length >= beginning.length + compoundRestMin)
+    return word === undefined || others.length === 0
+      ? []
+      : [{ text: `${word.text}…`, count: word.count, edits: 0, share: compoundShare, terms: others }]
+  })
+})
+
+/** What a compound has behind its first word; less is another ending of the same word. */
+const compoundRestMin = 3
