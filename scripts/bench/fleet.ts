@@ -71,8 +71,12 @@ export class Fleet {
     return started.child.exitCode === null && started.child.signalCode === null
   }
 
+  log(started: Started): string {
+    return readFileSync(started.logFile, "utf8")
+  }
+
   logTail(started: Started): string {
-    return readFileSync(started.logFile, "utf8").split("\n").slice(-20).join("\n")
+    return this.log(started).split("\n").slice(-20).join("\n")
   }
 
   /** What the benchmark and everything that it started has spent so far. */

@@ -2,9 +2,8 @@ import { useMutation } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { pagePaths } from "../../../PagePaths.ts"
-import { queries } from "../../client/queries.ts"
 import { ErrorState } from "../../ui/ErrorState.tsx"
-import { create, listKey } from "./list/requests.ts"
+import { create, refreshList } from "./list/requests.ts"
 import { ProjectSelect } from "./ProjectSelect.tsx"
 import { AllowanceNote } from "./thread/AllowanceNote.tsx"
 import { Composer } from "./thread/Composer.tsx"
@@ -22,7 +21,7 @@ export const NewConversation = ({ about }: { readonly about: string }) => {
     mutationFn: () => create(instructions.trim(), project),
     onSuccess: ({ id }) => {
       keepFirstQuestion(id, { input: text.trim() })
-      void queries.invalidateQueries({ queryKey: listKey })
+      void refreshList()
       void navigate({ to: pagePaths.conversation, params: { id }, search: (search) => search })
     }
   })

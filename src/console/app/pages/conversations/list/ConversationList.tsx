@@ -11,6 +11,7 @@ import { DeleteDialog } from "./DeleteDialog.tsx"
 import { rowsOf } from "./groups.ts"
 import { RenameDialog } from "./RenameDialog.tsx"
 import { listQuery } from "./requests.ts"
+import { rowsOfPages } from "./rows.ts"
 import { useSettled } from "./useSettled.ts"
 
 const rowPixels = 40
@@ -43,7 +44,7 @@ export const ConversationList = ({
   const [task, setTask] = useState<Task | null>(null)
   const settled = useSettled(search.trim())
   const query = useInfiniteQuery(listQuery(settled, isHidden, projectId))
-  const conversations = useMemo(() => query.data?.pages.flatMap(({ data }) => data) ?? [], [query.data])
+  const conversations = useMemo(() => rowsOfPages(query.data?.pages ?? []), [query.data])
   return (
     <div className="flex h-full min-h-0 flex-col">
       <div className="space-y-2 p-3">
@@ -66,7 +67,7 @@ export const ConversationList = ({
           <ErrorState failure={query.error} onRetry={() => void query.refetch()} />
         </div>
       )}
-      {query.isPending ? <Loading /> : null}
+      {query.isPending || (conversations.length === 0 && query.hasNextPage) ? <Loading /> : null}
       {query.isSuccess && conversations.length === 0 && !query.hasNextPage ? (
         <p className="px-4 py-2 text-sm text-muted">
           {settled === "" ? "No conversation yet." : "No conversation has these words."}
@@ -76,7 +77,8 @@ export const ConversationList = ({
         conversations={conversations}
         onChosen={onChosen}
         onEnd={() => {
-          if (query.hasNextPage && !query.isFetching) void query.fetchNextPage()
+          // A page of a search may have nothing, though there are more.
+          if (query.hasNextPage && !query.isFetching && query.error === null) void query.fetchNextPage()
         }}
         onTask={setTask}
         openId={openId}

@@ -8,10 +8,15 @@ export type Row =
 const dayMillis = 86_400_000
 const recentDays = 7
 
+// Made once: a list has very many rows.
+const monthNames = Array.from({ length: 12 }, (_, month) =>
+  new Date(2024, month, 1).toLocaleDateString("en-US", { month: "long" })
+)
+
 const monthOf = (time: number, now: Date): string => {
   const date = new Date(time)
-  const isThisYear = date.getFullYear() === now.getFullYear()
-  return date.toLocaleDateString("en-US", { month: "long", ...(isThisYear ? {} : { year: "numeric" }) })
+  const name = monthNames[date.getMonth()] ?? ""
+  return date.getFullYear() === now.getFullYear() ? name : `${name} ${date.getFullYear()}`
 }
 
 const startOfDay = (date: Date): number =>

@@ -12,12 +12,14 @@ interface HtmlBlockProps {
 
 const HtmlBlock = memo(({ citable, html }: HtmlBlockProps) => {
   const element = useRef<HTMLDivElement>(null)
+  // React can interrupt the making of many blocks, but not their effects.
+  const nodes = useMemo(() => [...render(html, citable).childNodes], [citable, html])
   useLayoutEffect(() => {
     const { current } = element
     if (current === null) return
-    current.replaceChildren(render(html, citable))
+    current.replaceChildren(...nodes)
     void fillMath(current)
-  }, [html, citable])
+  }, [nodes])
   return <div ref={element} />
 })
 

@@ -1,3 +1,5 @@
+import { inTurn } from "./inTurn.ts"
+
 /** Longer code is shown without colors. */
 const charactersMax = 50_000
 
@@ -35,7 +37,6 @@ export const highlight = async (code: string, language: string): Promise<string 
   if (name === "" || code.length > charactersMax) return null
   const api = await loadHighlighter()
   const known = aliases[name] ?? name
-  return api.getLanguage(known) === undefined
-    ? null
-    : api.highlight(code, { language: known, ignoreIllegals: true }).value
+  if (api.getLanguage(known) === undefined) return null
+  return inTurn(() => api.highlight(code, { language: known, ignoreIllegals: true }).value)
 }

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query"
-import { useCallback, useEffect, useMemo, useRef, useState } from "react"
+import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react"
 import type {
   ConversationDetail,
   ConversationTurn,
@@ -10,11 +10,11 @@ import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { queries } from "../../../client/queries.ts"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { Loading } from "../../../ui/Loading.tsx"
-import { takeFirstQuestion } from "./firstQuestions.ts"
 import { questionOfInput, questionOfTurn } from "./question.ts"
 import { conversationKey, conversationQuery, discardQuestion } from "./requests.ts"
 import { ThreadBody } from "./ThreadBody.tsx"
 import { useAnswering } from "./useAnswering.ts"
+import { useBeginning } from "./useBeginning.ts"
 
 /** What is typed, and the turn that it is to replace. */
 interface Draft {
@@ -23,6 +23,9 @@ interface Draft {
 }
 
 const noDraft: Draft = { text: "", replaces: undefined }
+
+const isTurn = (turns: ReadonlyArray<ConversationTurn>, id: string | null): boolean =>
+  turns.some((turn) => turn.id === id)
 
 const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked => ({
   input,
@@ -45,6 +48,10 @@ const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["inp
 export const Thread = ({ id }: { readonly id: ConversationId }) => {
   const query = useInfiniteQuery(conversationQuery(id))
   const detail = query.data?.pages[0]
+  const turns = useMemo(
+    () => query.data?.pages.toReversed().flatMap((page) => page.turns.data) ?? [],
+    [query.data]
+  )
   return (
     <>
       {/* Gets the focus when the conversation is opened. */}
@@ -64,7 +71,7 @@ export const Thread = ({ id }: { readonly id: ConversationId }) => {
           id={id}
           isLoadingEarlier={query.isFetchingNextPage}
           onEarlier={() => void query.fetchNextPage()}
-          turns={query.data?.pages.toReversed().flatMap((page) => page.turns.data) ?? []}
+          turns={turns}
         />
       )}
     </>
@@ -80,36 +87,31 @@ interface OpenThreadProps {
   readonly onEarlier: () => void
 }
 
-const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
-  const { answering, ask, failure, follow, forget, stop } = useAnswering(id)
-  const [draft, setDraft] = useState(noDraft)
-  const isAnswering = answering !== null
+/** So many turns are shown at once; those before them follow while the page already reacts. */
+const turnsAtOnce = 3
 
-  const first = useRef(false)
+const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
+  const { answering: followed, ask, end, failure, follow, forget, stop } = useAnswering(id)
+  const [draft, setDraft] = useState(noDraft)
+  const rendered = useDeferredValue(turns, turns.slice(-turnsAtOnce))
+  // An answer is followed until its turn is there, so that it never leaves the page.
+  const isStored = followed?.answer.isComplete === true && isTurn(rendered, followed.answer.id)
   useEffect(() => {
-    if (first.current) return
-    first.current = true
-    const question = takeFirstQuestion(id)
-    if (question !== null) void ask(question)
-  }, [ask, id])
+    if (isStored) end()
+  }, [end, isStored])
+  const answering = isStored ? null : followed
+  const isAnswering = answering !== null && !answering.answer.isComplete
 
   const { running, unanswered } = detail
-  const followed = useRef<string | null>(null)
-  useEffect(() => {
-    if (running === null || isAnswering || followed.current === running) return
-    followed.current = running
-    const question =
-      unanswered === null ? { text: "", files: [], images: 0 } : questionOfInput(unanswered.input)
-    void follow(running, question, unanswered?.replaces ?? null)
-  }, [follow, isAnswering, running, unanswered])
+  useBeginning(id, detail, isAnswering, { ask, follow })
 
   const onRetry = useCallback((turn: ConversationTurn) => void ask(asked(inputOf(turn), turn.id)), [ask])
   const onEdit = useCallback((turn: ConversationTurn) => {
     setDraft({ text: questionOfTurn(turn).text, replaces: turn.id })
   }, [])
   const shown = useMemo(
-    () => turns.filter((turn) => turn.id !== answering?.replaces),
-    [answering?.replaces, turns]
+    () => rendered.filter((turn) => turn.id !== answering?.replaces),
+    [answering?.replaces, rendered]
   )
   return (
     <ThreadBody
@@ -137,11 +139,12 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
         void ask(asked(draft.text.trim(), draft.replaces))
         setDraft(noDraft)
       }}
-      onStop={() => void stop()}
+      onStop={isAnswering ? () => void stop() : null}
       projectId={detail.project_id}
       turns={shown}
-      unanswered={isAnswering || running !== null ? null : unanswered}
+      unanswered={answering !== null || running !== null ? null : unanswered}
       {...earlier}
+      hasEarlier={earlier.hasEarlier && rendered === turns}
     />
   )
 }

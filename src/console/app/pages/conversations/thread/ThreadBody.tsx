@@ -7,6 +7,7 @@ import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { AllowanceNote } from "./AllowanceNote.tsx"
 import { AnsweringView } from "./AnsweringView.tsx"
 import { Composer } from "./Composer.tsx"
+import { EarlierButton } from "./EarlierButton.tsx"
 import type { Source } from "./pieces.ts"
 import { ProjectNote } from "./ProjectNote.tsx"
 import type { Question } from "./question.ts"
@@ -33,7 +34,8 @@ interface ThreadBodyProps {
   readonly onEarlier: () => void
   readonly onDraft: (text: string) => void
   readonly onSend: () => void
-  readonly onStop: () => void
+  /** Null while no answer is being made. */
+  readonly onStop: (() => void) | null
   readonly onCancelEdit: () => void
   readonly onRetry: (turn: ConversationTurn) => void
   readonly onEdit: (turn: ConversationTurn) => void
@@ -52,11 +54,11 @@ export const ThreadBody = (props: ThreadBodyProps) => {
       <div className="min-h-0 flex-1 overflow-y-auto" onScroll={onScroll} ref={scrolled} tabIndex={-1}>
         <div className="mx-auto max-w-3xl space-y-8 px-4 py-6 sm:px-6" ref={content}>
           {props.hasEarlier ? (
-            <div className="text-center">
-              <Button isPending={props.isLoadingEarlier} onClick={props.onEarlier}>
-                Earlier messages
-              </Button>
-            </div>
+            <EarlierButton
+              isLoading={props.isLoadingEarlier}
+              onEarlier={props.onEarlier}
+              scrolled={scrolled}
+            />
           ) : null}
           {props.projectId === null ? null : <ProjectNote id={props.projectId} />}
           {instructions === null ? null : <Instructions text={instructions} />}
@@ -131,7 +133,7 @@ const Writing = (props: WritingProps) => (
         props.toEnd()
         props.onSend()
       }}
-      onStop={props.answering === null ? null : props.onStop}
+      onStop={props.onStop}
       onText={props.onDraft}
       text={props.draft}
     />

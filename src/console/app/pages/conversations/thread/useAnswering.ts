@@ -5,7 +5,7 @@ import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { queries } from "../../../client/queries.ts"
 import { requestFailed } from "../../../client/RequestFailed.ts"
 import { limitsQuery } from "../../usage/usage.ts"
-import { listKey } from "../list/requests.ts"
+import { refreshList } from "../list/requests.ts"
 import { type Answer, answerAfter, noAnswer } from "./pieces.ts"
 import { type Question, questionOfInput } from "./question.ts"
 import { askQuestion, conversationKey, followAnswer, stopAnswer } from "./requests.ts"
@@ -29,23 +29,57 @@ const pause = (attempt: number) =>
     setTimeout(resolve, reconnectMillis[Math.min(attempt, reconnectMillis.length - 1)])
   })
 
-/** Hands on the newest of many values once a frame. */
+/** Hands on the newest of many values once a frame, or at once where none is painted. */
 const oncePerFrame = <Value>(show: (value: Value) => void) => {
   let frame = 0
-  return (value: Value): void => {
+  const next = (value: Value): void => {
     cancelAnimationFrame(frame)
     frame = requestAnimationFrame(() => show(value))
   }
+  const last = (value: Value): void => {
+    cancelAnimationFrame(frame)
+    show(value)
+  }
+  return { next, last }
 }
 
 const reload = (id: ConversationId) =>
   Promise.all([
     queries.invalidateQueries({ queryKey: conversationKey(id) }),
-    queries.invalidateQueries({ queryKey: listKey }),
+    refreshList(),
     queries.invalidateQueries({ queryKey: limitsQuery.queryKey })
   ])
 
 type Follow = (signal: AbortSignal, show: (event: ResponseEvent) => void) => Promise<void>
+
+/** Follows an answer to its end, also where the connection is lost meanwhile; rejects where there is none to follow. */
+const followToEnd = async (
+  id: ConversationId,
+  first: Follow,
+  signal: AbortSignal,
+  show: (answer: Answer, isReconnecting: boolean) => void
+): Promise<Answer> => {
+  let answer = noAnswer
+  let follow = first
+  for (let attempt = 0; attempt < reconnectsMax && !signal.aborted; attempt++) {
+    try {
+      await follow(signal, (event) => {
+        answer = answerAfter(answer, event)
+        show(answer, false)
+      })
+      if (answer.isComplete || answer.failure !== null) break
+    } catch (error) {
+      // Refused, or never reached.
+      if (answer.id === null) throw error
+    }
+    const responseId = answer.id
+    if (responseId === null) break
+    show(answer, true)
+    await pause(attempt)
+    follow = followAnswer(id, responseId)
+  }
+  return answer
+}
 
 /** Asks and follows answers in one conversation, until the page is left; answers go on without it. */
 export const useAnswering = (id: ConversationId) => {
@@ -60,38 +94,22 @@ export const useAnswering = (id: ConversationId) => {
       controller.current?.abort()
       controller.current = current
       const { signal } = current
-      let answer = noAnswer
-      const show = oncePerFrame((isReconnecting: boolean) => {
-        if (!signal.aborted) setAnswering({ ...begun, answer, isReconnecting })
+      const show = oncePerFrame((shown: Pick<Answering, "answer" | "isReconnecting">) => {
+        if (!signal.aborted) setAnswering({ ...begun, ...shown })
       })
-      const events = (event: ResponseEvent) => {
-        answer = answerAfter(answer, event)
-        show(false)
-      }
       setFailure(null)
-      setAnswering({ ...begun, answer, isReconnecting: false })
-      let follow = first
-      for (let attempt = 0; attempt < reconnectsMax && !signal.aborted; attempt++) {
-        try {
-          await follow(signal, events)
-          if (answer.isComplete || answer.failure !== null) break
-        } catch (error) {
-          if (signal.aborted) return
-          // Refused, or never reached: there is no answer to follow.
-          if (answer.id === null) {
-            setFailure(requestFailed(error))
-            break
-          }
-        }
-        const responseId = answer.id
-        if (responseId === null) break
-        show(true)
-        await pause(attempt)
-        follow = followAnswer(id, responseId)
-      }
+      show.last({ answer: noAnswer, isReconnecting: false })
+      const answer = await followToEnd(id, first, signal, (answer, isReconnecting) =>
+        show.next({ answer, isReconnecting })
+      ).catch((error: unknown) => {
+        if (!signal.aborted) setFailure(requestFailed(error))
+        return noAnswer
+      })
       if (signal.aborted) return
+      show.last({ answer, isReconnecting: false })
       await reload(id)
-      if (!signal.aborted) setAnswering(null)
+      // A complete answer stays until its turn is shown.
+      if (!signal.aborted && !answer.isComplete) setAnswering(null)
     },
     [id]
   )
@@ -115,5 +133,13 @@ export const useAnswering = (id: ConversationId) => {
     await stopAnswer(id, responseId).catch((error: unknown) => setFailure(requestFailed(error)))
   }, [answering?.answer.id, id])
 
-  return { answering, failure, ask, follow, stop, forget: () => setFailure(null) }
+  return {
+    answering,
+    failure,
+    ask,
+    follow,
+    stop,
+    end: () => setAnswering(null),
+    forget: () => setFailure(null)
+  }
 }

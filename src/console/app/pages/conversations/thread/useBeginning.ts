@@ -1,0 +1,33 @@
+import { useEffect, useRef } from "react"
+import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
+import type { ConversationId } from "../../../../../domain/Ids.ts"
+import { takeFirstQuestion } from "./firstQuestions.ts"
+import { questionOfInput } from "./question.ts"
+import type { useAnswering } from "./useAnswering.ts"
+
+type Ways = Pick<ReturnType<typeof useAnswering>, "ask" | "follow">
+
+/** Asks the question that the conversation was created with, and follows an answer that somebody else has begun. */
+export const useBeginning = (
+  id: ConversationId,
+  { running, unanswered }: Pick<ConversationDetail, "running" | "unanswered">,
+  isAnswering: boolean,
+  { ask, follow }: Ways
+): void => {
+  const isBegun = useRef(false)
+  useEffect(() => {
+    if (isBegun.current) return
+    isBegun.current = true
+    const question = takeFirstQuestion(id)
+    if (question !== null) void ask(question)
+  }, [ask, id])
+
+  const followed = useRef<string | null>(null)
+  useEffect(() => {
+    if (running === null || isAnswering || followed.current === running) return
+    followed.current = running
+    const question =
+      unanswered === null ? { text: "", files: [], images: 0 } : questionOfInput(unanswered.input)
+    void follow(running, question, unanswered?.replaces ?? null)
+  }, [follow, isAnswering, running, unanswered])
+}
