@@ -24,7 +24,7 @@ import { AppRoutes, appRoutes } from "./console/AppRoutes.ts"
 import { ConsoleApi } from "./console/ConsoleApi.ts"
 import { ConsoleRoutes } from "./console/ConsoleRoutes.ts"
 import { IdentityRoutes, identityRoutes } from "./console/IdentityRoutes.ts"
-import { readQuestion } from "./console/QuestionReading.ts"
+import { makeQuestionReader } from "./console/QuestionReading.ts"
 import { ClientConversations } from "./conversations/ClientConversations.ts"
 import { Conversations } from "./conversations/Conversations.ts"
 import { ListedConversations } from "./conversations/ListedConversations.ts"
@@ -220,7 +220,13 @@ const AdminServerLayer = Layer.effectDiscard(
 const UntracedServerLayer = Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
 
 /** Who reads the requests of which jobs. */
-const JobRequestsLayer = Layer.succeed(JobRequests, { profile: readJobRequest, question: readQuestion })
+const JobRequestsLayer = Layer.effect(
+  JobRequests,
+  Effect.map(makeQuestionReader, (question) => ({
+    profile: ({ request }) => readJobRequest(request),
+    question
+  }))
+)
 
 /** The interfaces on any database, models and services. The port is opened last. */
 export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(

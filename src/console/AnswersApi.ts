@@ -22,7 +22,9 @@ const NewConversation = Schema.Struct({
 const QuestionPart = Schema.Union([
   Schema.Struct({ type: Schema.Literal("input_text"), text: StorableText }),
   Schema.Struct({ type: Schema.Literal("input_file"), file_id: FileId }),
-  Schema.Struct({ type: Schema.Literal("input_image"), file_id: FileId })
+  Schema.Struct({ type: Schema.Literal("input_image"), file_id: FileId }),
+  /** One that a message of the conversation has: it is asked about again. */
+  Schema.Struct({ type: Schema.Literal("input_image"), image_id: ImageId })
 ]).annotate({ expected: "an input_text, input_file or input_image part" })
 
 export const Question = Schema.Struct({

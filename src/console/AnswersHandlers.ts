@@ -13,7 +13,7 @@ import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keyOf } from "../jobs/IdempotencyKey.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { ConsoleApi } from "./ConsoleApi.ts"
-import { titleOfQuestion } from "./QuestionReading.ts"
+import { imagesIn, titleOfQuestion } from "./QuestionReading.ts"
 
 interface OfResponse {
   readonly conversation_id: ConversationId
@@ -50,6 +50,8 @@ export const AnswersHandlers = HttpApiBuilder.group(
     return handlers.handleAll({
       ask: Effect.fnUntraced(function* ({ params, payload, request }) {
         const { input, replaces = null } = payload
+        const { userId } = yield* CurrentUser
+        for (const id of imagesIn(input)) yield* conversations.image(userId, params.conversation_id, id)
         const asked = {
           kind: "question" as const,
           conversationId: params.conversation_id,

@@ -10,6 +10,7 @@ export const pagePaths = {
   conversation: "/conversations/$id",
   ownProjects: "/projects",
   ownProject: "/projects/$id",
+  files: "/files",
   usage: "/usage",
   apiKeys: "/settings/api-keys",
   account: "/settings/account",

@@ -1,5 +1,6 @@
 import { Context, Effect } from "effect"
 import type { ResponseJob } from "../conversations/ResponseJobs.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { Demands, ResponseRequest } from "../responses/ResponseRequest.ts"
 
 /** A request as the core takes it. */
@@ -13,5 +14,9 @@ interface JobRequest {
 /** Reads the request of a job, as the interface wrote it that created the job: one reader for each kind. */
 export class JobRequests extends Context.Service<
   JobRequests,
-  { readonly [Kind in ResponseJob["kind"]]: (request: unknown) => Effect.Effect<JobRequest> }
+  {
+    readonly [Kind in ResponseJob["kind"]]: (
+      job: ResponseJob
+    ) => Effect.Effect<JobRequest, DatabaseUnavailable>
+  }
 >()("parley/jobs/JobRequests") {}

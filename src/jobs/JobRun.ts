@@ -93,7 +93,7 @@ export const makeJobRuns = Effect.gen(function* () {
 
   /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
   const generate = Effect.fnUntraced(function* ({ accepted, begun, job, live }: JobRun, log: JobLog) {
-    const { demands, request, showsPassages } = yield* requests[job.kind](job.request)
+    const { demands, request, showsPassages } = yield* requests[job.kind](job)
     const caller = yield* keys.callerOf(job.apiKeyId)
     const started = yield* responses
       .create(request, {

@@ -109,6 +109,15 @@ export const pageCases: Readonly<Record<Exclude<PageName, SingleName>, PageCase>
     empty: "You are in no project yet",
     isLoaded: true
   },
+  files: {
+    content: longName,
+    opens: {
+      text: inDialog(choose("What the model sees")),
+      delete: inDialog(choose("Delete…"))
+    },
+    empty: "You have no files yet",
+    isLoaded: true
+  },
   usage: {
     content: "tokens from",
     opens: { models: tab("By model"), keys: tab("By key") },

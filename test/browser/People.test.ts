@@ -58,11 +58,12 @@ browserTests("An invitation", (it) => {
         { path: pagePaths.invitations, storageState }
       )
       const pages = [
-        ["Home", "Conversations", "Projects", "Usage", "API keys", "Account"],
+        ["Home", "Conversations", "Projects", "Files", "Usage", "API keys", "Account"],
         [
           "Home",
           "Conversations",
           "Projects",
+          "Files",
           "Usage",
           "API keys",
           "Account",

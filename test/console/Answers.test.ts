@@ -425,6 +425,16 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       errorOf(yield* stranger.send("GET", path), 400)
       const other = yield* user.create()
       errorOf(yield* user.send("GET", path.replace(id, other.id)), 400)
+      // Asked again, it is the same image, also when its file is gone.
+      yield* user.send("DELETE", `/files/${file.id}`)
+      const again = [{ type: "input_image", image_id: image?.type === "input_image" ? image.image_id : "" }]
+      yield* model.next(says("Still a dot."))
+      yield* user.ask(id, { input: again, replaces: turns.data[0]!.id })
+      const repeated = (yield* model.asked).at(-1)!.request.messages.at(-1)!
+      assert.deepStrictEqual(repeated.role === "user" ? repeated.images?.map(({ data }) => data) : [], [
+        Buffer.from(png).toString("base64")
+      ])
+      errorOf(yield* user.send("POST", `/conversations/${other.id}/responses`, { input: again }), 400)
       yield* model.change({ vision: false, contextWindow: 4_000 })
     })
   )

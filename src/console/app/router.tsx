@@ -117,6 +117,7 @@ const routeTree = rootRoute.addChildren([
     conversationRoute,
     page(pagePaths.ownProjects, () => import("./pages/projects/OwnProjectsPage.tsx"), "OwnProjectsPage"),
     page(pagePaths.ownProject, () => import("./pages/projects/OwnProjectPage.tsx"), "OwnProjectPage"),
+    page(pagePaths.files, () => import("./pages/files/FilesPage.tsx"), "FilesPage"),
     page(pagePaths.usage, () => import("./pages/UsagePage.tsx"), "UsagePage"),
     page(pagePaths.apiKeys, () => import("./pages/settings/ApiKeysPage.tsx"), "ApiKeysPage"),
     page(pagePaths.account, () => import("./pages/settings/AccountPage.tsx"), "AccountPage"),

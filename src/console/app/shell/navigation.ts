@@ -4,6 +4,7 @@ import {
   Building2,
   ChartColumn,
   FolderCog,
+  Files,
   FolderOpen,
   House,
   KeyRound,
@@ -42,6 +43,7 @@ const areas: ReadonlyArray<NavigationArea> = [
       { label: "Home", path: pagePaths.home, icon: House },
       { label: "Conversations", path: pagePaths.conversations, icon: MessagesSquare },
       { label: "Projects", path: pagePaths.ownProjects, icon: FolderOpen },
+      { label: "Files", path: pagePaths.files, icon: Files },
       { label: "Usage", path: pagePaths.usage, icon: ChartColumn }
     ]
   },

@@ -3,24 +3,31 @@ import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
 import { pagePaths } from "../../../PagePaths.ts"
 import { ErrorState } from "../../ui/ErrorState.tsx"
+import { useUploads } from "../../uploads/useUploads.ts"
 import { create, refreshList } from "./list/requests.ts"
 import { ProjectSelect } from "./ProjectSelect.tsx"
 import { AllowanceNote } from "./thread/AllowanceNote.tsx"
 import { Composer } from "./thread/Composer.tsx"
 import { keepFirstQuestion } from "./thread/firstQuestions.ts"
+import { attachmentsOf } from "./thread/messageInput.ts"
+import { inputOf } from "./thread/question.ts"
 
 const instructionsCharactersMax = 20_000
 
 /** A first message, with or without instructions. `about`: the id of the project that is chosen at first, or nothing. */
 export const NewConversation = ({ about }: { readonly about: string }) => {
   const [text, setText] = useState("")
+  const attached = useUploads("message")
   const [instructions, setInstructions] = useState("")
   const [project, setProject] = useState(about)
   const navigate = useNavigate()
   const creating = useMutation({
     mutationFn: () => create(instructions.trim(), project),
     onSuccess: ({ id }) => {
-      keepFirstQuestion(id, { input: text.trim() })
+      keepFirstQuestion(id, {
+        input: inputOf({ text: text.trim(), attachments: attachmentsOf(attached.uploads) })
+      })
+      attached.list.clearDone()
       void refreshList()
       void navigate({ to: pagePaths.conversation, params: { id }, search: (search) => search })
     }
@@ -31,6 +38,7 @@ export const NewConversation = ({ about }: { readonly about: string }) => {
         What would you like to know?
       </h1>
       <Composer
+        attached={attached}
         onSend={() => creating.mutate()}
         onStop={creating.isPending ? () => undefined : null}
         onText={setText}

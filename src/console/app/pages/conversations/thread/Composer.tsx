@@ -1,6 +1,11 @@
-import { ArrowUp, Square } from "lucide-react"
+import { ArrowUp, Paperclip, Square } from "lucide-react"
 import { type KeyboardEvent, useLayoutEffect, useRef } from "react"
 import { Button } from "../../../ui/Button.tsx"
+import { DropArea } from "../../../uploads/DropArea.tsx"
+import { FilePicker } from "../../../uploads/FilePicker.tsx"
+import type { Uploads } from "../../../uploads/useUploads.ts"
+import { Attachments } from "./Attachments.tsx"
+import { areUnfinished } from "./messageInput.ts"
 
 const questionCharactersMax = 200_000
 const heightPixelsMax = 320
@@ -12,10 +17,12 @@ interface ComposerProps {
   /** While an answer is being made; null: none is. */
   readonly onStop: (() => void) | null
   readonly label?: string
+  /** The files of the message. */
+  readonly attached: Uploads
 }
 
 /** Where messages are written: Enter sends, Shift+Enter begins a new line. */
-export const Composer = ({ label = "Message", onSend, onStop, onText, text }: ComposerProps) => {
+export const Composer = ({ attached, label = "Message", onSend, onStop, onText, text }: ComposerProps) => {
   const area = useRef<HTMLTextAreaElement>(null)
   useLayoutEffect(() => {
     const { current } = area
@@ -24,7 +31,9 @@ export const Composer = ({ label = "Message", onSend, onStop, onText, text }: Co
     current.style.height = "auto"
     current.style.height = `${Math.min(heightPixelsMax, current.scrollHeight)}px`
   }, [text])
-  const canSend = onStop === null && text.trim() !== ""
+  const { add, uploads } = attached
+  const isUploading = areUnfinished(uploads)
+  const canSend = onStop === null && !isUploading && (text.trim() !== "" || uploads.length > 0)
   const onKeyDown = (event: KeyboardEvent) => {
     // While characters are being composed, Enter ends that.
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
@@ -32,33 +41,63 @@ export const Composer = ({ label = "Message", onSend, onStop, onText, text }: Co
     if (canSend) onSend()
   }
   return (
-    <form
-      className="flex items-end gap-2 rounded-2xl border border-edge bg-surface p-2 focus-within:outline-2 focus-within:outline-accent"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (canSend) onSend()
-      }}
-    >
-      <textarea
-        aria-label={label}
-        className="min-h-10 flex-1 resize-none bg-transparent px-2 py-2 outline-none placeholder:text-muted"
-        maxLength={questionCharactersMax}
-        onChange={({ target }) => onText(target.value)}
-        onKeyDown={onKeyDown}
-        placeholder="Ask something"
-        ref={area}
-        rows={1}
-        value={text}
-      />
-      {onStop === null ? (
-        <Button aria-label="Send" disabled={!canSend} kind="primary" type="submit">
-          <ArrowUp aria-hidden="true" className="size-4.5" />
-        </Button>
-      ) : (
-        <Button aria-label="Stop" onClick={onStop}>
-          <Square aria-hidden="true" className="size-4" fill="currentColor" />
-        </Button>
-      )}
-    </form>
+    <DropArea hint="Drop files to add them to the message" onFiles={add}>
+      <form
+        className="rounded-2xl border border-edge bg-surface p-2 focus-within:outline-2 focus-within:outline-accent"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (canSend) onSend()
+        }}
+      >
+        <Attachments {...attached} />
+        <div className="flex items-end gap-2">
+          <FilePicker kind="quiet" label="Attach files" onFiles={add}>
+            <Paperclip aria-hidden="true" className="size-4.5" />
+          </FilePicker>
+          <textarea
+            aria-label={label}
+            className="min-h-10 flex-1 resize-none bg-transparent px-2 py-2 outline-none placeholder:text-muted"
+            maxLength={questionCharactersMax}
+            onChange={({ target }) => onText(target.value)}
+            onKeyDown={onKeyDown}
+            onPaste={(event) => {
+              const files = [...event.clipboardData.files]
+              if (files.length === 0) return
+              // Some programs add a picture to a text that is copied.
+              if (event.clipboardData.types.includes("text/plain")) return
+              event.preventDefault()
+              add(files)
+            }}
+            placeholder="Ask something"
+            ref={area}
+            rows={1}
+            value={text}
+          />
+          <SendOrStop canSend={canSend} isUploading={isUploading} onStop={onStop} />
+        </div>
+      </form>
+    </DropArea>
   )
 }
+
+interface SendOrStopProps extends Pick<ComposerProps, "onStop"> {
+  readonly canSend: boolean
+  readonly isUploading: boolean
+}
+
+const SendOrStop = ({ canSend, isUploading, onStop }: SendOrStopProps) =>
+  onStop === null ? (
+    <Button
+      aria-label="Send"
+      disabled={!canSend}
+      kind="primary"
+      title={isUploading ? "Wait until all files are there, or remove them" : undefined}
+      type="submit"
+    >
+      <ArrowUp aria-hidden="true" className="size-4.5" />
+    </Button>
+  ) : (
+    <Button aria-label="Stop" onClick={onStop}>
+      <Square aria-hidden="true" className="size-4" fill="currentColor" />
+    </Button>
+  )

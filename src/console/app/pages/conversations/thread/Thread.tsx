@@ -5,24 +5,25 @@ import type {
   ConversationTurn,
   UnansweredQuestion
 } from "../../../../../api/ConversationObject.ts"
-import { type ConversationId, FileId } from "../../../../../domain/Ids.ts"
+import type { ConversationId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { queries } from "../../../client/queries.ts"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { Loading } from "../../../ui/Loading.tsx"
-import { questionOfInput, questionOfTurn } from "./question.ts"
+import { useUploads } from "../../../uploads/useUploads.ts"
+import { attachmentsOf } from "./messageInput.ts"
+import { inputOf, noQuestion, type Question, questionOfInput, questionOfTurn } from "./question.ts"
 import { conversationKey, conversationQuery, discardQuestion } from "./requests.ts"
 import { ThreadBody } from "./ThreadBody.tsx"
 import { useAnswering } from "./useAnswering.ts"
 import { useBeginning } from "./useBeginning.ts"
 
 /** What is typed, and the turn that it is to replace. */
-interface Draft {
-  readonly text: string
+interface Draft extends Question {
   readonly replaces: Asked["replaces"]
 }
 
-const noDraft: Draft = { text: "", replaces: undefined }
+const noDraft: Draft = { ...noQuestion, replaces: undefined }
 
 const isTurn = (turns: ReadonlyArray<ConversationTurn>, id: string | null): boolean =>
   turns.some((turn) => turn.id === id)
@@ -31,16 +32,6 @@ const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked
   input,
   ...(replaces == null ? {} : { replaces })
 })
-
-/** What is asked again of a stored turn: its text and files. */
-const inputOf = (turn: ConversationTurn): Asked["input"] => {
-  const { files, text } = questionOfTurn(turn)
-  if (files.length === 0) return text
-  return [
-    ...files.map((id) => ({ type: "input_file" as const, file_id: FileId.make(id) })),
-    ...(text === "" ? [] : [{ type: "input_text" as const, text }])
-  ]
-}
 
 const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]
 
@@ -93,6 +84,7 @@ const turnsAtOnce = 3
 const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const { answering: followed, ask, end, failure, follow, forget, stop } = useAnswering(id)
   const [draft, setDraft] = useState(noDraft)
+  const attached = useUploads(`message-${id}`)
   const rendered = useDeferredValue(turns, turns.slice(-turnsAtOnce))
   // An answer is followed until its turn is there, so that it never leaves the page.
   const isStored = followed?.answer.isComplete === true && isTurn(rendered, followed.answer.id)
@@ -105,9 +97,18 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const { running, unanswered } = detail
   useBeginning(id, detail, isAnswering, { ask, follow })
 
-  const onRetry = useCallback((turn: ConversationTurn) => void ask(asked(inputOf(turn), turn.id)), [ask])
+  const onSend = () => {
+    const attachments = [...draft.attachments, ...attachmentsOf(attached.uploads)]
+    void ask(asked(inputOf({ text: draft.text.trim(), attachments }), draft.replaces))
+    attached.list.clearDone()
+    setDraft(noDraft)
+  }
+  const onRetry = useCallback(
+    (turn: ConversationTurn) => void ask(asked(inputOf(questionOfTurn(turn)), turn.id)),
+    [ask]
+  )
   const onEdit = useCallback((turn: ConversationTurn) => {
-    setDraft({ text: questionOfTurn(turn).text, replaces: turn.id })
+    setDraft({ ...questionOfTurn(turn), replaces: turn.id })
   }, [])
   const shown = useMemo(
     () => rendered.filter((turn) => turn.id !== answering?.replaces),
@@ -116,6 +117,7 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   return (
     <ThreadBody
       answering={answering}
+      attached={attached}
       draft={draft.text}
       editing={draft.replaces !== undefined}
       failure={failure}
@@ -132,13 +134,10 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
       }}
       onEdit={onEdit}
       onEditUnanswered={(question) =>
-        setDraft({ text: questionOfInput(question.input).text, replaces: question.replaces ?? undefined })
+        setDraft({ ...questionOfInput(question.input), replaces: question.replaces ?? undefined })
       }
       onRetry={onRetry}
-      onSend={() => {
-        void ask(asked(draft.text.trim(), draft.replaces))
-        setDraft(noDraft)
-      }}
+      onSend={onSend}
       onStop={isAnswering ? () => void stop() : null}
       projectId={detail.project_id}
       turns={shown}

@@ -4,6 +4,7 @@ import type { ConversationTurn, UnansweredQuestion } from "../../../../../api/Co
 import type { ProjectId } from "../../../../../domain/Ids.ts"
 import { Button } from "../../../ui/Button.tsx"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
+import type { Uploads } from "../../../uploads/useUploads.ts"
 import { AllowanceNote } from "./AllowanceNote.tsx"
 import { AnsweringView } from "./AnsweringView.tsx"
 import { Composer } from "./Composer.tsx"
@@ -27,6 +28,7 @@ interface ThreadBodyProps {
   /** Why the last question was refused. */
   readonly failure: Error | null
   readonly draft: string
+  readonly attached: Uploads
   /** Whether what is typed replaces the last turn. */
   readonly editing: boolean
   readonly hasEarlier: boolean
@@ -122,13 +124,14 @@ const Writing = (props: WritingProps) => (
     {props.failure === null ? null : <ErrorState failure={props.failure} />}
     {props.editing ? (
       <p className="flex items-center justify-between text-sm text-muted">
-        Your last message is replaced, together with its answer.
+        Your last message is replaced, together with its answer. Its files stay.
         <Button kind="quiet" onClick={props.onCancelEdit}>
           Cancel
         </Button>
       </p>
     ) : null}
     <Composer
+      attached={props.attached}
       onSend={() => {
         props.toEnd()
         props.onSend()

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react"
 import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
 import type { ConversationId } from "../../../../../domain/Ids.ts"
 import { takeFirstQuestion } from "./firstQuestions.ts"
-import { questionOfInput } from "./question.ts"
+import { noQuestion, questionOfInput } from "./question.ts"
 import type { useAnswering } from "./useAnswering.ts"
 
 type Ways = Pick<ReturnType<typeof useAnswering>, "ask" | "follow">
@@ -26,8 +26,7 @@ export const useBeginning = (
   useEffect(() => {
     if (running === null || isAnswering || followed.current === running) return
     followed.current = running
-    const question =
-      unanswered === null ? { text: "", files: [], images: 0 } : questionOfInput(unanswered.input)
+    const question = unanswered === null ? noQuestion : questionOfInput(unanswered.input)
     void follow(running, question, unanswered?.replaces ?? null)
   }, [follow, isAnswering, running, unanswered])
 }

@@ -1,0 +1,29 @@
+import { useQuery } from "@tanstack/react-query"
+import { formatNumber } from "../../text/format.ts"
+import { formatBytes } from "../../text/formatBytes.ts"
+import { Card } from "../../ui/Card.tsx"
+import { Loaded } from "../../ui/Loaded.tsx"
+import { Meter } from "../../ui/Meter.tsx"
+import { storageQuery } from "./fileQueries.ts"
+
+/** How much of what is permitted the user's files take. */
+export const StorageCard = () => (
+  <Card title="Storage">
+    <Loaded query={useQuery(storageQuery)}>
+      {({ file_bytes_max: fileBytesMax, permitted, used }) => (
+        <div className="space-y-3">
+          <Meter label="Storage used" limit={permitted.bytes} reserved={0} used={used.bytes} />
+          <p>
+            {formatBytes(used.bytes)} of {formatBytes(permitted.bytes)}, and {formatNumber(used.files)} of{" "}
+            {formatNumber(permitted.files)} files. One file may have {formatBytes(fileBytesMax)}.
+          </p>
+          {used.bytes >= permitted.bytes || used.files >= permitted.files ? (
+            <p className="text-danger">
+              Nothing more can be uploaded. Delete files that you don&apos;t need.
+            </p>
+          ) : null}
+        </div>
+      )}
+    </Loaded>
+  </Card>
+)

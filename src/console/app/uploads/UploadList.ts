@@ -1,0 +1,163 @@
+import type { FileObject } from "../../../api/FileObject.ts"
+import { requestFailed } from "../client/RequestFailed.ts"
+import { readFile, sendFile } from "./sendFile.ts"
+import { keepUnfinished, type Unfinished, unfinished } from "./unfinished.ts"
+
+/** Files of one list that are sent at once, and files in a list. */
+const sentAtOnceMax = 2
+export const uploadsMax = 200
+
+/** A file on its way. */
+export interface Upload extends Unfinished {
+  readonly id: number
+  /** Bytes that have been sent. */
+  readonly sent: number
+  /** `lost` was being sent when the page was loaded again: the browser forgets a file then, which has to be chosen again. */
+  readonly status: "waiting" | "sending" | "reading" | "done" | "failed" | "lost"
+  /** Why it failed, and what to do; null otherwise. */
+  readonly problem: string | null
+  /** Whether trying again may help. */
+  readonly canRetry: boolean
+}
+
+/** What is done with a file that has been uploaded and read, such as adding it to a project. */
+export type Finish = (file: FileObject) => Promise<unknown>
+
+const images = /^image\/(png|jpeg|gif|webp)$/
+
+/** The file as it is, which no further try changes. */
+class Unreadable extends Error {}
+
+/** Files that are uploaded one after the other. A list goes on while its user is on other pages. */
+export class UploadList {
+  private uploads: ReadonlyArray<Upload> = []
+  private readonly sources = new Map<number, File>()
+  private readonly controllers = new Map<number, AbortController>()
+  private readonly listeners = new Set<() => void>()
+  private next = 1
+  private readonly name: string
+  private readonly finish: Finish
+
+  constructor(name: string, finish: Finish) {
+    this.name = name
+    this.finish = finish
+    this.uploads = unfinished(name).map((upload) =>
+      this.entry(upload, upload.file === null ? "lost" : "waiting")
+    )
+    this.workOn()
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  readonly snapshot = (): ReadonlyArray<Upload> => this.uploads
+
+  /** Takes files, one that was lost in its place; answers how many were left out because the list is full. */
+  add(files: ReadonlyArray<File>): number {
+    let leftOut = 0
+    for (const file of files) {
+      const lost = this.uploads.find(
+        ({ bytes, name, status }) => status === "lost" && name === file.name && bytes === file.size
+      )
+      if (lost === undefined && this.uploads.length >= uploadsMax) {
+        leftOut++
+        continue
+      }
+      const about = { name: file.name, bytes: file.size, isImage: images.test(file.type), file: null }
+      const entry = this.entry(about, "waiting")
+      this.sources.set(entry.id, file)
+      this.show([...this.uploads.filter((upload) => upload !== lost), entry])
+    }
+    this.workOn()
+    return leftOut
+  }
+
+  /** Ends it if it is on its way, and takes it off the list; a stored file stays. */
+  remove(id: number): void {
+    this.controllers.get(id)?.abort()
+    this.sources.delete(id)
+    this.show(this.uploads.filter((upload) => upload.id !== id))
+    this.workOn()
+  }
+
+  retry(id: number): void {
+    this.change(id, { status: "waiting", sent: 0, problem: null })
+    this.workOn()
+  }
+
+  /** Takes those off the list that are done. */
+  clearDone(): void {
+    this.show(this.uploads.filter(({ status }) => status !== "done"))
+  }
+
+  private entry(about: Unfinished, status: Upload["status"]): Upload {
+    return { ...about, id: this.next++, sent: 0, status, problem: null, canRetry: true }
+  }
+
+  private show(uploads: ReadonlyArray<Upload>): void {
+    this.uploads = uploads
+    const left = uploads.filter(({ status }) => status !== "done")
+    keepUnfinished(this.name, left)
+    this.tell()
+  }
+
+  private tell(): void {
+    for (const listener of this.listeners) listener()
+  }
+
+  private with(id: number, changed: Partial<Upload>): ReadonlyArray<Upload> {
+    return this.uploads.map((upload) => (upload.id === id ? { ...upload, ...changed } : upload))
+  }
+
+  private change(id: number, changed: Partial<Upload>): void {
+    this.show(this.with(id, changed))
+  }
+
+  /** Progress, which is not kept. */
+  private progress(id: number, sent: number): void {
+    this.uploads = this.with(id, { sent })
+    this.tell()
+  }
+
+  private workOn(): void {
+    const free = sentAtOnceMax - this.uploads.filter(({ status }) => status === "sending").length
+    const waiting = this.uploads.filter(({ status }) => status === "waiting")
+    for (const upload of waiting.slice(0, Math.max(0, free))) void this.upload(upload)
+  }
+
+  private async upload(upload: Upload): Promise<void> {
+    const { bytes, id, isImage } = upload
+    const controller = new AbortController()
+    const { signal } = controller
+    this.controllers.set(id, controller)
+    this.change(id, { status: "sending" })
+    try {
+      const sent = upload.file ?? (await this.send(id, signal))
+      this.change(id, { status: "reading", sent: bytes, file: sent })
+      this.workOn()
+      const file = isImage ? sent : await readFile(sent, signal)
+      if (file.status === "error" && !isImage)
+        throw new Unreadable(file.status_details ?? "The file can't be read.")
+      await this.finish(file)
+      this.change(id, { status: "done", file })
+      this.sources.delete(id)
+    } catch (failure) {
+      const canRetry = !(failure instanceof Unreadable)
+      if (!signal.aborted) this.change(id, { status: "failed", problem: problemOf(failure), canRetry })
+    } finally {
+      this.controllers.delete(id)
+      this.workOn()
+    }
+  }
+
+  private send(id: number, signal: AbortSignal): Promise<FileObject> {
+    const source = this.sources.get(id)
+    if (source === undefined) throw new Error("Choose the file again.")
+    return sendFile(source, (sent) => this.progress(id, sent), signal)
+  }
+}
+
+const problemOf = (failure: unknown): string =>
+  failure instanceof Unreadable ? failure.message : requestFailed(failure).message
