@@ -26,7 +26,8 @@ interface Noted {
 
 const bounds = { firstToken: 50, task: 50, opening: 300 }
 const answerTokens = 5_000
-const scrollPixels = 800
+/** In each frame: 12,000 a second. */
+const scrollPixels = 200
 const list = `document.querySelector("ul.relative").parentElement`
 
 const send = async (page: Page, text: string): Promise<void> => {

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { ConversationObject } from "../api/ConversationObject.ts"
 import { Title } from "../api/ConversationsApi.ts"
+import { Conflict } from "../api/ErrorEnvelope.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ConversationId, FileId, ImageId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { StorableText } from "../domain/storable.ts"
@@ -65,7 +66,8 @@ export const answerEndpoints = [
   HttpApiEndpoint.post("ask", "/conversations/:conversation_id/responses", {
     params: ofConversation,
     payload: Question,
-    success: events
+    success: events,
+    error: Conflict
   }),
   /** All events of an answer of the last 24 hours from the first one on, and then those that come. */
   HttpApiEndpoint.get("events", "/conversations/:conversation_id/responses/:response_id/events", {

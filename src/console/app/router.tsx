@@ -92,14 +92,16 @@ const projectRoute = createRoute({
 })
 
 /** With `project`, the list shows those about it, and a new conversation is about it. */
-const conversationsOptions = {
+const conversationsRoute = createRoute({
   getParentRoute: () => sessionRoute,
+  id: "conversations",
   validateSearch: ({ project }: Record<string, unknown>): { readonly project?: string } =>
     typeof project === "string" ? { project } : {},
   component: component(() => import("./pages/conversations/ConversationsPage.tsx"), "ConversationsPage")
-}
-const conversationsRoute = createRoute({ ...conversationsOptions, path: pagePaths.conversations })
-const conversationRoute = createRoute({ ...conversationsOptions, path: pagePaths.conversation })
+})
+/** One page, so that its list stays as it is. */
+const conversationsPath = <Path extends PagePath>(path: Path) =>
+  createRoute({ getParentRoute: () => conversationsRoute, path })
 
 const auditRoute = createRoute({
   getParentRoute: () => sessionRoute,
@@ -113,8 +115,10 @@ const routeTree = rootRoute.addChildren([
   linkRoute,
   sessionRoute.addChildren([
     page(pagePaths.home, () => import("./pages/home/HomePage.tsx"), "HomePage"),
-    conversationsRoute,
-    conversationRoute,
+    conversationsRoute.addChildren([
+      conversationsPath(pagePaths.conversations),
+      conversationsPath(pagePaths.conversation)
+    ]),
     page(pagePaths.ownProjects, () => import("./pages/projects/OwnProjectsPage.tsx"), "OwnProjectsPage"),
     page(pagePaths.ownProject, () => import("./pages/projects/OwnProjectPage.tsx"), "OwnProjectPage"),
     page(pagePaths.files, () => import("./pages/files/FilesPage.tsx"), "FilesPage"),

@@ -1,19 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { groupOf, rowsOf } from "../../../../src/console/app/pages/conversations/list/groups.ts"
+import { makeGroupOf, rowsOf } from "../../../../src/console/app/pages/conversations/list/groups.ts"
 import { ConversationId } from "../../../../src/domain/Ids.ts"
 
 const now = new Date(2026, 2, 10, 15, 30).getTime()
+const groupOf = makeGroupOf(now)
 const at = (...parts: [number, number, number, number?]) => new Date(...parts).getTime()
 
 describe("The groups of conversations", () => {
   it("are days, then months, by the time of the last use", () => {
-    assert.strictEqual(groupOf(at(2026, 2, 10, 0), now), "Today")
-    assert.strictEqual(groupOf(at(2026, 2, 9, 23), now), "Yesterday")
-    assert.strictEqual(groupOf(at(2026, 2, 9, 0), now), "Yesterday")
-    assert.strictEqual(groupOf(at(2026, 2, 8, 23), now), "Previous 7 days")
-    assert.strictEqual(groupOf(at(2026, 2, 2, 12), now), "March")
-    assert.strictEqual(groupOf(at(2026, 0, 31), now), "January")
-    assert.strictEqual(groupOf(at(2025, 11, 31), now), "December 2025")
+    assert.strictEqual(groupOf(at(2026, 2, 10, 0)), "Today")
+    assert.strictEqual(groupOf(at(2026, 2, 9, 23)), "Yesterday")
+    assert.strictEqual(groupOf(at(2026, 2, 9, 0)), "Yesterday")
+    assert.strictEqual(groupOf(at(2026, 2, 8, 23)), "Previous 7 days")
+    assert.strictEqual(groupOf(at(2026, 2, 2, 12)), "March")
+    assert.strictEqual(groupOf(at(2026, 0, 31)), "January")
+    assert.strictEqual(groupOf(at(2025, 11, 31)), "December 2025")
   })
 
   it("have a heading each", () => {

@@ -2,14 +2,16 @@ import { Dialog } from "@base-ui/react/dialog"
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Schema } from "effect"
 import { List, SquarePen, X } from "lucide-react"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useEffect, useState } from "react"
 import { ConversationId } from "../../../../domain/Ids.ts"
 import { pagePaths } from "../../../PagePaths.ts"
 import { Button, buttonClass } from "../../ui/Button.tsx"
 import { backdropClass } from "../../ui/Dialog.tsx"
 import { NotFoundPage } from "../NotFoundPage.tsx"
 import { ConversationList } from "./list/ConversationList.tsx"
+import { readChanged } from "./list/requests.ts"
 import { NewConversation } from "./NewConversation.tsx"
+import { onChangeInTab } from "./tabs.ts"
 import { Thread } from "./thread/Thread.tsx"
 
 const isId = Schema.is(ConversationId)
@@ -20,6 +22,7 @@ export const ConversationsPage = () => {
   const { project = "" } = useSearch({ strict: false })
   const navigate = useNavigate()
   const [isListOpen, setIsListOpen] = useState(false)
+  useEffect(() => onChangeInTab((changed) => void readChanged(changed)), [])
   const list = (
     <ConversationList
       onChosen={() => setIsListOpen(false)}

@@ -6,7 +6,7 @@ import { Checkbox } from "../../../ui/Checkbox.tsx"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { Loading } from "../../../ui/Loading.tsx"
 import { ProjectSelect } from "../ProjectSelect.tsx"
-import { ConversationRow } from "./ConversationRow.tsx"
+import { ConversationRow, type Task } from "./ConversationRow.tsx"
 import { DeleteDialog } from "./DeleteDialog.tsx"
 import { rowsOf } from "./groups.ts"
 import { RenameDialog } from "./RenameDialog.tsx"
@@ -28,8 +28,6 @@ interface ConversationListProps {
   /** After the open conversation was deleted. */
   readonly onGone: () => void
 }
-
-type Task = { readonly kind: "rename" | "delete"; readonly conversation: ConversationObject }
 
 /** The conversations of the user, the last used one first, with a search in titles and messages. */
 export const ConversationList = ({
@@ -159,8 +157,7 @@ const Rows = ({ conversations, onChosen, onEnd, onTask, openId }: RowsProps) => 
                   conversation={row.conversation}
                   isOpen={row.conversation.id === openId}
                   onChosen={onChosen}
-                  onDelete={() => onTask({ kind: "delete", conversation: row.conversation })}
-                  onRename={() => onTask({ kind: "rename", conversation: row.conversation })}
+                  onTask={onTask}
                 />
               )}
             </li>

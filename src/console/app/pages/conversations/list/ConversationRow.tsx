@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router"
+import { memo } from "react"
 import type { ConversationObject } from "../../../../../api/ConversationObject.ts"
 import { pagePaths } from "../../../../PagePaths.ts"
 import { classes } from "../../../ui/classes.ts"
@@ -10,18 +11,17 @@ interface ConversationRowProps {
   readonly conversation: ConversationObject
   readonly isOpen: boolean
   readonly onChosen: () => void
-  readonly onRename: () => void
-  readonly onDelete: () => void
+  readonly onTask: (task: Task) => void
+}
+
+/** What is to be done with a conversation. */
+export interface Task {
+  readonly kind: "rename" | "delete"
+  readonly conversation: ConversationObject
 }
 
 /** A conversation in the list, and what can be done with it. */
-export const ConversationRow = ({
-  conversation,
-  isOpen,
-  onChosen,
-  onDelete,
-  onRename
-}: ConversationRowProps) => {
+export const ConversationRow = memo(({ conversation, isOpen, onChosen, onTask }: ConversationRowProps) => {
   const title = titleOf(conversation)
   return (
     <div
@@ -44,12 +44,12 @@ export const ConversationRow = ({
       <div className="opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 max-lg:opacity-100">
         <Menu
           items={[
-            { label: "Rename…", onSelect: onRename },
-            { label: "Delete…", onSelect: onDelete, isDangerous: true }
+            { label: "Rename…", onSelect: () => onTask({ kind: "rename", conversation }) },
+            { label: "Delete…", onSelect: () => onTask({ kind: "delete", conversation }), isDangerous: true }
           ]}
           label={`Actions for ${title}`}
         />
       </div>
     </div>
   )
-}
+})

@@ -22,16 +22,18 @@ const monthOf = (time: number, now: Date): string => {
 const startOfDay = (date: Date): number =>
   new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
 
-/** Such as Today, Previous 7 days, or March 2025, in the time zone of the browser. */
-export const groupOf = (time: number, nowMillis: number): string => {
+/** How times are called at a moment: Today, Previous 7 days, or March 2025, in the time zone of the browser. */
+export const makeGroupOf = (nowMillis: number) => {
   const now = new Date(nowMillis)
   const today = startOfDay(now)
   // Noon of the day before is that day, however long it was.
   const yesterday = startOfDay(new Date(today - dayMillis / 2))
-  if (time >= today) return "Today"
-  if (time >= yesterday) return "Yesterday"
-  if (time >= today - recentDays * dayMillis) return "Previous 7 days"
-  return monthOf(time, now)
+  return (time: number): string => {
+    if (time >= today) return "Today"
+    if (time >= yesterday) return "Yesterday"
+    if (time >= today - recentDays * dayMillis) return "Previous 7 days"
+    return monthOf(time, now)
+  }
 }
 
 /** The conversations, which are in the order of their last use, with a heading above each group. */
@@ -39,9 +41,10 @@ export const rowsOf = (
   conversations: ReadonlyArray<ConversationObject>,
   nowMillis: number
 ): ReadonlyArray<Row> => {
+  const groupOf = makeGroupOf(nowMillis)
   let last = ""
   return conversations.flatMap((conversation): ReadonlyArray<Row> => {
-    const text = groupOf(conversation.updated_at, nowMillis)
+    const text = groupOf(conversation.updated_at)
     const row: Row = { kind: "conversation", conversation }
     if (text === last) return [row]
     last = text

@@ -4,6 +4,7 @@ import type { ConversationList, ConversationObject } from "../../../../../api/Co
 import { type ConversationId, ProjectId } from "../../../../../domain/Ids.ts"
 import { ask, asking } from "../../../client/ask.ts"
 import { queries } from "../../../client/queries.ts"
+import { tellTabs } from "../tabs.ts"
 import { conversationKey } from "../thread/requests.ts"
 import { mergedPage } from "./rows.ts"
 
@@ -86,18 +87,24 @@ const changeRows = (
   )
 }
 
+/** Reads again what another tab has changed. */
+export const readChanged = (id: ConversationId) =>
+  Promise.all([queries.invalidateQueries({ queryKey: conversationKey(id) }), refreshList()])
+
 export const rename = async (id: ConversationId, title: string): Promise<ConversationObject> => {
   const renamed = await ask((client) =>
     client.conversations.update({ params: { conversation_id: id }, payload: { title } })
   )
   changeRows((rows) => rows.map((row) => (row.id === id ? { ...row, title: renamed.title } : row)))
   await queries.invalidateQueries({ queryKey: conversationKey(id) })
+  tellTabs(id)
   return renamed
 }
 
 export const remove = async (id: ConversationId): Promise<void> => {
   await ask((client) => client.conversations.delete({ params: { conversation_id: id } }))
   queries.removeQueries({ queryKey: conversationKey(id) })
+  tellTabs(id)
   changeRows((rows) => rows.filter((row) => row.id !== id))
 }
 

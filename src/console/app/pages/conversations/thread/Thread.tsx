@@ -13,9 +13,9 @@ import { Loading } from "../../../ui/Loading.tsx"
 import { useUploads } from "../../../uploads/useUploads.ts"
 import { attachmentsOf } from "./messageInput.ts"
 import { inputOf, noQuestion, type Question, questionOfInput, questionOfTurn } from "./question.ts"
-import { conversationKey, conversationQuery, discardQuestion } from "./requests.ts"
+import { conversationKey, conversationQuery, discardQuestion, isGone } from "./requests.ts"
 import { ThreadBody } from "./ThreadBody.tsx"
-import { useAnswering } from "./useAnswering.ts"
+import { type Answering, useAnswering } from "./useAnswering.ts"
 import { useBeginning } from "./useBeginning.ts"
 
 /** What is typed, and the turn that it is to replace. */
@@ -24,9 +24,6 @@ interface Draft extends Question {
 }
 
 const noDraft: Draft = { ...noQuestion, replaces: undefined }
-
-const isTurn = (turns: ReadonlyArray<ConversationTurn>, id: string | null): boolean =>
-  turns.some((turn) => turn.id === id)
 
 const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked => ({
   input,
@@ -43,19 +40,21 @@ export const Thread = ({ id }: { readonly id: ConversationId }) => {
     () => query.data?.pages.toReversed().flatMap((page) => page.turns.data) ?? [],
     [query.data]
   )
+  // It may have been deleted in another tab.
+  const isRefused = query.error !== null && (detail === undefined || isGone(query.error))
   return (
     <>
       {/* Gets the focus when the conversation is opened. */}
       <h1 className="sr-only" tabIndex={-1}>
         {detail?.title ?? "Conversation"}
       </h1>
-      {query.error !== null && detail === undefined ? (
+      {isRefused ? (
         <div className="p-6">
           <ErrorState failure={query.error} onRetry={() => void query.refetch()} />
         </div>
       ) : null}
       {query.isPending ? <Loading /> : null}
-      {detail === undefined ? null : (
+      {detail === undefined || isRefused ? null : (
         <OpenThread
           detail={detail}
           hasEarlier={query.hasNextPage}
@@ -81,27 +80,42 @@ interface OpenThreadProps {
 /** So many turns are shown at once; those before them follow while the page already reacts. */
 const turnsAtOnce = 3
 
+/** The answer that is followed, until its turn is there: it never leaves the page. */
+const useUnstored = (
+  turns: ReadonlyArray<ConversationTurn>,
+  followed: Answering | null,
+  end: () => void
+): Answering | null => {
+  const isStored = followed?.answer.isComplete === true && turns.some(({ id }) => id === followed.answer.id)
+  useEffect(() => {
+    if (isStored) end()
+  }, [end, isStored])
+  return isStored ? null : followed
+}
+
 const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const { answering: followed, ask, end, failure, follow, forget, stop } = useAnswering(id)
   const [draft, setDraft] = useState(noDraft)
   const attached = useUploads(`message-${id}`)
   const rendered = useDeferredValue(turns, turns.slice(-turnsAtOnce))
-  // An answer is followed until its turn is there, so that it never leaves the page.
-  const isStored = followed?.answer.isComplete === true && isTurn(rendered, followed.answer.id)
-  useEffect(() => {
-    if (isStored) end()
-  }, [end, isStored])
-  const answering = isStored ? null : followed
+  const answering = useUnstored(rendered, followed, end)
   const isAnswering = answering !== null && !answering.answer.isComplete
 
   const { running, unanswered } = detail
-  useBeginning(id, detail, isAnswering, { ask, follow })
+  const last = turns.at(-1)?.id
+  const replaces = draft.replaces === last ? last : undefined
+  /** What is refused can be sent again. */
+  const send = async (question: Asked) => {
+    setDraft(noDraft)
+    const unsent = { ...questionOfInput(question.input), replaces: question.replaces }
+    if (await ask(question)) setDraft((now) => (now.text === "" ? unsent : now))
+  }
+  useBeginning(id, detail, isAnswering, { ask: (question) => void send(question), follow })
 
   const onSend = () => {
     const attachments = [...draft.attachments, ...attachmentsOf(attached.uploads)]
-    void ask(asked(inputOf({ text: draft.text.trim(), attachments }), draft.replaces))
+    void send(asked(inputOf({ text: draft.text.trim(), attachments }), replaces))
     attached.list.clearDone()
-    setDraft(noDraft)
   }
   const onRetry = useCallback(
     (turn: ConversationTurn) => void ask(asked(inputOf(questionOfTurn(turn)), turn.id)),
@@ -119,7 +133,7 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
       answering={answering}
       attached={attached}
       draft={draft.text}
-      editing={draft.replaces !== undefined}
+      editing={replaces !== undefined}
       failure={failure}
       instructions={detail.instructions}
       key={id}

@@ -13,16 +13,20 @@ interface UnansweredViewProps {
 
 const stopped = "response_cancelled"
 
+const reasons: Readonly<Record<string, string>> = {
+  [stopped]: "You stopped the answer. The model doesn't know of this question.",
+  daily_token_limit_exceeded:
+    "Your tokens of today are used up. Below stands when they are reset: then send it again.",
+  monthly_token_limit_exceeded:
+    "Your tokens of this month are used up. Below stands when they are reset: then send it again."
+}
+
 /** A question whose answer was stopped or failed: for the model it was never asked. */
 export const UnansweredView = ({ onAgain, onDiscard, onEdit, unanswered }: UnansweredViewProps) => (
   <article className="space-y-4">
     <QuestionView question={questionOfInput(unanswered.input)} />
     <Alert tone={unanswered.code === stopped ? "neutral" : "danger"}>
-      <p>
-        {unanswered.code === stopped
-          ? "You stopped the answer. The model doesn't know of this question."
-          : (unanswered.message ?? "The answer failed. Ask again.")}
-      </p>
+      <p>{reasons[unanswered.code ?? ""] ?? unanswered.message ?? "The answer failed. Ask again."}</p>
       <div className="mt-3 flex flex-wrap gap-2">
         <Button kind="primary" onClick={onAgain}>
           Send again

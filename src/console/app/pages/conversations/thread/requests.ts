@@ -6,9 +6,14 @@ import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import type { Question } from "../../../../AnswersApi.ts"
 import { ask, asking, askForStream } from "../../../client/ask.ts"
 import type { ConsoleClient } from "../../../client/consoleClient.ts"
+import { requestFailed } from "../../../client/RequestFailed.ts"
 
 /** Turns that are read at once. */
 const turnsRead = 20
+
+/** Whether what was asked for is not there any more. */
+export const isGone = (failure: unknown): boolean =>
+  ["conversation_not_found", "response_not_found"].includes(requestFailed(failure).code)
 
 export const conversationKey = (id: ConversationId) => ["conversation", id] as const
 

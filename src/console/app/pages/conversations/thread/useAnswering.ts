@@ -6,9 +6,17 @@ import { queries } from "../../../client/queries.ts"
 import { requestFailed } from "../../../client/RequestFailed.ts"
 import { limitsQuery } from "../../usage/usage.ts"
 import { refreshList } from "../list/requests.ts"
+import { tellTabs } from "../tabs.ts"
 import { type Answer, answerAfter, noAnswer } from "./pieces.ts"
 import { type Question, questionOfInput } from "./question.ts"
-import { askQuestion, conversationKey, followAnswer, stopAnswer } from "./requests.ts"
+import {
+  askQuestion,
+  conversationKey,
+  conversationQuery,
+  followAnswer,
+  isGone,
+  stopAnswer
+} from "./requests.ts"
 
 /** How often, and how long between, a lost connection is tried again. */
 const reconnectsMax = 20
@@ -52,6 +60,18 @@ const reload = (id: ConversationId) =>
 
 type Follow = (signal: AbortSignal, show: (event: ResponseEvent) => void) => Promise<void>
 
+/** The list and the user's other tabs show the question, too. */
+const telling =
+  (id: ConversationId, follow: Follow): Follow =>
+  (signal, show) =>
+    follow(signal, (event) => {
+      if (event.type === "response.created") {
+        tellTabs(id)
+        void refreshList()
+      }
+      show(event)
+    })
+
 /** Follows an answer to its end, also where the connection is lost meanwhile; rejects where there is none to follow. */
 const followToEnd = async (
   id: ConversationId,
@@ -69,8 +89,8 @@ const followToEnd = async (
       })
       if (answer.isComplete || answer.failure !== null) break
     } catch (error) {
-      // Refused, or never reached.
-      if (answer.id === null) throw error
+      // Refused, never reached, or deleted since.
+      if (answer.id === null || isGone(error)) throw error
     }
     const responseId = answer.id
     if (responseId === null) break
@@ -79,6 +99,23 @@ const followToEnd = async (
     follow = followAnswer(id, responseId)
   }
   return answer
+}
+
+/** Reads what is stored of the question, as soon as the service can say it. */
+const settle = async (id: ConversationId, signal: AbortSignal, onWait: () => void): Promise<void> => {
+  for (let attempt = 0; attempt < reconnectsMax && !signal.aborted; attempt++) {
+    await reload(id)
+    const error = queries.getQueryState(conversationKey(id))?.error ?? null
+    if (error === null || isGone(error)) return
+    onWait()
+    await pause(attempt)
+  }
+}
+
+const isKept = (id: ConversationId, { text }: Question): boolean => {
+  const { pages = [] } = queries.getQueryData(conversationQuery(id).queryKey) ?? {}
+  const unanswered = pages[0]?.unanswered ?? null
+  return unanswered !== null && unanswered.code !== null && questionOfInput(unanswered.input).text === text
 }
 
 /** Asks and follows answers in one conversation, until the page is left; answers go on without it. */
@@ -99,17 +136,23 @@ export const useAnswering = (id: ConversationId) => {
       })
       setFailure(null)
       show.last({ answer: noAnswer, isReconnecting: false })
+      let refused: Error | null = null
       const answer = await followToEnd(id, first, signal, (answer, isReconnecting) =>
         show.next({ answer, isReconnecting })
       ).catch((error: unknown) => {
-        if (!signal.aborted) setFailure(requestFailed(error))
+        refused = requestFailed(error)
         return noAnswer
       })
-      if (signal.aborted) return
+      if (signal.aborted) return false
       show.last({ answer, isReconnecting: false })
-      await reload(id)
+      await settle(id, signal, () => show.last({ answer, isReconnecting: true }))
       // A complete answer stays until its turn is shown.
-      if (!signal.aborted && !answer.isComplete) setAnswering(null)
+      if (signal.aborted || answer.isComplete) return false
+      setAnswering(null)
+      // The conversation says why it has no answer, if it keeps the question.
+      if (refused === null || isKept(id, begun.question)) return false
+      setFailure(refused)
+      return true
     },
     [id]
   )
@@ -118,7 +161,7 @@ export const useAnswering = (id: ConversationId) => {
     (asked: Asked) =>
       run(
         { question: questionOfInput(asked.input), replaces: asked.replaces ?? null },
-        askQuestion(id, asked)
+        telling(id, askQuestion(id, asked))
       ),
     [id, run]
   )

@@ -1,11 +1,15 @@
 import { useEffect, useRef } from "react"
 import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
 import type { ConversationId } from "../../../../../domain/Ids.ts"
+import type { Question } from "../../../../AnswersApi.ts"
 import { takeFirstQuestion } from "./firstQuestions.ts"
 import { noQuestion, questionOfInput } from "./question.ts"
 import type { useAnswering } from "./useAnswering.ts"
 
-type Ways = Pick<ReturnType<typeof useAnswering>, "ask" | "follow">
+interface Ways {
+  readonly ask: (question: Question) => void
+  readonly follow: ReturnType<typeof useAnswering>["follow"]
+}
 
 /** Asks the question that the conversation was created with, and follows an answer that somebody else has begun. */
 export const useBeginning = (
@@ -19,7 +23,7 @@ export const useBeginning = (
     if (isBegun.current) return
     isBegun.current = true
     const question = takeFirstQuestion(id)
-    if (question !== null) void ask(question)
+    if (question !== null) ask(question)
   }, [ask, id])
 
   const followed = useRef<string | null>(null)

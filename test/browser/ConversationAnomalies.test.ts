@@ -1,0 +1,177 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import { makeMockModelServer, type MockModelServer } from "../support/MockModelServer.ts"
+import { browserTests } from "./browserTests.ts"
+import { assertAccessible } from "./Checks.ts"
+import { join, owner } from "./People.ts"
+import { ServedApp } from "./ServedApp.ts"
+import { browse, browseBoth, type VisitOptions } from "./Visit.ts"
+
+let model: MockModelServer
+
+const variables = Effect.gen(function* () {
+  model = yield* makeMockModelServer
+  return { OPENAI_BASE_URL: model.url, PARLEY_TURN_LEASE_SECONDS: "5" }
+})
+
+const path = "/conversations"
+
+const visiting = <A>(use: (page: Page) => Promise<A>, options: VisitOptions = {}) =>
+  Effect.gen(function* () {
+    const { storageState } = yield* owner
+    return yield* browse(use, { path, storageState, ...options })
+  })
+
+const send = async (page: Page, text: string) => {
+  await page.getByLabel("Message").fill(text)
+  await page.keyboard.press("Enter")
+}
+
+const answered = (page: Page, text: string) => page.locator("article").getByText(text).first().waitFor()
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).last()
+const shownText = (page: Page) => page.locator("main").innerText()
+
+/** What the model was told in its last request. */
+const lastPrompt = () => JSON.stringify(model.requests.at(-1)?.body["messages"])
+
+browserTests(
+  "A conversation",
+  (it) => {
+    it.effect(
+      "shows what is left of an allowance, and keeps a question that is refused until it is reset",
+      () =>
+        Effect.gen(function* () {
+          const by = yield* owner
+          const run = Effect.runPromiseWith(yield* Effect.context<ServedApp>())
+          const user = { email: "limited@example.com", organization: "default", role: "member" } as const
+          const { storageState } = yield* join(by, user)
+          yield* by.ask("/admin/limits", { email: user.email, daily: 5_000, monthly: null })
+          const used = (total: number) => ({
+            prompt_tokens: total - 10,
+            completion_tokens: 10,
+            total_tokens: total
+          })
+          yield* model.script(
+            { deltas: ["First."], usage: used(4_500) },
+            { deltas: ["Second."], usage: used(500) },
+            { deltas: ["Third."] }
+          )
+          yield* browse(
+            async (page) => {
+              await page.getByText("5,000 tokens are left today").waitFor()
+              await send(page, "One")
+              await answered(page, "First.")
+              await page.getByText("500 tokens are left today; reset in").waitFor()
+              await send(page, "Two")
+              await answered(page, "Second.")
+              await page.getByText("No tokens are left today; reset in").waitFor()
+              await send(page, "Three, which is too much")
+              await page.getByRole("alert").getByText("Your tokens of today are used up.").waitFor()
+              // The question is there, to be sent again.
+              await page.getByText("Three, which is too much").first().waitFor()
+              await assertAccessible(page)
+              await page.reload()
+              await page.getByText("Three, which is too much").first().waitFor()
+              await run(by.ask("/admin/limits", { email: user.email, daily: 50_000, monthly: null }))
+              await button(page, "Send again").click()
+              await answered(page, "Third.")
+            },
+            { path, storageState, expected: [/status of 429/] }
+          )
+        })
+    )
+
+    it.effect("has for the model no question that was stopped", () =>
+      Effect.gen(function* () {
+        yield* model.script(
+          { deltas: ["One."] },
+          { deltas: ["A secret. "], endless: true, gapMillis: 20 },
+          { deltas: ["Three."] }
+        )
+        yield* visiting(async (page) => {
+          await send(page, "Question one")
+          await answered(page, "One.")
+          await send(page, "Question two")
+          await answered(page, "A secret.")
+          await button(page, "Stop").click()
+          await page.getByText("You stopped the answer.").waitFor()
+          await send(page, "Question three")
+          await answered(page, "Three.")
+          assert.notInclude(await shownText(page), "Question two")
+        })
+        assert.include(lastPrompt(), "Question one")
+        assert.notInclude(lastPrompt(), "Question two")
+        assert.notInclude(lastPrompt(), "A secret.")
+      })
+    )
+
+    it.effect("shows in another tab what is asked, answered and stopped in the first one", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["One."] }, { deltas: ["Two. "], endless: true, gapMillis: 20 })
+        yield* visiting(async (page) => {
+          await send(page, "Question one")
+          await answered(page, "One.")
+          await button(page, "Retry").waitFor()
+          const other = await page.context().newPage()
+          await other.goto(page.url())
+          await answered(other, "One.")
+          await send(page, "Question two")
+          await answered(other, "Question two")
+          await answered(other, "Two.")
+          await button(other, "Stop").click()
+          for (const tab of [page, other]) await tab.getByText("You stopped the answer.").waitFor()
+        })
+      })
+    )
+
+    it.effect("refuses in another browser to replace what was replaced since, and shows the new answer", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
+        const { storageState } = yield* owner
+        const visit = { path, storageState }
+        yield* browseBoth(visit, { ...visit, expected: [/status of 409/] }, async (one, other) => {
+          await send(one, "Which?")
+          await answered(one, "First.")
+          await button(one, "Retry").waitFor()
+          await other.goto(one.url())
+          await button(other, "Edit").click()
+          await button(one, "Retry").click()
+          await answered(one, "Second.")
+          await button(one, "Retry").waitFor()
+          await send(other, "Which one?")
+          await other.getByRole("alert").getByText("has gone on since").waitFor()
+          await answered(other, "Second.")
+          // What was typed is kept, and is now a message of its own.
+          assert.strictEqual(await other.getByLabel("Message").inputValue(), "Which one?")
+          await button(other, "Send").click()
+          await answered(other, "Third.")
+          await answered(other, "Second.")
+        })
+      })
+    )
+
+    it.effect("that is deleted in one tab says so in the other, also while it is answered", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["Endless. "], endless: true, gapMillis: 20 })
+        yield* visiting(
+          async (page) => {
+            await send(page, "Delete me, please")
+            await answered(page, "Endless.")
+            const other = await page.context().newPage()
+            await other.goto(page.url())
+            await answered(other, "Endless.")
+            await other.getByRole("button", { name: "Actions for Delete me, please" }).click()
+            await other.getByRole("menuitem", { name: "Delete…" }).click()
+            await other.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
+            await other.getByRole("heading", { name: "What would you like to know?" }).waitFor()
+            await page.getByText("The conversation does not exist").waitFor()
+            await page.getByRole("link", { name: "Delete me, please" }).waitFor({ state: "detached" })
+          },
+          { width: 1440, expected: [/status of 404/] }
+        )
+      })
+    )
+  },
+  variables
+)
