@@ -20,6 +20,7 @@ import { logFailure } from "../http/ErrorBoundary.ts"
 import { Responses } from "../responses/Responses.ts"
 import { storedResponse } from "../responses/TurnDetails.ts"
 import { responseJobs } from "../telemetry/Instruments.ts"
+import { makeJobLine } from "./JobLine.ts"
 import { type JobLog, type JobLost, makeJobLog } from "./JobLog.ts"
 import { JobRequests } from "./JobRequests.ts"
 import type { LiveEvents } from "./LiveEvents.ts"
@@ -67,16 +68,8 @@ const writingOf =
     return kind === "question" ? log.put(kept) : log.add(kept)
   }
 
-/** Runs jobs, and ends those of crashed processes. */
-export const makeJobRuns = Effect.gen(function* () {
-  const drain = yield* Drain
-  const jobs = yield* ResponseJobs
-  const keys = yield* ApiKeys
-  const requests = yield* JobRequests
-  const random = yield* SecureRandom.SecureRandom
-  const responses = yield* Responses
-  const stored = yield* StoredResponses
-
+/** Ends jobs, and undoes what they stored if they were cancelled meanwhile. */
+const makeEndings = (jobs: ResponseJobs["Service"], stored: StoredResponses["Service"]) => {
   const end = Effect.fnUntraced(function* (job: ResponseJob, status: JobStatus, failure?: JobFailure) {
     const isOurs = yield* jobs.end(job, status, failure)
     if (isOurs) return yield* Metric.update(responseJobs.of(status), 1)
@@ -91,10 +84,28 @@ export const makeJobRuns = Effect.gen(function* () {
     if (job?.status === "cancelled") yield* Effect.ignore(stored.delete(userId, responseId))
   })
 
+  return { end, undo }
+}
+
+/** Runs jobs, and ends those of crashed processes. */
+export const makeJobRuns = Effect.gen(function* () {
+  const drain = yield* Drain
+  const jobs = yield* ResponseJobs
+  const keys = yield* ApiKeys
+  const requests = yield* JobRequests
+  const random = yield* SecureRandom.SecureRandom
+  const responses = yield* Responses
+  const stored = yield* StoredResponses
+  const withLine = yield* makeJobLine
+
+  const { end, undo } = makeEndings(jobs, stored)
+
   /** The events of the job as they come, in the log; the answer is how it ended, and what readers are to see after that. */
   const generate = Effect.fnUntraced(function* ({ accepted, begun, job, live }: JobRun, log: JobLog) {
     const { demands, request, showsPassages } = yield* requests[job.kind](job)
     const caller = yield* keys.callerOf(job.apiKeyId)
+    const access = yield* CurrentAccess
+    if (access !== null) access.caller = caller
     const started = yield* responses
       .create(request, {
         ...demands,
@@ -129,6 +140,8 @@ export const makeJobRuns = Effect.gen(function* () {
   ) {
     const { accepted, begun, job, live } = run
     const isNothing = log.written() === 0
+    const access = yield* CurrentAccess
+    if (access !== null) access.errorCode = failed.body.code
     if (isNothing && error?._tag === "ServerShuttingDown" && (yield* jobs.requeue(job))) return
     if (isNothing && (!job.background || run.isAwaited()) && error !== null) {
       yield* jobs.refuse(job, failureOf(failed))
@@ -182,11 +195,13 @@ export const makeJobRuns = Effect.gen(function* () {
         : Effect.logWarning("A response in the background was left.", exit.cause)
     ),
     (effect) => Effect.ignoreCause(effect),
-    Effect.provideService(CurrentAccess, null),
     Effect.provideService(ResponseJobs, jobs)
   )
 
-  return { run, recover: makeRecover(jobs, stored, end) }
+  return {
+    run: (current: JobRun) => withLine(current.job)(run(current)),
+    recover: makeRecover(jobs, stored, end)
+  }
 })
 
 type End = (

@@ -53,6 +53,43 @@ const AppLayer = TestApp.layerWith(
 )
 
 layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
+  it.effect("has a line of a response in the background, when that has ended", () =>
+    Effect.gen(function* () {
+      const { alice, url } = yield* TestApp
+      const lineOfJob = Effect.fnUntraced(function* () {
+        const reply = yield* call(`${url}/openai/v1/responses`, {
+          key: alice.key,
+          body: { input: "PROMPTMARK", background: true }
+        })
+        const id = (JSON.parse(reply.text) as { id: string }).id.replace("resp_", "")
+        const found = () =>
+          lines().filter(({ annotations, message }) => message === "job" && annotations["responseId"] === id)
+        yield* until(Effect.sync(() => found().length > 0))
+        return found()[0]!.annotations
+      })
+      const model = yield* ScriptedModel
+      yield* model.next(says("ANSWERMARK"))
+      const { conversation, durationMillis, key, organization, responseId, ...rest } = yield* lineOfJob()
+      assert.deepStrictEqual(rest, {
+        background: true,
+        runs: 1,
+        outcome: "completed",
+        user: alice.id,
+        model: "scripted-1",
+        provider: "scripted",
+        inputTokens: scriptedUsage.inputTokens,
+        outputTokens: scriptedUsage.outputTokens,
+        usageSource: "provider",
+        toolCalls: 0
+      })
+      assert.isTrue([conversation, key, organization, responseId].every(Schema.is(Schema.String)))
+      assert.isAtLeast(Number(durationMillis), 0)
+      yield* model.next(Stream.concat(Stream.make(text("Hel")), Stream.fail(failure("server_error"))))
+      const failed = yield* lineOfJob()
+      assert.deepStrictEqual([failed["outcome"], failed["errorCode"]], ["failed", "generation_failed"])
+    })
+  )
+
   it.effect.each([{ stream: true }, { stream: false }])(
     "tells of a response what it was ($stream)",
     ({ stream }) =>
