@@ -33,7 +33,11 @@ export const liveEvents = (
         const [first, ...rest] = yield* live.from(read)
         if (first === undefined) {
           const job = yield* jobs.find(userId, responseId)
-          return yield* job?.status === "cancelled" ? new ResponseCancelled() : new ResponseInterrupted()
+          if (job?.status === "cancelled") return yield* new ResponseCancelled()
+          if (job?.failure == null) return yield* new ResponseInterrupted()
+          // Refused, so that nothing was handed on.
+          last = errorEvent({ param: "", ...job.failure })
+          return [last] as const
         }
         read += 1 + rest.length
         last = rest.at(-1) ?? first
