@@ -1,7 +1,10 @@
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import type { Page } from "playwright-core"
+import { inject } from "vitest"
 import { makeMockModelServer, type MockModelServer } from "../support/MockModelServer.ts"
+import { TestDatabase } from "../support/TestDatabase.ts"
+import { onServer } from "../support/TestServer.ts"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible } from "./Checks.ts"
 import { join, owner } from "./People.ts"
@@ -25,6 +28,8 @@ const visiting = <A>(use: (page: Page) => Promise<A>, options: VisitOptions = {}
 
 const send = async (page: Page, text: string) => {
   await page.getByLabel("Message").fill(text)
+  // Not while an answer is being written.
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor()
   await page.keyboard.press("Enter")
 }
 
@@ -34,6 +39,20 @@ const shownText = (page: Page) => page.locator("main").innerText()
 
 /** What the model was told in its last request. */
 const lastPrompt = () => JSON.stringify(model.requests.at(-1)?.body["messages"])
+
+/** The database refuses connections, as when it is away. */
+const allowConnections = (isAllowed: boolean) =>
+  Effect.gen(function* () {
+    const { url } = yield* TestDatabase
+    const { url: server } = inject("testServer")
+    const name = new URL(Redacted.value(url)).pathname.slice(1)
+    yield* onServer(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS ${isAllowed}`)
+    if (!isAllowed)
+      yield* onServer(
+        server,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
+      )
+  }).pipe(Effect.orDie)
 
 browserTests(
   "A conversation",
@@ -171,6 +190,39 @@ browserTests(
           { width: 1440, expected: [/status of 404/] }
         )
       })
+    )
+
+    it.effect(
+      "keeps the question when the database goes away, and is answered when it is back",
+      () =>
+        Effect.gen(function* () {
+          const run = Effect.runPromiseWith(yield* Effect.context<TestDatabase>())
+          yield* model.script(
+            { deltas: ["One."] },
+            { deltas: Array.from({ length: 100 }, (_, n) => `word${n} `), gapMillis: 30 },
+            { deltas: ["Here again."] }
+          )
+          yield* visiting(
+            async (page) => {
+              await send(page, "Question one")
+              await answered(page, "One.")
+              await send(page, "Question two")
+              await answered(page, "word3")
+              await run(allowConnections(false))
+              try {
+                await page.getByText("The connection is lost.").waitFor({ timeout: 30_000 })
+              } finally {
+                await run(allowConnections(true))
+              }
+              await page.getByText("Question two").first().waitFor()
+              await button(page, "Send again").waitFor({ timeout: 60_000 })
+              await button(page, "Send again").click()
+              await page.locator("article").getByText("Here again.").waitFor({ timeout: 60_000 })
+            },
+            { expected: [/status of 5\d\d/, /ERR_/] }
+          )
+        }),
+      120_000
     )
   },
   variables

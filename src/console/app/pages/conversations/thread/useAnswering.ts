@@ -101,20 +101,29 @@ const followToEnd = async (
   return answer
 }
 
-/** Reads what is stored of the question, as soon as the service can say it. */
-const settle = async (id: ConversationId, signal: AbortSignal, onWait: () => void): Promise<void> => {
+const firstPage = (id: ConversationId) =>
+  queries.getQueryData(conversationQuery(id).queryKey)?.pages[0] ?? null
+
+/** Reads what is stored of a question whose answer has ended, as soon as the service can say it. */
+const settle = async (
+  id: ConversationId,
+  answerId: string | null,
+  signal: AbortSignal,
+  onWait: () => void
+): Promise<void> => {
   for (let attempt = 0; attempt < reconnectsMax && !signal.aborted; attempt++) {
     await reload(id)
     const error = queries.getQueryState(conversationKey(id))?.error ?? null
-    if (error === null || isGone(error)) return
+    if (error !== null && isGone(error)) return
+    const isRunning = answerId !== null && firstPage(id)?.running === answerId
+    if (error === null && !isRunning) return
     onWait()
     await pause(attempt)
   }
 }
 
 const isKept = (id: ConversationId, { text }: Question): boolean => {
-  const { pages = [] } = queries.getQueryData(conversationQuery(id).queryKey) ?? {}
-  const unanswered = pages[0]?.unanswered ?? null
+  const unanswered = firstPage(id)?.unanswered ?? null
   return unanswered !== null && unanswered.code !== null && questionOfInput(unanswered.input).text === text
 }
 
@@ -145,7 +154,7 @@ export const useAnswering = (id: ConversationId) => {
       })
       if (signal.aborted) return false
       show.last({ answer, isReconnecting: false })
-      await settle(id, signal, () => show.last({ answer, isReconnecting: true }))
+      await settle(id, answer.id, signal, () => show.last({ answer, isReconnecting: true }))
       // A complete answer stays until its turn is shown.
       if (signal.aborted || answer.isComplete) return false
       setAnswering(null)
