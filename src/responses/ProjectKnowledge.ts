@@ -82,8 +82,8 @@ export class ProjectKnowledge extends Context.Service<
   )
 }
 
-/** Characters of a message that are searched for. */
-const messageCharactersMax = 2_000
+/** Characters of a message that are searched for, at each of its ends: a question stands before or behind what is pasted. */
+const messageEndCharactersMax = 2_000
 /** Earlier messages that are added to one that is too vague by itself. */
 const earlierMessagesMax = 2
 /** A message with fewer meaningful words is too vague, and so is a shorter word. */
@@ -120,12 +120,18 @@ const isVague = (message: string): boolean => {
   return meaningful.size < meaningfulWordsMin
 }
 
+/** A message, of a long one both ends. */
+const endsOf = (message: string): string =>
+  message.length <= 2 * messageEndCharactersMax
+    ? message
+    : `${message.slice(0, messageEndCharactersMax).toWellFormed()}\n${message.slice(-messageEndCharactersMax).toWellFormed()}`
+
 /** The user's messages, without attached files. */
 const userMessages = (items: ReadonlyArray<StoredItem>): ReadonlyArray<string> =>
   items.flatMap((item) => {
     if (item.type !== "message" || item.role !== "user") return []
     const text = item.content.map((part) => ("text" in part ? part.text : "")).join("\n")
-    return text.trim() === "" ? [] : [text.trim().slice(0, messageCharactersMax)]
+    return text.trim() === "" ? [] : [endsOf(text.trim())]
   })
 
 /** Whether the latest message needs earlier ones to be searched for. */

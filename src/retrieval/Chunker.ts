@@ -1,12 +1,11 @@
 import { Array as Arr } from "effect"
-import { type Outline, type Unit, unitsOf } from "./Units.ts"
+import { type Outline, type TextForm, type Unit, unitsOf } from "./Units.ts"
 
 /** A passage of a text, in UTF-16 code units; it begins and ends with something that is no space. */
 export interface Chunk {
   readonly start: number
   readonly end: number
-  /** The headings above the passage, outermost first. */
-  readonly headings: Outline
+  readonly outline: Outline
 }
 
 /** Characters that a chunk aims at, and that it never exceeds. Wide ones count twice: they mean as much as a short word. */
@@ -14,11 +13,10 @@ const chunkCharactersAim = 1_000
 export const chunkCharactersMax = 1_300
 /** What a chunk repeats of the one before it, at most. */
 export const overlapCharactersMax = 180
-/** A section shorter than this shares its chunk with the next one. */
-const sectionCharactersMin = 400
 
 /** How many characters off its aim a chunk may end for the sake of a better place. */
 const worth: Readonly<Record<Unit["boundary"], number>> = {
+  page: 400,
   section: 400,
   block: 250,
   sentence: 120,
@@ -35,9 +33,9 @@ class Layout {
   private readonly before: Array<number> = [0]
   private sum = 0
 
-  constructor(text: string) {
+  constructor(text: string, form: TextForm) {
     this.text = text
-    this.source = unitsOf(text)
+    this.source = unitsOf(text, form)
   }
 
   has(at: number): boolean {
@@ -55,8 +53,18 @@ class Layout {
     return Arr.getUnsafe(this.units, at)
   }
 
+  /** Whether a page or a section begins with the unit; a heading right below another one begins none. */
   isSection(at: number): boolean {
-    return this.unit(at).boundary === "section"
+    const { boundary } = this.unit(at)
+    return boundary === "page" || (boundary === "section" && (at === 0 || !this.unit(at - 1).isHeading))
+  }
+
+  /** What stands above the chunk from one unit to the one before another: its own headings belong to that. */
+  outline(from: number, to: number): Outline {
+    let at = from
+    while (at + 1 < to && this.unit(at).isHeading) at++
+    const { headings } = this.unit(at).outline
+    return { headings, tableHeader: this.unit(from).outline.tableHeader }
   }
 
   /** The characters of the units from one to the one before another. */
@@ -66,21 +74,21 @@ class Layout {
 }
 
 /**
- * Cuts a text into passages of about 1,000 characters, where it is cut best: between sections, blocks or sentences. All of
+ * Cuts a text into passages of about 1,000 characters, where it is cut best: always between pages and sections, else between blocks or sentences. All of
  * the text but spaces is in some chunk; the end of one is repeated by the next unless a new section begins there. Each is
  * computed on demand, so that a long text can be cut in portions.
  */
-export function* chunksOf(text: string): Generator<Chunk, void> {
-  const layout = new Layout(text)
+export function* chunksOf(text: string, form: TextForm): Generator<Chunk, void> {
+  const layout = new Layout(text, form)
   let covered = 0
   let from = 0
   while (layout.has(from)) {
-    const { outline, start: unitStart } = layout.unit(from)
+    const { start: unitStart } = layout.unit(from)
     const overlapping = overlapStart(layout, from)
     const to = chunkEnd(layout, from, unitStart - overlapping)
     const { end, start } = trimmed(text, overlapping, layout.unit(to - 1).end)
     // Skip what is only spaces, or is all in the chunk before.
-    if (end > Math.max(start, covered)) yield { start, end, headings: outline }
+    if (end > Math.max(start, covered)) yield { start, end, outline: layout.outline(from, to) }
     covered = Math.max(covered, end)
     from = to
   }
@@ -90,11 +98,7 @@ export function* chunksOf(text: string): Generator<Chunk, void> {
 const chunkEnd = (layout: Layout, from: number, overlap: number): number => {
   const length = (to: number) => layout.length(from, to) + overlap
   let last = from + 1
-  while (
-    layout.has(last) &&
-    !(layout.isSection(last) && layout.length(from, last) >= sectionCharactersMin) &&
-    length(last) < charactersAhead
-  ) {
+  while (layout.has(last) && !layout.isSection(last) && length(last) < charactersAhead) {
     last++
   }
   if (length(last) <= chunkCharactersMax) return last

@@ -85,7 +85,12 @@ export class Retrieval extends Context.Service<
         const majority = detected.isSure ? null : yield* table.language(projectId)
         const language = majority ?? detected.language
         const title = filename.replace(extension, "")
-        const analyzed = yield* analysis.chunks(text, { language, title })
+        const analyzed = yield* analysis.chunks(text, {
+          language,
+          title,
+          pages,
+          isTable: tableFile.test(filename)
+        })
         const chunks = yield* table
           .replace(projectId, { fileId, filename, text, pages, language, ...analyzed })
           .pipe(
@@ -119,6 +124,8 @@ export class Retrieval extends Context.Service<
 }
 
 /** Raised whenever the chunks or the terms of some text would be other ones. */
-const indexVersion = "2"
+const indexVersion = "3"
 
+/** Text files whose lines are the rows of one table. */
+const tableFile = /\.(csv|tsv)$/i
 const extension = /\.[^.]{1,10}$/

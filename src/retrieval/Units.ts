@@ -1,12 +1,27 @@
-/** The headings above a place, outermost first. */
-export type Outline = ReadonlyArray<string>
+/** What stands above a place. */
+export interface Outline {
+  /** Outermost first. */
+  readonly headings: ReadonlyArray<string>
+  /** The first row of the table that the place is in, unless it is that row; null outside of tables. */
+  readonly tableHeader: string | null
+}
+
+/** What is known of a text beside its words. */
+export interface TextForm {
+  /** Where its pages start; null without pages. */
+  readonly pages: ReadonlyArray<number> | null
+  /** Whether each line is a row of one table, the first its header. */
+  readonly isTable: boolean
+}
 
 /** The smallest piece of a text that isn't cut, with the spaces behind it. */
 export interface Unit {
   readonly start: number
   readonly end: number
   /** What begins with the unit. */
-  readonly boundary: "section" | "block" | "sentence" | "line" | "word"
+  readonly boundary: "page" | "section" | "block" | "sentence" | "line" | "word"
+  /** Whether it is one, or a part of one. */
+  readonly isHeading: boolean
   readonly outline: Outline
   /** Its characters, wide ones counted twice. */
   readonly weight: number
@@ -31,36 +46,63 @@ const fence = /^ {0,3}(`{3,}|~{3,})/
 const listItem = /^\s{0,12}(?:[-*+•]|\d{1,4}[.)])\s/
 const tableRow = /^\s{0,3}\|/
 
+/** A heading with its level. */
+type Level = readonly [level: number, title: string]
+
 /** All of the text in pieces that follow each other without a gap. The text is Markdown, or may look like it. */
-export function* unitsOf(text: string): Generator<Unit, void> {
+export function* unitsOf(text: string, { isTable, pages }: TextForm): Generator<Unit, void> {
   const hasWide = wide.test(text)
   const weigh = (start: number, end: number): number =>
     hasWide ? weightOf(text.slice(start, end)) : end - start
-  let outline: Outline = []
-  for (const { end, kind, start } of blocksOf(text)) {
-    if (kind === "heading") outline = below(outline, text.slice(start, end))
-    const first = kind === "heading" ? "section" : "block"
+  let levels: ReadonlyArray<Level> = []
+  let outline: Outline = { headings: [], tableHeader: null }
+  let page = 0
+  for (const { end, kind, start } of blocksOf(text, isTable)) {
+    if (kind === "heading") {
+      levels = below(levels, text.slice(start, end))
+      outline = { headings: levels.map(([, title]) => title), tableHeader: null }
+    }
+    const inTable = kind === "table" ? { ...outline, tableHeader: headerOf(text.slice(start, end)) } : outline
+    // Pages begin with a block.
+    const before = page
+    while (page < (pages?.length ?? 0) && (pages?.[page] ?? 0) <= start) page++
+    const first = page > before && start > 0 ? "page" : kind === "heading" ? "section" : "block"
     for (const piece of piecesOf(text, kind, start, end, weigh)) {
+      const isFirst = piece.start === start
       yield {
         start: piece.start,
         end: piece.end,
-        boundary: piece.start === start ? first : piece.boundary,
-        outline,
+        boundary: isFirst ? first : piece.boundary,
+        isHeading: kind === "heading",
+        outline: isFirst ? outline : inTable,
         weight: weigh(piece.start, piece.end)
       }
     }
   }
 }
 
-const below = (outline: Outline, line: string): Outline => {
+/** A wider header is cut: it stands in front of each part of its table. */
+const headerCharactersMax = 400
+
+/** The first row of a table, without the line below it. */
+const headerOf = (table: string): string => {
+  const end = table.indexOf("\n")
+  return (end === -1 ? table : table.slice(0, end)).trim().slice(0, headerCharactersMax).toWellFormed()
+}
+
+const below = (levels: ReadonlyArray<Level>, line: string): ReadonlyArray<Level> => {
   const [, marks = "#", title = ""] = heading.exec(line.trimEnd()) ?? []
-  const level = Math.min(marks.length, headingLevelsMax)
   const kept = title.slice(0, headingCharactersMax).toWellFormed()
-  return [...outline.slice(0, level - 1), ...(kept === "" ? [] : [kept])]
+  const above = levels.filter(([level]) => level < marks.length).slice(0, headingLevelsMax - 1)
+  return kept === "" ? above : [...above, [marks.length, kept]]
 }
 
 /** Paragraphs, list items, tables, code and headings; the blank lines behind a block belong to it. */
-function* blocksOf(text: string): Generator<Block, void> {
+function* blocksOf(text: string, isTable: boolean): Generator<Block, void> {
+  if (isTable) {
+    if (text.length > 0) yield { kind: "table", start: 0, end: text.length }
+    return
+  }
   let block: Block = { kind: "text", start: 0, end: 0 }
   // Whether the next line of the same kind goes on with the block.
   let isOpen = true

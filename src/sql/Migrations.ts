@@ -25,6 +25,7 @@ import reloadRequests from "../../migrations/0023_reload_requests.ts"
 import storedResponses from "../../migrations/0024_stored_responses.ts"
 import images from "../../migrations/0025_images.ts"
 import ownConversations from "../../migrations/0026_own_conversations.ts"
+import tableHeaders from "../../migrations/0027_table_headers.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -56,7 +57,8 @@ const migrations = {
   "0023_reload_requests": reloadRequests,
   "0024_stored_responses": storedResponses,
   "0025_images": images,
-  "0026_own_conversations": ownConversations
+  "0026_own_conversations": ownConversations,
+  "0027_table_headers": tableHeaders
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -17,6 +17,7 @@ const passage = (n: number, text = `text ${n}`): Passage => ({
   fileId: FileId.make(`019845e1-682f-4b02-a706-${String(n).padStart(12, "0")}`),
   filename: `file ${n}.md`,
   page: n === 1 ? 7 : null,
+  tableHeader: null,
   headings: n === 2 ? ["Guide", "Pumps"] : [],
   start: 1000 * n,
   end: 1000 * n + text.length,
@@ -103,6 +104,20 @@ describe("Passages", () => {
       }
     }
   )
+
+  it("ranges and wide brackets are citations, and places of lists in code are none", () => {
+    const cited = (text: string) =>
+      citationsIn(text, [passage(1), passage(2), passage(3)]).map(({ filename }) => filename.slice(5, 6))
+    assert.deepStrictEqual(cited("It is so [1-3]."), ["1", "2", "3"])
+    assert.deepStrictEqual(cited("It is so [1–2, 3]."), ["1", "2", "3"])
+    assert.deepStrictEqual(cited("是【2】,也是【3†来源】。"), ["2", "3"])
+    assert.deepStrictEqual(cited("In `a[1]` and\n\n```\nb[2]\n```\n and [3-1] and [1-900]."), [])
+  })
+
+  it("a passage from the middle of a table stands under the table's header", () => {
+    const row = { ...passage(1, "| K9 | 31 |"), tableHeader: "| Name | Lead time |" }
+    assert.include(passagesMessage(knowledge([row]), id).text, "| Name | Lead time |\n[…]\n| K9 | 31 |")
+  })
 
   it("passages are cited by number, and a number without a passage is text", () => {
     const text = "It pumps [1], rarely [2, 1], never [3] or [0]."

@@ -23,6 +23,15 @@ const turn = (text: string): StoredTurn => ({
 const before = [turn("How long is the warranty of the pump?"), turn("Who repairs it?")]
 
 describe("searchQuery", () => {
+  it("reads both ends of a long message: a question stands before or behind what is pasted", () => {
+    const pasted = "Dear colleagues, this is a mail. ".repeat(300)
+    for (const text of [`What is the lead time? ${pasted}`, `${pasted}What is the lead time?`]) {
+      const query = searchQuery([user(text)], [])
+      assert.include(query, "What is the lead time?")
+      assert.isBelow(query.length, 4_100)
+    }
+  })
+
   it.each([
     "What does the warranty of the compressor cover?",
     "notice period employees",
@@ -47,6 +56,6 @@ describe("searchQuery", () => {
   })
 
   it("the search query contains a bounded part of each message", () => {
-    assert.isAtMost(searchQuery([user("word number ".repeat(10_000))], []).length, 2_000)
+    assert.isAtMost(searchQuery([user("word number ".repeat(10_000))], []).length, 4_001)
   })
 })

@@ -5,6 +5,7 @@ import {
   chunksOf as chunksIn,
   overlapCharactersMax
 } from "../../src/retrieval/Chunker.ts"
+import type { TextForm } from "../../src/retrieval/Units.ts"
 
 /** Markdown as it comes: headings, paragraphs, lists, tables, code, long lines, wide characters and pairs of surrogates. */
 const parts = [
@@ -23,7 +24,9 @@ const parts = [
   "\t\r\n  ",
   "é\u0301\u200d"
 ]
-const chunksOf = (text: string) => [...chunksIn(text)]
+const chunksOf = (text: string, form: Partial<TextForm> = {}) => [
+  ...chunksIn(text, { pages: null, isTable: false, ...form })
+]
 
 const texts = Schema.Array(
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: parts.length - 1 }))
@@ -67,10 +70,65 @@ describe("Chunker", () => {
     const text = `# Guide\n\n## First\n\n${body}\n\n## Second\n\n${body}\n\n### Detail\n\n${body}`
     const chunks = chunksOf(text)
     assert.deepStrictEqual(
-      chunks.map(({ headings }) => headings),
-      [["Guide"], ["Guide", "Second"], ["Guide", "Second", "Detail"]]
+      chunks.map(({ outline }) => outline.headings),
+      [
+        ["Guide", "First"],
+        ["Guide", "Second"],
+        ["Guide", "Second", "Detail"]
+      ]
     )
     assert.isTrue(text.slice(chunks[1]!.start).startsWith("## Second"))
+  })
+
+  it("keeps small sections apart, each with its own way, and sheets and slides as siblings", () => {
+    const text = "## Articles\n\nBolts.\n\n## Customers\n\nNone.\n\n### Abroad\n\nOne.\n\n# Last\n\nEnd."
+    assert.deepStrictEqual(
+      chunksOf(text).map(({ end, outline, start }) => [outline.headings.join(" > "), text.slice(start, end)]),
+      [
+        ["Articles", "## Articles\n\nBolts."],
+        ["Customers", "## Customers\n\nNone."],
+        ["Customers > Abroad", "### Abroad\n\nOne."],
+        ["Last", "# Last\n\nEnd."]
+      ]
+    )
+  })
+
+  it.prop("no chunk is on two pages", [texts], ([picks]) => {
+    const pieces = picks.map((pick) => parts[pick % parts.length]!).filter((part) => !part.startsWith("`"))
+    const pages: Array<number> = []
+    let text = ""
+    for (const piece of pieces) {
+      pages.push(text.length)
+      text += `${piece.trim()}\n\n`
+    }
+    const pageOf = (at: number) => pages.filter((page) => page <= at).length
+    for (const { end, start } of chunksOf(text, { pages })) {
+      const onPage = pageOf(start)
+      assert.isAtMost(end, pages[onPage] ?? text.length)
+    }
+  })
+
+  it("every part of a long table has its header, but the first, which begins with it", () => {
+    const rows = Array.from({ length: 80 }, (_, at) => `| NW-${at} | Controller ${at} | ${at * 7} |`)
+    const text = `Intro.\n\n| Article | Name | Lead time |\n| - | - | - |\n${rows.join("\n")}\n\nOutro.`
+    const chunks = chunksOf(text)
+    const csv = ["article,name,lead time", ...rows.map((row) => row.replaceAll(" | ", ","))].join("\n")
+    for (const [own, list] of [
+      [text, chunks],
+      [csv, chunksOf(csv, { isTable: true })]
+    ] as const) {
+      assert.isAbove(list.length, 2)
+      for (const { end, outline, start } of list) {
+        const passage = own.slice(start, end)
+        const hasRows = passage.includes("NW-")
+        if (hasRows && !/article/i.test(passage)) {
+          assert.match(
+            outline.tableHeader ?? "",
+            /^(\| Article \| Name \| Lead time \||article,name,lead time)$/
+          )
+        } else assert.isNull(outline.tableHeader)
+      }
+    }
   })
 
   it("repeats the end of a chunk in the next one of the section", () => {
@@ -95,7 +153,7 @@ describe("Chunker", () => {
   it("takes no heading from inside of code", () => {
     const text = "# Real\n\n```sh\n# not a heading\nls\n```\n"
     assert.deepStrictEqual(
-      chunksOf(text).map(({ headings }) => headings),
+      chunksOf(text).map(({ outline }) => outline.headings),
       [["Real"]]
     )
   })

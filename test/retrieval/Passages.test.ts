@@ -23,6 +23,7 @@ const scored = (position: number, score: number, file = 0): Scored => ({
   start: position * 100,
   end: position * 100 + 120,
   page: null,
+  tableHeader: null,
   headings: []
 })
 

@@ -20,7 +20,14 @@ const hitsOf = (parts: typeof Parts.Type, query: string): ReadonlyArray<Hit> => 
   return parts
     .flatMap((part): ReadonlyArray<Hit> => {
       const score = words.filter((word) => part.text.toLowerCase().includes(word)).length
-      const hit = { ...part, end: part.start + part.text.length, page: null, headings: [], score }
+      const hit = {
+        ...part,
+        end: part.start + part.text.length,
+        page: null,
+        tableHeader: null,
+        headings: [],
+        score
+      }
       return score === 0 ? [] : [hit]
     })
     .toSorted((a, b) => b.score - a.score)

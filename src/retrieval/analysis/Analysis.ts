@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { type Chunk, chunksOf } from "../Chunker.ts"
+import type { TextForm } from "../Units.ts"
 import { languageOf } from "./Languages.ts"
 import { type Stem, makeStems, type Word, Words } from "./Words.ts"
 
@@ -57,18 +58,23 @@ export const makeAnalysis = Effect.gen(function* () {
   /** A text in chunks, and the terms of each: those of the file's title and of the headings above it count once more. */
   const chunks = Effect.fnUntraced(function* (
     text: string,
-    about: { readonly language: string; readonly title: string }
+    about: TextForm & { readonly language: string; readonly title: string }
   ) {
     const list: Array<Chunk> = []
     const terms: Array<ChunkTerms> = []
-    const source = chunksOf(text)
+    const source = chunksOf(text, about)
     const first = firstLine(text)
     while (true) {
       const some = nextOf(source, chunksAtOnce)
       if (some.length === 0) return { chunks: list, terms }
-      const lists = some.map(({ end, headings, start }) =>
+      const lists = some.map(({ end, outline: { headings, tableHeader }, start }) =>
         words.of(
-          `${[about.title, ...(headings.length === 0 ? [first] : headings)].join("\n")}\n${text.slice(start, end)}`
+          [
+            about.title,
+            ...(headings.length === 0 ? [first] : headings),
+            tableHeader ?? "",
+            text.slice(start, end)
+          ].join("\n")
         )
       )
       list.push(...some)

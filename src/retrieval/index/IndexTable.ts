@@ -151,13 +151,16 @@ export const makeIndexTable = Effect.gen(function* () {
       (chunks, at) => {
         const { start } = Arr.headNonEmpty(chunks)
         const { end } = Arr.lastNonEmpty(chunks)
-        const outlines = [...new Set(chunks.map(({ headings }) => headings))]
+        const keys = chunks.map(({ outline }) => JSON.stringify(outline))
+        const outlines = new Map(chunks.map(({ outline }, place) => [keys[place] ?? "", outline]))
+        const places = [...outlines.keys()]
         return sql`INSERT INTO retrieval_passages
-            (index_id, base, project_id, file_id, starts, ends, outlines, headings, text_start, text)
+            (index_id, base, project_id, file_id, starts, ends, outlines, headings, table_headers, text_start, text)
           VALUES (${indexId}, ${base + at * passageChunks}, ${projectId}::uuid, ${file.fileId}::uuid,
             ${chunks.map((chunk) => chunk.start)}::int[], ${chunks.map((chunk) => chunk.end)}::int[],
-            ${chunks.map(({ headings }) => outlines.indexOf(headings))}::smallint[],
-            ${JSON.stringify(outlines)}::jsonb, ${start}, ${file.text.slice(start, end)})`
+            ${keys.map((key) => places.indexOf(key))}::smallint[],
+            ${JSON.stringify([...outlines.values()].map(({ headings }) => headings))}::jsonb,
+            ${JSON.stringify([...outlines.values()].map(({ tableHeader }) => tableHeader))}::jsonb, ${start}, ${file.text.slice(start, end)})`
       },
       { discard: true }
     )

@@ -149,6 +149,12 @@ const partsMax = 2
 /** Of the score of its neighbor, what a chunk must have to be put to it; a weaker one stands for itself. */
 const shareOfNeighborMin = 0.65
 
+/** Whether both are of one page and section, which a passage that has both can name. */
+const isSamePlace = (one: Place, other: Place): boolean =>
+  one.fileId === other.fileId &&
+  one.page === other.page &&
+  one.headings.join("\n") === other.headings.join("\n")
+
 /** Puts chunks that follow each other together, at the place of the best; `scored` has the best first. */
 export const joinNeighbors = (scored: ReadonlyArray<Scored>): ReadonlyArray<Joined> => {
   const joined: Array<{ parts: [Scored, ...Array<Scored>]; readonly score: number }> = []
@@ -158,7 +164,7 @@ export const joinNeighbors = (scored: ReadonlyArray<Scored>): ReadonlyArray<Join
       (group) =>
         group !== undefined &&
         group.parts.length < partsMax &&
-        group.parts[0].fileId === one.fileId &&
+        isSamePlace(group.parts[0], one) &&
         one.score >= group.score * shareOfNeighborMin
     )
     if (near === undefined) {

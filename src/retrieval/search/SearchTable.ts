@@ -36,7 +36,8 @@ const Place = Schema.Struct({
   start: Schema.Int,
   end: Schema.Int,
   page: Schema.NullOr(Schema.Int),
-  headings: Schema.Array(Schema.String)
+  headings: Schema.Array(Schema.String),
+  tableHeader: Schema.NullOr(Schema.String)
 })
 /** Where a chunk stands; `base` is the row that holds its text. */
 export type Place = typeof Place.Type
@@ -108,7 +109,8 @@ export const makeSearchTable = Effect.gen(function* () {
         CASE WHEN files.pages <> '{}' THEN
           greatest(1, (SELECT count(*)::int FROM unnest(files.pages) AS page WHERE page <= passage.starts[at]))
         END AS page,
-        passage.headings -> passage.outlines[at]::int AS headings
+        passage.headings -> passage.outlines[at]::int AS headings,
+        passage.table_headers ->> passage.outlines[at]::int AS table_header
       FROM unnest(${numbers(positions)}::int[]) WITH ORDINALITY AS asked (position, rank)
       CROSS JOIN LATERAL (
         SELECT * FROM retrieval_passages WHERE index_id = ${indexId} AND base <= asked.position

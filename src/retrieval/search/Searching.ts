@@ -42,6 +42,8 @@ export interface Hit {
   readonly page: number | null
   /** The headings above the passage, outermost first. */
   readonly headings: ReadonlyArray<string>
+  /** The first row of the table that the passage is from, unless the passage begins with it; null outside of tables. */
+  readonly tableHeader: string | null
   /** The file's text from `start` to `end`, unchanged. */
   readonly text: string
   readonly score: number
@@ -279,7 +281,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
 
 /** A passage from its parts, whose texts may stand in several rows. */
 const hitOf = ({ parts, score }: Joined, passages: ReadonlyArray<Passage>): Hit => {
-  const [{ fileId, filename, headings, page, start }] = parts
+  const [{ fileId, filename, headings, page, start, tableHeader }] = parts
   let text = ""
   for (const part of parts) {
     const passage = passages.find(({ base }) => base === part.base)
@@ -287,5 +289,5 @@ const hitOf = ({ parts, score }: Joined, passages: ReadonlyArray<Passage>): Hit 
     if (passage !== undefined)
       text += passage.text.slice(from - passage.textStart, part.end - passage.textStart)
   }
-  return { fileId, filename, start, end: start + text.length, page, headings, text, score }
+  return { fileId, filename, start, end: start + text.length, page, headings, tableHeader, text, score }
 }

@@ -90,9 +90,24 @@ const notEmbedded: Vector = new Float32Array()
 const isEmbedded = ({ vector }: Embedded): boolean => vector.length > 0
 
 /** The chunks as a model is given them: each under its headings. */
-const chunksIn = ({ base, ends, filename, headings, outlines, starts, text, textStart }: StoredPassage) =>
+const chunksIn = ({
+  base,
+  ends,
+  filename,
+  headings,
+  outlines,
+  starts,
+  tableHeaders,
+  text,
+  textStart
+}: StoredPassage) =>
   starts.map((start, at) => {
     const outline = headings[outlines[at] ?? 0] ?? []
+    const header = tableHeaders[outlines[at] ?? 0] ?? null
     const own = text.slice(start - textStart, (ends[at] ?? start) - textStart)
-    return { base, position: base + at, text: `${[filename, ...outline].join(" > ")}\n${own}` }
+    return {
+      base,
+      position: base + at,
+      text: [[filename, ...outline].join(" > "), ...(header === null ? [] : [header]), own].join("\n")
+    }
   })

@@ -72,6 +72,7 @@ const StoredPassage = Schema.Struct({
   ends: Schema.Array(Schema.Int),
   outlines: Schema.Array(Schema.Int),
   headings: Schema.Array(Schema.Array(Schema.String)),
+  tableHeaders: Schema.Array(Schema.NullOr(Schema.String)),
   textStart: Schema.Int,
   text: Schema.String,
   filename: Schema.String
@@ -109,7 +110,7 @@ export const makeVectorTable = Effect.gen(function* () {
 
   /** Some passages of the file that the model hasn't embedded; none when the file was deleted or indexed again. */
   const missing = (job: EmbeddingJob, model: string) =>
-    sql`SELECT base, starts, ends, outlines, headings, text_start, text, (
+    sql`SELECT base, starts, ends, outlines, headings, table_headers, text_start, text, (
         SELECT filename FROM retrieval_files WHERE ${isCurrent(job)}
       ) AS filename
       FROM retrieval_passages AS passage
