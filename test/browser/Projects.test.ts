@@ -225,6 +225,55 @@ browserTests(
       })
     )
 
+    it.effect("take uploads, several at once, and show what a search finds in them and why", () =>
+      Effect.gen(function* () {
+        const ada = yield* someone("searcher@example.com")
+        const { id } = yield* ada.ask("/projects", { name: "Search" })
+        yield* visiting(
+          ada,
+          `/projects/${id}`,
+          async (page) => {
+            const files = [
+              { name: "rules.txt", text: travel },
+              { name: "garden.txt", text: "Roses are watered in the morning." }
+            ]
+            await page
+              .locator("input[type=file]")
+              .first()
+              .setInputFiles(
+                files.map(({ name, text }) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) }))
+              )
+            for (const { name } of files) await row(page, name).filter({ hasText: "Searchable" }).waitFor()
+            await page.getByRole("tab", { name: "Search" }).click()
+            await page.getByRole("searchbox").fill("brekfast cost unheardof")
+            await page.keyboard.press("Enter")
+            const results = page.getByRole("region", { name: "Results" })
+            const [first] = await results.getByRole("listitem").all()
+            await first?.getByText("rules.txt").waitFor()
+            await first?.locator("mark").getByText("Breakfast").waitFor()
+            await first?.getByText(/^brekfast [\d.]+$/).waitFor()
+            await page.getByText("Why: the words that were searched for").click()
+            await results.getByRole("row").filter({ hasText: "brekfast" }).getByText("1 letter").waitFor()
+            await results.getByText("In no passage, or too common to tell anything: unheardof.").waitFor()
+            await assertAccessible(page)
+            await assertFits(page)
+            await saveScreenshot(page, "project-search")
+            await page.getByRole("button", { name: "Open rules.txt at this passage" }).click()
+            await page
+              .getByRole("region", { name: "Passage" })
+              .locator("mark")
+              .getByText("A hotel may cost")
+              .waitFor()
+            await page.keyboard.press("Escape")
+            await page.getByRole("searchbox").fill("zeppelin")
+            await page.keyboard.press("Enter")
+            await page.getByText("Nothing was found").waitFor()
+          },
+          { width: 360 }
+        )
+      })
+    )
+
     it.effect(
       "are asked about in conversations, whose list they filter, and citations open for members",
       () =>

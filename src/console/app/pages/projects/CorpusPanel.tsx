@@ -3,6 +3,7 @@ import { useState } from "react"
 import type { ProjectFileObject, ProjectObject } from "../../../../api/ProjectObject.ts"
 import type { FileId } from "../../../../domain/Ids.ts"
 import type { CorpusStatus } from "../../../../domain/Project.ts"
+import { ask } from "../../client/ask.ts"
 import { formatNumber } from "../../text/format.ts"
 import { formatBytes } from "../../text/formatBytes.ts"
 import { Badge } from "../../ui/Badge.tsx"
@@ -14,10 +15,14 @@ import { usePages } from "../../ui/Pagination.tsx"
 import { Select } from "../../ui/Select.tsx"
 import type { Column } from "../../ui/Table.tsx"
 import { Time } from "../../ui/Time.tsx"
+import { DropArea } from "../../uploads/DropArea.tsx"
+import { FilePicker } from "../../uploads/FilePicker.tsx"
+import { UploadRows } from "../../uploads/UploadRows.tsx"
+import { useUploads } from "../../uploads/useUploads.ts"
 import { DocumentDialog } from "../documents/DocumentDialog.tsx"
 import { AddOwnFiles, RemoveCorpusFile } from "./corpusDialogs.tsx"
 import { corpusStateChoices, corpusStates, corpusStatusOf } from "./corpusStates.ts"
-import { filesQuery } from "./requests.ts"
+import { filesQuery, readProjectsAgain } from "./requests.ts"
 
 type CorpusFile = ProjectFileObject
 
@@ -115,8 +120,14 @@ export const CorpusPanel = ({ project }: { readonly project: ProjectObject }) =>
   const [status, setStatus] = useState<CorpusStatus | undefined>()
   const [isAdding, setIsAdding] = useState(false)
   const { pending } = project.file_counts
+  const { add, list, uploads } = useUploads(`project-${project.id}`, async ({ id }) => {
+    await ask((client) =>
+      client.ownProjects.addFile({ params: { project_id: project.id }, payload: { file_id: id } })
+    )
+    await readProjectsAgain()
+  })
   return (
-    <div className="space-y-4">
+    <DropArea className="space-y-4" hint="Drop files to add them to the project" onFiles={add}>
       <div className="flex flex-wrap items-end justify-between gap-3">
         <div className="w-full max-w-48">
           <Select
@@ -127,8 +138,14 @@ export const CorpusPanel = ({ project }: { readonly project: ProjectObject }) =>
             value={status ?? ""}
           />
         </div>
-        <Button onClick={() => setIsAdding(true)}>Add from my files</Button>
+        <div className="flex flex-wrap gap-3">
+          <Button onClick={() => setIsAdding(true)}>Add from my files</Button>
+          <FilePicker kind="primary" onFiles={add}>
+            Upload files
+          </FilePicker>
+        </div>
       </div>
+      <UploadRows add={add} list={list} uploads={uploads} />
       <p aria-live="polite" className={pending === 0 ? "sr-only" : "text-sm text-muted"}>
         {pending === 0
           ? ""
@@ -136,6 +153,6 @@ export const CorpusPanel = ({ project }: { readonly project: ProjectObject }) =>
       </p>
       <CorpusTable key={status ?? "all"} project={project} status={status} />
       {isAdding ? <AddOwnFiles id={project.id} onClose={() => setIsAdding(false)} /> : null}
-    </div>
+    </DropArea>
   )
 }

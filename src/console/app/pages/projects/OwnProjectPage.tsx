@@ -18,6 +18,7 @@ import { MembersPanel } from "./MembersPanel.tsx"
 import { OwnProjectTasks } from "./OwnProjectTasks.tsx"
 import { projectRoleNames } from "./projectRoles.ts"
 import { projectQuery } from "./requests.ts"
+import { SearchPanel } from "./SearchPanel.tsx"
 
 const isId = Schema.is(ProjectId)
 
@@ -33,6 +34,7 @@ const Found = ({ project }: { readonly project: ProjectObject }) => (
     label="Parts of the project"
     tabs={[
       { value: "files", label: "Files", content: <CorpusPanel project={project} /> },
+      { value: "search", label: "Search", content: <SearchPanel id={project.id} /> },
       { value: "members", label: "Members", content: <MembersPanel project={project} /> }
     ]}
   />

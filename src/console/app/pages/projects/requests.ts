@@ -4,12 +4,15 @@ import type { FileId, ProjectId, UserId } from "../../../../domain/Ids.ts"
 import type { CorpusStatus } from "../../../../domain/Project.ts"
 import { asking } from "../../client/ask.ts"
 import { changing } from "../../client/change.ts"
+import { queries } from "../../client/queries.ts"
 
 /** What the keys of all queries of the user's projects begin with. */
 const ownProjects = "own projects"
 
 /** A change of the user's projects; afterwards, all that is shown of them is read again. */
 export const useProjectChange = changing(ownProjects)
+
+export const readProjectsAgain = () => queries.invalidateQueries({ queryKey: [ownProjects] })
 
 /** Projects that are read at once. */
 const projectsRead = 100
