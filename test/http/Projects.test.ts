@@ -330,7 +330,7 @@ layer(TestApp.layer({ projects: { ownedMax: 3 } }), { excludeTestServices: true,
         assert.strictEqual(text.slice(hit!.start, hit!.end), hit!.text)
         assert.sameMembers(
           hit!.words.map(({ word }) => word),
-          ["hotels", "cost"]
+          ["hotels", "cost", "hotels cost"]
         )
         assert.isTrue(hit!.words.every(({ score }) => score > 0))
         const part = yield* member.text(id, file, `?from=${hit!.start}&to=${hit!.end}`)

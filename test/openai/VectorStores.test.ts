@@ -64,7 +64,7 @@ layer(TestApp.layer(), { excludeTestServices: true })("/openai/v1/vector_stores"
       assert.isAbove(data[0]?.score ?? 0, 0)
       const both = yield* search(id, { query: ["zebra", "lion"], max_num_results: 1 })
       assert.strictEqual(JSON.parse(both.text).data.length, 1)
-      const none = yield* search(id, { query: "zebra", ranking_options: { score_threshold: 1 } })
+      const none = yield* search(id, { query: "stripes", ranking_options: { score_threshold: 1 } })
       assert.deepStrictEqual(JSON.parse(none.text).data, [])
     })
   )

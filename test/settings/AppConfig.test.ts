@@ -125,6 +125,7 @@ describe("settings that are given", () => {
         PARLEY_SEARCH_API_KEY: "shh",
         PARLEY_SEARCH_SECONDS: "11",
         PARLEY_SEARCH_RESULTS_MAX: "7",
+        PARLEY_EMBEDDINGS_WEIGHT: "1.25",
         PARLEY_FETCH_BYTES_MAX: "2048",
         PARLEY_WEB_ALLOW_HOSTS: "example.com,example.org",
         PARLEY_WEB_DENY_HOSTS: "example.net",
