@@ -245,7 +245,7 @@ browserTests("Every page is accessible, light and dark, and fits a window of 360
           cases,
           { storageState, expected: [/status of 503/] },
           async (page, name, one, turn) => {
-            await page.route(/\/console\/(me|admin|conversations|projects)[/?]/, (route) =>
+            await page.route(/\/console\/(me|admin|conversations|projects|files|storage)([/?]|$)/, (route) =>
               route.fulfill(failing)
             )
             return seeError(page, name, one, turn)
