@@ -15,7 +15,7 @@ import { enveloped } from "../http/ErrorBoundary.ts"
 import { Policy } from "../plans/Policy.ts"
 import { type ReadableProject, ReadableProjects } from "../retrieval/ReadableProjects.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
-import type { Hit } from "../retrieval/search/Searching.ts"
+import type { Hit } from "../retrieval/search/Hit.ts"
 
 const millisPerSecond = 1_000
 

@@ -10,23 +10,22 @@ import type {
 import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ProjectMembership } from "../domain/Project.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
-import type { Hit } from "../retrieval/search/Searching.ts"
+import type { Hit } from "../retrieval/search/Hit.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
 import { textOf } from "./IncomingInput.ts"
 
 /** Passages to search for. */
 const hitsMax = 20
-/** Characters of all passages of one prompt; more would bury the best ones. */
-const passagesCharactersMax = 8_000
 /** Tokens of earlier turns that are read for a question that needs them. */
 const earlierTokensMax = 4_000
 
 /** The best hits that fit together; the very best always. */
-const bestOf = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
+const bestOf = (hits: ReadonlyArray<Hit>, charactersMax: number): ReadonlyArray<Hit> => {
   let characters = 0
   return hits.filter(({ text }, index) => {
     characters += text.length
-    return index === 0 || characters <= passagesCharactersMax
+    return index === 0 || characters <= charactersMax
   })
 }
 
@@ -64,15 +63,20 @@ export class ProjectKnowledge extends Context.Service<
     Effect.gen(function* () {
       const retrieval = yield* Retrieval
       const conversations = yield* Conversations
+      // More would bury the best ones.
+      const { passagesCharactersMax: characters } = (yield* AppConfig).retrieval
 
       const search: ProjectKnowledge["Service"]["search"] = Effect.fn("ProjectKnowledge.search")(
         function* (membership, turn, items) {
           const earlier = needsEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
           const text = searchQuery(items, earlier)
-          const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax })
+          const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax, characters })
           const before = lastNumberOf(yield* conversations.lastSearch(turn))
           const last = before === 0 ? largestReplayed(items) : before
-          const passages = bestOf(hits).map((hit, index) => ({ ...hit, number: citationNumber(last, index) }))
+          const passages = bestOf(hits, characters).map((hit, index) => ({
+            ...hit,
+            number: citationNumber(last, index)
+          }))
           return { queries: [text], passages, nothing }
         }
       )

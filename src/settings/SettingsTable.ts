@@ -260,6 +260,8 @@ export const settingsTable = {
       "Most projects that one user may own when creating another")
   },
   retrieval: {
+    passagesCharactersMax: setting("PARLEY_PASSAGES_CHARACTERS_MAX", Text.wholeNumber(100, 200_000), "8000",
+      "Most characters of a project's files in one prompt; a project that is no longer is given as a whole"),
     embeddingsUrl: optional("PARLEY_EMBEDDINGS_URL", Text.httpUrl, "http://127.0.0.1:8001/v1",
       "A server that speaks OpenAI Embeddings, to search projects by meaning too; without it, by words alone"),
     embeddingsKey: secret("PARLEY_EMBEDDINGS_API_KEY", Text.visibleText(1, 4_096), "sk-YOUR_KEY",

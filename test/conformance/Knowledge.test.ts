@@ -228,7 +228,11 @@ layer(TestApp.layer(), { excludeTestServices: true })("an answer from a project'
       const none = responseOf(yield* post({ input: "warranty?", project_id: empty.id, stream: false }))
       assert.deepStrictEqual(searchOf(none.output[0]).results, [])
       assert.include((yield* lastTexts)[0], "The project has no files.")
-      const other = yield* projectWith("other", { "weights.txt": injection })
+      // A smaller project would be given as a whole.
+      const other = yield* projectWith("other", {
+        "weights.txt": injection,
+        "long.txt": "Words. ".repeat(1_500)
+      })
       yield* model.next(says("Nothing."))
       const unmatched = yield* post({
         input: "photosynthesis chlorophyll xylophone",

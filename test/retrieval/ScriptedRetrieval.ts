@@ -2,7 +2,8 @@ import { Context, Deferred, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { FileId } from "../../src/domain/Ids.ts"
 import { type IndexedFile, Retrieval } from "../../src/retrieval/Retrieval.ts"
-import type { Found, Hit } from "../../src/retrieval/search/Searching.ts"
+import type { Hit } from "../../src/retrieval/search/Hit.ts"
+import type { Found } from "../../src/retrieval/search/Searching.ts"
 import { orUnavailable } from "../../src/sql/orUnavailable.ts"
 
 const Parts = Schema.Array(

@@ -135,6 +135,7 @@ export const testConfig = (overrides: SettingsOverrides = {}): Settings => ({
     ...overrides.projects
   },
   retrieval: {
+    passagesCharactersMax: 8_000,
     embeddingsUrl: null,
     embeddingsKey: null,
     embeddingsModel: null,

@@ -46,10 +46,44 @@ const Passage = Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: S
 export type Passage = typeof Passage.Type
 
 const Beginning = Schema.Struct({ beginning: Schema.String, terms: Schema.Array(Schema.String) })
+const Position = Schema.Struct({ position: Schema.Int })
 const Terms = Schema.Tuple([Schema.Struct({ terms: Schema.Array(Schema.String) })])
 const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
 
 const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
+
+/** Lists of the terms of an index. */
+const makeTermLists = (sql: SqlClient.SqlClient) => {
+  /** Terms of the index that begin alike and have a length in between. */
+  const neighbors = (
+    indexId: number,
+    like: { readonly prefix: string; readonly charactersMin: number; readonly charactersMax: number },
+    limit: number
+  ) =>
+    sql`SELECT coalesce(array_agg(DISTINCT term), '{}') AS terms FROM (
+        SELECT term FROM retrieval_postings
+        WHERE index_id = ${indexId} AND term >= ${like.prefix} AND term < ${`${like.prefix}\u{10ffff}`}
+        ORDER BY term LIMIT ${limit}
+      ) AS near
+      WHERE char_length(term) BETWEEN ${like.charactersMin} AND ${like.charactersMax}`.pipe(
+      Effect.flatMap(Schema.decodeUnknownEffect(Terms)),
+      // As one list: a row for each would cost more than all that is done with them.
+      Effect.map(([row]) => row.terms)
+    )
+
+  /** For each beginning, the first terms of the index that go on from it. */
+  const beginnings = (indexId: number, asked: ReadonlyArray<string>, limit: number) =>
+    sql`SELECT asked.term AS beginning, near.terms FROM unnest(${asked}::text[]) AS asked (term)
+      CROSS JOIN LATERAL (
+        SELECT coalesce(array_agg(term), '{}') AS terms FROM (
+          SELECT term FROM retrieval_postings
+          WHERE index_id = ${indexId} AND term > asked.term AND term < asked.term || ${"\u{10ffff}"}
+          GROUP BY term ORDER BY term LIMIT ${limit}
+        ) AS found
+      ) AS near`.pipe(rowsAs(Beginning))
+
+  return { neighbors, beginnings }
+}
 
 /**
  * Reads the tables of retrieval. Every statement looks terms and positions up one by one, by `LATERAL` with an `OFFSET` that
@@ -122,38 +156,19 @@ export const makeSearchTable = Effect.gen(function* () {
         AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now())
       ORDER BY asked.rank`.pipe(rowsAs(Place))
 
+  /** The chunks of an index in the order in which they were added. */
+  const positions = (indexId: number, limit: number) =>
+    sql`SELECT base + at::int - 1 AS position
+      FROM retrieval_passages CROSS JOIN LATERAL unnest(starts) WITH ORDINALITY AS chunk (start, at)
+      WHERE index_id = ${indexId} ORDER BY position LIMIT ${limit}`.pipe(
+      rowsAs(Position),
+      Effect.map((rows) => rows.map((row) => row.position))
+    )
+
   /** The texts of some rows of chunks. */
   const passages = (indexId: number, bases: ReadonlyArray<number>) =>
     sql`SELECT base, text_start, text FROM retrieval_passages
       WHERE index_id = ${indexId} AND base = ANY (${numbers(bases)}::int[])`.pipe(rowsAs(Passage))
-
-  /** Terms of the index that begin alike and have a length in between. */
-  const neighbors = (
-    indexId: number,
-    like: { readonly prefix: string; readonly charactersMin: number; readonly charactersMax: number },
-    limit: number
-  ) =>
-    sql`SELECT coalesce(array_agg(DISTINCT term), '{}') AS terms FROM (
-        SELECT term FROM retrieval_postings
-        WHERE index_id = ${indexId} AND term >= ${like.prefix} AND term < ${`${like.prefix}\u{10ffff}`}
-        ORDER BY term LIMIT ${limit}
-      ) AS near
-      WHERE char_length(term) BETWEEN ${like.charactersMin} AND ${like.charactersMax}`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Terms)),
-      // As one list: a row for each would cost more than all that is done with them.
-      Effect.map(([row]) => row.terms)
-    )
-
-  /** For each beginning, the first terms of the index that go on from it. */
-  const beginnings = (indexId: number, asked: ReadonlyArray<string>, limit: number) =>
-    sql`SELECT asked.term AS beginning, near.terms FROM unnest(${asked}::text[]) AS asked (term)
-      CROSS JOIN LATERAL (
-        SELECT coalesce(array_agg(term), '{}') AS terms FROM (
-          SELECT term FROM retrieval_postings
-          WHERE index_id = ${indexId} AND term > asked.term AND term < asked.term || ${"\u{10ffff}"}
-          GROUP BY term ORDER BY term LIMIT ${limit}
-        ) AS found
-      ) AS near`.pipe(rowsAs(Beginning))
 
   /** Whether the project has files, and whether some of them are still to be indexed. */
   const corpus = (projectId: ProjectId) =>
@@ -165,7 +180,17 @@ export const makeSearchTable = Effect.gen(function* () {
       Effect.map(([row]) => row)
     )
 
-  return { index, frequencies, best, contributions, places, passages, neighbors, beginnings, corpus }
+  return {
+    index,
+    frequencies,
+    best,
+    contributions,
+    places,
+    positions,
+    passages,
+    ...makeTermLists(sql),
+    corpus
+  }
 })
 
 export type SearchTable = Effect.Success<typeof makeSearchTable>

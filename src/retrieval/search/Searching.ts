@@ -1,15 +1,16 @@
 import { Effect } from "effect"
-import type { FileId, ProjectId } from "../../domain/Ids.ts"
+import type { ProjectId } from "../../domain/Ids.ts"
 import type { Analysis, AnalyzedQuery } from "../analysis/Analysis.ts"
 import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
 import type { Vector } from "../vectors/VectorTable.ts"
+import { besides } from "./Besides.ts"
+import { type Hit, hitOf } from "./Hit.ts"
 import { type Gain, gainsOf, pairsOf } from "./Proximity.ts"
 import {
   aboveFloor,
   candidatesMax,
   tellingTerms,
   joinNeighbors,
-  type Joined,
   type Scored,
   withoutRepetitions,
   frequencyFactor,
@@ -18,7 +19,7 @@ import {
   saturationOf,
   scoreMax
 } from "./Ranking.ts"
-import type { Candidate, Passage, Place, SearchTable } from "./SearchTable.ts"
+import type { Candidate, Place, SearchTable } from "./SearchTable.ts"
 import { type Index, lookUp } from "./WordLookup.ts"
 
 /** Chunks that are looked at for each hit that is wanted: some are joined, and some repeat others. */
@@ -30,23 +31,11 @@ export interface Query {
   readonly text: string
   /** Hits at most. */
   readonly limit: number
-}
-
-/** A passage of a file that answers a query. Offsets are in UTF-16 code units of the file's text. */
-export interface Hit {
-  readonly fileId: FileId
-  readonly filename: string
-  readonly start: number
-  readonly end: number
-  /** Counted from one; null for a file without pages. */
-  readonly page: number | null
-  /** The headings above the passage, outermost first. */
-  readonly headings: ReadonlyArray<string>
-  /** The first row of the table that the passage is from, unless the passage begins with it; null outside of tables. */
-  readonly tableHeader: string | null
-  /** The file's text from `start` to `end`, unchanged. */
-  readonly text: string
-  readonly score: number
+  /**
+   * Characters of text that are wanted. What the hits leave of them goes to the rest of the project if all of it has room, and else to
+   * what stands before and behind the hits.
+   */
+  readonly characters?: number
 }
 
 export interface Found {
@@ -254,11 +243,10 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
 
   const search = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
     const index = yield* table.index(projectId)
-    const { hits } = index === undefined ? nothingRanked : yield* ranked(index, query)
-    const found: Found = {
-      hits: hits.map(({ hit }) => hit),
-      nothing: hits.length > 0 ? null : yield* reasonOf(table, projectId)
-    }
+    const { hits: best } = index === undefined ? nothingRanked : yield* ranked(index, query)
+    const more = index === undefined ? [] : yield* besides(table, index, best, query.characters ?? 0)
+    const hits = [...best.map(({ hit }) => hit), ...more]
+    const found: Found = { hits, nothing: hits.length > 0 ? null : yield* reasonOf(table, projectId) }
     return found
   })
 
@@ -277,17 +265,4 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
   })
 
   return { search, explain }
-}
-
-/** A passage from its parts, whose texts may stand in several rows. */
-const hitOf = ({ parts, score }: Joined, passages: ReadonlyArray<Passage>): Hit => {
-  const [{ fileId, filename, headings, page, start, tableHeader }] = parts
-  let text = ""
-  for (const part of parts) {
-    const passage = passages.find(({ base }) => base === part.base)
-    const from = start + text.length
-    if (passage !== undefined)
-      text += passage.text.slice(from - passage.textStart, part.end - passage.textStart)
-  }
-  return { fileId, filename, start, end: start + text.length, page, headings, tableHeader, text, score }
 }
