@@ -27,9 +27,16 @@ const looks = [
 ] as const
 const height = 800
 
+const placingMillis = 50
+const placingMillisMax = 2_000
+
 const lookAt = async (page: Page, name: string, { colorScheme, width }: (typeof looks)[number]) => {
   await page.setViewportSize({ width, height })
   await page.emulateMedia({ colorScheme })
+  // What is open over the page takes its new place a moment later.
+  for (let waited = 0; waited < placingMillisMax && (await overflowOf(page)) > 0; waited += placingMillis) {
+    await page.waitForTimeout(placingMillis)
+  }
   await saveScreenshot(page, `${name}-${width}`)
   const overflow = await overflowOf(page)
   const found = [

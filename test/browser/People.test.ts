@@ -4,6 +4,7 @@ import type { Page } from "playwright-core"
 import { roleNames } from "../../src/console/app/text/roles.ts"
 import { pagePaths } from "../../src/console/PagePaths.ts"
 import type { Role } from "../../src/domain/Account.ts"
+import { answeredText } from "./Answers.ts"
 import { browserTests } from "./browserTests.ts"
 import { fillSignIn, navigation, shownLink, title } from "./Pages.ts"
 import { join, owner, password } from "./People.ts"
@@ -192,8 +193,7 @@ browserTests("A session that ends elsewhere", (it) => {
           }
           await second.getByRole("button", { name: "Ask" }).click()
           await fillSignIn(second, password, email)
-          await second.getByText("Answered by").waitFor()
-          assert.include(await second.getByRole("region", { name: "Answer" }).innerText(), "42")
+          assert.include(await answeredText(second), "42")
         }
       )
     })

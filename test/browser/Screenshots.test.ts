@@ -36,10 +36,7 @@ const prepared = Effect.gen(function* () {
   return by
 })
 
-const ask = async (page: Page) => {
-  await page.getByRole("button", { name: "Ask" }).click()
-  await page.getByText("Answered by").waitFor()
-}
+const readyToAsk = (page: Page) => page.getByRole("button", { name: "Ask" }).waitFor()
 
 const converse = async (page: Page) => {
   await page.getByLabel("Message").fill("What is 17 * 23?")
@@ -50,7 +47,7 @@ const converse = async (page: Page) => {
 const shots: ReadonlyArray<
   readonly [name: string, options: VisitOptions, use: (page: Page) => Promise<unknown>]
 > = [
-  ["home", { path: pagePaths.home }, ask],
+  ["home", { path: pagePaths.home }, readyToAsk],
   ["conversation", { path: pagePaths.conversations, width: 1440 }, converse],
   ["api-keys", { path: pagePaths.apiKeys }, (page) => page.getByRole("row", { name: "notebook" }).waitFor()],
   ["usage", { path: pagePaths.usage }, (page) => page.locator("canvas").waitFor()],
@@ -70,7 +67,7 @@ const shots: ReadonlyArray<
     }
   ],
   ["audit-log", { path: pagePaths.audit }, (page) => page.getByRole("row").nth(3).waitFor()],
-  ["home-narrow", { path: pagePaths.home, width: 360 }, ask]
+  ["home-narrow", { path: pagePaths.home, width: 360 }, readyToAsk]
 ]
 
 /** `PARLEY_TEST_SCREENSHOTS=docs/images npm run test:browser -- test/browser/Screenshots.test.ts` renews those of the documentation. */

@@ -1,5 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import { answeredText } from "./Answers.ts"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible, assertFits } from "./Checks.ts"
 import { waitForFocus } from "./Keyboard.ts"
@@ -41,7 +42,7 @@ browserTests("The set-up link of the first start", (it) => {
           await password.fill("a long walk by the sea")
           await page.keyboard.press("Enter")
           await page.getByRole("button", { name: "Ask" }).click()
-          await page.getByText("Answered by parley-offline.").waitFor()
+          assert.include(await answeredText(page), "I am parley-offline")
           await page.getByRole("button", { name: "Menu" }).click()
           await page.getByRole("dialog").getByText(email).waitFor()
         },

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { pagePaths } from "../../src/console/PagePaths.ts"
 import { signInRefusals } from "../../src/domain/SignInRefusal.ts"
 import { type LocalProvider, makeLocalProvider } from "../support/LocalProvider.ts"
+import { answeredText } from "./Answers.ts"
 import { browserTests } from "./browserTests.ts"
 import { assertAccessible } from "./Checks.ts"
 import { title } from "./Pages.ts"
@@ -112,12 +113,11 @@ browserTests(
             await title(tab, "Home").waitFor()
             await page.bringToFront()
             const signedIn = dialog.getByRole("button", { name: "I have signed in" })
-            const answered = page.getByText("Answered by")
+            const answered = page.getByRole("button", { name: "Copy answer", exact: true })
             await signedIn.or(answered).first().waitFor()
             // The page may notice the new session by itself, which closes the dialog under the click.
             if (await signedIn.isVisible()) await Promise.race([signedIn.click(), answered.waitFor()])
-            await answered.waitFor()
-            assert.include(await page.getByRole("region", { name: "Answer" }).innerText(), "42")
+            assert.include(await answeredText(page), "42")
           },
           { expected: [...atProvider, /status of 401/] }
         )

@@ -1,10 +1,13 @@
+import { useMutation } from "@tanstack/react-query"
+import { useNavigate } from "@tanstack/react-router"
+import { pagePaths } from "../../../PagePaths.ts"
 import { Button } from "../../ui/Button.tsx"
 import { Card } from "../../ui/Card.tsx"
 import { ErrorState } from "../../ui/ErrorState.tsx"
 import { Form, FormActions } from "../../ui/Form.tsx"
 import { TextArea } from "../../ui/TextArea.tsx"
-import { AnswerText } from "./AnswerText.tsx"
-import { useAnswer } from "./useAnswer.ts"
+import { create, refreshList } from "../conversations/list/requests.ts"
+import { keepFirstQuestion } from "../conversations/thread/firstQuestions.ts"
 
 const firstQuestion = "Hello! What are you, and what can you do?"
 const questionCharactersMax = 20_000
@@ -13,15 +16,20 @@ interface Values extends Record<string, unknown> {
   readonly question: string
 }
 
-/** A question that is there already, so that one click shows an answer. */
+/** A question that is there already, so that one click begins a conversation. */
 export const AskCard = () => {
-  const { answer, ask, failure, isPending, isStopped, stop } = useAnswer()
+  const navigate = useNavigate()
+  const asking = useMutation({
+    mutationFn: ({ question }: Values) => create("", "").then(({ id }) => ({ id, question })),
+    onSuccess: ({ id, question }) => {
+      keepFirstQuestion(id, { input: question })
+      void refreshList()
+      void navigate({ to: pagePaths.conversation, params: { id } })
+    }
+  })
   return (
-    <Card
-      description="The answer appears while it is written. Nothing of it is stored."
-      title="Ask a question"
-    >
-      <Form<Values> onSubmit={({ question }) => ask(question)}>
+    <Card description="It begins a conversation, which is kept until you delete it." title="Ask a question">
+      <Form<Values> onSubmit={(values) => asking.mutate(values)}>
         <TextArea
           defaultValue={firstQuestion}
           label="Question"
@@ -30,16 +38,14 @@ export const AskCard = () => {
           required
         />
         <FormActions>
-          <Button isPending={isPending} kind="primary" type="submit">
+          <Button isPending={asking.isPending} kind="primary" type="submit">
             Ask
           </Button>
-          {isPending ? <Button onClick={stop}>Stop</Button> : null}
         </FormActions>
       </Form>
-      <AnswerText answer={answer} isPending={isPending} isStopped={isStopped} />
-      {failure === null ? null : (
+      {asking.error === null ? null : (
         <div className="mt-4">
-          <ErrorState failure={failure} />
+          <ErrorState failure={asking.error} />
         </div>
       )}
     </Card>
