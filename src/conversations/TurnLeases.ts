@@ -115,7 +115,7 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
     sql`UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now() FROM (${quick}) AS quick
       WHERE id = ${conversationId}::uuid AND lease_fence = ${fence}`
 
-  /** Deletes a conversation that nobody has seen, and that has nothing. */
+  /** Deletes a conversation that no client has seen, and that has nothing. */
   const remove = ({ conversationId, fence }: LeaseKey) =>
     sql`DELETE FROM conversations WHERE id = ${conversationId}::uuid AND lease_fence = ${fence} AND hidden AND turn_count = 0
       AND unanswered IS NULL`

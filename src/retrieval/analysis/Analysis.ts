@@ -105,10 +105,7 @@ export const makeAnalysis = Effect.gen(function* () {
     return { words: asked, language: own.isClear ? own.name : null } satisfies AnalyzedQuery
   })
 
-  /** The stems of words in a language. */
-  const stemsOf = (name: string, list: ReadonlyArray<string>) => stems.of(name, list)
-
-  return { language, chunks, query, stemsOf }
+  return { language, chunks, query, stemsOf: stems.of }
 })
 
 export type Analysis = Effect.Success<typeof makeAnalysis>

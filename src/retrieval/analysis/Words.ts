@@ -107,7 +107,7 @@ const Marked = Schema.Struct({ word: Schema.String, languages: Schema.Array(Sche
 const accents = /(?<=\p{Script=Latin})\p{M}+/gu
 const printableAscii = /^[\x20-\x7e]*$/
 
-const withoutAccents = (term: string): string =>
+export const withoutAccents = (term: string): string =>
   printableAscii.test(term) ? term : term.normalize("NFD").replace(accents, "").normalize("NFC")
 
 /** A word of a language whose stems aren't known. The marks of Vietnamese make other words, and people write them. */

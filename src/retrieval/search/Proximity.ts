@@ -1,3 +1,4 @@
+import { withoutAccents } from "../analysis/Words.ts"
 import { frequencyFactor, type QueryTerm } from "./Ranking.ts"
 
 /** Of the weight of two words that follow each other in a question, what a passage gains that has them side by side, or near. */
@@ -9,13 +10,7 @@ const nearWordsMax = 8
 const endingCharactersMax = 5
 
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu
-const accents = /(?<=\p{Script=Latin})\p{M}+/gu
-const ascii = /^[\t\n\r\x20-\x7e]*$/
-
-const folded = (text: string): string => {
-  const lower = text.toLowerCase()
-  return ascii.test(lower) ? lower : lower.normalize("NFKD").replace(accents, "").normalize("NFC")
-}
+const folded = (text: string): string => withoutAccents(text.toLowerCase().normalize("NFKC"))
 
 /** A word of a question, with the beginnings of its forms. */
 interface Asked {
