@@ -6,7 +6,6 @@ import type { CorpusStatus } from "../../../../domain/Project.ts"
 import { ask } from "../../client/ask.ts"
 import { formatNumber } from "../../text/format.ts"
 import { formatBytes } from "../../text/formatBytes.ts"
-import { Badge } from "../../ui/Badge.tsx"
 import { Button } from "../../ui/Button.tsx"
 import { EmptyState } from "../../ui/EmptyState.tsx"
 import { Menu } from "../../ui/Menu.tsx"
@@ -21,7 +20,8 @@ import { UploadRows } from "../../uploads/UploadRows.tsx"
 import { useUploads } from "../../uploads/useUploads.ts"
 import { DocumentDialog } from "../documents/DocumentDialog.tsx"
 import { AddOwnFiles, RemoveCorpusFile } from "./corpusDialogs.tsx"
-import { corpusStateChoices, corpusStates, corpusStatusOf } from "./corpusStates.ts"
+import { CorpusState } from "./CorpusState.tsx"
+import { corpusStateChoices, corpusStatusOf } from "./corpusStates.ts"
 import { filesQuery, readProjectsAgain } from "./requests.ts"
 
 type CorpusFile = ProjectFileObject
@@ -44,12 +44,7 @@ const columns = (isOwner: boolean, onTask: (task: Task) => void): ReadonlyArray<
   {
     header: "State",
     isProse: true,
-    cell: ({ status, status_details: details }) => (
-      <div className="space-y-1">
-        <Badge tone={corpusStates[status].tone}>{corpusStates[status].label}</Badge>
-        {details === null ? null : <p>{details}</p>}
-      </div>
-    )
+    cell: ({ status, status_details: details }) => <CorpusState details={details} status={status} />
   },
   {
     header: "Passages",

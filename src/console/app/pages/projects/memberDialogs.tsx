@@ -7,8 +7,8 @@ import { useUser } from "../../session/session.ts"
 import { ConfirmDialog } from "../../ui/ConfirmDialog.tsx"
 import { FormDialog } from "../../ui/FormDialog.tsx"
 import { Select } from "../../ui/Select.tsx"
-import { TextField } from "../../ui/TextField.tsx"
 import { showToast } from "../../ui/toasts.ts"
+import { MemberFields } from "./MemberFields.tsx"
 import { projectRoleChoices, projectRoleNames } from "./projectRoles.ts"
 import { useProjectChange } from "./requests.ts"
 
@@ -44,8 +44,7 @@ export const AddMember = ({ id, onClose }: PartProps) => {
       saving={adding}
       title="Add a member"
     >
-      <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
-      <Select choices={projectRoleChoices} label="Role in the project" name="role" />
+      <MemberFields />
     </FormDialog>
   )
 }

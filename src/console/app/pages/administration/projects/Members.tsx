@@ -9,12 +9,11 @@ import { EmptyState } from "../../../ui/EmptyState.tsx"
 import { FormDialog } from "../../../ui/FormDialog.tsx"
 import { PagedTable } from "../../../ui/PagedTable.tsx"
 import { usePages } from "../../../ui/Pagination.tsx"
-import { Select } from "../../../ui/Select.tsx"
 import type { Column } from "../../../ui/Table.tsx"
-import { TextField } from "../../../ui/TextField.tsx"
 import { Time } from "../../../ui/Time.tsx"
 import { showToast } from "../../../ui/toasts.ts"
-import { projectRoleChoices, projectRoleNames } from "../../projects/projectRoles.ts"
+import { MemberFields } from "../../projects/MemberFields.tsx"
+import { projectRoleNames } from "../../projects/projectRoles.ts"
 import { useChange } from "../change.ts"
 import { membersQuery } from "./projectQueries.ts"
 
@@ -48,8 +47,7 @@ const AddMember = ({ id, onClose }: PartProps) => {
       saveLabel="Add member"
       saving={adding}
     >
-      <TextField autoComplete="off" autoFocus label="E-mail address" name="email" required type="email" />
-      <Select choices={projectRoleChoices} label="Role in the project" name="role" />
+      <MemberFields />
     </FormDialog>
   )
 }

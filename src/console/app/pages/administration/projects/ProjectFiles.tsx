@@ -5,7 +5,6 @@ import type { FileId, ProjectId } from "../../../../../domain/Ids.ts"
 import type { CorpusStatus } from "../../../../../domain/Project.ts"
 import { formatNumber } from "../../../text/format.ts"
 import { formatBytes } from "../../../text/formatBytes.ts"
-import { Badge } from "../../../ui/Badge.tsx"
 import { Button } from "../../../ui/Button.tsx"
 import { ConfirmDialog } from "../../../ui/ConfirmDialog.tsx"
 import { EmptyState } from "../../../ui/EmptyState.tsx"
@@ -15,7 +14,8 @@ import { Select } from "../../../ui/Select.tsx"
 import type { Column } from "../../../ui/Table.tsx"
 import { Time } from "../../../ui/Time.tsx"
 import { showToast } from "../../../ui/toasts.ts"
-import { corpusStateChoices, corpusStates, corpusStatusOf } from "../../projects/corpusStates.ts"
+import { CorpusState } from "../../projects/CorpusState.tsx"
+import { corpusStateChoices, corpusStatusOf } from "../../projects/corpusStates.ts"
 import { useChange } from "../change.ts"
 import { filesQuery } from "./projectQueries.ts"
 
@@ -32,12 +32,7 @@ const columns = (onRemove: (file: CorpusFileBody) => void): ReadonlyArray<Column
   {
     header: "State",
     isProse: true,
-    cell: ({ status, status_details: details }) => (
-      <div className="space-y-1">
-        <Badge tone={corpusStates[status].tone}>{corpusStates[status].label}</Badge>
-        {details === null ? null : <p>{details}</p>}
-      </div>
-    )
+    cell: ({ status, status_details: details }) => <CorpusState details={details} status={status} />
   },
   {
     header: "Passages",
