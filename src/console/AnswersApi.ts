@@ -65,6 +65,7 @@ export const answerEndpoints = [
    */
   HttpApiEndpoint.post("ask", "/conversations/:conversation_id/responses", {
     params: ofConversation,
+    headers: { "idempotency-key": Schema.optionalKey(Schema.String) },
     payload: Question,
     success: events,
     error: Conflict

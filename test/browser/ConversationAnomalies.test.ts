@@ -40,6 +40,18 @@ const shownText = (page: Page) => page.locator("main").innerText()
 /** What the model was told in its last request. */
 const lastPrompt = () => JSON.stringify(model.requests.at(-1)?.body["messages"])
 
+/** The first POST never arrives. The promise resolves when it was sent. */
+const holdFirst = async (page: Page, isHeld: (url: URL) => boolean) => {
+  const held = Promise.withResolvers<void>()
+  let isFirst = true
+  await page.route(isHeld, async (route) => {
+    if (route.request().method() !== "POST" || !isFirst) return route.fallback()
+    isFirst = false
+    held.resolve()
+  })
+  return held
+}
+
 /** The database refuses connections, as when it is away. */
 const allowConnections = (isAllowed: boolean) =>
   Effect.gen(function* () {
@@ -166,6 +178,103 @@ browserTests(
           await button(other, "Send").click()
           await answered(other, "Third.")
           await answered(other, "Second.")
+        })
+      })
+    )
+
+    it.effect(
+      "refuses to replace a message after which another tab asked one, and keeps what was typed",
+      () =>
+        Effect.gen(function* () {
+          yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
+          yield* visiting(
+            async (page) => {
+              await send(page, "Which?")
+              await answered(page, "First.")
+              await button(page, "Retry").waitFor()
+              const other = await page.context().newPage()
+              await other.goto(page.url())
+              await button(other, "Edit").click()
+              await other.getByLabel("Message").fill("Which one, edited?")
+              await send(page, "And then?")
+              await answered(page, "Second.")
+              await answered(other, "Second.")
+              await other.getByText("isn't the last one any more").waitFor()
+              await button(other, "Send").click()
+              await other.getByRole("alert").getByText("has gone on since").waitFor()
+              assert.strictEqual(await other.getByLabel("Message").inputValue(), "Which one, edited?")
+              assert.notInclude(lastPrompt(), "edited")
+              await button(other, "Send").click()
+              await answered(other, "Third.")
+              for (const text of ["First.", "Second."]) await answered(other, text)
+            },
+            { expected: [/status of 409/] }
+          )
+        })
+    )
+
+    it.effect("is asked once what the page had not sent when it was loaded again", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
+        yield* visiting(
+          async (page) => {
+            await send(page, "Question one")
+            await answered(page, "First.")
+            await button(page, "Retry").waitFor()
+            // The request never arrives.
+            const isQuestion = (url: URL) => url.pathname.endsWith("/responses")
+            const held = await holdFirst(page, isQuestion)
+            await send(page, "Question two, at once")
+            await held.promise
+            await page.reload()
+            await answered(page, "Second.")
+            await button(page, "Retry").waitFor()
+            await page.reload()
+            await answered(page, "Second.")
+            assert.strictEqual((await shownText(page)).split("Question two, at once").length, 2)
+            // The request arrives, and the page never learns of it.
+            const arrived = Promise.withResolvers<void>()
+            await page.route(isQuestion, (route) => route.fetch().then(() => arrived.resolve()))
+            await send(page, "Question three, at once")
+            await arrived.promise
+            await page.unroute(isQuestion)
+            await page.reload()
+            await answered(page, "Third.")
+            await button(page, "Retry").waitFor()
+            assert.strictEqual((await shownText(page)).split("Question three, at once").length, 2)
+          },
+          { expected: [/ERR_FAILED/, /ERR_ABORTED/] }
+        )
+      })
+    )
+
+    it.effect("says that the last answer stays when another one in its place is stopped", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["First."] }, { deltas: ["Other. "], endless: true, gapMillis: 20 })
+        yield* visiting(async (page) => {
+          await send(page, "Which one stands?")
+          await answered(page, "First.")
+          await button(page, "Retry").click()
+          await answered(page, "Other.")
+          await button(page, "Stop").click()
+          await page.getByText("Your last message and its answer stay as they are above").waitFor()
+          await answered(page, "First.")
+        })
+      })
+    )
+
+    it.effect("that was not created yet when the page was loaded again keeps its first message", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["Here."] })
+        yield* visiting(async (page) => {
+          const held = await holdFirst(page, (url) => url.pathname.endsWith("/console/conversations"))
+          await send(page, "The very first")
+          await held.promise
+          await page.reload()
+          await button(page, "Send").waitFor()
+          assert.strictEqual(await page.getByLabel("Message").inputValue(), "The very first")
+          await button(page, "Send").click()
+          await answered(page, "Here.")
         })
       })
     )

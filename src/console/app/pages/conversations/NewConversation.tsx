@@ -8,23 +8,33 @@ import { create, refreshList } from "./list/requests.ts"
 import { ProjectSelect } from "./ProjectSelect.tsx"
 import { AllowanceNote } from "./thread/AllowanceNote.tsx"
 import { Composer } from "./thread/Composer.tsx"
-import { keepFirstQuestion } from "./thread/firstQuestions.ts"
 import { attachmentsOf } from "./thread/messageInput.ts"
-import { inputOf } from "./thread/question.ts"
+import { inputOf, questionOfInput } from "./thread/question.ts"
+import { dropUnsent, findUnsent, keepUnsent } from "./thread/unsentQuestions.ts"
 
 const instructionsCharactersMax = 20_000
 
+/** Keeps the first message until its conversation is created. */
+const unborn = "new"
+
+/** What was sent when the page was left before its conversation was created. */
+const firstText = () => questionOfInput(findUnsent(unborn)?.question.input ?? "").text
+
 /** A first message, with or without instructions. `about`: the id of the project that is chosen at first, or nothing. */
 export const NewConversation = ({ about }: { readonly about: string }) => {
-  const [text, setText] = useState("")
+  const [text, setText] = useState(firstText)
   const attached = useUploads("message")
   const [instructions, setInstructions] = useState("")
   const [project, setProject] = useState(about)
   const navigate = useNavigate()
   const creating = useMutation({
-    mutationFn: () => create(instructions.trim(), project),
+    mutationFn: () => {
+      keepUnsent(unborn, { input: text.trim() })
+      return create(instructions.trim(), project)
+    },
     onSuccess: ({ id }) => {
-      keepFirstQuestion(id, {
+      dropUnsent(unborn)
+      keepUnsent(id, {
         input: inputOf({ text: text.trim(), attachments: attachmentsOf(attached.uploads) })
       })
       attached.list.clearDone()

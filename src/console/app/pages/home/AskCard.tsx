@@ -7,7 +7,7 @@ import { ErrorState } from "../../ui/ErrorState.tsx"
 import { Form, FormActions } from "../../ui/Form.tsx"
 import { TextArea } from "../../ui/TextArea.tsx"
 import { create, refreshList } from "../conversations/list/requests.ts"
-import { keepFirstQuestion } from "../conversations/thread/firstQuestions.ts"
+import { keepUnsent } from "../conversations/thread/unsentQuestions.ts"
 
 const firstQuestion = "Hello! What are you, and what can you do?"
 const questionCharactersMax = 20_000
@@ -22,7 +22,7 @@ export const AskCard = () => {
   const asking = useMutation({
     mutationFn: ({ question }: Values) => create("", "").then(({ id }) => ({ id, question })),
     onSuccess: ({ id, question }) => {
-      keepFirstQuestion(id, { input: question })
+      keepUnsent(id, { input: question })
       void refreshList()
       void navigate({ to: pagePaths.conversation, params: { id } })
     }

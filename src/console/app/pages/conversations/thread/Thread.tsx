@@ -15,6 +15,7 @@ import { attachmentsOf } from "./messageInput.ts"
 import { inputOf, noQuestion, type Question, questionOfInput, questionOfTurn } from "./question.ts"
 import { conversationKey, conversationQuery, discardQuestion, isGone } from "./requests.ts"
 import { ThreadBody } from "./ThreadBody.tsx"
+import type { Unsent } from "./unsentQuestions.ts"
 import { type Answering, useAnswering } from "./useAnswering.ts"
 import { useBeginning } from "./useBeginning.ts"
 
@@ -29,6 +30,12 @@ const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked
   input,
   ...(replaces == null ? {} : { replaces })
 })
+
+/** Whether what is typed replaces the last turn, or was to replace one that isn't the last any more. */
+const editingOf = ({ replaces }: Draft, last: ConversationTurn | undefined) => {
+  if (replaces === undefined) return null
+  return replaces === last?.id ? "last" : "earlier"
+}
 
 const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]
 
@@ -102,19 +109,20 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const isAnswering = answering !== null && !answering.answer.isComplete
 
   const { running, unanswered } = detail
-  const last = turns.at(-1)?.id
-  const replaces = draft.replaces === last ? last : undefined
   /** What is refused can be sent again. */
-  const send = async (question: Asked) => {
+  const send = async (question: Asked, unsent?: Unsent) => {
     setDraft(noDraft)
-    const unsent = { ...questionOfInput(question.input), replaces: question.replaces }
-    if (await ask(question)) setDraft((now) => (now.text === "" ? unsent : now))
+    const refused = await ask(question, unsent)
+    if (refused === null) return
+    // It becomes a message of its own only now that the user has read why.
+    const replaces = refused.code === "response_not_last" ? undefined : question.replaces
+    setDraft((now) => (now.text === "" ? { ...questionOfInput(question.input), replaces } : now))
   }
-  useBeginning(id, detail, isAnswering, { ask: (question) => void send(question), follow })
+  useBeginning(id, detail, isAnswering, { ask: (unsent) => void send(unsent.question, unsent), follow })
 
   const onSend = () => {
     const attachments = [...draft.attachments, ...attachmentsOf(attached.uploads)]
-    void send(asked(inputOf({ text: draft.text.trim(), attachments }), replaces))
+    void send(asked(inputOf({ text: draft.text.trim(), attachments }), draft.replaces))
     attached.list.clearDone()
   }
   const onRetry = useCallback(
@@ -133,7 +141,7 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
       answering={answering}
       attached={attached}
       draft={draft.text}
-      editing={replaces !== undefined}
+      editing={editingOf(draft, turns.at(-1))}
       failure={failure}
       instructions={detail.instructions}
       key={id}

@@ -29,8 +29,8 @@ interface ThreadBodyProps {
   readonly failure: Error | null
   readonly draft: string
   readonly attached: Uploads
-  /** Whether what is typed replaces the last turn. */
-  readonly editing: boolean
+  /** The turn that what is typed is to replace: null for none, `earlier` for one that isn't the last any more. */
+  readonly editing: "last" | "earlier" | null
   readonly hasEarlier: boolean
   readonly isLoadingEarlier: boolean
   readonly onEarlier: () => void
@@ -109,6 +109,11 @@ interface WritingProps extends ThreadBodyProps {
   readonly toEnd: () => void
 }
 
+const editingNotes = {
+  last: "Once this message is answered, it replaces your last one and its answer, which stay until then. Its files stay.",
+  earlier: "The conversation has gone on: the message that you edit isn't the last one any more."
+}
+
 /** Where the next message is written, below the turns. */
 const Writing = (props: WritingProps) => (
   <div className="relative mx-auto w-full max-w-3xl space-y-2 px-4 pb-4 sm:px-6">
@@ -122,14 +127,14 @@ const Writing = (props: WritingProps) => (
       </Button>
     )}
     {props.failure === null ? null : <ErrorState failure={props.failure} />}
-    {props.editing ? (
+    {props.editing === null ? null : (
       <p className="flex items-center justify-between text-sm text-muted">
-        Your last message is replaced, together with its answer. Its files stay.
+        {editingNotes[props.editing]}
         <Button kind="quiet" onClick={props.onCancelEdit}>
           Cancel
         </Button>
       </p>
-    ) : null}
+    )}
     <Composer
       attached={props.attached}
       onSend={() => {

@@ -27,6 +27,12 @@ export const UnansweredView = ({ onAgain, onDiscard, onEdit, unanswered }: Unans
     <QuestionView question={questionOfInput(unanswered.input)} />
     <Alert tone={unanswered.code === stopped ? "neutral" : "danger"}>
       <p>{reasons[unanswered.code ?? ""] ?? unanswered.message ?? "The answer failed. Ask again."}</p>
+      {unanswered.replaces === null ? null : (
+        <p className="mt-1">
+          Your last message and its answer stay as they are above. They are replaced once this one is
+          answered.
+        </p>
+      )}
       <div className="mt-3 flex flex-wrap gap-2">
         <Button kind="primary" onClick={onAgain}>
           Send again

@@ -3,10 +3,10 @@ import { Effect, Stream } from "effect"
 import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
 import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
-import type { Question } from "../../../../AnswersApi.ts"
 import { ask, asking, askForStream } from "../../../client/ask.ts"
 import type { ConsoleClient } from "../../../client/consoleClient.ts"
 import { requestFailed } from "../../../client/RequestFailed.ts"
+import type { Unsent } from "./unsentQuestions.ts"
 
 /** Turns that are read at once. */
 const turnsRead = 20
@@ -46,8 +46,14 @@ const follow =
     )
 
 /** Asks, and follows the answer. It goes on when the page is left. */
-export const askQuestion = (id: ConversationId, question: Question) =>
-  follow((client) => client.answers.ask({ params: { conversation_id: id }, payload: question }))
+export const askQuestion = (id: ConversationId, { key, question }: Unsent) =>
+  follow((client) =>
+    client.answers.ask({
+      params: { conversation_id: id },
+      headers: { "idempotency-key": key },
+      payload: question
+    })
+  )
 
 /** All events of an answer that is being made. */
 export const followAnswer = (id: ConversationId, responseId: ResponseId) =>

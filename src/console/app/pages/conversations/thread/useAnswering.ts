@@ -3,7 +3,7 @@ import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
 import { queries } from "../../../client/queries.ts"
-import { requestFailed } from "../../../client/RequestFailed.ts"
+import { type RequestFailed, requestFailed } from "../../../client/RequestFailed.ts"
 import { limitsQuery } from "../../usage/usage.ts"
 import { refreshList } from "../list/requests.ts"
 import { tellTabs } from "../tabs.ts"
@@ -17,6 +17,7 @@ import {
   isGone,
   stopAnswer
 } from "./requests.ts"
+import { dropUnsent, keepUnsent, type Unsent } from "./unsentQuestions.ts"
 
 /** How often, and how long between, a lost connection is tried again. */
 const reconnectsMax = 20
@@ -60,17 +61,27 @@ const reload = (id: ConversationId) =>
 
 type Follow = (signal: AbortSignal, show: (event: ResponseEvent) => void) => Promise<void>
 
-/** The list and the user's other tabs show the question, too. */
+const isRefusal = (error: unknown): boolean => requestFailed(error).code !== "unreachable"
+
+/** The list and the user's other tabs show the question, too. It isn't kept once the service has got or refused it. */
 const telling =
   (id: ConversationId, follow: Follow): Follow =>
-  (signal, show) =>
-    follow(signal, (event) => {
-      if (event.type === "response.created") {
-        tellTabs(id)
-        void refreshList()
-      }
-      show(event)
-    })
+  async (signal, show) => {
+    try {
+      await follow(signal, (event) => {
+        if (event.type === "response.created") {
+          dropUnsent(id)
+          tellTabs(id)
+          void refreshList()
+        }
+        show(event)
+      })
+    } catch (error) {
+      // Without an answer of the service, as when the page is being left, it may not have been sent.
+      if (!signal.aborted && isRefusal(error)) dropUnsent(id)
+      throw error
+    }
+  }
 
 /** Follows an answer to its end, also where the connection is lost meanwhile; rejects where there is none to follow. */
 const followToEnd = async (
@@ -134,8 +145,9 @@ export const useAnswering = (id: ConversationId) => {
   const controller = useRef<AbortController | null>(null)
   useEffect(() => () => controller.current?.abort(), [])
 
+  /** Why the question was refused; null where it wasn't. */
   const run = useCallback(
-    async (begun: Pick<Answering, "question" | "replaces">, first: Follow) => {
+    async (begun: Pick<Answering, "question" | "replaces">, first: Follow): Promise<RequestFailed | null> => {
       const current = new AbortController()
       controller.current?.abort()
       controller.current = current
@@ -145,32 +157,32 @@ export const useAnswering = (id: ConversationId) => {
       })
       setFailure(null)
       show.last({ answer: noAnswer, isReconnecting: false })
-      let refused: Error | null = null
+      let refused: RequestFailed | null = null
       const answer = await followToEnd(id, first, signal, (answer, isReconnecting) =>
         show.next({ answer, isReconnecting })
       ).catch((error: unknown) => {
         refused = requestFailed(error)
         return noAnswer
       })
-      if (signal.aborted) return false
+      if (signal.aborted) return null
       show.last({ answer, isReconnecting: false })
       await settle(id, answer.id, signal, () => show.last({ answer, isReconnecting: true }))
       // A complete answer stays until its turn is shown.
-      if (signal.aborted || answer.isComplete) return false
+      if (signal.aborted || answer.isComplete) return null
       setAnswering(null)
       // The conversation says why it has no answer, if it keeps the question.
-      if (refused === null || isKept(id, begun.question)) return false
+      if (refused === null || isKept(id, begun.question)) return null
       setFailure(refused)
-      return true
+      return refused
     },
     [id]
   )
 
   const ask = useCallback(
-    (asked: Asked) =>
+    (asked: Asked, unsent: Unsent = keepUnsent(id, asked)) =>
       run(
         { question: questionOfInput(asked.input), replaces: asked.replaces ?? null },
-        telling(id, askQuestion(id, asked))
+        telling(id, askQuestion(id, unsent))
       ),
     [id, run]
   )

@@ -1,17 +1,16 @@
 import { useEffect, useRef } from "react"
 import type { ConversationDetail } from "../../../../../api/ConversationObject.ts"
 import type { ConversationId } from "../../../../../domain/Ids.ts"
-import type { Question } from "../../../../AnswersApi.ts"
-import { takeFirstQuestion } from "./firstQuestions.ts"
 import { noQuestion, questionOfInput } from "./question.ts"
+import { findUnsent, type Unsent } from "./unsentQuestions.ts"
 import type { useAnswering } from "./useAnswering.ts"
 
 interface Ways {
-  readonly ask: (question: Question) => void
+  readonly ask: (unsent: Unsent) => void
   readonly follow: ReturnType<typeof useAnswering>["follow"]
 }
 
-/** Asks the question that the conversation was created with, and follows an answer that somebody else has begun. */
+/** Asks the question that the service may not have got yet, such as the one that the conversation was created with, and follows an answer that somebody else has begun. */
 export const useBeginning = (
   id: ConversationId,
   { running, unanswered }: Pick<ConversationDetail, "running" | "unanswered">,
@@ -22,8 +21,8 @@ export const useBeginning = (
   useEffect(() => {
     if (isBegun.current) return
     isBegun.current = true
-    const question = takeFirstQuestion(id)
-    if (question !== null) ask(question)
+    const unsent = findUnsent(id)
+    if (unsent !== null) ask(unsent)
   }, [ask, id])
 
   const followed = useRef<string | null>(null)
