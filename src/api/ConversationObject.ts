@@ -77,10 +77,11 @@ const TurnList = Schema.Struct({
 
 const QuestionPart = Schema.Struct({ type: Schema.String })
 
-/** The last question while it has no answer: it is being answered, or its answer failed or was stopped. For models it never was. */
+/** A question without an answer: it is being answered, or its answer failed or was stopped. For models it never was. */
 export const UnansweredQuestion = Schema.Struct({
   /** The response that was to answer it. */
   response_id: ResponseId,
+  created_at: Time,
   /** As it was sent: a text, or a list of parts. */
   input: Schema.Union([
     Schema.String,
@@ -100,7 +101,8 @@ export const ConversationDetail = Schema.Struct({
   /** The system message. */
   instructions: Schema.NullOr(Schema.String),
   turns: TurnList,
-  unanswered: Schema.NullOr(UnansweredQuestion),
+  /** Oldest first. */
+  unanswered: Schema.Array(UnansweredQuestion),
   /** The response that is being made in the web application; null if none is. */
   running: Schema.NullOr(ResponseId)
 }).annotate({ identifier: "ConversationWithTurns", description: "A conversation with its newest turns." })

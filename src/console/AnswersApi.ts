@@ -37,7 +37,9 @@ export const Question = Schema.Struct({
     )
   ]).annotate({ expected: "a string or a list of parts" }),
   /** The conversation's last response: its turn is replaced by this question and its answer, once that is complete. */
-  replaces: Schema.optionalKey(ResponseId)
+  replaces: Schema.optionalKey(ResponseId),
+  /** The response of a question without an answer that this one takes the place of: it is sent again, changed or not. */
+  again: Schema.optionalKey(ResponseId)
 }).annotate({ expected: "a JSON object" })
 export type Question = typeof Question.Type
 
@@ -49,9 +51,9 @@ const events = HttpApiSchema.StreamSse({ data: ResponseEvent })
 export const ownConversationEndpoints = [
   /** A conversation that is listed. */
   HttpApiEndpoint.post("create", "/conversations", { payload: NewConversation, success: ConversationObject }),
-  /** Forgets the question that has no answer, unless it is being answered. */
-  HttpApiEndpoint.delete("discard", "/conversations/:conversation_id/unanswered", {
-    params: ofConversation,
+  /** Forgets a question that has no answer, unless it is being answered. */
+  HttpApiEndpoint.delete("discard", "/conversations/:conversation_id/unanswered/:response_id", {
+    params: ofResponse,
     success: Schema.Struct({ discarded: Schema.Boolean })
   })
 ] as const

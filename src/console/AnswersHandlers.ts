@@ -49,13 +49,14 @@ export const AnswersHandlers = HttpApiBuilder.group(
 
     return handlers.handleAll({
       ask: Effect.fnUntraced(function* ({ params, payload, request }) {
-        const { input, replaces = null } = payload
+        const { again = null, input, replaces = null } = payload
         const { userId } = yield* CurrentUser
         for (const id of imagesIn(input)) yield* conversations.image(userId, params.conversation_id, id)
         const asked = {
           kind: "question" as const,
           conversationId: params.conversation_id,
           replaces,
+          again,
           input,
           title: titleOfQuestion(input)
         }

@@ -26,7 +26,7 @@ export const ConversationsHandlers = HttpApiBuilder.group(
       }, enveloped),
       discard: Effect.fnUntraced(function* ({ params }) {
         const { userId } = yield* CurrentUser
-        return { discarded: yield* conversations.discard(userId, params.conversation_id) }
+        return { discarded: yield* conversations.discard(userId, params.conversation_id, params.response_id) }
       }, enveloped)
     })
   })

@@ -31,9 +31,11 @@ export const listed = ({ beginning, title, ...row }: typeof ListedRow.Type): Lis
   title: title ?? (beginning === null ? null : titleOf(beginning))
 })
 
-/** The last question while it has no answer. */
+/** A question that has no answer. */
 export const Unanswered = Schema.Struct({
   responseId: ResponseId,
+  /** Milliseconds since the epoch, by the clock of the database. */
+  createdAt: Schema.Int,
   /** JSON that only the interface reads that asks. */
   input: Schema.Unknown,
   replaces: Schema.NullOr(ResponseId),
@@ -46,7 +48,7 @@ export type Unanswered = typeof Unanswered.Type
 export const OpenedRow = Schema.Struct({
   ...ListedRow.fields,
   systemMessage: Schema.NullOr(Schema.String),
-  unanswered: Schema.NullOr(Unanswered),
+  unanswered: Schema.Array(Unanswered),
   running: Schema.NullOr(ResponseId)
 })
 
@@ -72,7 +74,8 @@ export interface ShownTurns {
 /** A conversation with its newest turns, or with those before one of them. */
 export interface OpenedConversation extends ListedConversation, ShownTurns {
   readonly systemMessage: string | null
-  readonly unanswered: Unanswered | null
+  /** Oldest first. */
+  readonly unanswered: ReadonlyArray<Unanswered>
   /** The response that is being made in the web application. */
   readonly running: ResponseId | null
 }

@@ -20,6 +20,7 @@ import {
   type ShownTurns
 } from "./ConversationRows.ts"
 import type { SearchPage } from "./ConversationSearch.ts"
+import { makeWithoutQuestion } from "./QuestionWrites.ts"
 
 interface TurnsWanted {
   readonly limit: number
@@ -67,8 +68,8 @@ export class ListedConversations extends Context.Service<
       { readonly mediaType: string; readonly bytes: Uint8Array },
       ItemNotFound | DatabaseUnavailable
     >
-    /** Forgets the question without an answer, unless it is being answered; whether there was one. */
-    readonly discard: (userId: UserId, id: ConversationId) => Found<boolean>
+    /** Forgets the question without an answer of the response, unless it is being answered; whether there was one. */
+    readonly discard: (userId: UserId, id: ConversationId, responseId: ResponseId) => Found<boolean>
   }
 >()("parley/conversations/ListedConversations") {
   static readonly layer = Layer.effect(
@@ -79,6 +80,7 @@ export class ListedConversations extends Context.Service<
       const { columns, running } = yield* makeListed
       const list = yield* makeList
       const turns = yield* makeTurns
+      const withoutQuestion = yield* makeWithoutQuestion
 
       const orNotFound = <A>(found: A | undefined) =>
         found === undefined
@@ -105,7 +107,7 @@ export class ListedConversations extends Context.Service<
         wanted: TurnsWanted
       ) {
         const { beginning, ...found } = yield* sql`
-          SELECT ${columns}, system_message, unanswered, ${running} AS running FROM conversations c
+          SELECT ${columns}, system_message, coalesce(unanswered, '[]') AS unanswered, ${running} AS running FROM conversations c
           WHERE id = ${id}::uuid AND user_id = ${userId}::uuid`.pipe(
           rowAs(OpenedRow),
           Effect.flatMap(orNotFound)
@@ -128,13 +130,18 @@ export class ListedConversations extends Context.Service<
 
       const discard = Effect.fn("ListedConversations.discard")(function* (
         userId: UserId,
-        id: ConversationId
+        id: ConversationId,
+        responseId: ResponseId
       ) {
         const { discarded } = yield* sql`WITH known AS (
-            SELECT id, unanswered IS NOT NULL AND ${running} IS NULL AS discarded FROM conversations c
+            SELECT id, ${running} IS DISTINCT FROM ${responseId}::uuid AND EXISTS (
+              SELECT FROM json_array_elements(unanswered) AS question
+              WHERE question ->> 'responseId' = ${responseId}::text
+            ) AS discarded
+            FROM conversations c
             WHERE id = ${id}::uuid AND user_id = ${userId}::uuid
           ), changed AS (
-            UPDATE conversations SET unanswered = NULL FROM known
+            UPDATE conversations SET unanswered = ${withoutQuestion(responseId)} FROM known
             WHERE conversations.id = known.id AND discarded
           )
           SELECT discarded FROM known`.pipe(rowAs(DiscardedRow), Effect.flatMap(orNotFound))

@@ -27,7 +27,7 @@ const ConversationRow = Schema.Struct({
   title: Schema.NullOr(Schema.String),
   projectId: Schema.NullOr(ProjectId),
   hidden: Schema.Boolean,
-  /** The last question while it has no answer. */
+  /** The questions that have no answer; null if there is none. */
   unanswered: Schema.Unknown,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { AnswerInProgress, ConversationNotFound, ResponseNotLast } from "../domain/Errors.ts"
+import { AnswerInProgress, ConversationNotFound, InvalidRequest, ResponseNotLast } from "../domain/Errors.ts"
 import { ConversationId, ProjectId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { rowAs } from "../sql/rows.ts"
 import type { Unanswered } from "./ConversationRows.ts"
@@ -19,16 +19,34 @@ export type QuestionRequest = typeof QuestionRequest.Type
 export interface NewQuestion extends Omit<QuestionRequest, "projectId"> {
   /** The conversation's title, if it has none. */
   readonly title: string | null
+  /** The response of the question without an answer that is asked again. */
+  readonly again: ResponseId | null
 }
+
+/** Questions without an answer that a conversation keeps. Each is as long as a message may be. */
+const unansweredMax = 20
 
 const StateRow = Schema.Struct({
   projectId: Schema.NullOr(ProjectId),
   last: Schema.NullOr(ResponseId),
-  isRunning: Schema.Boolean
+  isRunning: Schema.Boolean,
+  others: Schema.Int
 })
 
+/** The questions without an answer of a row of `conversations` but that of one response; null if it has no other. */
+export const makeWithoutQuestion = Effect.map(
+  SqlClient.SqlClient,
+  (sql) => (responseId: ResponseId | null) =>
+    sql`(SELECT json_agg(question ORDER BY place)
+      FROM json_array_elements(unanswered) WITH ORDINALITY AS kept (question, place)
+      WHERE question ->> 'responseId' IS DISTINCT FROM ${responseId}::text)`
+)
+
 /** Questions in the table `conversations`, until they have an answer. */
-export const makeQuestionWrites = Effect.map(SqlClient.SqlClient, (sql) => {
+export const makeQuestionWrites = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const without = yield* makeWithoutQuestion
+
   /**
    * Keeps the question with its conversation, which is listed from then on. Within a transaction that keeps the user's other questions
    * out.
@@ -36,22 +54,29 @@ export const makeQuestionWrites = Effect.map(SqlClient.SqlClient, (sql) => {
   const keep = Effect.fnUntraced(function* (
     userId: UserId,
     responseId: ResponseId,
-    { conversationId, input, replaces, title }: NewQuestion
+    { again, conversationId, input, replaces, title }: NewQuestion
   ) {
     const found = yield* sql`SELECT
         (SELECT p.id FROM projects p WHERE p.id = c.project_id AND p.deleted_at IS NULL) AS project_id,
         (SELECT response_id FROM turns WHERE conversation_id = c.id AND position = c.turn_count - 1) AS last,
         EXISTS (
           SELECT FROM response_jobs WHERE conversation_id = c.id AND kind = 'question' AND ended_at IS NULL
-        ) AS is_running
+        ) AS is_running,
+        coalesce(json_array_length(${without(again)}), 0) AS others
       FROM conversations c WHERE id = ${conversationId}::uuid AND user_id = ${userId}::uuid`.pipe(
       rowAs(StateRow)
     )
     if (found === undefined) return yield* new ConversationNotFound({ param: "conversation_id" })
     if (found.isRunning) return yield* new AnswerInProgress()
     if (replaces !== null && found.last !== replaces) return yield* new ResponseNotLast()
-    const unanswered: Unanswered = { responseId, input, replaces, code: null, message: null }
-    yield* sql`UPDATE conversations SET unanswered = ${JSON.stringify(unanswered)}::json, title = coalesce(title, ${title}::text),
+    if (found.others >= unansweredMax) return yield* tooManyUnanswered
+    const question: Omit<Unanswered, "createdAt"> = { responseId, input, replaces, code: null, message: null }
+    yield* sql`UPDATE conversations SET
+        unanswered = (coalesce(${without(again)}::jsonb, '[]') || (
+          ${JSON.stringify(question)}::jsonb
+            || jsonb_build_object('createdAt', (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+        ))::json,
+        title = coalesce(title, ${title}::text),
         hidden = false, updated_at = now()
       WHERE id = ${conversationId}::uuid`
     return { conversationId, projectId: found.projectId, replaces, input } satisfies QuestionRequest
@@ -60,10 +85,23 @@ export const makeQuestionWrites = Effect.map(SqlClient.SqlClient, (sql) => {
   /** The part of a statement that says why a question has no answer, if the row of `ended` is the job of one. */
   const explain = (failure: { readonly code: string; readonly message: string }, ended: string) =>
     sql`UPDATE conversations SET unanswered = (
-        unanswered::jsonb || jsonb_build_object('code', ${failure.code}::text, 'message', ${failure.message}::text)
-      )::json
-      FROM ${sql(ended)} WHERE conversations.id = ${sql(ended)}.conversation_id
-        AND conversations.unanswered ->> 'responseId' = ${sql(ended)}.response_id::text`
+        SELECT json_agg(
+          CASE WHEN question ->> 'responseId' = ${sql(ended)}.response_id::text
+            THEN question::jsonb || jsonb_build_object('code', ${failure.code}::text, 'message', ${failure.message}::text)
+            ELSE question::jsonb
+          END ORDER BY place
+        )
+        FROM json_array_elements(unanswered) WITH ORDINALITY AS kept (question, place)
+      )
+      FROM ${sql(ended)} WHERE conversations.id = ${sql(ended)}.conversation_id AND EXISTS (
+        SELECT FROM json_array_elements(unanswered) AS question
+        WHERE question ->> 'responseId' = ${sql(ended)}.response_id::text
+      )`
 
   return { keep, explain }
+})
+
+const tooManyUnanswered = new InvalidRequest({
+  param: "input",
+  message: `This conversation has ${unansweredMax} questions without an answer: send one of them again, or discard some, and then ask.`
 })

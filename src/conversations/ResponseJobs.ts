@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import {
   type AnswerInProgress,
+  type InvalidRequest,
   type ConversationNotFound,
   type DatabaseUnavailable,
   IdempotencyKeyReused,
@@ -60,6 +61,7 @@ export type SubmitFailure =
   | DatabaseUnavailable
   | ConversationNotFound
   | AnswerInProgress
+  | InvalidRequest
   | ResponseNotLast
 
 /** Responses that are made apart from the request that asked for them, and the log of their events. */

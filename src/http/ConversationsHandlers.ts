@@ -62,12 +62,14 @@ const turnObject = ({
 
 const unansweredObject = ({
   code,
+  createdAt,
   input,
   message,
   replaces,
   responseId
 }: Unanswered): UnansweredQuestion => ({
   response_id: responseId,
+  created_at: createdAt,
   // Only questions that were accepted are kept.
   input: input as UnansweredQuestion["input"],
   replaces,
@@ -85,7 +87,7 @@ const conversationDetail = (conversation: OpenedConversation): ConversationDetai
     first_id: conversation.turns[0]?.responseId ?? null,
     last_id: conversation.turns.at(-1)?.responseId ?? null
   },
-  unanswered: conversation.unanswered === null ? null : unansweredObject(conversation.unanswered),
+  unanswered: conversation.unanswered.map(unansweredObject),
   running: conversation.running
 })
 

@@ -26,6 +26,7 @@ import storedResponses from "../../migrations/0024_stored_responses.ts"
 import images from "../../migrations/0025_images.ts"
 import ownConversations from "../../migrations/0026_own_conversations.ts"
 import tableHeaders from "../../migrations/0027_table_headers.ts"
+import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -58,7 +59,8 @@ const migrations = {
   "0024_stored_responses": storedResponses,
   "0025_images": images,
   "0026_own_conversations": ownConversations,
-  "0027_table_headers": tableHeaders
+  "0027_table_headers": tableHeaders,
+  "0028_unanswered_questions": unansweredQuestions
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

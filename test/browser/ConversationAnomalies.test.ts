@@ -113,28 +113,42 @@ browserTests(
         })
     )
 
-    it.effect("has for the model no question that was stopped", () =>
-      Effect.gen(function* () {
-        yield* model.script(
-          { deltas: ["One."] },
-          { deltas: ["A secret. "], endless: true, gapMillis: 20 },
-          { deltas: ["Three."] }
-        )
-        yield* visiting(async (page) => {
-          await send(page, "Question one")
-          await answered(page, "One.")
-          await send(page, "Question two")
-          await answered(page, "A secret.")
-          await button(page, "Stop").click()
-          await page.getByText("You stopped the answer.").waitFor()
-          await send(page, "Question three")
-          await answered(page, "Three.")
-          assert.notInclude(await shownText(page), "Question two")
+    it.effect(
+      "keeps a question that was stopped, which for the model never was, until it is sent again",
+      () =>
+        Effect.gen(function* () {
+          yield* model.script(
+            { deltas: ["One."] },
+            { deltas: ["A secret. "], endless: true, gapMillis: 20 },
+            { deltas: ["Three."] },
+            { deltas: ["Two."] }
+          )
+          yield* visiting(async (page) => {
+            await send(page, "Question one")
+            await answered(page, "One.")
+            await send(page, "Question two")
+            await answered(page, "A secret.")
+            await button(page, "Stop").click()
+            await page.getByText("You stopped the answer.").waitFor()
+            await send(page, "Question three")
+            await answered(page, "Three.")
+            // It stays where it was asked, also when the page is loaded again.
+            await page.reload()
+            await answered(page, "Three.")
+            assert.match(
+              await shownText(page),
+              /Question one[^]*Question two[^]*You stopped[^]*Question three/
+            )
+            assert.include(lastPrompt(), "Question one")
+            assert.notInclude(lastPrompt(), "Question two")
+            await button(page, "Send again").click()
+            await answered(page, "Two.")
+            await button(page, "Retry").waitFor()
+            assert.match(await shownText(page), /Question one[^]*Question three[^]*Question two[^]*Two\./)
+            assert.strictEqual(await button(page, "Send again").count(), 0)
+          })
+          assert.notInclude(lastPrompt(), "A secret.")
         })
-        assert.include(lastPrompt(), "Question one")
-        assert.notInclude(lastPrompt(), "Question two")
-        assert.notInclude(lastPrompt(), "A secret.")
-      })
     )
 
     it.effect("shows in another tab what is asked, answered and stopped in the first one", () =>

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
 import { ApiKeys } from "../../src/auth/ApiKeys.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import { Projects } from "../../src/retrieval/Projects.ts"
@@ -71,7 +72,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       assert.deepInclude(conversation, {
         title: "Where is the manual?",
         turn_count: 1,
-        unanswered: null,
+        unanswered: [],
         running: null
       })
       assert.strictEqual(conversation.turns.data[0]!.id, reply.headers.get("x-response-id"))
@@ -94,7 +95,12 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
         const asking = yield* Effect.forkChild(user.ask(id, { input: "Hello" }))
         yield* until(Effect.map(user.get(id), ({ running }) => running !== null))
         const { running, turns, unanswered } = yield* user.get(id)
-        assert.deepInclude(unanswered, { response_id: running!, input: "Hello", replaces: null, code: null })
+        assert.deepInclude(unanswered[0]!, {
+          response_id: running!,
+          input: "Hello",
+          replaces: null,
+          code: null
+        })
         assert.deepStrictEqual(turns.data, [])
         yield* Fiber.interrupt(asking)
         const path = `/conversations/${id}/responses/${running}/events`
@@ -120,11 +126,11 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       const { response, responseId } = yield* begin(user, id, { input: "First tab" })
       const refused = errorOf(yield* user.ask(id, { input: "Second tab" }), 409)
       assert.strictEqual(refused.code, "answer_in_progress")
-      assert.deepInclude((yield* user.get(id)).unanswered, {
+      assert.deepInclude((yield* user.get(id)).unanswered[0]!, {
         response_id: responseId as never,
         input: "First tab"
       })
-      const kept = yield* user.send("DELETE", `/conversations/${id}/unanswered`)
+      const kept = yield* user.send("DELETE", `/conversations/${id}/unanswered/${responseId}`)
       assert.deepStrictEqual(JSON.parse(kept.text), { discarded: false })
       yield* Deferred.succeed(more, undefined)
       // Who sees the end may ask at once.
@@ -149,7 +155,7 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       yield* until(Effect.map(model.ended, (count) => count > running))
       const conversation = yield* user.get(id)
       assert.deepInclude(conversation, { turn_count: 0, running: null })
-      assert.deepInclude(conversation.unanswered, {
+      assert.deepInclude(conversation.unanswered[0]!, {
         response_id: responseId as never,
         input: "A long story, please",
         code: "response_cancelled"
@@ -158,7 +164,16 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       assert.deepStrictEqual(JSON.parse(again.text), { cancelled: false })
       assert.strictEqual(answerIn((yield* user.ask(id, { input: "Another one" })).text), "Fine.")
       assert.notInclude(yield* lastPrompt, "A long story")
-      assert.isNull((yield* user.get(id)).unanswered)
+      // It stays where it was asked, before the turn of the other one.
+      const { turns, unanswered } = yield* user.get(id)
+      assert.strictEqual(unanswered[0]!.response_id, responseId)
+      assert.isAtMost(unanswered[0]!.created_at, turns.data[0]!.created_at)
+      // Asked again, it is answered as a new question.
+      yield* model.next(says("Once upon a time."))
+      yield* user.ask(id, { input: "A short story, please", again: responseId })
+      const later = yield* user.get(id)
+      assert.deepStrictEqual(later.unanswered, [])
+      assert.strictEqual(later.turn_count, 2)
     })
   )
 
@@ -170,13 +185,16 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       yield* model.next(broken)
       const failed = eventsOf((yield* user.ask(id, { input: "Hello" })).text).at(-1)!
       assert.strictEqual(failed.type, "error")
-      const { unanswered } = yield* user.get(id)
+      const [unanswered] = (yield* user.get(id)).unanswered
       assert.strictEqual(unanswered!.input, "Hello")
       assert.strictEqual(unanswered!.code, failed.type === "error" ? failed.code : "")
       assert.isAbove(unanswered!.message!.length, 10)
-      const discarded = yield* user.send("DELETE", `/conversations/${id}/unanswered`)
+      const discarded = yield* user.send(
+        "DELETE",
+        `/conversations/${id}/unanswered/${unanswered!.response_id}`
+      )
       assert.deepStrictEqual(JSON.parse(discarded.text), { discarded: true })
-      assert.isNull((yield* user.get(id)).unanswered)
+      assert.deepStrictEqual((yield* user.get(id)).unanswered, [])
       yield* model.next(says("Hello."))
       assert.strictEqual(answerIn((yield* user.ask(id, { input: "Hello" })).text), "Hello.")
     })
@@ -198,13 +216,17 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
         failed.turns.data.map((turn) => turn.id),
         [first!.id, second!.id]
       )
-      assert.deepInclude(failed.unanswered, { input: "Another second", replaces: second!.id })
-      const replaced = yield* user.ask(id, { input: "Another second", replaces: second!.id })
+      assert.deepInclude(failed.unanswered[0]!, { input: "Another second", replaces: second!.id })
+      const replaced = yield* user.ask(id, {
+        input: "Another second",
+        replaces: second!.id,
+        again: failed.unanswered[0]!.response_id
+      })
       assert.strictEqual(answerIn(replaced.text), "Other two.")
       assert.notInclude(yield* lastPrompt, "Two.")
       assert.include(yield* lastPrompt, "One.")
       const { turn_count, turns, unanswered } = yield* user.get(id)
-      assert.isNull(unanswered)
+      assert.deepStrictEqual(unanswered, [])
       assert.strictEqual(turn_count, 2)
       assert.deepStrictEqual(
         turns.data.map((turn) => turn.id),
@@ -215,7 +237,49 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
         const refused = errorOf(yield* user.ask(id, { input: "Too late", replaces }), 409)
         assert.strictEqual(refused.code, "response_not_last")
       }
-      assert.isNull((yield* user.get(id)).unanswered)
+      assert.deepStrictEqual((yield* user.get(id)).unanswered, [])
+    })
+  )
+
+  it.effect("is refused when the conversation keeps 20 without an answer, until one is discarded", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const { id } = yield* user.create()
+      const input = (n: number) => [
+        { type: "input_file", file_id: randomUUID() },
+        { type: "input_text", text: `${n}` }
+      ]
+      for (let n = 0; n < 20; n++) errorOf(yield* user.ask(id, { input: input(n) }), 400)
+      const refused = errorOf(yield* user.ask(id, { input: "One more" }), 400)
+      assert.strictEqual(refused.param, "input")
+      assert.include(refused.message, "20 questions without an answer")
+      const kept = (yield* user.get(id)).unanswered
+      assert.deepStrictEqual(
+        kept.map(({ input }) => (typeof input === "string" ? input : input[1]!["text"])),
+        Array.from({ length: 20 }, (_, n) => `${n}`)
+      )
+      yield* user.send("DELETE", `/conversations/${id}/unanswered/${kept[3]!.response_id}`)
+      yield* model.next(says("Yes."))
+      assert.strictEqual(answerIn((yield* user.ask(id, { input: "One more" })).text), "Yes.")
+      assert.strictEqual((yield* user.get(id)).unanswered.length, 19)
+    })
+  )
+
+  it.effect("of an earlier version, which kept the last one only, is kept by the migration", () =>
+    Effect.gen(function* () {
+      const user = yield* someUser
+      const model = yield* ScriptedModel
+      const sql = yield* SqlClient.SqlClient
+      const { id } = yield* user.create()
+      yield* model.next(broken)
+      yield* user.ask(id, { input: "Hello" })
+      const [kept] = (yield* user.get(id)).unanswered
+      yield* sql`UPDATE conversations SET unanswered = ((unanswered -> 0)::jsonb - 'createdAt')::json WHERE id = ${id}`
+      yield* unansweredQuestions
+      const [migrated] = (yield* user.get(id)).unanswered
+      assert.deepInclude(migrated!, { input: "Hello", code: kept!.code, response_id: kept!.response_id })
+      assert.isAbove(migrated!.created_at, Date.now() - 60_000)
     })
   )
 
@@ -286,11 +350,11 @@ layer(TestApp.layer({ conversations: { turnWaitSeconds: 1 } }), {
       assert.strictEqual(errorOf(yield* user.ask(id, { input }), 400).code, "file_not_found")
       const { running, unanswered } = yield* user.get(id)
       assert.isNull(running)
-      assert.deepInclude(unanswered, { input, code: "file_not_found" })
+      assert.deepInclude(unanswered[0]!, { input, code: "file_not_found" })
       for (const wrong of [{}, { input: "" }, { input: [] }, { input: [{ type: "input_text" }] }]) {
         errorOf(yield* user.ask(id, wrong), 400)
       }
-      assert.deepInclude((yield* user.get(id)).unanswered, { input })
+      assert.deepInclude((yield* user.get(id)).unanswered[0]!, { input })
     })
   )
 
@@ -480,7 +544,7 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })(
         const { running, turn_count, unanswered } = yield* user.get(id)
         assert.isNull(running)
         assert.strictEqual(turn_count, 1)
-        assert.deepInclude(unanswered, { input: "Second", code: refused.code, message: refused.message })
+        assert.deepInclude(unanswered[0]!, { input: "Second", code: refused.code, message: refused.message })
         yield* usage.setLimits(userId, { daily: null })
         assert.strictEqual(answerIn((yield* user.ask(id, { input: "Second" })).text), "Two.")
       })

@@ -93,7 +93,7 @@ export const expectations: Readonly<Record<string, Expected>> = {
   },
   "conversations.delete": { admitted: "users", sample: ofOwnConversation },
   "conversations.create": { admitted: "users", sample: () => ({ body: {} }) },
-  "conversations.discard": { admitted: "users", sample: ofOwnConversation },
+  "conversations.discard": { admitted: "users", sample: ofAnswer },
   "answers.ask": {
     admitted: "users",
     sample: (target) => ({ ...ofOwnConversation(target), body: { input: "Hello" } })

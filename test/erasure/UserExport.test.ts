@@ -47,7 +47,7 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
           "Answer in rhymes."
         )
         const sql = yield* SqlClient.SqlClient
-        yield* sql`UPDATE conversations SET title = 'Lighthouses', unanswered = '{"input":"And now?"}' WHERE id = ${long}`
+        yield* sql`UPDATE conversations SET title = 'Lighthouses', unanswered = '[{"input":"And now?"}]' WHERE id = ${long}`
         const odd = yield* upload(user.id, "odd", { filename: "../../odd name.plain" })
         const { entries, value } = yield* added((yield* UserExport).export(user.email.toUpperCase()))
         assert.deepStrictEqual(
@@ -84,7 +84,7 @@ layer(Layer.provideMerge(UserExport.layer, erasureLayer), { excludeTestServices:
           system_message: "Answer in rhymes.",
           title: "Lighthouses",
           hidden: true,
-          unanswered: { input: "And now?" }
+          unanswered: [{ input: "And now?" }]
         })
         const turns = linesOf(files, "turns.jsonl")
         assert.deepStrictEqual(

@@ -70,7 +70,7 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("conversa
       assert.deepInclude(newest, {
         instructions: "Be brief.",
         title: "Question one",
-        unanswered: null,
+        unanswered: [],
         running: null
       })
       assert.strictEqual(newest.turns.data.length, 2)
@@ -175,7 +175,7 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("conversa
       }
       const after = yield* stranger.send("GET", `/conversations?after=${id}`)
       assert.strictEqual(errorOf(after, 404).param, "after")
-      errorOf(yield* stranger.send("DELETE", `/conversations/${id}/unanswered`), 404)
+      errorOf(yield* stranger.send("DELETE", `/conversations/${id}/unanswered/${randomUUID()}`), 404)
       assert.strictEqual((yield* user.get(id)).title, "mine")
       const deleted = yield* user.send("DELETE", `/conversations/${id}`)
       assert.deepStrictEqual(JSON.parse(deleted.text), { id, object: "conversation", deleted: true })

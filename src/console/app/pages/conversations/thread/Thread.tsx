@@ -11,33 +11,14 @@ import { queries } from "../../../client/queries.ts"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { Loading } from "../../../ui/Loading.tsx"
 import { useUploads } from "../../../uploads/useUploads.ts"
+import { asked, askedAgain, draftOf, editingOf, inputOfUnanswered, noDraft, withoutAnswer } from "./draft.ts"
 import { attachmentsOf } from "./messageInput.ts"
-import { inputOf, noQuestion, type Question, questionOfInput, questionOfTurn } from "./question.ts"
+import { inputOf, questionOfInput, questionOfTurn } from "./question.ts"
 import { conversationKey, conversationQuery, discardQuestion, isGone } from "./requests.ts"
 import { ThreadBody } from "./ThreadBody.tsx"
 import type { Unsent } from "./unsentQuestions.ts"
 import { type Answering, useAnswering } from "./useAnswering.ts"
 import { useBeginning } from "./useBeginning.ts"
-
-/** What is typed, and the turn that it is to replace. */
-interface Draft extends Question {
-  readonly replaces: Asked["replaces"]
-}
-
-const noDraft: Draft = { ...noQuestion, replaces: undefined }
-
-const asked = (input: Asked["input"], replaces: Asked["replaces"] | null): Asked => ({
-  input,
-  ...(replaces == null ? {} : { replaces })
-})
-
-/** Whether what is typed replaces the last turn, or was to replace one that isn't the last any more. */
-const editingOf = ({ replaces }: Draft, last: ConversationTurn | undefined) => {
-  if (replaces === undefined) return null
-  return replaces === last?.id ? "last" : "earlier"
-}
-
-const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]
 
 /** One conversation: its turns, the answer that is being made, and where to write. */
 export const Thread = ({ id }: { readonly id: ConversationId }) => {
@@ -100,6 +81,11 @@ const useUnstored = (
   return isStored ? null : followed
 }
 
+const discard = async (id: ConversationId, { response_id }: UnansweredQuestion) => {
+  await discardQuestion(id, response_id)
+  await queries.invalidateQueries({ queryKey: conversationKey(id) })
+}
+
 const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const { answering: followed, ask, end, failure, follow, forget, stop } = useAnswering(id)
   const [draft, setDraft] = useState(noDraft)
@@ -108,7 +94,6 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const answering = useUnstored(rendered, followed, end)
   const isAnswering = answering !== null && !answering.answer.isComplete
 
-  const { running, unanswered } = detail
   /** What is refused can be sent again. */
   const send = async (question: Asked, unsent?: Unsent) => {
     setDraft(noDraft)
@@ -116,17 +101,18 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
     if (refused === null) return
     // It becomes a message of its own only now that the user has read why.
     const replaces = refused.code === "response_not_last" ? undefined : question.replaces
-    setDraft((now) => (now.text === "" ? { ...questionOfInput(question.input), replaces } : now))
+    const { again, input } = question
+    setDraft((now) => (now.text === "" ? { ...questionOfInput(input), replaces, again } : now))
   }
   useBeginning(id, detail, isAnswering, { ask: (unsent) => void send(unsent.question, unsent), follow })
 
   const onSend = () => {
     const attachments = [...draft.attachments, ...attachmentsOf(attached.uploads)]
-    void send(asked(inputOf({ text: draft.text.trim(), attachments }), draft.replaces))
+    void send(asked(inputOf({ text: draft.text.trim(), attachments }), draft))
     attached.list.clearDone()
   }
   const onRetry = useCallback(
-    (turn: ConversationTurn) => void ask(asked(inputOf(questionOfTurn(turn)), turn.id)),
+    (turn: ConversationTurn) => void ask(asked(inputOf(questionOfTurn(turn)), { replaces: turn.id })),
     [ask]
   )
   const onEdit = useCallback((turn: ConversationTurn) => {
@@ -145,25 +131,21 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
       failure={failure}
       instructions={detail.instructions}
       key={id}
-      onAgain={(question) => void ask(asked(inputOfUnanswered(question), question.replaces))}
+      onAgain={(question) => void ask(asked(inputOfUnanswered(question), askedAgain(question, turns.at(-1))))}
       onCancelEdit={() => setDraft(noDraft)}
-      onDiscard={() =>
-        void discardQuestion(id).then(() => queries.invalidateQueries({ queryKey: conversationKey(id) }))
-      }
+      onDiscard={(question) => void discard(id, question)}
       onDraft={(text) => {
         forget()
         setDraft({ ...draft, text })
       }}
       onEdit={onEdit}
-      onEditUnanswered={(question) =>
-        setDraft({ ...questionOfInput(question.input), replaces: question.replaces ?? undefined })
-      }
+      onEditUnanswered={(question) => setDraft(draftOf(question, turns.at(-1)))}
       onRetry={onRetry}
       onSend={onSend}
       onStop={isAnswering ? () => void stop() : null}
       projectId={detail.project_id}
       turns={shown}
-      unanswered={answering !== null || running !== null ? null : unanswered}
+      unanswered={withoutAnswer(detail, answering)}
       {...earlier}
       hasEarlier={earlier.hasEarlier && rendered === turns}
     />

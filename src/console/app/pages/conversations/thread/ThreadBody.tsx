@@ -1,5 +1,5 @@
 import { ArrowDown } from "lucide-react"
-import { useState } from "react"
+import { Fragment, useState } from "react"
 import type { ConversationTurn, UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
 import type { ProjectId } from "../../../../../domain/Ids.ts"
 import { Button } from "../../../ui/Button.tsx"
@@ -24,13 +24,14 @@ interface ThreadBodyProps {
   readonly instructions: string | null
   readonly turns: ReadonlyArray<ConversationTurn>
   readonly answering: Answering | null
-  readonly unanswered: UnansweredQuestion | null
+  /** Oldest first. */
+  readonly unanswered: ReadonlyArray<UnansweredQuestion>
   /** Why the last question was refused. */
   readonly failure: Error | null
   readonly draft: string
   readonly attached: Uploads
-  /** The turn that what is typed is to replace: null for none, `earlier` for one that isn't the last any more. */
-  readonly editing: "last" | "earlier" | null
+  /** The turn that what is typed is to replace: null for none, `earlier` for one that isn't the last any more. `unanswered`: a question without an answer. */
+  readonly editing: "last" | "earlier" | "unanswered" | null
   readonly hasEarlier: boolean
   readonly isLoadingEarlier: boolean
   readonly onEarlier: () => void
@@ -43,11 +44,11 @@ interface ThreadBodyProps {
   readonly onEdit: (turn: ConversationTurn) => void
   readonly onAgain: (question: UnansweredQuestion) => void
   readonly onEditUnanswered: (question: UnansweredQuestion) => void
-  readonly onDiscard: () => void
+  readonly onDiscard: (question: UnansweredQuestion) => void
 }
 
 export const ThreadBody = (props: ThreadBodyProps) => {
-  const { answering, instructions, turns, unanswered } = props
+  const { answering, instructions, turns } = props
   const { content, isAtEnd, onScroll, scrolled, toEnd } = useFollowing()
   const [source, setSource] = useState<Source | null>(null)
   const [request, setRequest] = useState<Question | null>(null)
@@ -65,25 +66,20 @@ export const ThreadBody = (props: ThreadBodyProps) => {
           {props.projectId === null ? null : <ProjectNote id={props.projectId} />}
           {instructions === null ? null : <Instructions text={instructions} />}
           {turns.map((turn, index) => (
-            <TurnView
-              isLast={answering === null && index === turns.length - 1}
-              key={turn.id}
-              onEdit={props.onEdit}
-              onOpen={setSource}
-              onRequest={setRequest}
-              onRetry={props.onRetry}
-              turn={turn}
-            />
+            <Fragment key={turn.id}>
+              <UnansweredAt {...props} index={index} />
+              <TurnView
+                isLast={answering === null && index === turns.length - 1}
+                onEdit={props.onEdit}
+                onOpen={setSource}
+                onRequest={setRequest}
+                onRetry={props.onRetry}
+                turn={turn}
+              />
+            </Fragment>
           ))}
+          <UnansweredAt {...props} index={turns.length} />
           {answering === null ? null : <AnsweringView answering={answering} onOpen={setSource} />}
-          {unanswered === null ? null : (
-            <UnansweredView
-              onAgain={() => props.onAgain(unanswered)}
-              onDiscard={props.onDiscard}
-              onEdit={() => props.onEditUnanswered(unanswered)}
-              unanswered={unanswered}
-            />
-          )}
         </div>
       </div>
       <Writing {...props} isAtEnd={isAtEnd} toEnd={toEnd} />
@@ -95,6 +91,32 @@ export const ThreadBody = (props: ThreadBodyProps) => {
       )}
     </>
   )
+}
+
+type UnansweredAtProps = Pick<
+  ThreadBodyProps,
+  "hasEarlier" | "onAgain" | "onDiscard" | "onEditUnanswered" | "turns" | "unanswered"
+> & {
+  readonly index: number
+}
+
+/** The questions that were asked before the turn of an index, and after the one before it, and got no answer. */
+const UnansweredAt = ({ hasEarlier, index, turns, unanswered, ...on }: UnansweredAtProps) => {
+  // Those before the turns that are shown come with the turns around them.
+  const from = turns[index - 1]?.created_at ?? (hasEarlier ? Number.POSITIVE_INFINITY : 0)
+  const until = turns[index]?.created_at ?? Number.POSITIVE_INFINITY
+  return unanswered
+    .filter(({ created_at: time }) => time >= from && time < until)
+    .map((question) => (
+      <UnansweredView
+        key={question.response_id}
+        onAgain={() => on.onAgain(question)}
+        onDiscard={() => on.onDiscard(question)}
+        onEdit={() => on.onEditUnanswered(question)}
+        replacesLast={question.replaces !== null && question.replaces === turns.at(-1)?.id}
+        unanswered={question}
+      />
+    ))
 }
 
 const Instructions = ({ text }: { readonly text: string }) => (
@@ -111,7 +133,8 @@ interface WritingProps extends ThreadBodyProps {
 
 const editingNotes = {
   last: "Once this message is answered, it replaces your last one and its answer, which stay until then. Its files stay.",
-  earlier: "The conversation has gone on: the message that you edit isn't the last one any more."
+  earlier: "The conversation has gone on: the message that you edit isn't the last one any more.",
+  unanswered: "You change a question that has no answer. It is asked at the end of the conversation."
 }
 
 /** Where the next message is written, below the turns. */

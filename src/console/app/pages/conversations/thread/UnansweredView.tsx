@@ -6,6 +6,8 @@ import { QuestionView } from "./QuestionView.tsx"
 
 interface UnansweredViewProps {
   readonly unanswered: UnansweredQuestion
+  /** Whether its answer is to take the place of the last turn. */
+  readonly replacesLast: boolean
   readonly onAgain: () => void
   readonly onEdit: () => void
   readonly onDiscard: () => void
@@ -22,17 +24,23 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** A question whose answer was stopped or failed: for the model it was never asked. */
-export const UnansweredView = ({ onAgain, onDiscard, onEdit, unanswered }: UnansweredViewProps) => (
+export const UnansweredView = ({
+  onAgain,
+  onDiscard,
+  onEdit,
+  replacesLast,
+  unanswered
+}: UnansweredViewProps) => (
   <article className="space-y-4">
     <QuestionView question={questionOfInput(unanswered.input)} />
     <Alert tone={unanswered.code === stopped ? "neutral" : "danger"}>
       <p>{reasons[unanswered.code ?? ""] ?? unanswered.message ?? "The answer failed. Ask again."}</p>
-      {unanswered.replaces === null ? null : (
+      {replacesLast ? (
         <p className="mt-1">
           Your last message and its answer stay as they are above. They are replaced once this one is
           answered.
         </p>
-      )}
+      ) : null}
       <div className="mt-3 flex flex-wrap gap-2">
         <Button kind="primary" onClick={onAgain}>
           Send again

@@ -62,5 +62,5 @@ export const followAnswer = (id: ConversationId, responseId: ResponseId) =>
 export const stopAnswer = (id: ConversationId, responseId: ResponseId) =>
   ask((client) => client.answers.cancel({ params: { conversation_id: id, response_id: responseId } }))
 
-export const discardQuestion = (id: ConversationId) =>
-  ask((client) => client.conversations.discard({ params: { conversation_id: id } }))
+export const discardQuestion = (id: ConversationId, responseId: ResponseId) =>
+  ask((client) => client.conversations.discard({ params: { conversation_id: id, response_id: responseId } }))

@@ -14,7 +14,8 @@ const decode = Schema.decodeUnknownOption(
       key: Schema.String,
       question: Schema.Struct({
         input: Schema.Union([Schema.String, Schema.Array(Schema.Record(Schema.String, Schema.String))]),
-        replaces: Schema.optionalKey(Schema.String)
+        replaces: Schema.optionalKey(Schema.String),
+        again: Schema.optionalKey(Schema.String)
       })
     })
   )

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react"
+import type { UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
 import type { ResponseEvent } from "../../../../../api/ResponseEvent.ts"
 import type { ConversationId, ResponseId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
@@ -28,6 +29,8 @@ export interface Answering {
   readonly question: Question
   /** The response whose turn it takes the place of; null for none. */
   readonly replaces: string | null
+  /** The response of the question without an answer that is asked again; null for a new one. */
+  readonly again: string | null
   readonly answer: Answer
   /** Whether the connection is lost, and tried again. */
   readonly isReconnecting: boolean
@@ -133,10 +136,22 @@ const settle = async (
   }
 }
 
-const isKept = (id: ConversationId, { text }: Question): boolean => {
-  const unanswered = firstPage(id)?.unanswered ?? null
-  return unanswered !== null && unanswered.code !== null && questionOfInput(unanswered.input).text === text
-}
+const unansweredOf = (id: ConversationId) => firstPage(id)?.unanswered ?? []
+
+/** Whether the conversation keeps the question, and didn't before it was asked. */
+const isKept = (id: ConversationId, { text }: Question, before: ReadonlyArray<UnansweredQuestion>): boolean =>
+  unansweredOf(id).some(
+    ({ code, input, response_id }) =>
+      code !== null &&
+      questionOfInput(input).text === text &&
+      before.every((one) => one.response_id !== response_id)
+  )
+
+const begunBy = ({ again, input, replaces }: Asked) => ({
+  question: questionOfInput(input),
+  replaces: replaces ?? null,
+  again: again ?? null
+})
 
 /** Asks and follows answers in one conversation, until the page is left; answers go on without it. */
 export const useAnswering = (id: ConversationId) => {
@@ -147,8 +162,12 @@ export const useAnswering = (id: ConversationId) => {
 
   /** Why the question was refused; null where it wasn't. */
   const run = useCallback(
-    async (begun: Pick<Answering, "question" | "replaces">, first: Follow): Promise<RequestFailed | null> => {
+    async (
+      begun: Pick<Answering, "question" | "replaces" | "again">,
+      first: Follow
+    ): Promise<RequestFailed | null> => {
       const current = new AbortController()
+      const before = unansweredOf(id)
       controller.current?.abort()
       controller.current = current
       const { signal } = current
@@ -171,7 +190,7 @@ export const useAnswering = (id: ConversationId) => {
       if (signal.aborted || answer.isComplete) return null
       setAnswering(null)
       // The conversation says why it has no answer, if it keeps the question.
-      if (refused === null || isKept(id, begun.question)) return null
+      if (refused === null || isKept(id, begun.question, before)) return null
       setFailure(refused)
       return refused
     },
@@ -180,15 +199,12 @@ export const useAnswering = (id: ConversationId) => {
 
   const ask = useCallback(
     (asked: Asked, unsent: Unsent = keepUnsent(id, asked)) =>
-      run(
-        { question: questionOfInput(asked.input), replaces: asked.replaces ?? null },
-        telling(id, askQuestion(id, unsent))
-      ),
+      run(begunBy(asked), telling(id, askQuestion(id, unsent))),
     [id, run]
   )
   const follow = useCallback(
     (responseId: ResponseId, question: Question, replaces: string | null) =>
-      run({ question, replaces }, followAnswer(id, responseId)),
+      run({ question, replaces, again: null }, followAnswer(id, responseId)),
     [id, run]
   )
   const stop = useCallback(async () => {

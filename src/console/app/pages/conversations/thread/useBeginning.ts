@@ -29,7 +29,8 @@ export const useBeginning = (
   useEffect(() => {
     if (running === null || isAnswering || followed.current === running) return
     followed.current = running
-    const question = unanswered === null ? noQuestion : questionOfInput(unanswered.input)
-    void follow(running, question, unanswered?.replaces ?? null)
+    const asked = unanswered.find(({ response_id }) => response_id === running)
+    const question = asked === undefined ? noQuestion : questionOfInput(asked.input)
+    void follow(running, question, asked?.replaces ?? null)
   }, [follow, isAnswering, running, unanswered])
 }

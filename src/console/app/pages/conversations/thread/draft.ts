@@ -1,0 +1,58 @@
+import type {
+  ConversationDetail,
+  ConversationTurn,
+  UnansweredQuestion
+} from "../../../../../api/ConversationObject.ts"
+import type { Question as Asked } from "../../../../AnswersApi.ts"
+import { noQuestion, type Question, questionOfInput } from "./question.ts"
+import type { Answering } from "./useAnswering.ts"
+
+/** What is typed, and the turn that it is to replace. */
+export interface Draft extends Question {
+  readonly replaces: Asked["replaces"]
+  /** The question without an answer that is edited. */
+  readonly again?: Asked["again"]
+}
+
+export const noDraft: Draft = { ...noQuestion, replaces: undefined }
+
+export const asked = (
+  input: Asked["input"],
+  { again, replaces }: { readonly replaces?: Asked["replaces"] | null; readonly again?: Asked["again"] }
+): Asked => ({
+  input,
+  ...(replaces == null ? {} : { replaces }),
+  ...(again === undefined ? {} : { again })
+})
+
+/** Whether what is typed replaces the last turn, was to replace one that isn't the last any more, or is asked again. */
+export const editingOf = ({ again, replaces }: Draft, last: ConversationTurn | undefined) => {
+  if (replaces === undefined) return again === undefined ? null : "unanswered"
+  return replaces === last?.id ? "last" : "earlier"
+}
+
+export const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Asked["input"]
+
+/** As it is asked again: what it was to replace may not be the last turn any more. */
+export const askedAgain = (
+  { replaces, response_id: again }: UnansweredQuestion,
+  last: ConversationTurn | undefined
+) => ({ again, replaces: replaces === last?.id ? replaces : null })
+
+/** A question without an answer, to be changed. */
+export const draftOf = (question: UnansweredQuestion, last: ConversationTurn | undefined): Draft => {
+  const { again, replaces } = askedAgain(question, last)
+  return { ...questionOfInput(inputOfUnanswered(question)), replaces: replaces ?? undefined, again }
+}
+
+/** Those that aren't being answered. */
+export const withoutAnswer = (
+  { running, unanswered }: ConversationDetail,
+  answering: Answering | null
+): ReadonlyArray<UnansweredQuestion> =>
+  unanswered.filter(
+    ({ code, response_id }) =>
+      response_id !== answering?.again &&
+      response_id !== running &&
+      (code !== null || (answering === null && running === null))
+  )
