@@ -293,6 +293,74 @@ browserTests(
       })
     )
 
+    it.effect("keeps what is typed while a message is edited and another conversation is open", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["One."] })
+        yield* visiting(
+          async (page) => {
+            const message = page.getByLabel("Message")
+            await send(page, "An open question")
+            await answered(page, "One.")
+            await button(page, "Retry").waitFor()
+            await message.fill("Half a thought")
+            await button(page, "Edit").click()
+            assert.strictEqual(await message.inputValue(), "An open question")
+            await button(page, "Cancel").click()
+            assert.strictEqual(await message.inputValue(), "Half a thought")
+            await page.getByRole("link", { name: "New conversation" }).first().click()
+            await page.getByRole("heading", { name: "What would you like to know?" }).waitFor()
+            assert.strictEqual(await message.inputValue(), "")
+            await message.fill("Another one")
+            await page.getByRole("link", { name: "An open question" }).click()
+            await answered(page, "One.")
+            assert.strictEqual(await message.inputValue(), "Half a thought")
+            await page.reload()
+            await answered(page, "One.")
+            assert.strictEqual(await message.inputValue(), "Half a thought")
+            await page.getByRole("link", { name: "New conversation" }).first().click()
+            await page.getByRole("heading", { name: "What would you like to know?" }).waitFor()
+            assert.strictEqual(await message.inputValue(), "Another one")
+          },
+          { width: 1440 }
+        )
+      })
+    )
+
+    it.effect("has the focus where one writes when a button has gone that was pressed", () =>
+      Effect.gen(function* () {
+        yield* model.script(
+          { deltas: ["One. "], endless: true, gapMillis: 20 },
+          { deltas: ["Two. "], endless: true, gapMillis: 20 },
+          { deltas: ["Three."] },
+          { deltas: ["Four."] }
+        )
+        yield* visiting(async (page) => {
+          const pressed = async (name: string) => {
+            await button(page, name).click()
+            const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')")
+            assert.strictEqual(focused, "Message", name)
+          }
+          await send(page, "Question one")
+          await answered(page, "One.")
+          await pressed("Stop")
+          await button(page, "Send again").waitFor()
+          await pressed("Send again")
+          await answered(page, "Two.")
+          await pressed("Stop")
+          await button(page, "Discard").waitFor()
+          await pressed("Discard")
+          await page.locator("article").waitFor({ state: "detached" })
+          await send(page, "Question two")
+          await answered(page, "Three.")
+          await button(page, "Retry").waitFor()
+          await pressed("Edit")
+          await pressed("Cancel")
+          await pressed("Retry")
+          await answered(page, "Four.")
+        })
+      })
+    )
+
     it.effect("that is deleted in one tab says so in the other, also while it is answered", () =>
       Effect.gen(function* () {
         yield* model.script({ deltas: ["Endless. "], endless: true, gapMillis: 20 })
@@ -307,7 +375,7 @@ browserTests(
             await other.getByRole("menuitem", { name: "Delete…" }).click()
             await other.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
             await other.getByRole("heading", { name: "What would you like to know?" }).waitFor()
-            await page.getByText("The conversation does not exist").waitFor()
+            await page.getByText("This conversation was deleted").waitFor()
             await page.getByRole("link", { name: "Delete me, please" }).waitFor({ state: "detached" })
           },
           { width: 1440, expected: [/status of 404/] }

@@ -155,8 +155,8 @@ browserTests(
             await uploads.getByRole("button", { name: "Cancel cancelled.txt" }).click()
             await uploads.getByText("cancelled.txt").waitFor({ state: "detached" })
             await uploads.getByText("slow.txt").waitFor()
-            await page.unroute("**/console/files")
             await page.reload()
+            await page.unroute("**/console/files")
             await uploads.getByText(/Broken off/).waitFor()
             await uploads.locator("input[type=file]").setInputFiles([file])
             await row(page, "slow.txt").getByText("Ready").waitFor()
@@ -197,6 +197,66 @@ browserTests(
           assert.include(prompt, "The sky is green.")
           assert.include(prompt, "Grass is blue.")
         }
+      })
+    )
+
+    it.effect(
+      "that are ready stay with a message when the page is loaded again, and a refused one with its reason",
+      () =>
+        Effect.gen(function* () {
+          yield* model.script({ deltas: ["I have read it."] })
+          yield* visiting(
+            async (page) => {
+              const attached = page.getByRole("list", { name: "Attached files" })
+              await pick(
+                page,
+                textFile("sea.txt", "The sea is red."),
+                textFile("huge.txt", "x".repeat(200_000))
+              )
+              const reason = attached.getByText(/larger than/)
+              await reason.waitFor()
+              await attached.getByText("15 bytes").waitFor()
+              await page.reload()
+              await reason.waitFor()
+              await attached.getByText("15 bytes").waitFor()
+              assert.strictEqual(await page.getByRole("button", { name: "Try huge.txt again" }).count(), 0)
+              await page.getByLabel("Message").fill("What color is the sea?")
+              await page.getByRole("button", { name: "Remove huge.txt" }).click()
+              await page.getByRole("button", { name: "Send" }).click()
+              await page.getByText("I have read it.").first().waitFor()
+            },
+            { path: "/conversations", expected: [/status of 413/] }
+          )
+          assert.include(JSON.stringify(model.requests.at(-1)!.body), "The sea is red.")
+        })
+    )
+
+    it.effect("that are gone, or are no image, are named, and taken off the message", () =>
+      Effect.gen(function* () {
+        yield* model.script({ deltas: ["Gray."] })
+        yield* visiting(
+          async (page) => {
+            const broken = { name: "broken.png", mimeType: "image/png", buffer: Buffer.from("no image") }
+            await pick(page, textFile("rain.txt", "Rain is gray."), broken)
+            const attached = page.getByRole("list", { name: "Attached files" })
+            await attached.getByText("13 bytes").waitFor()
+            await attached.getByText("8 bytes").waitFor()
+            await page.getByLabel("Message").fill("What color is the rain?")
+            await page.getByRole("button", { name: "Send" }).click()
+            const alert = page.getByRole("alert")
+            await alert.getByText("Edit the message to take a file off.").waitFor()
+            assert.notInclude(await alert.innerText(), "input[")
+            await page.locator("article").getByText("broken.png").first().waitFor()
+            await page.getByRole("button", { name: "Edit" }).click()
+            await page.getByRole("button", { name: "Remove broken.png" }).click()
+            await page.getByRole("list", { name: "Files of the message" }).getByText("rain.txt").waitFor()
+            await assertAccessible(page)
+            await page.getByRole("button", { name: "Send", exact: true }).click()
+            await page.getByText("Gray.").first().waitFor()
+          },
+          { path: "/conversations", expected: [/status of 400/] }
+        )
+        assert.include(JSON.stringify(model.requests.at(-1)!.body), "Rain is gray.")
       })
     )
 

@@ -311,6 +311,28 @@ browserTests(
             },
             { width: 1440 }
           )
+          yield* visiting(ada, `/projects/${id}`, async (page) => {
+            await choose(page, "Actions for the project", "Delete…")
+            await page
+              .getByRole("dialog")
+              .getByLabel(/to confirm$/)
+              .fill("Travel")
+            await dialogButton(page, "Delete project").click()
+            await page.getByText("You are in no project yet").waitFor()
+          })
+          // Its conversations stay, and say that nothing is searched any more.
+          yield* visiting(
+            bob,
+            `/conversations?project=${id}`,
+            async (page) => {
+              await page.getByText("The project of this list isn't open to you any more").waitFor()
+              await page.getByRole("link", { name: "Good morning" }).waitFor()
+              await page.getByRole("link", { name: "How much may a hotel cost?" }).click()
+              await page.locator("article").getByText("At most 120 euros").waitFor()
+              await page.getByText("This conversation has no project any more").waitFor()
+            },
+            { width: 1440, expected: [/status of 404/] }
+          )
         })
     )
   },

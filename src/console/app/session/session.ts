@@ -35,7 +35,12 @@ const begin = (session: Session): Session => {
 export const signIn = async (credentials: { readonly email: string; readonly password: string }) =>
   begin(await run(client.signIn({ payload: credentials })))
 
-export const signOut = () => run(client.signOut())
+export const signOut = async () => {
+  const ended = await run(client.signOut())
+  // What was typed in this tab, and the names of uploads.
+  sessionStorage.clear()
+  return ended
+}
 
 /** Of the query of a link, which stays when its user is signed in. */
 export const linkKey = (token: string) => [...key, "link", token]

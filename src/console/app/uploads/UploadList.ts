@@ -1,32 +1,44 @@
 import type { FileObject } from "../../../api/FileObject.ts"
 import { requestFailed } from "../client/RequestFailed.ts"
+import { type KeptUpload, keepUploads, keptUploads } from "./keptUploads.ts"
 import { readFile, sendFile } from "./sendFile.ts"
-import { keepUnfinished, type Unfinished, unfinished } from "./unfinished.ts"
 
 /** Files of one list that are sent at once, and files in a list. */
 const sentAtOnceMax = 2
 export const uploadsMax = 200
 
 /** A file on its way. */
-export interface Upload extends Unfinished {
+export interface Upload extends Omit<KeptUpload, "isDone"> {
   readonly id: number
   /** Bytes that have been sent. */
   readonly sent: number
   /** `lost` was being sent when the page was loaded again: the browser forgets a file then, which has to be chosen again. */
   readonly status: "waiting" | "sending" | "reading" | "done" | "failed" | "lost"
-  /** Why it failed, and what to do; null otherwise. */
-  readonly problem: string | null
-  /** Whether trying again may help. */
-  readonly canRetry: boolean
 }
 
 /** What is done with a file that has been uploaded and read, such as adding it to a project. */
 export type Finish = (file: FileObject) => Promise<unknown>
 
+interface ListOptions {
+  readonly finish: Finish
+  /** Whether those that are done stay when the page is loaded again, such as those of a message that isn't sent yet. */
+  readonly keepsDone: boolean
+}
+
 const images = /^image\/(png|jpeg|gif|webp)$/
 
 /** The file as it is, which no further try changes. */
 class Unreadable extends Error {}
+
+/** What the service refuses whatever is tried: the file is too large, or of no use to it. */
+const refusals: ReadonlySet<string> = new Set(["file_too_large", "invalid_upload", "invalid_request"])
+
+/** As an upload goes on when the page was loaded again. */
+const statusOf = ({ canRetry, file, isDone, problem }: KeptUpload): Upload["status"] => {
+  if (isDone) return "done"
+  if (problem !== null && (!canRetry || file !== null)) return "failed"
+  return file === null ? "lost" : "waiting"
+}
 
 /** Files that are uploaded one after the other. A list goes on while its user is on other pages. */
 export class UploadList {
@@ -36,13 +48,13 @@ export class UploadList {
   private readonly listeners = new Set<() => void>()
   private next = 1
   private readonly name: string
-  private readonly finish: Finish
+  private readonly options: ListOptions
 
-  constructor(name: string, finish: Finish) {
+  constructor(name: string, options: ListOptions) {
     this.name = name
-    this.finish = finish
-    this.uploads = unfinished(name).map((upload) =>
-      this.entry(upload, upload.file === null ? "lost" : "waiting")
+    this.options = options
+    this.uploads = keptUploads(name).map(({ isDone, ...kept }) =>
+      this.entry(kept, statusOf({ ...kept, isDone }))
     )
     this.workOn()
   }
@@ -66,7 +78,7 @@ export class UploadList {
         continue
       }
       const about = { name: file.name, bytes: file.size, isImage: images.test(file.type), file: null }
-      const entry = this.entry(about, "waiting")
+      const entry = this.entry({ ...about, problem: null, canRetry: true }, "waiting")
       this.sources.set(entry.id, file)
       this.show([...this.uploads.filter((upload) => upload !== lost), entry])
     }
@@ -92,14 +104,17 @@ export class UploadList {
     this.show(this.uploads.filter(({ status }) => status !== "done"))
   }
 
-  private entry(about: Unfinished, status: Upload["status"]): Upload {
-    return { ...about, id: this.next++, sent: 0, status, problem: null, canRetry: true }
+  private entry(about: Omit<KeptUpload, "isDone">, status: Upload["status"]): Upload {
+    return { ...about, id: this.next++, sent: 0, status }
   }
 
   private show(uploads: ReadonlyArray<Upload>): void {
     this.uploads = uploads
-    const left = uploads.filter(({ status }) => status !== "done")
-    keepUnfinished(this.name, left)
+    const kept = uploads.map((upload) => ({ ...upload, isDone: upload.status === "done" }))
+    keepUploads(
+      this.name,
+      kept.filter(({ isDone }) => this.options.keepsDone || !isDone)
+    )
     this.tell()
   }
 
@@ -140,11 +155,11 @@ export class UploadList {
       const file = isImage ? sent : await readFile(sent, signal)
       if (file.status === "error" && !isImage)
         throw new Unreadable(file.status_details ?? "The file can't be read.")
-      await this.finish(file)
+      await this.options.finish(file)
       this.change(id, { status: "done", file })
       this.sources.delete(id)
     } catch (failure) {
-      const canRetry = !(failure instanceof Unreadable)
+      const canRetry = !(failure instanceof Unreadable || refusals.has(requestFailed(failure).code))
       if (!signal.aborted) this.change(id, { status: "failed", problem: problemOf(failure), canRetry })
     } finally {
       this.controllers.delete(id)

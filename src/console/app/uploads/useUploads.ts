@@ -6,10 +6,13 @@ import { type Finish, type Upload, UploadList, uploadsMax } from "./UploadList.t
 
 const lists = new Map<string, UploadList>()
 
-const listOf = (name: string, finish: Finish): UploadList => {
+const listOf = (name: string, finish: Finish | null): UploadList => {
   const known = lists.get(name)
   if (known !== undefined) return known
-  const list = new UploadList(name, finish)
+  const list = new UploadList(name, {
+    finish: finish ?? (() => Promise.resolve()),
+    keepsDone: finish === null
+  })
   lists.set(name, list)
   return list
 }
@@ -22,9 +25,9 @@ export interface Uploads {
 
 /**
  * The uploads of a list, which has one name for the whole application; another user who signs in has other lists. `finish` counts
- * when the list is used first.
+ * when the list is used first; null where the files wait for something to be done with them, such as to be sent with a message.
  */
-export const useUploads = (name: string, finish: Finish = () => Promise.resolve()): Uploads => {
+export const useUploads = (name: string, finish: Finish | null): Uploads => {
   const { data: session } = useQuery(sessionQuery)
   const list = listOf(`${session?.user?.id ?? ""}-${name}`, finish)
   const add = (files: ReadonlyArray<File>) => {

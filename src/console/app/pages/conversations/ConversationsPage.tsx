@@ -1,13 +1,16 @@
 import { Dialog } from "@base-ui/react/dialog"
+import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Schema } from "effect"
 import { List, SquarePen, X } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
-import { ConversationId } from "../../../../domain/Ids.ts"
+import { ConversationId, ProjectId } from "../../../../domain/Ids.ts"
 import { pagePaths } from "../../../PagePaths.ts"
+import { requestFailed } from "../../client/RequestFailed.ts"
 import { Button, buttonClass } from "../../ui/Button.tsx"
 import { backdropClass } from "../../ui/Dialog.tsx"
 import { NotFoundPage } from "../NotFoundPage.tsx"
+import { projectQuery } from "../projects/requests.ts"
 import { ConversationList } from "./list/ConversationList.tsx"
 import { readChanged } from "./list/requests.ts"
 import { NewConversation } from "./NewConversation.tsx"
@@ -16,10 +19,28 @@ import { Thread } from "./thread/Thread.tsx"
 
 const isId = Schema.is(ConversationId)
 
+const isProjectId = Schema.is(ProjectId)
+
+/** Whether a project was deleted, or isn't open to the user any more. */
+const useGone = (project: string): boolean => {
+  const id = isProjectId(project) ? project : null
+  const { error } = useQuery({
+    ...projectQuery(id as ProjectId),
+    enabled: id !== null,
+    refetchInterval: false
+  })
+  if (project === "") return false
+  return id === null || (error !== null && goneCodes.has(requestFailed(error).code))
+}
+
+const goneCodes: ReadonlySet<string> = new Set(["project_not_found", "not_project_member"])
+
 /** The list beside the open conversation, or beside a new one. */
 export const ConversationsPage = () => {
   const { id } = useParams({ strict: false })
-  const { project = "" } = useSearch({ strict: false })
+  const { project: named = "" } = useSearch({ strict: false })
+  const isGone = useGone(named)
+  const project = isGone ? "" : named
   const navigate = useNavigate()
   const [isListOpen, setIsListOpen] = useState(false)
   useEffect(() => onChangeInTab((changed) => void readChanged(changed)), [])
@@ -32,7 +53,13 @@ export const ConversationsPage = () => {
       }
       openId={id ?? null}
       projectId={project}
-    />
+    >
+      {isGone ? (
+        <p className="text-sm text-muted">
+          The project of this list isn&apos;t open to you any more. These are all your conversations.
+        </p>
+      ) : null}
+    </ConversationList>
   )
   return (
     <div className="flex h-full min-h-0">

@@ -11,6 +11,7 @@ import { Composer } from "./thread/Composer.tsx"
 import { attachmentsOf } from "./thread/messageInput.ts"
 import { inputOf, questionOfInput } from "./thread/question.ts"
 import { dropUnsent, findUnsent, keepUnsent } from "./thread/unsentQuestions.ts"
+import { useDraft } from "./thread/useDraft.ts"
 
 const instructionsCharactersMax = 20_000
 
@@ -22,8 +23,9 @@ const firstText = () => questionOfInput(findUnsent(unborn)?.question.input ?? ""
 
 /** A first message, with or without instructions. `about`: the id of the project that is chosen at first, or nothing. */
 export const NewConversation = ({ about }: { readonly about: string }) => {
-  const [text, setText] = useState(firstText)
-  const attached = useUploads("message")
+  const { change, clear, draft } = useDraft(unborn, firstText())
+  const { text } = draft
+  const attached = useUploads("message", null)
   const [instructions, setInstructions] = useState("")
   const [project, setProject] = useState(about)
   const navigate = useNavigate()
@@ -37,6 +39,7 @@ export const NewConversation = ({ about }: { readonly about: string }) => {
       keepUnsent(id, {
         input: inputOf({ text: text.trim(), attachments: attachmentsOf(attached.uploads) })
       })
+      clear()
       attached.list.clearDone()
       void refreshList()
       void navigate({ to: pagePaths.conversation, params: { id }, search: (search) => search })
@@ -51,7 +54,7 @@ export const NewConversation = ({ about }: { readonly about: string }) => {
         attached={attached}
         onSend={() => creating.mutate()}
         onStop={creating.isPending ? () => undefined : null}
-        onText={setText}
+        onText={(typed) => change({ text: typed })}
         text={text}
       />
       {creating.error === null ? null : <ErrorState failure={creating.error} />}

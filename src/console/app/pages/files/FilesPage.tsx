@@ -47,7 +47,7 @@ const DeleteFile = ({ file, onClose }: DeleteProps) => {
 
 /** The user's own files. */
 export const FilesPage = () => {
-  const { add, list, uploads } = useUploads("files")
+  const { add, list, uploads } = useUploads("files", () => Promise.resolve())
   // A file is listed as soon as it is stored, whether or not its text can be read.
   const stored = uploads.filter(({ file }) => file !== null).length
   useEffect(() => {

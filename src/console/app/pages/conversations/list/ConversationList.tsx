@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { useEffect, useMemo, useRef, useState } from "react"
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react"
 import type { ConversationObject } from "../../../../../api/ConversationObject.ts"
 import { Checkbox } from "../../../ui/Checkbox.tsx"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
@@ -27,10 +27,13 @@ interface ConversationListProps {
   readonly onProject: (id: string) => void
   /** After the open conversation was deleted. */
   readonly onGone: () => void
+  /** Said above the list. */
+  readonly children?: ReactNode
 }
 
 /** The conversations of the user, the last used one first, with a search in titles and messages. */
 export const ConversationList = ({
+  children,
   onChosen,
   onGone,
   onProject,
@@ -59,6 +62,7 @@ export const ConversationList = ({
           onValueChange={onProject}
           value={projectId}
         />
+        {children}
       </div>
       {query.error === null ? null : (
         <div className="p-3">

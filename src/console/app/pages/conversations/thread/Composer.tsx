@@ -1,14 +1,18 @@
 import { ArrowUp, Paperclip, Square } from "lucide-react"
-import { type KeyboardEvent, useLayoutEffect, useRef } from "react"
+import { type KeyboardEvent, type RefObject, useLayoutEffect, useRef } from "react"
 import { Button } from "../../../ui/Button.tsx"
 import { DropArea } from "../../../uploads/DropArea.tsx"
 import { FilePicker } from "../../../uploads/FilePicker.tsx"
 import type { Uploads } from "../../../uploads/useUploads.ts"
 import { Attachments } from "./Attachments.tsx"
+import { KeptFiles } from "./KeptFiles.tsx"
 import { areUnfinished } from "./messageInput.ts"
+import type { Attachment } from "./question.ts"
 
 const questionCharactersMax = 200_000
 const heightPixelsMax = 320
+
+const noFiles: ReadonlyArray<Attachment> = []
 
 interface ComposerProps {
   readonly text: string
@@ -19,21 +23,36 @@ interface ComposerProps {
   readonly label?: string
   /** The files of the message. */
   readonly attached: Uploads
+  /** Those that the message had before it is edited. */
+  readonly kept?: ReadonlyArray<Attachment>
+  readonly onKept?: (files: ReadonlyArray<Attachment>) => void
+  readonly area?: RefObject<HTMLTextAreaElement | null>
 }
 
 /** Where messages are written: Enter sends, Shift+Enter begins a new line. */
-export const Composer = ({ attached, label = "Message", onSend, onStop, onText, text }: ComposerProps) => {
-  const area = useRef<HTMLTextAreaElement>(null)
+export const Composer = ({
+  area: givenArea,
+  attached,
+  kept = noFiles,
+  label = "Message",
+  onKept,
+  onSend,
+  onStop,
+  onText,
+  text
+}: ComposerProps) => {
+  const ownArea = useRef<HTMLTextAreaElement>(null)
+  const area = givenArea ?? ownArea
   useLayoutEffect(() => {
     const { current } = area
     // What was typed is measured.
     if (current === null || current.value !== text) return
     current.style.height = "auto"
     current.style.height = `${Math.min(heightPixelsMax, current.scrollHeight)}px`
-  }, [text])
+  }, [area, text])
   const { add, uploads } = attached
   const isUploading = areUnfinished(uploads)
-  const canSend = onStop === null && !isUploading && (text.trim() !== "" || uploads.length > 0)
+  const canSend = onStop === null && !isUploading && (text.trim() !== "" || uploads.length + kept.length > 0)
   const onKeyDown = (event: KeyboardEvent) => {
     // While characters are being composed, Enter ends that.
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
@@ -49,6 +68,7 @@ export const Composer = ({ attached, label = "Message", onSend, onStop, onText, 
           if (canSend) onSend()
         }}
       >
+        {onKept === undefined ? null : <KeptFiles files={kept} onFiles={onKept} />}
         <Attachments {...attached} />
         <div className="flex items-end gap-2">
           <FilePicker kind="quiet" label="Attach files" onFiles={add}>

@@ -3,9 +3,9 @@ import { useParams } from "@tanstack/react-router"
 import { FileText, Image } from "lucide-react"
 import { memo, useState } from "react"
 import type { FileId } from "../../../../../domain/Ids.ts"
-import { asking } from "../../../client/ask.ts"
 import { serviceUrl } from "../../../client/connection.ts"
 import { DocumentDialog } from "../../documents/DocumentDialog.tsx"
+import { attachedFileQuery, idOf, useAttachmentName } from "./attachmentNames.ts"
 import type { Attachment, Question } from "./question.ts"
 
 const line = "flex items-center gap-2 text-sm text-muted"
@@ -13,11 +13,7 @@ const line = "flex items-center gap-2 text-sm text-muted"
 /** A file of a question, by its name; it opens what the model sees of it. */
 const AttachedFile = ({ id }: { readonly id: FileId }) => {
   const [isOpen, setIsOpen] = useState(false)
-  const { data: file, error } = useQuery({
-    queryKey: ["attached file", id],
-    queryFn: asking((client) => client.ownFiles.get({ params: { file_id: id } })),
-    staleTime: Infinity
-  })
+  const { data: file, error } = useQuery(attachedFileQuery(id))
   return (
     <p className={line}>
       <FileText aria-hidden="true" className="size-4 shrink-0" />
@@ -45,6 +41,7 @@ const AttachedFile = ({ id }: { readonly id: FileId }) => {
 
 const AttachedImage = ({ attachment }: { readonly attachment: Attachment }) => {
   const { id } = useParams({ strict: false })
+  const name = useAttachmentName(attachment)
   return "image_id" in attachment && id !== undefined ? (
     <img
       alt="Attached by you"
@@ -54,13 +51,10 @@ const AttachedImage = ({ attachment }: { readonly attachment: Attachment }) => {
   ) : (
     <p className={line}>
       <Image aria-hidden="true" className="size-4 shrink-0" />
-      Image
+      <bdi className="min-w-0 truncate">{name}</bdi>
     </p>
   )
 }
-
-const idOf = (attachment: Attachment): string =>
-  "image_id" in attachment ? attachment.image_id : attachment.file_id
 
 /** What the user asked, as it was typed, with its files. */
 export const QuestionView = memo(({ question }: { readonly question: Question }) => (

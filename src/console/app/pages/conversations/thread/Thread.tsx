@@ -1,24 +1,25 @@
 import { useInfiniteQuery } from "@tanstack/react-query"
-import { useCallback, useDeferredValue, useEffect, useMemo, useState } from "react"
-import type {
-  ConversationDetail,
-  ConversationTurn,
-  UnansweredQuestion
-} from "../../../../../api/ConversationObject.ts"
+import { Link } from "@tanstack/react-router"
+import { useDeferredValue, useEffect, useMemo, useRef } from "react"
+import type { ConversationDetail, ConversationTurn } from "../../../../../api/ConversationObject.ts"
 import type { ConversationId } from "../../../../../domain/Ids.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
-import { queries } from "../../../client/queries.ts"
+import { pagePaths } from "../../../../PagePaths.ts"
+import { Alert } from "../../../ui/Alert.tsx"
+import { buttonClass } from "../../../ui/Button.tsx"
 import { ErrorState } from "../../../ui/ErrorState.tsx"
 import { Loading } from "../../../ui/Loading.tsx"
 import { useUploads } from "../../../uploads/useUploads.ts"
-import { asked, askedAgain, draftOf, editingOf, inputOfUnanswered, noDraft, withoutAnswer } from "./draft.ts"
+import { asked, editingOf, withoutAnswer } from "./draft.ts"
 import { attachmentsOf } from "./messageInput.ts"
-import { inputOf, questionOfInput, questionOfTurn } from "./question.ts"
-import { conversationKey, conversationQuery, discardQuestion, isGone } from "./requests.ts"
+import { inputOf, questionOfInput } from "./question.ts"
+import { conversationQuery, isGone } from "./requests.ts"
 import { ThreadBody } from "./ThreadBody.tsx"
 import type { Unsent } from "./unsentQuestions.ts"
 import { type Answering, useAnswering } from "./useAnswering.ts"
 import { useBeginning } from "./useBeginning.ts"
+import { useButtons } from "./useButtons.ts"
+import { useDraft } from "./useDraft.ts"
 
 /** One conversation: its turns, the answer that is being made, and where to write. */
 export const Thread = ({ id }: { readonly id: ConversationId }) => {
@@ -38,7 +39,11 @@ export const Thread = ({ id }: { readonly id: ConversationId }) => {
       </h1>
       {isRefused ? (
         <div className="p-6">
-          <ErrorState failure={query.error} onRetry={() => void query.refetch()} />
+          {isGone(query.error) ? (
+            <GoneNote />
+          ) : (
+            <ErrorState failure={query.error} onRetry={() => void query.refetch()} />
+          )}
         </div>
       ) : null}
       {query.isPending ? <Loading /> : null}
@@ -55,6 +60,15 @@ export const Thread = ({ id }: { readonly id: ConversationId }) => {
     </>
   )
 }
+
+const GoneNote = () => (
+  <Alert tone="neutral">
+    <p>This conversation was deleted, or never was one of yours.</p>
+    <Link className={buttonClass("secondary", "mt-3")} to={pagePaths.conversations}>
+      New conversation
+    </Link>
+  </Alert>
+)
 
 interface OpenThreadProps {
   readonly id: ConversationId
@@ -81,43 +95,33 @@ const useUnstored = (
   return isStored ? null : followed
 }
 
-const discard = async (id: ConversationId, { response_id }: UnansweredQuestion) => {
-  await discardQuestion(id, response_id)
-  await queries.invalidateQueries({ queryKey: conversationKey(id) })
-}
-
 const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
   const { answering: followed, ask, end, failure, follow, forget, stop } = useAnswering(id)
-  const [draft, setDraft] = useState(noDraft)
-  const attached = useUploads(`message-${id}`)
+  const { change, clear, draft, edit } = useDraft(id)
+  const attached = useUploads(`message-${id}`, null)
   const rendered = useDeferredValue(turns, turns.slice(-turnsAtOnce))
   const answering = useUnstored(rendered, followed, end)
   const isAnswering = answering !== null && !answering.answer.isComplete
+  const last = turns.at(-1)
+  const area = useRef<HTMLTextAreaElement>(null)
+  const { onStop, ...buttons } = useButtons({ area, ask, clear, edit, id, last, stop })
 
   /** What is refused can be sent again. */
   const send = async (question: Asked, unsent?: Unsent) => {
-    setDraft(noDraft)
     const refused = await ask(question, unsent)
     if (refused === null) return
     // It becomes a message of its own only now that the user has read why.
     const replaces = refused.code === "response_not_last" ? undefined : question.replaces
-    const { again, input } = question
-    setDraft((now) => (now.text === "" ? { ...questionOfInput(input), replaces, again } : now))
+    edit({ ...questionOfInput(question.input), replaces, again: question.again })
   }
   useBeginning(id, detail, isAnswering, { ask: (unsent) => void send(unsent.question, unsent), follow })
 
   const onSend = () => {
     const attachments = [...draft.attachments, ...attachmentsOf(attached.uploads)]
     void send(asked(inputOf({ text: draft.text.trim(), attachments }), draft))
+    clear()
     attached.list.clearDone()
   }
-  const onRetry = useCallback(
-    (turn: ConversationTurn) => void ask(asked(inputOf(questionOfTurn(turn)), { replaces: turn.id })),
-    [ask]
-  )
-  const onEdit = useCallback((turn: ConversationTurn) => {
-    setDraft({ ...questionOfTurn(turn), replaces: turn.id })
-  }, [])
   const shown = useMemo(
     () => rendered.filter((turn) => turn.id !== answering?.replaces),
     [answering?.replaces, rendered]
@@ -126,26 +130,22 @@ const OpenThread = ({ detail, id, turns, ...earlier }: OpenThreadProps) => {
     <ThreadBody
       answering={answering}
       attached={attached}
-      draft={draft.text}
-      editing={editingOf(draft, turns.at(-1))}
+      area={area}
+      draft={draft}
+      editing={editingOf(draft, last)}
       failure={failure}
       instructions={detail.instructions}
       key={id}
-      onAgain={(question) => void ask(asked(inputOfUnanswered(question), askedAgain(question, turns.at(-1))))}
-      onCancelEdit={() => setDraft(noDraft)}
-      onDiscard={(question) => void discard(id, question)}
-      onDraft={(text) => {
+      onDraft={(changes) => {
         forget()
-        setDraft({ ...draft, text })
+        change(changes)
       }}
-      onEdit={onEdit}
-      onEditUnanswered={(question) => setDraft(draftOf(question, turns.at(-1)))}
-      onRetry={onRetry}
       onSend={onSend}
-      onStop={isAnswering ? () => void stop() : null}
+      onStop={isAnswering ? onStop : null}
       projectId={detail.project_id}
       turns={shown}
       unanswered={withoutAnswer(detail, answering)}
+      {...buttons}
       {...earlier}
       hasEarlier={earlier.hasEarlier && rendered === turns}
     />

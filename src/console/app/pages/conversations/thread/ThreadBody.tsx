@@ -1,5 +1,5 @@
 import { ArrowDown } from "lucide-react"
-import { Fragment, useState } from "react"
+import { Fragment, type RefObject, useState } from "react"
 import type { ConversationTurn, UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
 import type { ProjectId } from "../../../../../domain/Ids.ts"
 import { Button } from "../../../ui/Button.tsx"
@@ -28,14 +28,16 @@ interface ThreadBodyProps {
   readonly unanswered: ReadonlyArray<UnansweredQuestion>
   /** Why the last question was refused. */
   readonly failure: Error | null
-  readonly draft: string
+  readonly draft: Question
+  /** Where the message is written. */
+  readonly area: RefObject<HTMLTextAreaElement | null>
   readonly attached: Uploads
   /** The turn that what is typed is to replace: null for none, `earlier` for one that isn't the last any more. `unanswered`: a question without an answer. */
   readonly editing: "last" | "earlier" | "unanswered" | null
   readonly hasEarlier: boolean
   readonly isLoadingEarlier: boolean
   readonly onEarlier: () => void
-  readonly onDraft: (text: string) => void
+  readonly onDraft: (changes: Partial<Question>) => void
   readonly onSend: () => void
   /** Null while no answer is being made. */
   readonly onStop: (() => void) | null
@@ -63,7 +65,7 @@ export const ThreadBody = (props: ThreadBodyProps) => {
               scrolled={scrolled}
             />
           ) : null}
-          {props.projectId === null ? null : <ProjectNote id={props.projectId} />}
+          <ProjectNote id={props.projectId} turns={turns} />
           {instructions === null ? null : <Instructions text={instructions} />}
           {turns.map((turn, index) => (
             <Fragment key={turn.id}>
@@ -132,7 +134,7 @@ interface WritingProps extends ThreadBodyProps {
 }
 
 const editingNotes = {
-  last: "Once this message is answered, it replaces your last one and its answer, which stay until then. Its files stay.",
+  last: "Once this message is answered, it replaces your last one and its answer, which stay until then.",
   earlier: "The conversation has gone on: the message that you edit isn't the last one any more.",
   unanswered: "You change a question that has no answer. It is asked at the end of the conversation."
 }
@@ -159,14 +161,17 @@ const Writing = (props: WritingProps) => (
       </p>
     )}
     <Composer
+      area={props.area}
       attached={props.attached}
+      kept={props.draft.attachments}
+      onKept={(attachments) => props.onDraft({ attachments })}
       onSend={() => {
         props.toEnd()
         props.onSend()
       }}
       onStop={props.onStop}
-      onText={props.onDraft}
-      text={props.draft}
+      onText={(text) => props.onDraft({ text })}
+      text={props.draft.text}
     />
     <AllowanceNote />
   </div>

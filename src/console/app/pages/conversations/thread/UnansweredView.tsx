@@ -1,6 +1,7 @@
 import type { UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
 import { Alert } from "../../../ui/Alert.tsx"
 import { Button } from "../../../ui/Button.tsx"
+import { useReason } from "./attachmentNames.ts"
 import { questionOfInput } from "./question.ts"
 import { QuestionView } from "./QuestionView.tsx"
 
@@ -23,6 +24,21 @@ const reasons: Readonly<Record<string, string>> = {
     "Your tokens of this month are used up. Below stands when they are reset: then send it again."
 }
 
+/** What a question is refused for that has files: to be sent again, it may have to do without one. */
+const refusals = /^(file_|image_|invalid_)/
+
+const Reason = ({ question }: { readonly question: UnansweredQuestion }) => {
+  const reason = useReason(question)
+  const code = question.code ?? ""
+  const isOfFiles = refusals.test(code) && questionOfInput(question.input).attachments.length > 0
+  return (
+    <p>
+      {reasons[code] ?? reason ?? "The answer failed. Ask again."}
+      {isOfFiles ? " Edit the message to take a file off." : null}
+    </p>
+  )
+}
+
 /** A question whose answer was stopped or failed: for the model it was never asked. */
 export const UnansweredView = ({
   onAgain,
@@ -34,7 +50,7 @@ export const UnansweredView = ({
   <article className="space-y-4">
     <QuestionView question={questionOfInput(unanswered.input)} />
     <Alert tone={unanswered.code === stopped ? "neutral" : "danger"}>
-      <p>{reasons[unanswered.code ?? ""] ?? unanswered.message ?? "The answer failed. Ask again."}</p>
+      <Reason question={unanswered} />
       {replacesLast ? (
         <p className="mt-1">
           Your last message and its answer stay as they are above. They are replaced once this one is

@@ -22,7 +22,8 @@ const textIn = (part: Part): string => ("text" in part && typeof part.text === "
 const isFileId = Schema.is(FileId)
 const isImageId = Schema.is(ImageId)
 
-const attachmentIn = (part: Part): ReadonlyArray<Attachment> => {
+/** None of a text. */
+export const attachmentIn = (part: Part): ReadonlyArray<Attachment> => {
   const file_id = "file_id" in part && isFileId(part.file_id) ? part.file_id : null
   if (part.type === "input_file") return file_id === null ? [] : [{ type: "input_file", file_id }]
   if (part.type !== "input_image") return []

@@ -2,7 +2,12 @@ import { Option, Schema } from "effect"
 import { FileObject } from "../../../api/FileObject.ts"
 
 /** What can be said of an upload after its page was left or loaded again. */
-export interface Unfinished {
+export interface KeptUpload {
+  readonly isDone: boolean
+  /** Why it failed, and what to do; null otherwise. */
+  readonly problem: string | null
+  /** Whether trying again may help. */
+  readonly canRetry: boolean
   readonly name: string
   readonly bytes: number
   readonly isImage: boolean
@@ -17,6 +22,9 @@ const decode = Schema.decodeUnknownOption(
         name: Schema.String,
         bytes: Schema.Finite,
         isImage: Schema.Boolean,
+        isDone: Schema.Boolean,
+        problem: Schema.NullOr(Schema.String),
+        canRetry: Schema.Boolean,
         file: Schema.NullOr(FileObject)
       })
     )
@@ -25,12 +33,20 @@ const decode = Schema.decodeUnknownOption(
 
 const keyOf = (list: string): string => `parley-uploads-${list}`
 
-/** Of a list, those that were not done. */
-export const unfinished = (list: string): ReadonlyArray<Unfinished> =>
+/** Of a list, those that were kept. */
+export const keptUploads = (list: string): ReadonlyArray<KeptUpload> =>
   Option.getOrElse(decode(sessionStorage.getItem(keyOf(list)) ?? ""), () => [])
 
-export const keepUnfinished = (list: string, uploads: ReadonlyArray<Unfinished>): void => {
+export const keepUploads = (list: string, uploads: ReadonlyArray<KeptUpload>): void => {
   if (uploads.length === 0) return sessionStorage.removeItem(keyOf(list))
-  const kept = uploads.map(({ bytes, file, isImage, name }) => ({ name, bytes, isImage, file }))
+  const kept = uploads.map(({ bytes, canRetry, file, isDone, isImage, name, problem }) => ({
+    name,
+    bytes,
+    isImage,
+    isDone,
+    problem,
+    canRetry,
+    file
+  }))
   sessionStorage.setItem(keyOf(list), JSON.stringify(kept))
 }
