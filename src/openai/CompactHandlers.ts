@@ -7,9 +7,10 @@ import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
-import { InvalidRequest } from "../domain/Errors.ts"
+import { InvalidRequest, ModelFailure } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
+import { isNoAnswer } from "../responses/Events.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
@@ -53,6 +54,9 @@ const compacted = (response: ResponseObject): CompactedResponse => ({
   usage: response.usage ?? noUsage
 })
 
+const isSummary = (response: ResponseObject): boolean =>
+  response.status === "completed" && response.incomplete_details === null && !isNoAnswer(response.output_text)
+
 const documented = Object.keys(CompactBody.fields)
 
 export const CompactHandlers = HttpApiBuilder.group(
@@ -93,6 +97,15 @@ export const CompactHandlers = HttpApiBuilder.group(
           )
         const whole = collect(begun.events)
         const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+        if (!isSummary(response)) {
+          // A client would put it in the place of its conversation.
+          return yield* new ModelFailure({
+            reason: "malformed",
+            provider: "",
+            model: response.model,
+            detail: "the summary of a conversation was empty, cut or withheld"
+          })
+        }
         return HttpServerResponse.jsonUnsafe(compacted(response), {
           headers: yield* ignoredHeader(incoming, payload, documented)
         })

@@ -35,10 +35,10 @@ export const ignoredParts = (
   if (!Predicate.isObject(given) || !Predicate.isObject(read)) return []
   return Object.entries(given).flatMap(([name, value]) => {
     if (opaque.has(name)) return []
-    if (isReplayed && answered.has(name) && !(name in read)) return []
+    if (isReplayed && answered.has(name) && !Object.hasOwn(read, name)) return []
     const here = path === "" ? shown(name) : `${path}.${shown(name)}`
     const below = isReplayed || (path === "" && replayed.has(name))
-    if (name in read) return ignoredParts(value, Reflect.get(read, name), here, below)
+    if (Object.hasOwn(read, name)) return ignoredParts(value, Reflect.get(read, name), here, below)
     return path === "" || value === null ? [] : [here]
   })
 }

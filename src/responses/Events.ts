@@ -149,6 +149,9 @@ const whyNoAnswer = (reason: EndReason, isAfterCall: boolean): string => {
   }
 }
 
+/** Whether a text stands in the place of an answer. */
+export const isNoAnswer = (text: string): boolean => text.startsWith("(No answer: ")
+
 const finish = (
   state: EventsState,
   part: Extract<GenerationPart, { type: "finish" }>,

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import OpenAI from "openai"
-import { says, ScriptedModel } from "../support/ScriptedModel.ts"
+import { finish, says, ScriptedModel, text } from "../support/ScriptedModel.ts"
 import { TestApp } from "../support/TestApp.ts"
 import { call, errorOf } from "../support/Wire.ts"
 
@@ -49,6 +49,20 @@ layer(TestApp.layer(), { excludeTestServices: true })("POST /openai/v1/responses
       const texts = (yield* lastAsked).map(({ text }) => text)
       assert.include(texts[0], "The user is called Ada.")
       assert.strictEqual(texts.at(-1), "Who am I?")
+    })
+  )
+
+  it.effect("an empty or cut summary is an error: a client would lose its conversation by it", () =>
+    Effect.gen(function* () {
+      const openai = yield* client
+      const model = yield* ScriptedModel
+      for (const answer of [says(""), Stream.fromIterable([text("The user wa"), finish("length")])]) {
+        yield* model.next(answer)
+        const failure = yield* Effect.flip(
+          Effect.tryPromise(() => openai.responses.compact({ model: "scripted-1", input: "I am Ada." }))
+        )
+        assert.include(String(failure.cause), "could not produce an answer")
+      }
     })
   )
 
