@@ -124,6 +124,15 @@ const outcome = ({ chunks, filename, id, status, status_details }: CorpusFileBod
   }
 }
 
+/** Files of which it is said why they can't be added; there may be thousands. */
+const reasonsMax = 10
+
+const reasonsOf = (failures: ReadonlyArray<CliFailure>): string => {
+  const reasons = failures.slice(0, reasonsMax).map(({ message }) => message)
+  const more = failures.length - reasons.length
+  return [...reasons, ...(more === 0 ? [] : [`And ${more} more.`])].join(" ")
+}
+
 export const addFiles = command(
   "add-file",
   "Upload files and add them to a project",
@@ -149,14 +158,19 @@ export const addFiles = command(
     const limits = yield* askServer((client) =>
       client.projects.uploadLimits({ params: { project_id: projectId }, query: given({ email: user }) })
     )
-    const files = yield* Effect.forEach(paths, (path) =>
+    const [files, unusable] = yield* Effect.partition(paths, (path) =>
       Effect.tap(findLocalFile(path), (file) => refuseLarger(path, file, limits.file_bytes_max))
     )
+    if (files.length === 0) return yield* new CliFailure({ message: reasonsOf(unusable) })
     const destination = { projectId, email: limits.email }
     const added = yield* addAll(files, destination, Math.min(uploadsMax, limits.uploads_max))
     const value = wait ? yield* awaitSearchable(projectId, added) : added
     const failed = value.filter(({ status }) => status === "error").length
-    const failure = failed === 0 ? null : `${plural(failed)} can't be searched.`
+    const problems = [
+      failed === 0 ? "" : `${plural(failed)} can't be searched.`,
+      unusable.length === 0 ? "" : `${plural(unusable.length)} could not be added. ${reasonsOf(unusable)}`
+    ].filter((problem) => problem !== "")
+    const failure = problems.length === 0 ? null : problems.join(" ")
     return { value, text: value.map(outcome).join("\n"), failure }
   })
 ).pipe(

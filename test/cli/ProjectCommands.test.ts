@@ -221,6 +221,24 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
     })
   )
 
+  it.effect("adds the others where a file is empty or can't be read, and says so", () =>
+    Effect.gen(function* () {
+      const { name, id } = yield* someProject
+      const paths = yield* localFiles({ "empty.txt": "", "fine.txt": "zebra" })
+      const ran = yield* project("add-file", name, ...paths, "/nowhere/at/all.txt", "--wait")
+      assert.strictEqual(ran.code, 1)
+      assert.match(ran.stdout, /"fine\.txt" \(.*\): searchable, 1 chunk\./)
+      assert.match(
+        ran.stderr,
+        /parley: 2 files could not be added\. .*empty\.txt is empty\. \/nowhere\/at\/all\.txt/
+      )
+      assert.deepStrictEqual(
+        (yield* filesOf(id)).map(({ filename }) => filename),
+        ["fine.txt"]
+      )
+    })
+  )
+
   it.effect("uploads the files for the named user, and rejects a user who can't own them", () =>
     Effect.gen(function* () {
       const { organization, user, name, id } = yield* someProject
@@ -235,7 +253,8 @@ layer(AdminServer.layer, { excludeTestServices: true })("parley project", (it) =
         yield* project("add-file", name, path, "--user", stranger.email),
         /^parley: The user belongs to another organization than the project\.$/
       )
-      refused(yield* project("add-file", name, path, empty), /empty\.txt is empty\.$/)
+      refused(yield* project("add-file", name, empty), /empty\.txt is empty\.$/)
+      refused(yield* project("add-file", name, empty, join(path, "none")), /empty\.txt is empty\. .*none/)
       refused(yield* project("add-file", name, join(path, "none")), /can't be read|does not exist/)
       assert.strictEqual((yield* project("add-file", name)).code, 2)
       yield* project("remove-member", name, user.email)
