@@ -1,6 +1,7 @@
 /* oxlint-disable max-lines -- one table, which is seen to be total in one place */
 import { DateTime } from "effect"
 import type * as Errors from "../domain/Errors.ts"
+import { formatBytes } from "../domain/formatBytes.ts"
 import type { ErrorBody } from "./ErrorEnvelope.ts"
 
 type ErrorOf<Value> = Value extends abstract new (...parameters: never) => infer Instance
@@ -352,10 +353,16 @@ const table: {
       document ?? "input"
     ),
   FileTooLarge: ({ bytesMax }) =>
-    failure(413, "invalid_request_error", "file_too_large", `The file is larger than ${bytesMax} bytes.`, {
-      param: "file",
-      headers: { connection: "close" }
-    }),
+    failure(
+      413,
+      "invalid_request_error",
+      "file_too_large",
+      `The file is larger than ${formatBytes(bytesMax)} (${bytesMax} bytes).`,
+      {
+        param: "file",
+        headers: { connection: "close" }
+      }
+    ),
   FileQuotaExceeded: ({ max, quota }) =>
     quota === "files"
       ? forbidden("file_count_quota_exceeded", `You have as many files as you may have: ${max}. Delete some.`)

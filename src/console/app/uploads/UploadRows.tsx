@@ -1,6 +1,6 @@
 import { CircleAlert, CircleCheck, RotateCw, X } from "lucide-react"
+import { formatBytes } from "../../../domain/formatBytes.ts"
 import { formatShare } from "../text/format.ts"
-import { formatBytes } from "../text/formatBytes.ts"
 import { Button } from "../ui/Button.tsx"
 import { FilePicker } from "./FilePicker.tsx"
 import type { Upload } from "./UploadList.ts"

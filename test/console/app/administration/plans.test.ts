@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { planFacts } from "../../../../src/console/app/pages/administration/plans/terms.ts"
-import { formatBytes } from "../../../../src/console/app/text/formatBytes.ts"
+import { formatBytes } from "../../../../src/domain/formatBytes.ts"
 
 const factsOf = (terms: Parameters<typeof planFacts>[0]) =>
   Object.fromEntries(planFacts(terms).map(({ label, value }) => [label, value]))

@@ -41,6 +41,13 @@ describe("The Markdown of an answer", () => {
     }
   })
 
+  it("marks a citation right behind an address, which is no part of it", () => {
+    const shown = html("See https://a.example/b[1]. More.")
+    assert.include(shown, 'href="https://a.example/b"')
+    assert.include(shown, '<span data-citations="1">[1]</span>. More.')
+    assert.notInclude(html("https://a.example/?b[1]=2"), "data-citations")
+  })
+
   it("marks mathematics, and leaves prices as they are", () => {
     assert.include(html("Let $x^2 < 1$ be."), 'data-tex="x^2 &lt; 1"')
     assert.include(html("$$\n\\int_0^1 x\n$$"), 'data-math="display"')

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
+import { formatBytes } from "../../../../domain/formatBytes.ts"
 import { formatNumber } from "../../text/format.ts"
-import { formatBytes } from "../../text/formatBytes.ts"
 import { Card } from "../../ui/Card.tsx"
 import { Loaded } from "../../ui/Loaded.tsx"
 import { Meter } from "../../ui/Meter.tsx"

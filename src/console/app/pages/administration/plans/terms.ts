@@ -1,6 +1,6 @@
+import { formatBytes } from "../../../../../domain/formatBytes.ts"
 import type { LicenseBounds, PlanTerms } from "../../../../../domain/Plan.ts"
 import { formatNumber } from "../../../text/format.ts"
-import { formatBytes } from "../../../text/formatBytes.ts"
 
 interface Fact {
   readonly label: string

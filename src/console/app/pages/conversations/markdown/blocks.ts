@@ -1,5 +1,5 @@
-import { Marked, type Token, type Tokens } from "marked"
-import { citationTokens } from "./citationTokens.ts"
+import { Marked, type Token, Tokenizer, type Tokens } from "marked"
+import { citationTokens, withoutCitation } from "./citationTokens.ts"
 import { escaped } from "./escaped.ts"
 import { mathTokens } from "./mathTokens.ts"
 
@@ -27,6 +27,12 @@ const link = (href: string, html: string): string => {
 const markdown = new Marked({
   gfm: true,
   extensions: [...mathTokens, citationTokens],
+  tokenizer: {
+    url(source) {
+      const address = withoutCitation(source)
+      return address === source ? false : Tokenizer.prototype.url.call(this, address)
+    }
+  },
   renderer: {
     // Markup is shown as it is written.
     html: ({ text }) => escaped(text),

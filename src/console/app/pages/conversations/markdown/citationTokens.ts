@@ -4,6 +4,16 @@ import type { TokenizerAndRendererExtension } from "marked"
 
 const mark = /^\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?![(:[])/
 
+/** A mark that follows an address at once, and isn't a part of it. */
+const markBehind = /\[\d{1,3}(?:\s*,\s*\d{1,3})*\](?=[\s.,;:!?)]|$)/
+
+/** A text that begins with an address, up to a mark that follows the address. */
+export const withoutCitation = (source: string): string => {
+  const address = /^[^\s<]*/.exec(source)?.[0] ?? ""
+  const at = address.search(markBehind)
+  return at > 0 ? source.slice(0, at) : source
+}
+
 export const citationTokens: TokenizerAndRendererExtension = {
   name: "citation",
   level: "inline",
