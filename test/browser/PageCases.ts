@@ -197,7 +197,7 @@ export const conversationCase = (id: string): PageCase => ({
     request: inDialog(press("View as API request")),
     edit: press("Edit")
   },
-  empty: "The conversation does not exist",
+  empty: "This conversation was deleted",
   emptyPath: "/conversations/0190f000-0000-7000-8000-000000000001",
   isLoaded: true
 })
