@@ -20,7 +20,7 @@ import {
   type ShownTurns
 } from "./ConversationRows.ts"
 import type { SearchPage } from "./ConversationSearch.ts"
-import { makeWithoutQuestion } from "./QuestionWrites.ts"
+import { makeUnansweredParts } from "./QuestionWrites.ts"
 
 interface TurnsWanted {
   readonly limit: number
@@ -80,7 +80,7 @@ export class ListedConversations extends Context.Service<
       const { columns, running } = yield* makeListed
       const list = yield* makeList
       const turns = yield* makeTurns
-      const withoutQuestion = yield* makeWithoutQuestion
+      const unanswered = yield* makeUnansweredParts
 
       const orNotFound = <A>(found: A | undefined) =>
         found === undefined
@@ -134,14 +134,11 @@ export class ListedConversations extends Context.Service<
         responseId: ResponseId
       ) {
         const { discarded } = yield* sql`WITH known AS (
-            SELECT id, ${running} IS DISTINCT FROM ${responseId}::uuid AND EXISTS (
-              SELECT FROM json_array_elements(unanswered) AS question
-              WHERE question ->> 'responseId' = ${responseId}::text
-            ) AS discarded
+            SELECT id, ${running} IS DISTINCT FROM ${responseId}::uuid AND ${unanswered.has(sql`${responseId}`)} AS discarded
             FROM conversations c
             WHERE id = ${id}::uuid AND user_id = ${userId}::uuid
           ), changed AS (
-            UPDATE conversations SET unanswered = ${withoutQuestion(responseId)} FROM known
+            UPDATE conversations SET unanswered = ${unanswered.without(responseId)} FROM known
             WHERE conversations.id = known.id AND discarded
           )
           SELECT discarded FROM known`.pipe(rowAs(DiscardedRow), Effect.flatMap(orNotFound))

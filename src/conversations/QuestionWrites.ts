@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { AnswerInProgress, ConversationNotFound, InvalidRequest, ResponseNotLast } from "../domain/Errors.ts"
 import { ConversationId, ProjectId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { rowAs } from "../sql/rows.ts"
@@ -33,19 +33,24 @@ const StateRow = Schema.Struct({
   others: Schema.Int
 })
 
-/** The questions without an answer of a row of `conversations` but that of one response; null if it has no other. */
-export const makeWithoutQuestion = Effect.map(
-  SqlClient.SqlClient,
-  (sql) => (responseId: ResponseId | null) =>
+/** Parts of statements about the questions without an answer of a row of `conversations`. */
+export const makeUnansweredParts = Effect.map(SqlClient.SqlClient, (sql) => ({
+  /** Whether that of a response is among them. */
+  has: (responseId: Statement.Fragment) => sql`EXISTS (
+      SELECT FROM json_array_elements(unanswered) AS question
+      WHERE question ->> 'responseId' = ${responseId}::text
+    )`,
+  /** All but that of a response; null if there is no other. */
+  without: (responseId: ResponseId | null) =>
     sql`(SELECT json_agg(question ORDER BY place)
       FROM json_array_elements(unanswered) WITH ORDINALITY AS kept (question, place)
       WHERE question ->> 'responseId' IS DISTINCT FROM ${responseId}::text)`
-)
+}))
 
 /** Questions in the table `conversations`, until they have an answer. */
 export const makeQuestionWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const without = yield* makeWithoutQuestion
+  const { has, without } = yield* makeUnansweredParts
 
   /**
    * Keeps the question with its conversation, which is listed from then on. Within a transaction that keeps the user's other questions
@@ -93,10 +98,7 @@ export const makeQuestionWrites = Effect.gen(function* () {
         )
         FROM json_array_elements(unanswered) WITH ORDINALITY AS kept (question, place)
       )
-      FROM ${sql(ended)} WHERE conversations.id = ${sql(ended)}.conversation_id AND EXISTS (
-        SELECT FROM json_array_elements(unanswered) AS question
-        WHERE question ->> 'responseId' = ${sql(ended)}.response_id::text
-      )`
+      FROM ${sql(ended)} WHERE conversations.id = ${sql(ended)}.conversation_id AND ${has(sql`${sql(ended)}.response_id`)}`
 
   return { keep, explain }
 })

@@ -11,7 +11,7 @@ import {
 } from "../domain/Conversation.ts"
 import type { ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
 import { makeImageWrites } from "./ImageTable.ts"
-import { makeWithoutQuestion } from "./QuestionWrites.ts"
+import { makeUnansweredParts } from "./QuestionWrites.ts"
 import { historyTurnsMax } from "./TurnTable.ts"
 
 export interface CommitTurn {
@@ -76,7 +76,7 @@ export const makeTurnWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { insertItems, outcome } = yield* makeParts
   const images = yield* makeImageWrites
-  const withoutQuestion = yield* makeWithoutQuestion
+  const unanswered = yield* makeUnansweredParts
 
   /**
    * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
@@ -90,7 +90,7 @@ export const makeTurnWrites = Effect.gen(function* () {
           lease_until = NULL,
           lease_fence = lease_fence + 1,
           updated_at = now(),
-          unanswered = ${withoutQuestion(content.responseId)}
+          unanswered = ${unanswered.without(content.responseId)}
         WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
         RETURNING id, user_id
       ), turn AS (
@@ -108,7 +108,7 @@ export const makeTurnWrites = Effect.gen(function* () {
   const commitReplacing = (turn: OpenTurn, replaced: ResponseId, content: CommitTurn) =>
     sql`WITH held AS (
         UPDATE conversations SET lease_until = NULL, lease_fence = lease_fence + 1, updated_at = now(),
-          unanswered = ${withoutQuestion(content.responseId)}
+          unanswered = ${unanswered.without(content.responseId)}
         WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
           AND EXISTS (
             SELECT FROM turns WHERE response_id = ${replaced}::uuid AND conversation_id = conversations.id

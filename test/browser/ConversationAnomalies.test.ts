@@ -35,6 +35,13 @@ const send = async (page: Page, text: string) => {
 
 const answered = (page: Page, text: string) => page.locator("article").getByText(text).first().waitFor()
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).last()
+/** Asks, and waits until the answer is stored. */
+const converse = async (page: Page, question: string, answer: string) => {
+  await send(page, question)
+  await answered(page, answer)
+  await button(page, "Retry").waitFor()
+}
+
 const shownText = (page: Page) => page.locator("main").innerText()
 
 /** What the model was told in its last request. */
@@ -155,9 +162,7 @@ browserTests(
       Effect.gen(function* () {
         yield* model.script({ deltas: ["One."] }, { deltas: ["Two. "], endless: true, gapMillis: 20 })
         yield* visiting(async (page) => {
-          await send(page, "Question one")
-          await answered(page, "One.")
-          await button(page, "Retry").waitFor()
+          await converse(page, "Question one", "One.")
           const other = await page.context().newPage()
           await other.goto(page.url())
           await answered(other, "One.")
@@ -203,9 +208,7 @@ browserTests(
           yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
           yield* visiting(
             async (page) => {
-              await send(page, "Which?")
-              await answered(page, "First.")
-              await button(page, "Retry").waitFor()
+              await converse(page, "Which?", "First.")
               const other = await page.context().newPage()
               await other.goto(page.url())
               await button(other, "Edit").click()
@@ -232,9 +235,7 @@ browserTests(
         yield* model.script({ deltas: ["First."] }, { deltas: ["Second."] }, { deltas: ["Third."] })
         yield* visiting(
           async (page) => {
-            await send(page, "Question one")
-            await answered(page, "First.")
-            await button(page, "Retry").waitFor()
+            await converse(page, "Question one", "First.")
             // The request never arrives.
             const isQuestion = (url: URL) => url.pathname.endsWith("/responses")
             const held = await holdFirst(page, isQuestion)
@@ -299,9 +300,7 @@ browserTests(
         yield* visiting(
           async (page) => {
             const message = page.getByLabel("Message")
-            await send(page, "An open question")
-            await answered(page, "One.")
-            await button(page, "Retry").waitFor()
+            await converse(page, "An open question", "One.")
             await message.fill("Half a thought")
             await button(page, "Edit").click()
             assert.strictEqual(await message.inputValue(), "An open question")
@@ -350,9 +349,7 @@ browserTests(
           await button(page, "Discard").waitFor()
           await pressed("Discard")
           await page.locator("article").waitFor({ state: "detached" })
-          await send(page, "Question two")
-          await answered(page, "Three.")
-          await button(page, "Retry").waitFor()
+          await converse(page, "Question two", "Three.")
           await pressed("Edit")
           await pressed("Cancel")
           await pressed("Retry")

@@ -53,9 +53,7 @@ export class UploadList {
   constructor(name: string, options: ListOptions) {
     this.name = name
     this.options = options
-    this.uploads = keptUploads(name).map(({ isDone, ...kept }) =>
-      this.entry(kept, statusOf({ ...kept, isDone }))
-    )
+    this.uploads = keptUploads(name).map((kept) => this.entry(kept, statusOf(kept)))
     this.workOn()
   }
 

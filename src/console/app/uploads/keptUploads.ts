@@ -1,5 +1,6 @@
-import { Option, Schema } from "effect"
+import { Schema } from "effect"
 import { FileObject } from "../../../api/FileObject.ts"
+import { tabStorage } from "../client/tabStorage.ts"
 
 /** What can be said of an upload after its page was left or loaded again. */
 export interface KeptUpload {
@@ -15,38 +16,36 @@ export interface KeptUpload {
   readonly file: FileObject | null
 }
 
-const decode = Schema.decodeUnknownOption(
-  Schema.fromJsonString(
-    Schema.Array(
-      Schema.Struct({
-        name: Schema.String,
-        bytes: Schema.Finite,
-        isImage: Schema.Boolean,
-        isDone: Schema.Boolean,
-        problem: Schema.NullOr(Schema.String),
-        canRetry: Schema.Boolean,
-        file: Schema.NullOr(FileObject)
-      })
-    )
+const kept = tabStorage(
+  "parley-uploads-",
+  Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      bytes: Schema.Finite,
+      isImage: Schema.Boolean,
+      isDone: Schema.Boolean,
+      problem: Schema.NullOr(Schema.String),
+      canRetry: Schema.Boolean,
+      file: Schema.NullOr(FileObject)
+    })
   )
 )
 
-const keyOf = (list: string): string => `parley-uploads-${list}`
-
 /** Of a list, those that were kept. */
-export const keptUploads = (list: string): ReadonlyArray<KeptUpload> =>
-  Option.getOrElse(decode(sessionStorage.getItem(keyOf(list)) ?? ""), () => [])
+export const keptUploads = (list: string): ReadonlyArray<KeptUpload> => kept.read(list) ?? []
 
 export const keepUploads = (list: string, uploads: ReadonlyArray<KeptUpload>): void => {
-  if (uploads.length === 0) return sessionStorage.removeItem(keyOf(list))
-  const kept = uploads.map(({ bytes, canRetry, file, isDone, isImage, name, problem }) => ({
-    name,
-    bytes,
-    isImage,
-    isDone,
-    problem,
-    canRetry,
-    file
-  }))
-  sessionStorage.setItem(keyOf(list), JSON.stringify(kept))
+  if (uploads.length === 0) return kept.drop(list)
+  kept.keep(
+    list,
+    uploads.map(({ bytes, canRetry, file, isDone, isImage, name, problem }) => ({
+      name,
+      bytes,
+      isImage,
+      isDone,
+      problem,
+      canRetry,
+      file
+    }))
+  )
 }

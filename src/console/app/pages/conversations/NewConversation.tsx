@@ -9,33 +9,24 @@ import { ProjectSelect } from "./ProjectSelect.tsx"
 import { AllowanceNote } from "./thread/AllowanceNote.tsx"
 import { Composer } from "./thread/Composer.tsx"
 import { attachmentsOf } from "./thread/messageInput.ts"
-import { inputOf, questionOfInput } from "./thread/question.ts"
-import { dropUnsent, findUnsent, keepUnsent } from "./thread/unsentQuestions.ts"
+import { inputOf } from "./thread/question.ts"
+import { keepUnsent } from "./thread/unsentQuestions.ts"
 import { useDraft } from "./thread/useDraft.ts"
 
 const instructionsCharactersMax = 20_000
 
-/** Keeps the first message until its conversation is created. */
-const unborn = "new"
-
-/** What was sent when the page was left before its conversation was created. */
-const firstText = () => questionOfInput(findUnsent(unborn)?.question.input ?? "").text
-
 /** A first message, with or without instructions. `about`: the id of the project that is chosen at first, or nothing. */
 export const NewConversation = ({ about }: { readonly about: string }) => {
-  const { change, clear, draft } = useDraft(unborn, firstText())
+  // Kept until the conversation is created, also when the page is loaded again.
+  const { change, clear, draft } = useDraft("new")
   const { text } = draft
   const attached = useUploads("message", null)
   const [instructions, setInstructions] = useState("")
   const [project, setProject] = useState(about)
   const navigate = useNavigate()
   const creating = useMutation({
-    mutationFn: () => {
-      keepUnsent(unborn, { input: text.trim() })
-      return create(instructions.trim(), project)
-    },
+    mutationFn: () => create(instructions.trim(), project),
     onSuccess: ({ id }) => {
-      dropUnsent(unborn)
       keepUnsent(id, {
         input: inputOf({ text: text.trim(), attachments: attachmentsOf(attached.uploads) })
       })

@@ -29,8 +29,11 @@ const markdown = new Marked({
   extensions: [...mathTokens, citationTokens],
   tokenizer: {
     url(source) {
-      const address = withoutCitation(source)
-      return address === source ? false : Tokenizer.prototype.url.call(this, address)
+      const found = Tokenizer.prototype.url.call(this, source)
+      const address = withoutCitation(found?.raw ?? "")
+      return found === undefined || address === found.raw
+        ? found
+        : Tokenizer.prototype.url.call(this, address)
     }
   },
   renderer: {

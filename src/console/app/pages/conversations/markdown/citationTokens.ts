@@ -2,16 +2,17 @@ import type { TokenizerAndRendererExtension } from "marked"
 
 /** Marks such as [1] and [2, 3] become places for buttons; those that cite nothing become text again (`render.ts`). */
 
-const mark = /^\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?![(:[])/
+const bracketed = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/.source
+
+const mark = new RegExp(String.raw`^${bracketed}(?![(:[])`)
 
 /** A mark that follows an address at once, and isn't a part of it. */
-const markBehind = /\[\d{1,3}(?:\s*,\s*\d{1,3})*\](?=[\s.,;:!?)]|$)/
+const markBehind = new RegExp(String.raw`${bracketed}(?=[\s.,;:!?)]|$)`)
 
-/** A text that begins with an address, up to a mark that follows the address. */
-export const withoutCitation = (source: string): string => {
-  const address = /^[^\s<]*/.exec(source)?.[0] ?? ""
+/** An address, up to a mark that follows it. */
+export const withoutCitation = (address: string): string => {
   const at = address.search(markBehind)
-  return at > 0 ? source.slice(0, at) : source
+  return at > 0 ? address.slice(0, at) : address
 }
 
 export const citationTokens: TokenizerAndRendererExtension = {

@@ -1,8 +1,9 @@
-import { CircleAlert, FileText, Image, RotateCw, X } from "lucide-react"
+import { CircleAlert, FileText, Image, RotateCw } from "lucide-react"
 import { Spinner } from "../../../ui/Spinner.tsx"
 import type { Upload } from "../../../uploads/UploadList.ts"
 import { stateOf } from "../../../uploads/UploadRows.tsx"
 import type { Uploads } from "../../../uploads/useUploads.ts"
+import { FileChip, smallButtonClass } from "./FileChip.tsx"
 
 const Sign = ({ upload: { isImage, status } }: { readonly upload: Upload }) => {
   if (status === "failed" || status === "lost") {
@@ -13,18 +14,17 @@ const Sign = ({ upload: { isImage, status } }: { readonly upload: Upload }) => {
   return <Icon aria-hidden="true" className="size-4 shrink-0" />
 }
 
-const small = "inline-flex size-7 shrink-0 items-center justify-center rounded-md hover:bg-sunken"
-
 /** The files of the message that is being written. */
 export const Attachments = ({ list, uploads }: Pick<Uploads, "list" | "uploads">) =>
   uploads.length === 0 ? null : (
     <ul aria-label="Attached files" aria-live="polite" className="flex flex-wrap gap-2 px-2 pt-1">
       {uploads.map((upload) => (
-        <li
-          className="flex max-w-full items-center gap-2 rounded-lg border border-line bg-canvas py-1 pr-1 pl-3 text-sm"
+        <FileChip
           key={upload.id}
+          name={upload.name}
+          onRemove={() => list.remove(upload.id)}
+          sign={<Sign upload={upload} />}
         >
-          <Sign upload={upload} />
           <span className="min-w-0">
             <span className="block truncate font-medium">{upload.name}</span>
             <span className="block text-xs text-muted">{stateOf(upload)}</span>
@@ -32,22 +32,14 @@ export const Attachments = ({ list, uploads }: Pick<Uploads, "list" | "uploads">
           {upload.status === "failed" && upload.canRetry ? (
             <button
               aria-label={`Try ${upload.name} again`}
-              className={small}
+              className={smallButtonClass}
               onClick={() => list.retry(upload.id)}
               type="button"
             >
               <RotateCw aria-hidden="true" className="size-4" />
             </button>
           ) : null}
-          <button
-            aria-label={`Remove ${upload.name}`}
-            className={small}
-            onClick={() => list.remove(upload.id)}
-            type="button"
-          >
-            <X aria-hidden="true" className="size-4" />
-          </button>
-        </li>
+        </FileChip>
       ))}
     </ul>
   )

@@ -1,5 +1,6 @@
-import { FileText, Image, X } from "lucide-react"
+import { FileText, Image } from "lucide-react"
 import { idOf, useAttachmentName } from "./attachmentNames.ts"
+import { FileChip } from "./FileChip.tsx"
 import type { Attachment } from "./question.ts"
 
 interface KeptFilesProps {
@@ -11,18 +12,9 @@ const KeptFile = ({ file, onRemove }: { readonly file: Attachment; readonly onRe
   const name = useAttachmentName(file)
   const Icon = file.type === "input_image" ? Image : FileText
   return (
-    <li className="flex max-w-full items-center gap-2 rounded-lg border border-line bg-canvas py-1 pr-1 pl-3 text-sm">
-      <Icon aria-hidden="true" className="size-4 shrink-0" />
+    <FileChip name={name} onRemove={onRemove} sign={<Icon aria-hidden="true" className="size-4 shrink-0" />}>
       <bdi className="min-w-0 truncate">{name}</bdi>
-      <button
-        aria-label={`Remove ${name}`}
-        className="inline-flex size-7 shrink-0 items-center justify-center rounded-md hover:bg-sunken"
-        onClick={onRemove}
-        type="button"
-      >
-        <X aria-hidden="true" className="size-4" />
-      </button>
-    </li>
+    </FileChip>
   )
 }
 

@@ -1,4 +1,4 @@
-import { queryOptions, useQuery } from "@tanstack/react-query"
+import { queryOptions, skipToken, useQuery } from "@tanstack/react-query"
 import type { UnansweredQuestion } from "../../../../../api/ConversationObject.ts"
 import type { FileId } from "../../../../../domain/Ids.ts"
 import { asking } from "../../../client/ask.ts"
@@ -7,8 +7,7 @@ import { type Attachment, attachmentIn } from "./question.ts"
 export const attachedFileQuery = (id: FileId | null) =>
   queryOptions({
     queryKey: ["attached file", id],
-    queryFn: asking((client) => client.ownFiles.get({ params: { file_id: id as FileId } })),
-    enabled: id !== null,
+    queryFn: id === null ? skipToken : asking((client) => client.ownFiles.get({ params: { file_id: id } })),
     staleTime: Infinity
   })
 

@@ -4,24 +4,22 @@ import type {
   UnansweredQuestion
 } from "../../../../../api/ConversationObject.ts"
 import type { Question as Asked } from "../../../../AnswersApi.ts"
-import { noQuestion, type Question, questionOfInput } from "./question.ts"
+import { type Question, questionOfInput } from "./question.ts"
 import type { Answering } from "./useAnswering.ts"
 
 /** What is typed, and the turn that it is to replace. */
 export interface Draft extends Question {
-  readonly replaces: Asked["replaces"]
+  readonly replaces?: Asked["replaces"]
   /** The question without an answer that is edited. */
   readonly again?: Asked["again"]
 }
 
-export const noDraft: Draft = { ...noQuestion, replaces: undefined }
-
 export const asked = (
   input: Asked["input"],
-  { again, replaces }: { readonly replaces?: Asked["replaces"] | null; readonly again?: Asked["again"] }
+  { again, replaces }: Pick<Draft, "replaces" | "again">
 ): Asked => ({
   input,
-  ...(replaces == null ? {} : { replaces }),
+  ...(replaces === undefined ? {} : { replaces }),
   ...(again === undefined ? {} : { again })
 })
 
@@ -37,13 +35,13 @@ export const inputOfUnanswered = ({ input }: UnansweredQuestion) => input as Ask
 export const askedAgain = (
   { replaces, response_id: again }: UnansweredQuestion,
   last: ConversationTurn | undefined
-) => ({ again, replaces: replaces === last?.id ? replaces : null })
+) => ({ again, replaces: replaces !== null && replaces === last?.id ? replaces : undefined })
 
 /** A question without an answer, to be changed. */
-export const draftOf = (question: UnansweredQuestion, last: ConversationTurn | undefined): Draft => {
-  const { again, replaces } = askedAgain(question, last)
-  return { ...questionOfInput(inputOfUnanswered(question)), replaces: replaces ?? undefined, again }
-}
+export const draftOf = (question: UnansweredQuestion, last: ConversationTurn | undefined): Draft => ({
+  ...questionOfInput(question.input),
+  ...askedAgain(question, last)
+})
 
 /** Those that aren't being answered. */
 export const withoutAnswer = (

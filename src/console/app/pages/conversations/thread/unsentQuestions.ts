@@ -1,5 +1,6 @@
-import { Option, Schema } from "effect"
+import { Schema } from "effect"
 import type { Question } from "../../../../AnswersApi.ts"
+import { tabStorage } from "../../../client/tabStorage.ts"
 
 /** A question that the service may not have got yet. */
 export interface Unsent {
@@ -8,41 +9,34 @@ export interface Unsent {
   readonly question: Question
 }
 
-const decode = Schema.decodeUnknownOption(
-  Schema.fromJsonString(
-    Schema.Struct({
-      key: Schema.String,
-      question: Schema.Struct({
-        input: Schema.Union([Schema.String, Schema.Array(Schema.Record(Schema.String, Schema.String))]),
-        replaces: Schema.optionalKey(Schema.String),
-        again: Schema.optionalKey(Schema.String)
-      })
+const kept = tabStorage(
+  "parley.unsent.",
+  Schema.Struct({
+    key: Schema.String,
+    question: Schema.Struct({
+      input: Schema.Union([Schema.String, Schema.Array(Schema.Record(Schema.String, Schema.String))]),
+      replaces: Schema.optionalKey(Schema.String),
+      again: Schema.optionalKey(Schema.String)
     })
-  )
+  })
 )
 
 /** Those of this page, also where the storage of the browser has no room for them. */
 const held = new Map<string, Unsent>()
 
-const nameOf = (id: string) => `parley.unsent.${id}`
-
 /** Keeps the question of a conversation until the service has it, also when the page is loaded again. */
 export const keepUnsent = (id: string, question: Question): Unsent => {
   const unsent = { key: crypto.randomUUID(), question }
   held.set(id, unsent)
-  try {
-    sessionStorage.setItem(nameOf(id), JSON.stringify(unsent))
-  } catch {
-    sessionStorage.removeItem(nameOf(id))
-  }
+  kept.keep(id, unsent)
   return unsent
 }
 
 export const findUnsent = (id: string): Unsent | null =>
   // The service checks the ids in it.
-  held.get(id) ?? (Option.getOrNull(decode(sessionStorage.getItem(nameOf(id)) ?? "")) as Unsent | null)
+  held.get(id) ?? (kept.read(id) as Unsent | null)
 
 export const dropUnsent = (id: string): void => {
   held.delete(id)
-  sessionStorage.removeItem(nameOf(id))
+  kept.drop(id)
 }

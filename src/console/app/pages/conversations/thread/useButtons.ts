@@ -20,20 +20,20 @@ interface Wanted
 
 /** What the buttons of a conversation do. `onRetry` and `onEdit` stay the same while an answer is written. */
 export const useButtons = ({ area, ask, clear, edit, id, last, stop }: Wanted) => {
-  const focus = () => area.current?.focus()
+  const focus = useCallback(() => area.current?.focus(), [area])
   const onRetry = useCallback(
     (turn: ConversationTurn) => {
       void ask(asked(inputOf(questionOfTurn(turn)), { replaces: turn.id }))
-      area.current?.focus()
+      focus()
     },
-    [area, ask]
+    [ask, focus]
   )
   const onEdit = useCallback(
     (turn: ConversationTurn) => {
       edit({ ...questionOfTurn(turn), replaces: turn.id })
-      area.current?.focus()
+      focus()
     },
-    [area, edit]
+    [edit, focus]
   )
   return {
     onRetry,
