@@ -51,6 +51,7 @@ export const withoutAnswer = (
   unanswered.filter(
     ({ code, response_id }) =>
       response_id !== answering?.again &&
+      response_id !== answering?.answer.id &&
       response_id !== running &&
       (code !== null || (answering === null && running === null))
   )
