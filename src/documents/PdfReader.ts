@@ -1,4 +1,5 @@
 import { getDocumentProxy, getResolvedPDFJS } from "unpdf"
+import { type PdfLine, textsWithHeadings } from "./PdfHeadings.ts"
 import { storableForm, type Reading, type ReadingLimits, Unreadable } from "./Reading.ts"
 import { type Cell, isRightToLeft, cellKindOf, readingOrder, textsOf } from "./VisualOrder.ts"
 
@@ -10,34 +11,49 @@ const pageSeparator = "\n\n"
 export const readPdf = async (bytes: Buffer, limits: ReadingLimits): Promise<Reading> => {
   const { normalizeUnicode } = await getResolvedPDFJS()
   const document = await openDocument(bytes)
-  const texts: Array<string> = []
-  const pages: Array<number> = []
+  const pages: Array<ReadonlyArray<PdfLine>> = []
   let characters = 0
   let damaged = 0
   const count = Math.min(document.numPages, limits.pagesMax)
   for (let number = 1; number <= count && characters <= limits.textBytesMax; number++) {
-    let text = ""
+    let lines: ReadonlyArray<PdfLine> = []
     try {
       const page = await document.getPage(number)
       // Ligatures are taken apart when their letters are in reading order.
       const content = await page.getTextContent({ disableNormalization: true })
       const items = content.items.filter((item) => "str" in item)
-      text = storableForm(
-        joinItems(items.map((item) => ({ ...item, str: plainLetters(normalizeUnicode(item.str)) })))
-      )
+      lines = linesOfPage(items.map((item) => ({ ...item, str: plainLetters(normalizeUnicode(item.str)) })))
       page.cleanup()
     } catch {
       damaged++
     }
-    if (text !== "" && texts.length > 0) characters += pageSeparator.length
-    pages.push(characters)
-    if (text !== "") texts.push(text)
-    characters += text.length
+    pages.push(lines)
+    for (const { text } of lines) characters += text.length + 1
   }
   if (damaged === pages.length) throw corrupt()
   const truncated = pages.length < document.numPages
-  return { text: texts.join(pageSeparator), mediaType, truncated, pages }
+  return { ...joined(textsWithHeadings(pages).map(tidy)), mediaType, truncated }
 }
+
+/** The text of all pages, and where each of them begins. */
+const joined = (texts: ReadonlyArray<string>): Pick<Reading, "text" | "pages"> => {
+  const pages: Array<number> = []
+  let text = ""
+  for (const page of texts) {
+    if (page !== "" && text !== "") text += pageSeparator
+    pages.push(text.length)
+    text += page
+  }
+  return { text, pages }
+}
+
+const tidy = (text: string): string =>
+  storableForm(
+    text
+      .replace(/[^\S\n]+\n/g, "\n")
+      .replace(/\n{3,}/g, "\n\n")
+      .trim()
+  )
 
 const corrupt = () => new Unreadable("corrupt", "The PDF is damaged and can't be read.")
 
@@ -104,7 +120,7 @@ type Line = ReadonlyArray<TextItem>
 const [paragraphGap, wordGap] = [2, 0.1]
 
 /** The lines of a page, with an empty one between paragraphs. */
-export const joinItems = (items: ReadonlyArray<TextItem>): string => {
+export const linesOfPage = (items: ReadonlyArray<TextItem>): ReadonlyArray<PdfLine> => {
   const lines = linesOf(items)
   const turned = lines.filter(hasRightToLeft)
   const pagePart = rightToLeftPart(items)
@@ -115,12 +131,16 @@ export const joinItems = (items: ReadonlyArray<TextItem>): string => {
     })
   )
   const read = new Map(turned.map((line, at) => [line, (texts[at] ?? "").replace(/ {2,}/g, " ")]))
-  return lines
-    .map((line) => read.get(line) ?? line.map(({ str }) => str).join(""))
-    .join("\n")
-    .replace(/[^\S\n]+\n/g, "\n")
-    .replace(/\n{3,}/g, "\n\n")
-    .trim()
+  return lines.map((line) => ({
+    text: read.get(line) ?? line.map(({ str }) => str).join(""),
+    height: heightOf(line)
+  }))
+}
+
+/** The height of most of the letters of a line. */
+const heightOf = (line: Line): number => {
+  const [longest] = line.toSorted((one, other) => other.str.length - one.str.length)
+  return longest?.height ?? 0
 }
 
 const linesOf = (items: ReadonlyArray<TextItem>): ReadonlyArray<Line> => {
