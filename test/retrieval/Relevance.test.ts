@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { mean, ndcg } from "./ndcg.ts"
 import { addFile, search, searchLayer, someProject } from "./SearchFixture.ts"
 
 const read = (name: string): string =>
@@ -22,19 +23,6 @@ const Questions = Schema.fromJsonString(
 /** What the search reaches is a little more: whoever makes it worse shall notice. */
 const ndcgMin = 0.96
 const firstIsBestMin = 0.9
-const depth = 10
-
-const gain = (grades: ReadonlyArray<number>): number =>
-  grades.slice(0, depth).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
-
-/** Normalized discounted cumulative gain: 1 when the files come in the order of how well they answer. */
-const ndcg = (found: ReadonlyArray<string>, relevant: Readonly<Record<string, number>>): number => {
-  const grades = Object.values(relevant).toSorted((one, other) => other - one)
-  return gain([...new Set(found)].map((name) => relevant[name] ?? 0)) / gain(grades)
-}
-
-const mean = (values: ReadonlyArray<number>): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length
 
 layer(searchLayer)("The search in a small collection", (it) => {
   it.effect("the search in a small collection finds the passages that answer a question", () =>

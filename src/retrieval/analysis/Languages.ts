@@ -30,6 +30,7 @@ const known: ReadonlyArray<string> = [
   "turkish"
 ]
 const latin: ReadonlyArray<string> = [...known, ...listedLanguages]
+const englishLast = [...latin.filter((language) => language !== "english"), "english"]
 
 /** Letters that hardly any other of these languages has. */
 const letters: ReadonlyArray<readonly [RegExp, string]> = [
@@ -52,6 +53,11 @@ const sampleWordsMax = 300
 /** The share of stop words from which on a language counts as detected, and how many there must be to be sure. */
 const evidenceShareMin = 0.08
 const sureEvidenceMin = 4
+/**
+ * In a text of so many words English would have more stop words than any other language, and Finnish may have a single one: there half the share is
+ * enough for another language, and an equal number of words speaks against English.
+ */
+const tellingWordsMin = 10
 
 const sampleOf = (words: ReadonlyArray<Word>): ReadonlyArray<string> => {
   const plain = words.filter(({ isGram, isName }) => !isName && isGram !== true)
@@ -86,9 +92,11 @@ export const languageOf = Effect.fnUntraced(function* (stems: Stems, words: Read
     for (const language of listedLanguages) if (isListed(language, word)) count(language, 1)
     for (const [letter, language] of letters) if (letter.test(word)) count(language, letterWeight)
   }
-  const [language, found] = mostFrequent(evidence, latin) ?? ["english", 0]
+  const isTelling = sample.length >= tellingWordsMin
+  const [language, found] = mostFrequent(evidence, isTelling ? englishLast : latin) ?? ["english", 0]
+  const shareMin = isTelling && language !== "english" ? evidenceShareMin / 2 : evidenceShareMin
   // Undetected texts are stemmed as English: it does little harm, and helps where they are.
-  if (found < sample.length * evidenceShareMin)
+  if (found < sample.length * shareMin || found === 0)
     return { language: "english", isSure: false } satisfies Detected
   return { language, isSure: found >= sureEvidenceMin } satisfies Detected
 })
