@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { titleCharactersMax } from "../domain/ConversationTitle.ts"
+import { isOneLine, titleCharactersMax } from "../domain/ConversationTitle.ts"
 import { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
 import { isStorable, StorableText } from "../domain/storable.ts"
 import {
@@ -20,11 +20,12 @@ const pageTurnsMax = 50
 export const pageTurnsDefault = 20
 export const searchCharactersMax = 200
 
-const titleWords = `1 to ${titleCharactersMax} characters, not only blanks`
+const titleWords = `1 to ${titleCharactersMax} characters in one line, not only blanks, without marks of direction`
 
 export const Title = Schema.String.check(
   Schema.makeFilter(
-    (title) => title.trim() !== "" && title.length <= titleCharactersMax && isStorable(title),
+    (title) =>
+      title.trim() !== "" && title.length <= titleCharactersMax && isStorable(title) && isOneLine(title),
     { expected: titleWords }
   )
 )

@@ -1,5 +1,12 @@
 /** Of a title that a user gives. */
 export const titleCharactersMax = 200
+/** Marks that turn the direction of all that follows, also of what stands behind the title. */
+const directionMarks = /[\u202a-\u202e\u2066-\u2069]/gu
+
+/** Whether all characters of a given title can stand in a line of a list. */
+export const isOneLine = (title: string): boolean =>
+  !/\p{Cc}/u.test(title) && title.search(directionMarks) === -1
+
 /** Of a title that is the beginning of a message. */
 const beginningCharactersMax = 60
 /** A beginning that is shorter than this says too little, so that a long word is cut rather than left out. */
@@ -9,7 +16,8 @@ export const beginningReadMax = 1_000
 
 /** The beginning of a message, cut at a word; null for a message without text. */
 export const titleOf = (message: string): string | null => {
-  const characters = [...message.slice(0, beginningReadMax).toWellFormed().replace(/\s+/gu, " ").trim()]
+  const read = message.slice(0, beginningReadMax).toWellFormed().replace(directionMarks, "")
+  const characters = [...read.replace(/[\s\p{Cc}]+/gu, " ").trim()]
   if (characters.length <= beginningCharactersMax) return characters.join("") || null
   const beginning = characters.slice(0, beginningCharactersMax)
   // A blank after the last character that fits ends a word too.

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { titleOf } from "../../src/domain/ConversationTitle.ts"
+import { isOneLine, titleOf } from "../../src/domain/ConversationTitle.ts"
 
 describe("the title of a conversation", () => {
   it("is the first message, if that is short, without its line breaks", () => {
@@ -20,13 +20,21 @@ describe("the title of a conversation", () => {
     assert.strictEqual(titleOf("😀".repeat(100)), "😀".repeat(60))
   })
 
+  it("has no control characters, and nothing that turns the direction of what stands behind it", () => {
+    assert.strictEqual(titleOf("Read\u0000 the \u202etxt.exe\u0007"), "Read the txt.exe")
+    assert.isNull(titleOf("\u202e\u0000"))
+    assert.isTrue(isOneLine("\u05e9\u05dc\u05d5\u05dd \u200fabc"))
+    for (const title of ["two\nlines", "a\u202eb", "a\u2066b", "a\u0000"]) assert.isFalse(isOneLine(title))
+  })
+
   it.effect.prop(
     "has at most 60 characters of the message, and is never blank",
     [Schema.String],
     ([message]) =>
       Effect.sync(() => {
         const title = titleOf(message)
-        if (title === null) return assert.strictEqual(message.toWellFormed().trim(), "")
+        if (title === null) return assert.match(message, /^[\s\p{Cc}\u202a-\u202e\u2066-\u2069]*$/u)
+        assert.isTrue(isOneLine(title))
         assert.isAtMost([...title].length, 60)
         assert.strictEqual(title, title.trim())
         assert.isAbove(title.length, 0)

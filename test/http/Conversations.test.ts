@@ -100,7 +100,7 @@ layer(TestApp.layer(), { excludeTestServices: true, timeout: 60_000 })("conversa
         assert.deepInclude(renamed, { title: "Renamed", turn_count: 1 })
         assert.deepStrictEqual(idsOf(yield* user.list()), [second.id, first.id])
         assert.strictEqual((yield* user.update(first.id, { title: null })).title, "A question of mine")
-        for (const title of ["", "  ", "x".repeat(201), 5]) {
+        for (const title of ["", "  ", "x".repeat(201), "two\nlines", "a\u202eb", 5]) {
           assert.strictEqual(
             errorOf(yield* user.send("PATCH", `/conversations/${first.id}`, { title }), 400).param,
             "title"
