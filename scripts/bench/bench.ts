@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url"
 import { compare, type Comparison } from "./comparison.ts"
 import { fullScale, holdable, quickScale, type Scale } from "./figures.ts"
 import { coresToUse, type Fleet } from "./fleet.ts"
+import { changes, keepLast, lastAfter, readLast } from "./lastResult.ts"
 import { Loader } from "./loader.ts"
 import { help, type Options, readOptions } from "./options.ts"
 import { build, parleyRecipe } from "./parley.ts"
@@ -116,8 +117,18 @@ const benchmark = async (bench: Bench): Promise<boolean> => {
   const results = await compare(comparison(bench, measured, reference))
   say(table(results, measured.name, "raw"))
   writeOut(bench, results)
+  if (options.target === null) compareWithLast(options, results)
   const bad = options.strict ? ["failed", "missed"] : ["failed"]
   return results.every((result) => !bad.includes(result.verdict))
+}
+
+/** The last results of each scale lie beside each other: shorter loads have other values. */
+const compareWithLast = ({ quick }: Options, results: ReadonlyArray<Result>): void => {
+  const file = fileURLToPath(new URL(`../../.bench/${quick ? "quick" : "full"}.json`, import.meta.url))
+  const last = readLast(file)
+  const lines = changes(last, results)
+  if (lines.length > 0) say(`\nSince the last run here:\n${lines.join("\n")}`)
+  keepLast(file, lastAfter(last, results, new Date().toISOString()))
 }
 
 const writeOut = (bench: Bench, results: ReadonlyArray<Result>): void => {
