@@ -202,6 +202,7 @@ browserTests(
           await button(page, "View as API request").click()
           const dialog = page.getByRole("dialog", { name: "As an API request" })
           await dialog.getByText("/v1/responses").waitFor()
+          await dialog.getByText("Without the messages before it").waitFor()
           await assertAccessible(page)
           await dialog.getByRole("tab", { name: "Python" }).click()
           await dialog.getByText("responses.create").waitFor()

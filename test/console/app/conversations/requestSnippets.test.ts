@@ -1,23 +1,61 @@
 import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
-import { requestSnippets } from "../../../../src/console/app/pages/conversations/thread/requestSnippets.ts"
+import {
+  type Request,
+  requestSnippets
+} from "../../../../src/console/app/pages/conversations/thread/requestSnippets.ts"
+import { FileId, ImageId, ProjectId } from "../../../../src/domain/Ids.ts"
 
-const question = `It's "quoted", $HOME and \`x\`\n\\ end`
+const text = `It's "quoted", $HOME and \`x\`\n\\ end`
+const id = "01a20d61-78ce-74d5-b415-accefd7c6d9a"
+
+const snippets = (request: Partial<Request>) =>
+  requestSnippets("http://127.0.0.1:1", {
+    question: { text, attachments: [] },
+    instructions: null,
+    projectId: null,
+    ...request
+  })
+
+/** What curl would send. */
+const sent = (code = ""): unknown =>
+  JSON.parse(
+    execFileSync("sh", ["-c", `curl() { for last; do :; done; printf %s "$last"; }\n${code}`]).toString()
+  )
 
 describe("A question as an API request", () => {
   it("keeps every character in a shell", () => {
-    const [curl] = requestSnippets("http://127.0.0.1:1", question, "Be brief.")
-    const shown = execFileSync("sh", [
-      "-c",
-      `curl() { for last; do :; done; printf %s "$last"; }\n${curl?.code}`
-    ])
-    assert.deepStrictEqual(JSON.parse(shown.toString()), { instructions: "Be brief.", input: question })
+    const [curl] = snippets({ instructions: "Be brief." })
+    assert.deepStrictEqual(sent(curl?.code), { instructions: "Be brief.", input: text })
   })
 
   it("keeps every character in a program", () => {
-    for (const { code, name } of requestSnippets("http://127.0.0.1:1", question, null)) {
-      if (name !== "curl") assert.include(code, JSON.stringify(question))
+    for (const { code, name } of snippets({})) {
+      if (name !== "curl") assert.include(code, JSON.stringify(text))
       assert.notInclude(code, "instructions")
+    }
+  })
+
+  it("has the project and the uploaded files, and no image that has no file", () => {
+    const all = snippets({
+      projectId: ProjectId.make(id),
+      question: {
+        text,
+        attachments: [
+          { type: "input_file", file_id: FileId.make(id) },
+          { type: "input_image", image_id: ImageId.make(id) }
+        ]
+      }
+    })
+    const content = [
+      { type: "input_file", file_id: id },
+      { type: "input_text", text }
+    ]
+    const input = [{ role: "user", content }]
+    assert.deepStrictEqual(sent(all[0]?.code), { project_id: id, input })
+    for (const { code, name } of all.slice(1)) {
+      assert.include(code, JSON.stringify(input), name)
+      assert.include(code, JSON.stringify([{ type: "file_search", vector_store_ids: [id] }]), name)
     }
   })
 })

@@ -2,25 +2,24 @@ import { serviceUrl } from "../../../client/connection.ts"
 import { CodeBlock } from "../../../ui/CodeBlock.tsx"
 import { Dialog } from "../../../ui/Dialog.tsx"
 import { Tabs } from "../../../ui/Tabs.tsx"
-import { requestSnippets } from "./requestSnippets.ts"
+import { type Request, requestSnippets } from "./requestSnippets.ts"
 
 interface RequestDialogProps {
-  readonly question: string
-  readonly instructions: string | null
+  readonly request: Request
   readonly onClose: () => void
 }
 
 /** How a program asks the same. */
-export const RequestDialog = ({ instructions, onClose, question }: RequestDialogProps) => (
+export const RequestDialog = ({ onClose, request }: RequestDialogProps) => (
   <Dialog
-    description="With an API key of yours in the variable PARLEY_API_KEY."
+    description="Without the messages before it, and with an API key of yours in the variable PARLEY_API_KEY."
     isOpen
     onOpenChange={onClose}
     title="As an API request"
   >
     <Tabs
       label="Languages"
-      tabs={requestSnippets(serviceUrl(), question, instructions).map(({ code, name }) => ({
+      tabs={requestSnippets(serviceUrl(), request).map(({ code, name }) => ({
         value: name,
         label: name,
         content: <CodeBlock code={code} label={name} />

@@ -89,7 +89,10 @@ export const ThreadBody = (props: ThreadBodyProps) => {
         <SourceDialog onClose={() => setSource(null)} projectId={props.projectId} source={source} />
       )}
       {request === null ? null : (
-        <RequestDialog instructions={instructions} onClose={() => setRequest(null)} question={request.text} />
+        <RequestDialog
+          onClose={() => setRequest(null)}
+          request={{ instructions, projectId: props.projectId, question: request }}
+        />
       )}
     </>
   )
