@@ -13,11 +13,12 @@ import { Retrieval } from "../../src/retrieval/Retrieval.ts"
 import { AppConfig, readSettings } from "../../src/settings/AppConfig.ts"
 import { Database } from "../../src/sql/Database.ts"
 import { migrate } from "../../src/sql/Migrations.ts"
+import { cpuSeconds, descendants } from "./procfs.ts"
 import { Texts } from "./retrievalText.ts"
 
 /**
- * How fast texts become searchable, how much room that takes, and how long a search takes in a large project and in a small
- * one beside it, on an embedded PostgreSQL of its own.
+ * How fast texts become searchable, how much room that takes, and what a search takes right after it, of time and of processor time, in a
+ * large project and in a small one beside it, on an embedded PostgreSQL of its own.
  *
  *     npm run bench -- retrieval [--chunks N] [--file-characters N] [--questions N]
  */
@@ -34,6 +35,11 @@ const fileCharacters = Number(values["file-characters"])
 const questions = Number(values.questions)
 const smallProjectChunks = 1_000
 const hitsWanted = 20
+/** Of questions that cost more than others, a part of the number is enough. */
+const costlyQuestionShare = 10
+const misspelledWords = 24
+const longQuestionCharacters = 9_900
+const unspacedCharacters = 100_000
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -77,18 +83,52 @@ const fill = Effect.fnUntraced(function* (project: Project, texts: Texts, wanted
 const quantile = (values: ReadonlyArray<number>, part: number): string =>
   (values.toSorted((one, other) => one - other)[Math.floor(values.length * part)] ?? Number.NaN).toFixed(1)
 
-const searchTimes = Effect.fnUntraced(function* (project: Project, texts: Texts, misspelled: boolean) {
+/** Milliseconds of processor time of this process and of the database that it started. */
+const processorTimes = () => {
+  const { system, user } = process.cpuUsage()
+  const database = descendants(process.pid).reduce((sum, { pid }) => sum + (cpuSeconds(pid) || 0), 0)
+  return { own: (user + system) / 1000, database: database * 1000 }
+}
+
+const searchTimes = Effect.fnUntraced(function* (project: Project, asked: ReadonlyArray<string>) {
   const retrieval = yield* Retrieval
   const membership = proveMembership(project)
   const times: Array<number> = []
-  for (let at = 0; at < questions; at++) {
-    const question = texts.question()
+  const before = processorTimes()
+  for (const text of asked) {
     const begun = performance.now()
-    const text = misspelled ? question.replace(/(\w{3})\w(\w+)k/g, "$1q$2k") : question
     yield* retrieval.search(membership, { text, limit: hitsWanted })
     times.push(performance.now() - begun)
   }
-  return `p50 ${quantile(times, 0.5)} ms, p95 ${quantile(times, 0.95)} ms, p100 ${quantile(times, 0.999)} ms`
+  const after = processorTimes()
+  const own = ((after.own - before.own) / asked.length).toFixed(1)
+  const database = ((after.database - before.database) / asked.length).toFixed(1)
+  return (
+    `p50 ${quantile(times, 0.5)} ms, p95 ${quantile(times, 0.95)} ms, p100 ${quantile(times, 0.999)} ms; ` +
+    `CPU of Node ${own} ms, of PostgreSQL ${database} ms`
+  )
+})
+
+const threadMillis = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+/** The longest turn of the event loop while the effect runs, in milliseconds of processor time of the main thread. */
+const longestTurn = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  let longest = 0
+  let isOver = false
+  let last = threadMillis()
+  const turn = (): void => {
+    const now = threadMillis()
+    longest = Math.max(longest, now - last)
+    last = now
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  yield* effect
+  isOver = true
+  return longest
 })
 
 const sizes = Effect.gen(function* () {
@@ -110,11 +150,26 @@ const bench = Effect.gen(function* () {
   for (const { bytes, name } of yield* sizes) {
     say(`  ${name}: ${(bytes / characters).toFixed(2)} of the text's size`)
   }
+  const plain = Array.from({ length: questions }, () => texts.question())
+  const some = Math.ceil(questions / costlyQuestionShare)
+  const misspelled = Array.from({ length: some }, () => texts.misspelled(misspelledWords))
+  const long = Array.from({ length: some }, () => texts.longQuestion(longQuestionCharacters))
+  say(`search among ${chunks}, right after: ${yield* searchTimes(large, plain)}`)
+  say(`  again: ${yield* searchTimes(large, plain)}`)
+  say(`  ${misspelledWords} misspelled words: ${yield* searchTimes(large, misspelled)}`)
+  say(`  ${longQuestionCharacters} characters: ${yield* searchTimes(large, long)}`)
   const small = yield* makeProject
   yield* fill(small, texts, smallProjectChunks)
-  say(`search among ${chunks}: ${yield* searchTimes(large, texts, false)}`)
-  say(`search with misspelled words: ${yield* searchTimes(large, texts, true)}`)
-  say(`search among ${smallProjectChunks} beside them: ${yield* searchTimes(small, texts, false)}`)
+  say(`search among ${smallProjectChunks} beside them: ${yield* searchTimes(small, plain)}`)
+  for (const [kind, text] of [
+    ["Chinese", texts.chinese(unspacedCharacters)],
+    ["English", texts.text(unspacedCharacters)]
+  ] as const) {
+    const turn = yield* longestTurn(addFile(small, text))
+    say(
+      `longest turn while ${unspacedCharacters} characters of ${kind} are indexed: ${turn.toFixed(1)} ms of CPU`
+    )
+  }
 })
 
 const program = Effect.gen(function* () {

@@ -15,6 +15,9 @@ const rememberedWordsMax = 4_000_000
 const recentShare = 0.4
 const recentWordsMax = 60
 
+/** Of the characters that Chinese texts use. */
+const [firstIdeograph, ideographs] = [0x4e00, 2_000]
+
 const consonants = "bcdfghklmnprstvz"
 const vowels = "aeiou"
 
@@ -87,5 +90,33 @@ export class Texts {
   question(): string {
     const words = Array.from({ length: 5 + this.below(7) }, () => wordOf(this.rememberedWord()))
     return `what is ${words.join(" ")}?`
+  }
+
+  /** A question in which every word has a wrong letter. */
+  misspelled(words: number): string {
+    return Array.from({ length: words }, () => {
+      const word = wordOf(this.rememberedWord())
+      return `${word.slice(0, 3)}q${word.slice(4)}`
+    }).join(" ")
+  }
+
+  /** A question of so many characters. */
+  longQuestion(characters: number): string {
+    let text = ""
+    while (text.length < characters) text += `${this.question()} `
+    return text.slice(0, characters)
+  }
+
+  /** About as many characters in a script without spaces. */
+  chinese(characters: number): string {
+    let text = ""
+    for (let sentence = 1; text.length < characters; sentence++) {
+      for (let at = 0; at < 20; at++) {
+        const place = Math.floor(this.random() ** 2 * ideographs)
+        text += String.fromCharCode(firstIdeograph + place, firstIdeograph + ((place * 7) % ideographs))
+      }
+      text += sentence % 6 === 0 ? "。\n\n" : "。"
+    }
+    return text
   }
 }

@@ -20,7 +20,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { allowanceRefusals, tokenUsage } from "../telemetry/Instruments.ts"
 import { ownersOf } from "../usage/TokenCounters.ts"
 import { type Outcome, Usage } from "../usage/Usage.ts"
-import { makeRecord } from "./Accounting.ts"
+import { makeRecord } from "./UsageRecording.ts"
 
 /** What the server is asked for at once. A longer text is asked for alone. */
 const textsPerCallMax = 64

@@ -10,6 +10,7 @@ import { orUnavailable } from "../sql/orUnavailable.ts"
 import { makeAnalysis } from "./analysis/Analysis.ts"
 import { makeCompaction } from "./index/Compaction.ts"
 import { makeIndexTable } from "./index/IndexTable.ts"
+import { makeVacuum } from "./index/Vacuum.ts"
 import { type Explained, type Found, makeSearching, type Query } from "./search/Searching.ts"
 import { makeSearchTable } from "./search/SearchTable.ts"
 import { makeEmbeddingJobs } from "./vectors/EmbeddingJobs.ts"
@@ -65,9 +66,9 @@ export class Retrieval extends Context.Service<
   static readonly layer: Layer.Layer<Retrieval, never, AppConfig | SqlClient.SqlClient> = Layer.effect(
     Retrieval,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
       const analysis = yield* makeAnalysis
       const table = yield* makeIndexTable
+      const vacuum = yield* makeVacuum
       yield* (yield* makeCompaction).start
       const vectors = yield* makeVectorTable
       const plain = yield* makeEmbeddings((yield* AppConfig).retrieval)
@@ -91,12 +92,12 @@ export class Retrieval extends Context.Service<
           pages,
           isTable: tableFile.test(filename)
         })
-        const chunks = yield* table
-          .replace(projectId, { fileId, filename, text, pages, language, ...analyzed })
-          .pipe(
-            Effect.tap(() => (jobs === null ? Effect.void : jobs.offerNext(projectId))),
-            sql.withTransaction
-          )
+        const chunks = yield* table.replace(
+          projectId,
+          { fileId, filename, text, pages, language, ...analyzed },
+          jobs === null ? Effect.void : jobs.offerNext(projectId)
+        )
+        yield* vacuum.afterWriting(chunks)
         return { chunks }
       }, orUnavailable)
 

@@ -51,13 +51,13 @@ type Level = readonly [level: number, title: string]
 
 /** All of the text in pieces that follow each other without a gap. The text is Markdown, or may look like it. */
 export function* unitsOf(text: string, { isTable, pages }: TextForm): Generator<Unit, void> {
-  const hasWide = wide.test(text)
-  const weigh = (start: number, end: number): number =>
-    hasWide ? weightOf(text.slice(start, end)) : end - start
   let levels: ReadonlyArray<Level> = []
   let outline: Outline = { headings: [], tableHeader: null }
   let page = 0
   for (const { end, kind, start } of blocksOf(text, isTable)) {
+    // A long block is read piece by piece, so that it keeps no other fiber waiting.
+    const hasWide = end - start > blockCharactersRead || wide.test(text.slice(start, end))
+    const weigh = (from: number, to: number): number => (hasWide ? weightOf(text.slice(from, to)) : to - from)
     if (kind === "heading") {
       levels = below(levels, text.slice(start, end))
       outline = { headings: levels.map(([, title]) => title), tableHeader: null }
@@ -138,6 +138,7 @@ const kindOf = (line: string, fenceMark: string | null): Block["kind"] | "blank"
 }
 
 const lineCharactersRead = 1_000
+const blockCharactersRead = 16_384
 
 /** From `start` (inclusive) to `end` (exclusive). */
 interface Span {
@@ -152,51 +153,51 @@ interface Piece extends Span {
 const sentenceEnd = /[.!?…]+["'”’)\]]*\s+|[。！？；]+[”’」』）]*\s*|\n\s*/g
 const lineEnd = /\n\s*/g
 
-const piecesOf = (
+function* piecesOf(
   text: string,
   kind: Block["kind"],
   start: number,
   end: number,
   weigh: (start: number, end: number) => number
-): ReadonlyArray<Piece> => {
+): Generator<Piece, void> {
   const isWhole = kind === "heading" || kind === "code" || kind === "table"
-  if (isWhole && weigh(start, end) <= wholeCharactersMax) return [{ start, end, boundary: "line" }]
-  const pieces: Array<Piece> = []
+  if (isWhole && end - start <= wholeCharactersMax && weigh(start, end) <= wholeCharactersMax) {
+    yield { start, end, boundary: "line" }
+    return
+  }
   let boundary: Piece["boundary"] = "line"
   let from = start
-  const add = (to: number) => {
-    for (const cut of wordsOf(text, from, to, weigh)) {
-      pieces.push({ ...cut, boundary: cut.start === from ? boundary : "word" })
+  function* cut(to: number): Generator<Piece, void> {
+    for (const one of wordsOf(text, from, to, weigh)) {
+      yield { ...one, boundary: one.start === from ? boundary : "word" }
     }
-    from = to
   }
   for (const found of text.slice(start, end).matchAll(kind === "text" ? sentenceEnd : lineEnd)) {
-    add(start + found.index + found[0].length)
+    const to = start + found.index + found[0].length
+    yield* cut(to)
+    from = to
     boundary = found[0].startsWith("\n") ? "line" : "sentence"
   }
-  if (from < end) add(end)
-  return pieces
+  if (from < end) yield* cut(end)
 }
 
 /** Cuts what is too long between words, or anywhere but inside of a character if there are no words. */
-const wordsOf = (
+function* wordsOf(
   text: string,
   start: number,
   end: number,
   weigh: (start: number, end: number) => number
-): ReadonlyArray<Span> => {
-  const cuts: Array<Span> = []
+): Generator<Span, void> {
   let from = start
   while (end - from > unitCharactersMax || weigh(from, end) > unitCharactersMax) {
     const piece = text.slice(from, Math.min(end, from + unitCharactersMax))
     const room = weigh(from, from + piece.length) > unitCharactersMax ? unitCharactersMax / 2 : piece.length
     const space = lastSpace(piece.slice(0, room))
     const length = space > 0 ? space : room - (isHighSurrogate(piece, room - 1) ? 1 : 0)
-    cuts.push({ start: from, end: from + length })
+    yield { start: from, end: from + length }
     from += length
   }
-  if (from < end) cuts.push({ start: from, end })
-  return cuts
+  if (from < end) yield { start: from, end }
 }
 
 /** Behind the last space of the piece; 0 when there is none. */

@@ -27,6 +27,7 @@ import images from "../../migrations/0025_images.ts"
 import ownConversations from "../../migrations/0026_own_conversations.ts"
 import tableHeaders from "../../migrations/0027_table_headers.ts"
 import unansweredQuestions from "../../migrations/0028_unanswered_questions.ts"
+import indexWrites from "../../migrations/0029_index_writes.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { thisBuild } from "../settings/Build.ts"
 import { Database } from "./Database.ts"
@@ -60,7 +61,8 @@ const migrations = {
   "0025_images": images,
   "0026_own_conversations": ownConversations,
   "0027_table_headers": tableHeaders,
-  "0028_unanswered_questions": unansweredQuestions
+  "0028_unanswered_questions": unansweredQuestions,
+  "0029_index_writes": indexWrites
 }
 
 const numberOf = (name: string): number => Number.parseInt(name, 10)

@@ -101,7 +101,8 @@ describe("TextExtraction", () => {
       const texts: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
         ["Grüße\r\naus Köln", "a.md"],
         ["\uFEFFa,b\n1,2\n", "a.csv"],
-        ["x".repeat(65_536), "a"]
+        ["x".repeat(524_288), "a"],
+        ["# Größe\n\n| a | b |\n|---|---|\n| 1 | 2 |\r\n".repeat(9_000), "long.md"]
       ]
       const plain = (content: string | Uint8Array, filename: string) =>
         extraction.plainText({
@@ -115,7 +116,7 @@ describe("TextExtraction", () => {
         assert.deepStrictEqual(yield* plain(content, name), read, name)
       }
       const others: ReadonlyArray<readonly [content: string | Uint8Array, name: string]> = [
-        ["x".repeat(65_537), "long.txt"],
+        ["x".repeat(524_289), "long.txt"],
         [Buffer.from("Gr\u00fc\u00dfe", "latin1"), "latin1.txt"],
         ["<html><p>Text", "page"],
         ["<p>Text", "page.html"],

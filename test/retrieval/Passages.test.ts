@@ -1,12 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { FileId } from "../../src/domain/Ids.ts"
-import {
-  aboveFloor,
-  joinNeighbors,
-  type Scored,
-  withoutRepetitions
-} from "../../src/retrieval/search/Ranking.ts"
+import { aboveFloor, joinNeighbors, withoutRepetitions } from "../../src/retrieval/search/Ranking.ts"
+import type { Scored } from "../../src/retrieval/search/SearchTable.ts"
 import { editsBetween, editsMax, nearestOf } from "../../src/retrieval/search/Spelling.ts"
 
 const files = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"].map((id) =>
@@ -58,16 +54,32 @@ describe("Passages", () => {
 
   it("leaves out what says nearly the same as something better", () => {
     const text = Array.from({ length: 40 }, (_, at) => `word${at}`).join(" ")
-    const kept = withoutRepetitions([
-      { text },
-      { text: `${text.toUpperCase()}!` },
-      { text: "something else" },
-      { text: "" }
-    ])
-    assert.deepStrictEqual(
-      kept.map((one) => one.text),
-      [text, "something else", ""]
-    )
+    const passages = [{ text }, { text: `${text.toUpperCase()}!` }, { text: "something else" }, { text: "" }]
+    const kept = (limit: number) => withoutRepetitions(passages, limit).map((one) => one.text)
+    assert.deepStrictEqual(kept(9), [text, "something else", ""])
+    assert.deepStrictEqual(kept(2), [text, "something else"])
+  })
+
+  it("takes two passages for the same from nine of ten words on that either of them has", () => {
+    for (let words = 1; words <= 60; words++) {
+      for (const [onlyOne, onlyOther] of [
+        [0, 1],
+        [1, 1],
+        [2, 3],
+        [3, 3],
+        [0, 6]
+      ] as const) {
+        const of = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`)
+        const shared = of("shared", words)
+        const texts = [of("one", onlyOne), of("other", onlyOther)].map((own) => [...shared, ...own].join(" "))
+        const isSame = words / (words + onlyOne + onlyOther) >= 0.9
+        const kept = withoutRepetitions(
+          texts.map((text) => ({ text })),
+          2
+        )
+        assert.strictEqual(kept.length, isSame ? 1 : 2, `${words} ${onlyOne} ${onlyOther}`)
+      }
+    }
   })
 })
 

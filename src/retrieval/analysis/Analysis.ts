@@ -2,10 +2,11 @@ import { Effect } from "effect"
 import { type Chunk, chunksOf } from "../Chunker.ts"
 import type { TextForm } from "../Units.ts"
 import { languageOf } from "./Languages.ts"
-import { type Stem, makeStems, type Word, Words } from "./Words.ts"
+import { type Stem, makeStems, unspaced, type Word, Words } from "./Words.ts"
 
-/** Chunks that are analyzed before the fiber yields. */
+/** Chunks that are analyzed before the fiber yields, and how many of them one counts for that must be segmented. */
 const chunksAtOnce = 8
+const segmentedCost = 4
 /** Characters of a file, at its start and in its middle, from which its language is detected. */
 const sampleCharacters = 4_000
 /** Of the weight of a word, what a piece of a text without spaces has. */
@@ -49,11 +50,14 @@ export const makeAnalysis = Effect.gen(function* () {
   })
 
   /** The language of a text. */
-  const language = (text: string) => {
+  const language = Effect.fnUntraced(function* (text: string) {
     const middle = Math.max(sampleCharacters, Math.floor(text.length / 2))
-    const sample = `${text.slice(0, sampleCharacters)} ${text.slice(middle, middle + sampleCharacters)}`
-    return languageOf(stems, words.of(sample))
-  }
+    const start = words.of(text.slice(0, sampleCharacters))
+    yield* Effect.yieldNow
+    const rest = words.of(text.slice(middle, middle + sampleCharacters))
+    yield* Effect.yieldNow
+    return yield* languageOf(stems, [...start, ...rest])
+  })
 
   /** A text in chunks, and the terms of each: those of the file's title and of the headings above it count once more. */
   const chunks = Effect.fnUntraced(function* (
@@ -65,7 +69,9 @@ export const makeAnalysis = Effect.gen(function* () {
     const source = chunksOf(text, about)
     const first = firstLine(text)
     while (true) {
-      const some = nextOf(source, chunksAtOnce)
+      const some = nextOf(source, chunksAtOnce, ({ end, start }) =>
+        unspaced.test(text.slice(start, end)) ? segmentedCost : 1
+      )
       if (some.length === 0) return { chunks: list, terms }
       const lists = some.map(({ end, outline: { headings, tableHeader }, start }) =>
         words.of(
@@ -119,13 +125,18 @@ const firstLine = (text: string): string => {
   return line.length <= titleCharactersMax ? line : ""
 }
 
-/** The next ones, fewer only where there are no more. */
-const nextOf = <A>(source: Iterator<A, void>, count: number): ReadonlyArray<A> => {
+/** The next ones, until they cost enough or there are no more. */
+const nextOf = <A>(
+  source: Iterator<A, void>,
+  enough: number,
+  costOf: (value: A) => number
+): ReadonlyArray<A> => {
   const taken: Array<A> = []
-  while (taken.length < count) {
+  for (let cost = 0; cost < enough;) {
     const { done, value } = source.next()
     if (done === true) break
     taken.push(value)
+    cost += costOf(value)
   }
   return taken
 }

@@ -28,7 +28,7 @@ const camelCase = /\p{Ll}\p{Lu}|\p{Lu}{2}\p{Ll}{2}/u
 const camelPart = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|[\p{N}]+|\p{L}+/gu
 const number = /^\p{N}+$/u
 /** Scripts that don't put spaces between words. */
-const unspaced =
+export const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 /** Of these, scripts with an alphabet: fewer than three letters say little. */
 const alphabetic = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u

@@ -1,7 +1,8 @@
 import { Cause, Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
-import { frequencyBits, lengthBits, positionBits } from "./IndexTable.ts"
+import { giveUpWrites } from "./IndexWrites.ts"
+import { frequencyBits, lengthBits, positionBits } from "./Postings.ts"
 
 /** How often the indexes are checked. */
 const everySeconds = 60
@@ -10,6 +11,8 @@ const goneShareMin = 0.2
 const goneChunksMin = 100
 /** How often every index is compacted that has any, so that no word of an erased file stays. */
 const roundsBetweenErasures = 60
+/** A file whose terms aren't all written after so long is no longer written to: its process ended. */
+const writeHoursMax = 6
 /** Rows that one statement looks at, so that none takes long. */
 const rowsAtOnce = 1_000
 /** Indexes in one round; the others have theirs later. */
@@ -71,9 +74,11 @@ export const makeCompaction = Effect.gen(function* () {
       (rows) => rows.length > 0
     )
 
-  /** The positions that are to stay, which are those of the files and all that are still to come; and what is to go. */
+  /** The positions that are to stay: those of the files, those that are written to, and all still to come; and what is to go. */
   const present = (indexId: number) =>
-    sql`SELECT (files.ranges + int4multirange(int4range(next_position, NULL)))::text AS ranges,
+    sql`SELECT (files.ranges + int4multirange(int4range(next_position, NULL)) + (
+          SELECT coalesce(range_agg(int4range(base, base + chunks)), '{}') FROM retrieval_writes WHERE index_id = id
+        ))::text AS ranges,
         retrieval_indexes.chunks - files.chunks AS gone_chunks,
         (retrieval_indexes.tokens - files.tokens)::float8 AS gone_tokens
       FROM retrieval_indexes CROSS JOIN LATERAL (
@@ -126,6 +131,7 @@ export const makeCompaction = Effect.gen(function* () {
   })
 
   const round = Effect.fnUntraced(function* (shareMin: number, chunksMin: number) {
+    yield* giveUpWrites(sql, sql`begun_at < now() - make_interval(hours => ${writeHoursMax})`)
     for (const { id } of yield* orphaned) yield* sweep(id)
     for (const { id } of yield* sparse(shareMin, chunksMin)) yield* compactIndex(id)
   })

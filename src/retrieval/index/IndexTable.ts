@@ -4,112 +4,22 @@ import type { FileId, ProjectId } from "../../domain/Ids.ts"
 import { rowAs } from "../../sql/rows.ts"
 import type { ChunkTerms } from "../analysis/Analysis.ts"
 import type { Chunk } from "../Chunker.ts"
-
-/**
- * One chunk in the row of a term: the low half of its position, how often it has the term, and its length in terms, in the
- * 31 bits of a PostgreSQL integer that aren't its sign. Counts that don't fit are kept as the largest that does.
- */
-export const positionBits = 16
-export const frequencyBits = 5
-export const lengthBits = 10
-
-export const frequencyMax = 2 ** frequencyBits - 1
-export const lengthMax = 2 ** lengthBits - 1
-const positionMask = 2 ** positionBits - 1
-
-export interface Posting {
-  readonly position: number
-  readonly frequency: number
-  readonly length: number
-}
-
-export const pack = ({ frequency, length, position }: Posting): number =>
-  ((position & positionMask) << (frequencyBits + lengthBits)) |
-  (Math.min(frequency, frequencyMax) << lengthBits) |
-  Math.min(length, lengthMax)
-
-/** `base` is the position of the first chunk of the row. */
-export const unpack = (base: number, packed: number): Posting => ({
-  position: (base & ~positionMask) | (packed >> (frequencyBits + lengthBits)),
-  frequency: (packed >> lengthBits) & frequencyMax,
-  length: packed & lengthMax
-})
-
-/** Rows hold positions with the same high half. */
-const isSameRange = (one: number, other: number): boolean => one >> positionBits === other >> positionBits
-
-/** Chunks in one row of a term: under a kilobyte, so that adding to it writes little. */
-export const postingRowsMax = 192
-/** Chunks in all rows of one statement. */
-const statementPostingsMax = 20_000
-
-/** Some chunks that hold a term, by position. */
-interface PostingRow {
-  readonly term: string
-  /** Position of the first. */
-  readonly base: number
-  readonly postings: Array<number>
-}
-
-/** The rows of a file whose first chunk has the position `base`, by term, in portions for one statement each. */
-export const rowsOf = (
-  base: number,
-  chunks: ReadonlyArray<ChunkTerms>
-): ReadonlyArray<ReadonlyArray<PostingRow>> => {
-  const rows: Array<PostingRow> = []
-  const open = new Map<string, PostingRow>()
-  for (const [at, { frequencies, length }] of chunks.entries()) {
-    const position = base + at
-    for (const [term, frequency] of frequencies) {
-      let row = open.get(term)
-      if (row === undefined || row.postings.length >= postingRowsMax || !isSameRange(row.base, position)) {
-        row = { term, base: position, postings: [] }
-        open.set(term, row)
-        rows.push(row)
-      }
-      row.postings.push(pack({ position, frequency, length }))
-    }
-  }
-  return portionsOf(rows.toSorted(inOrder))
-}
-
-/** In the order of the table's key. */
-const inOrder = (one: PostingRow, other: PostingRow): number =>
-  one.term === other.term ? one.base - other.base : one.term < other.term ? -1 : 1
-
-const portionsOf = (rows: ReadonlyArray<PostingRow>): ReadonlyArray<ReadonlyArray<PostingRow>> => {
-  const portions: Array<ReadonlyArray<PostingRow>> = []
-  let portion: Array<PostingRow> = []
-  let size = 0
-  for (const row of rows) {
-    if (portion.length > 0 && size + row.postings.length > statementPostingsMax) {
-      portions.push(portion)
-      portion = []
-      size = 0
-    }
-    portion.push(row)
-    size += row.postings.length
-  }
-  return portion.length === 0 ? portions : [...portions, portion]
-}
-
-/** The rows' postings as one array of SQL, and where in it those of each row stand, counted from one. */
-export const textOf = (rows: ReadonlyArray<PostingRow>) => {
-  const firsts: Array<number> = []
-  const lasts: Array<number> = []
-  let end = 0
-  for (const { postings } of rows) {
-    firsts.push(end + 1)
-    lasts.push((end += postings.length))
-  }
-  return { firsts, lasts, postings: `{${rows.flatMap(({ postings }) => postings).join(",")}}` }
-}
+import { makeIndexWrites, type Reserved, tokensOf } from "./IndexWrites.ts"
+import { positionBits, type PostingRow, postingRowsMax, rowsOf, textOf } from "./Postings.ts"
 
 /** Chunks whose text is stored in one row. */
 const passageChunks = 8
 
-/** Chunks whose terms are sorted together: more would keep others in this process waiting. */
-const chunksAtOnce = 256
+/**
+ * Chunks whose terms are written together, and how many there are in an index for each of them. PostgreSQL clears what a transaction
+ * has replaced for the next one that comes to the page: all terms of a long file at once would multiply the table, and the larger
+ * it is, the less of a page so many chunks replace. See docs/decisions/bm25-in-sql.md.
+ */
+const [portionChunksMin, portionChunksMax] = [8, 64]
+const storedPerPortionChunk = 1_250
+
+const portionOf = (storedChunks: number): number =>
+  Math.min(portionChunksMax, Math.max(portionChunksMin, Math.floor(storedChunks / storedPerPortionChunk)))
 
 /** A file as it goes into an index. */
 interface AnalyzedFile {
@@ -127,23 +37,33 @@ interface AnalyzedFile {
 const languageFilesMax = 500
 
 const FileLanguage = Schema.Struct({ language: Schema.String })
-const IndexRow = Schema.Struct({ id: Schema.Int, nextPosition: Schema.Int })
+/**
+ * Adds each row to the term's last one while there is room, so that a term has few rows however many files hold it. It is
+ * one insertion, and no update that joins: the planner has no statistics of a new index. The lock is the compaction's.
+ */
+const insertPostings = (sql: SqlClient.SqlClient, indexId: number, rows: ReadonlyArray<PostingRow>) => {
+  const { firsts, lasts, postings } = textOf(rows)
+  return sql`WITH locked AS MATERIALIZED (
+      SELECT id FROM retrieval_indexes WHERE id = ${indexId} FOR UPDATE
+    ), fresh AS (
+      SELECT term, base, (${postings}::int[])[first:last] AS postings
+      FROM unnest(${rows.map(({ term }) => term)}::text[], ${rows.map(({ base }) => base)}::int[],
+        ${firsts}::int[], ${lasts}::int[]) AS row (term, base, first, last)
+    )
+    INSERT INTO retrieval_postings AS kept (index_id, term, base, postings)
+    SELECT locked.id, fresh.term, coalesce(tail.base, fresh.base), fresh.postings
+    FROM locked CROSS JOIN fresh LEFT JOIN LATERAL (
+      SELECT base, cardinality(postings) AS size FROM retrieval_postings
+      WHERE index_id = ${indexId} AND term = fresh.term ORDER BY base DESC LIMIT 1
+    ) AS tail ON tail.base >> ${positionBits} = fresh.base >> ${positionBits}
+      AND tail.size + cardinality(fresh.postings) <= ${postingRowsMax}
+    ON CONFLICT (index_id, term, base) DO UPDATE SET postings = kept.postings || excluded.postings`
+}
 
 /** Writes the tables `retrieval_files`, `retrieval_passages` and `retrieval_postings`. */
 export const makeIndexTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-
-  /** The index of the project, and this transaction the only one that writes to it; undefined when the file isn't in it. */
-  const lock = Effect.fnUntraced(function* (projectId: ProjectId, fileId: FileId) {
-    // The file first, as its deletion locks it first too.
-    const rows = yield* sql`SELECT FROM project_files
-      WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid FOR KEY SHARE`
-    if (rows.length === 0) return undefined
-    yield* sql`INSERT INTO retrieval_indexes (project_id) VALUES (${projectId}::uuid)
-      ON CONFLICT (project_id) DO NOTHING`
-    return yield* sql`SELECT id, next_position FROM retrieval_indexes
-      WHERE project_id = ${projectId}::uuid FOR UPDATE`.pipe(rowAs(IndexRow))
-  })
+  const writes = yield* makeIndexWrites
 
   const insertPassages = (projectId: ProjectId, indexId: number, base: number, file: AnalyzedFile) =>
     Effect.forEach(
@@ -165,51 +85,72 @@ export const makeIndexTable = Effect.gen(function* () {
       { discard: true }
     )
 
-  /**
-   * Adds each row to the term's last one while there is room, so that a term has few rows however many files hold it. It is
-   * one insertion, and no update that joins: the planner has no statistics of a new index.
-   */
-  const insertPostings = (indexId: number, rows: ReadonlyArray<PostingRow>) => {
-    const { firsts, lasts, postings } = textOf(rows)
-    return sql`WITH fresh AS (
-        SELECT term, base, (${postings}::int[])[first:last] AS postings
-        FROM unnest(${rows.map(({ term }) => term)}::text[], ${rows.map(({ base }) => base)}::int[],
-          ${firsts}::int[], ${lasts}::int[]) AS row (term, base, first, last)
-      )
-      INSERT INTO retrieval_postings AS kept (index_id, term, base, postings)
-      SELECT ${indexId}, fresh.term, coalesce(tail.base, fresh.base), fresh.postings
-      FROM fresh LEFT JOIN LATERAL (
-        SELECT base, cardinality(postings) AS size FROM retrieval_postings
-        WHERE index_id = ${indexId} AND term = fresh.term ORDER BY base DESC LIMIT 1
-      ) AS tail ON tail.base >> ${positionBits} = fresh.base >> ${positionBits}
-        AND tail.size + cardinality(fresh.postings) <= ${postingRowsMax}
-      ON CONFLICT (index_id, term, base) DO UPDATE SET postings = kept.postings || excluded.postings`
-  }
+  const insertTerms = Effect.fnUntraced(function* (
+    { base, id, stored }: Reserved,
+    terms: AnalyzedFile["terms"]
+  ) {
+    const portion = portionOf(stored)
+    for (const [at, some] of Arr.chunksOf(terms, portion).entries()) {
+      for (const rows of rowsOf(base + at * portion, some)) yield* insertPostings(sql, id, rows)
+    }
+  })
 
-  /**
-   * Puts a file into the project's index, in place of what was there of it; does nothing if the project lacks the file. To be
-   * called in a transaction.
-   */
-  const replace = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalyzedFile) {
-    const index = yield* lock(projectId, file.fileId)
-    if (index === undefined) return 0
-    const { id, nextPosition } = index
-    const tokens = file.terms.reduce((sum, { length }) => sum + length, 0)
-    yield* remove(projectId, file.fileId)
+  /** Makes a file searchable whose terms are written, in place of what was there of it. */
+  const publish = Effect.fnUntraced(function* (
+    projectId: ProjectId,
+    { base, id }: Reserved,
+    file: AnalyzedFile
+  ) {
+    const { chunks, fileId, filename, language, pages } = file
+    const tokens = tokensOf(file.terms)
+    yield* remove(projectId, fileId)
     yield* sql`INSERT INTO retrieval_files
         (project_id, file_id, index_id, filename, language, base, chunks, tokens, pages)
-      VALUES (${projectId}::uuid, ${file.fileId}::uuid, ${id}, ${file.filename}, ${file.language}, ${nextPosition},
-        ${file.chunks.length}, ${tokens}, ${file.pages}::int[])`
-    yield* insertPassages(projectId, id, nextPosition, file)
-    for (const [at, terms] of Arr.chunksOf(file.terms, chunksAtOnce).entries()) {
-      for (const rows of rowsOf(nextPosition + at * chunksAtOnce, terms)) yield* insertPostings(id, rows)
-    }
-    yield* sql`UPDATE retrieval_indexes SET next_position = next_position + ${file.chunks.length},
-        chunks = chunks + ${file.chunks.length}, tokens = tokens + ${tokens},
-        languages = CASE WHEN ${file.language} = ANY (languages) THEN languages ELSE languages || ${file.language}::text END
+      VALUES (${projectId}::uuid, ${fileId}::uuid, ${id}, ${filename}, ${language}, ${base},
+        ${chunks.length}, ${tokens}, ${pages}::int[])`
+    yield* insertPassages(projectId, id, base, file)
+    yield* sql`UPDATE retrieval_indexes SET chunks = chunks + ${chunks.length}, tokens = tokens + ${tokens},
+        languages = CASE WHEN ${language} = ANY (languages) THEN languages ELSE languages || ${language}::text END
       WHERE id = ${id}`
+  })
+
+  /** A short file is written in one transaction. */
+  const replaceAtOnce = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalyzedFile) {
+    const reserved = yield* writes.reserve(projectId, file)
+    if (reserved === undefined) return 0
+    yield* insertTerms(reserved, file.terms)
+    yield* publish(projectId, reserved, file)
     return file.chunks.length
   })
+
+  const endReplacing = Effect.fnUntraced(function* (
+    projectId: ProjectId,
+    reserved: Reserved,
+    file: AnalyzedFile
+  ) {
+    if (!(yield* writes.keepFile(projectId, file.fileId))) return yield* Effect.as(writes.giveUp(reserved), 0)
+    yield* writes.end(reserved)
+    yield* publish(projectId, reserved, file)
+    return file.chunks.length
+  })
+
+  /**
+   * Puts a file into the project's index, in place of what was there of it; does nothing if the project lacks the file. In the
+   * transaction that makes it searchable, `together` is done as well.
+   */
+  const replace = <E, R>(projectId: ProjectId, file: AnalyzedFile, together: Effect.Effect<void, E, R>) =>
+    Effect.gen(function* () {
+      if (file.chunks.length <= portionChunksMin) {
+        return yield* sql.withTransaction(Effect.tap(replaceAtOnce(projectId, file), together))
+      }
+      const reserved = yield* writes.begin(projectId, file)
+      if (reserved === undefined) return 0
+      return yield* insertTerms(reserved, file.terms).pipe(
+        Effect.andThen(sql.withTransaction(Effect.tap(endReplacing(projectId, reserved, file), together))),
+        // What can't be given up now is by the next attempt, or by the compaction.
+        Effect.onError(() => Effect.ignore(writes.giveUp(reserved)))
+      )
+    })
 
   /** The language of most files of the project, of those that are looked at; null while it has none. */
   const language = (projectId: ProjectId) =>

@@ -56,7 +56,7 @@ export const gainsOf = (text: string, pairs: ReadonlyArray<Pair>): ReadonlyArray
   const words = [...new Set(pairs.flat())]
   const places = new Map<Asked, Array<number>>(words.map((word) => [word, []]))
   let position = 0
-  for (const [found] of folded(text).matchAll(wordPattern)) {
+  for (const found of folded(text).match(wordPattern) ?? []) {
     for (const word of words) if (isForm(found, word)) places.get(word)?.push(position)
     position++
   }

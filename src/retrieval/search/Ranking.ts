@@ -1,5 +1,5 @@
 import type { QueryWord } from "../analysis/Analysis.ts"
-import type { Saturation, Weighted, Place } from "./SearchTable.ts"
+import type { Place, Saturation, Scored, Weighted } from "./SearchTable.ts"
 
 /** Okapi BM25's two constants, chosen on several collections: docs/decisions/ranking.md. */
 const saturationOfFrequency = 1.5
@@ -131,11 +131,6 @@ export const scoreMax = (
     .reduce((sum, weight) => sum + weight * frequencyFactor, 0)
 }
 
-/** A chunk with its score. */
-export interface Scored extends Place {
-  readonly score: number
-}
-
 /** Chunks of one file that follow each other, as one passage. */
 export interface Joined {
   /** In the order of the file. */
@@ -193,27 +188,31 @@ export const aboveFloor = (scored: ReadonlyArray<Scored>, scoreMax: number): Rea
 
 /** Words that two passages share, as a part of all words of both, from which on they are repetitions. */
 const likenessMax = 0.9
+const roundingMax = 1e-9
 
 const word = /[\p{L}\p{N}]+/gu
 
-/** Leaves out what nearly repeats something better before it. */
+/** The first ones, so many at most, without what nearly repeats something better before it. */
 export const withoutRepetitions = <A extends { readonly text: string }>(
-  passages: ReadonlyArray<A>
+  passages: ReadonlyArray<A>,
+  limit: number
 ): ReadonlyArray<A> => {
   const kept: Array<{ readonly passage: A; readonly words: ReadonlySet<string> }> = []
   for (const passage of passages) {
+    if (kept.length >= limit) break
     const words = new Set(passage.text.toLowerCase().match(word))
-    if (!kept.some((other) => likeness(words, other.words) >= likenessMax)) kept.push({ passage, words })
+    if (!kept.some((other) => areAlike(words, other.words))) kept.push({ passage, words })
   }
   return kept.map(({ passage }) => passage)
 }
 
-const likeness = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
+const areAlike = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean => {
   const [few, many] = one.size < other.size ? [one, other] : [other, one]
-  // As many of the words as there can be in both.
-  if (few.size < many.size * likenessMax) return 0
-  let shared = 0
-  for (const each of few) if (many.has(each)) shared++
-  const all = one.size + other.size - shared
-  return all === 0 ? 0 : shared / all
+  const all = few.size + many.size
+  // They share s words, of `all - s` that either has. Most passages soon lack more of the other's than they may.
+  const sharedMin = Math.ceil((all * likenessMax) / (1 + likenessMax) - roundingMax)
+  let missing = few.size - sharedMin
+  if (all === 0 || missing < 0) return false
+  for (const each of few) if (!many.has(each) && --missing < 0) return false
+  return true
 }

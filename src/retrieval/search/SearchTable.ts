@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { FileId, type ProjectId } from "../../domain/Ids.ts"
 import { rowAs, rowsAs } from "../../sql/rows.ts"
-import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/IndexTable.ts"
+import { frequencyBits, frequencyMax, lengthBits, lengthMax } from "../index/Postings.ts"
 
 /** A term that is looked for. */
 export interface Weighted {
@@ -23,9 +23,6 @@ const IndexRow = Schema.Struct({
   languages: Schema.Array(Schema.String)
 })
 const Frequency = Schema.Struct({ term: Schema.String, chunks: Schema.Int })
-/** A chunk that was found. */
-const Candidate = Schema.Struct({ position: Schema.Int, score: Schema.Finite })
-export type Candidate = typeof Candidate.Type
 const Contribution = Schema.Struct({ term: Schema.String, position: Schema.Int, score: Schema.Finite })
 const Place = Schema.Struct({
   position: Schema.Int,
@@ -41,6 +38,10 @@ const Place = Schema.Struct({
 })
 /** Where a chunk stands; `base` is the row that holds its text. */
 export type Place = typeof Place.Type
+
+const Scored = Schema.Struct({ ...Place.fields, score: Schema.Finite })
+/** A chunk with its score. */
+export type Scored = typeof Scored.Type
 
 const Passage = Schema.Struct({ base: Schema.Int, textStart: Schema.Int, text: Schema.String })
 export type Passage = typeof Passage.Type
@@ -85,6 +86,16 @@ const makeTermLists = (sql: SqlClient.SqlClient) => {
   return { neighbors, beginnings }
 }
 
+/** Whether the project has files, and whether some of them are still to be indexed. */
+const corpusOf = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
+  sql`SELECT EXISTS (SELECT FROM project_files WHERE project_id = ${projectId}::uuid) AS files,
+      EXISTS (
+        SELECT FROM project_files WHERE project_id = ${projectId}::uuid AND status = 'pending'
+      ) AS pending`.pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Corpora)),
+    Effect.map(([row]) => row)
+  )
+
 /**
  * Reads the tables of retrieval. Every statement looks terms and positions up one by one, by `LATERAL` with an `OFFSET` that
  * the planner can't see through: it never has a choice, so that it needs no statistics to choose well.
@@ -118,11 +129,6 @@ export const makeSearchTable = Effect.gen(function* () {
       ) AS row
       CROSS JOIN LATERAL unnest(row.postings) AS packed`
 
-  /** The chunks with the highest sums. */
-  const best = (indexId: number, terms: ReadonlyArray<Weighted>, saturation: Saturation, limit: number) =>
-    sql`SELECT position, sum(score) AS score FROM (${scores(indexId, terms, saturation)}) AS scored
-      GROUP BY position ORDER BY score DESC, position LIMIT ${limit}`.pipe(rowsAs(Candidate))
-
   /** What each of the terms adds to the score of each of the chunks. */
   const contributions = (
     indexId: number,
@@ -136,16 +142,16 @@ export const makeSearchTable = Effect.gen(function* () {
       rowsAs(Contribution)
     )
 
-  /** Where the chunks stand, in the order asked for; without those of deleted files. */
-  const places = (indexId: number, positions: ReadonlyArray<number>) =>
-    sql`SELECT asked.position, passage.base, file_id, files.filename, files.language,
+  /** Where chunks stand that `asked` has by `position`, of the files that still exist; `passage` and `files` are their rows. */
+  const placed = (indexId: number, asked: Statement.Fragment) =>
+    sql`SELECT asked.*, passage.base, file_id, files.filename, files.language,
         passage.starts[at] AS start, passage.ends[at] AS "end",
         CASE WHEN files.pages <> '{}' THEN
           greatest(1, (SELECT count(*)::int FROM unnest(files.pages) AS page WHERE page <= passage.starts[at]))
         END AS page,
         passage.headings -> passage.outlines[at]::int AS headings,
         passage.table_headers ->> passage.outlines[at]::int AS table_header
-      FROM unnest(${numbers(positions)}::int[]) WITH ORDINALITY AS asked (position, rank)
+      FROM ${asked}
       CROSS JOIN LATERAL (
         SELECT * FROM retrieval_passages WHERE index_id = ${indexId} AND base <= asked.position
         ORDER BY base DESC LIMIT 1
@@ -153,8 +159,36 @@ export const makeSearchTable = Effect.gen(function* () {
       CROSS JOIN LATERAL (SELECT asked.position - passage.base + 1 AS at) AS offsets
       JOIN retrieval_files AS files USING (project_id, file_id)
       WHERE at <= cardinality(passage.starts)
-        AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now())
-      ORDER BY asked.rank`.pipe(rowsAs(Place))
+        AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now())`
+
+  /** Where the chunks stand, in the order asked for; without those of deleted files. */
+  const places = (indexId: number, positions: ReadonlyArray<number>) =>
+    sql`${placed(
+      indexId,
+      sql`unnest(${numbers(positions)}::int[]) WITH ORDINALITY AS asked (position, rank)`
+    )} ORDER BY asked.rank`.pipe(rowsAs(Place))
+
+  /**
+   * The chunks with the highest sums, without those of deleted files: of `candidates` chunks that hold rare terms, `limit` by all
+   * terms. One statement for all of it: what is sent and decoded for each costs the service more than all else of a search.
+   */
+  const best = (
+    indexId: number,
+    terms: { readonly rare: ReadonlyArray<Weighted>; readonly common: ReadonlyArray<Weighted> },
+    saturation: Saturation,
+    { candidates, limit }: { readonly candidates: number; readonly limit: number }
+  ) =>
+    sql`WITH rare AS MATERIALIZED (
+        SELECT position, sum(score) AS score FROM (${scores(indexId, terms.rare, saturation)}) AS scored
+        GROUP BY position ORDER BY score DESC, position LIMIT ${candidates}
+      ), every AS MATERIALIZED (
+        SELECT position, sum(score) AS score FROM (
+          SELECT position, score FROM rare UNION ALL
+          SELECT scored.position, scored.score FROM (${scores(indexId, terms.common, saturation)}) AS scored
+          JOIN rare ON rare.position = scored.position
+        ) AS parts GROUP BY position ORDER BY score DESC, position LIMIT ${limit}
+      )
+      ${placed(indexId, sql`every AS asked`)} ORDER BY asked.score DESC, asked.position`.pipe(rowsAs(Scored))
 
   /** The chunks of an index in the order in which they were added. */
   const positions = (indexId: number, limit: number) =>
@@ -170,16 +204,6 @@ export const makeSearchTable = Effect.gen(function* () {
     sql`SELECT base, text_start, text FROM retrieval_passages
       WHERE index_id = ${indexId} AND base = ANY (${numbers(bases)}::int[])`.pipe(rowsAs(Passage))
 
-  /** Whether the project has files, and whether some of them are still to be indexed. */
-  const corpus = (projectId: ProjectId) =>
-    sql`SELECT EXISTS (SELECT FROM project_files WHERE project_id = ${projectId}::uuid) AS files,
-        EXISTS (
-          SELECT FROM project_files WHERE project_id = ${projectId}::uuid AND status = 'pending'
-        ) AS pending`.pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Corpora)),
-      Effect.map(([row]) => row)
-    )
-
   return {
     index,
     frequencies,
@@ -189,7 +213,7 @@ export const makeSearchTable = Effect.gen(function* () {
     positions,
     passages,
     ...makeTermLists(sql),
-    corpus
+    corpus: (projectId: ProjectId) => corpusOf(sql, projectId)
   }
 })
 

@@ -11,7 +11,6 @@ import {
   candidatesMax,
   tellingTerms,
   joinNeighbors,
-  type Scored,
   withoutRepetitions,
   frequencyFactor,
   queryTerms,
@@ -19,7 +18,7 @@ import {
   saturationOf,
   scoreMax
 } from "./Ranking.ts"
-import type { Candidate, Place, SearchTable } from "./SearchTable.ts"
+import type { Place, Scored, SearchTable } from "./SearchTable.ts"
 import { type Index, lookUp } from "./WordLookup.ts"
 
 /** Chunks that are looked at for each hit that is wanted: some are joined, and some repeat others. */
@@ -74,35 +73,15 @@ interface Ranked {
 
 const nothingRanked: Ranked = { terms: [], hits: [] }
 
-/** The best chunks, best first: exactly in small collections, and in large ones nearly always. */
-const candidatesOf = Effect.fnUntraced(function* (
-  table: SearchTable,
-  index: Index,
-  terms: ReadonlyArray<QueryTerm>,
-  limit: number
-) {
-  const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
-  const saturation = saturationOf(index)
-  const rare = weighted.slice(0, tellingTerms(terms))
-  const common = weighted.slice(rare.length)
-  const best = yield* table.best(index.id, rare, saturation, limit)
-  if (common.length === 0) return best
-  const scores = new Map(best.map(({ position, score }) => [position, score]))
-  const positions = best.map(({ position }) => position)
-  for (const { position, score } of yield* table.contributions(index.id, common, saturation, positions)) {
-    scores.set(position, (scores.get(position) ?? 0) + score)
-  }
-  return [...scores]
-    .map(([position, score]): Candidate => ({ position, score }))
-    .toSorted((one, other) => other.score - one.score || one.position - other.position)
-})
+/** How many times as many candidates are looked at when none of them is of a file that still exists. */
+const candidatesGrowth = 8
 
 /** Of its score, what a chunk keeps whose file is in another language than the question. */
 const otherLanguageShare = 0.8
 const shareOf = (place: Place, language: string | null): number =>
   language === null || place.language === language ? 1 : otherLanguageShare
 
-/** The best chunks of files that still exist. */
+/** The best chunks of files that still exist: exactly in small collections, and in large ones nearly always. */
 const scoredOf = Effect.fnUntraced(function* (
   table: SearchTable,
   index: Index,
@@ -110,22 +89,24 @@ const scoredOf = Effect.fnUntraced(function* (
   language: string | null,
   wanted: number
 ) {
-  for (let limit = candidatesMax; ; limit *= 8) {
-    const candidates = yield* candidatesOf(table, index, terms, limit)
-    const scores = new Map(candidates.map(({ position, score }) => [position, score]))
-    for (let from = 0; from < candidates.length; from += wanted) {
-      const positions = candidates.slice(from, from + wanted).map(({ position }) => position)
-      const places = yield* table.places(index.id, positions)
-      if (places.length > 0) {
-        return places
-          .map((place): Scored => ({
-            ...place,
-            score: (scores.get(place.position) ?? 0) * shareOf(place, language)
-          }))
-          .toSorted((one, other) => other.score - one.score || one.position - other.position)
-      }
+  const weighted = terms.map(({ term, weight }) => ({ term, weight: weight * frequencyFactor }))
+  const telling = tellingTerms(terms)
+  const parts = { rare: weighted.slice(0, telling), common: weighted.slice(telling) }
+  const saturation = saturationOf(index)
+  const postings = terms.reduce((sum, { chunks }) => sum + chunks, 0)
+  let candidates = candidatesMax
+  let limit = wanted
+  while (true) {
+    const found = yield* table.best(index.id, parts, saturation, { candidates, limit })
+    if (found.length > 0) {
+      return found
+        .map((one): Scored => ({ ...one, score: one.score * shareOf(one, language) }))
+        .toSorted((one, other) => other.score - one.score || one.position - other.position)
     }
-    if (candidates.length < limit) return []
+    // They may all be of deleted files, which are not removed yet.
+    if (limit >= postings) return []
+    if (limit === candidates) candidates *= candidatesGrowth
+    limit = candidates
   }
 })
 
@@ -238,7 +219,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
         return { hit: { ...hit, score }, text: hit.text, positions, share, gains }
       })
       .toSorted((one, other) => other.hit.score - one.hit.score)
-    return { terms, hits: withoutRepetitions(hits).slice(0, limit) }
+    return { terms, hits: withoutRepetitions(hits, limit) }
   })
 
   const search = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {

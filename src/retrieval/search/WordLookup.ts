@@ -37,18 +37,41 @@ export interface Index extends Collection {
   readonly languages: ReadonlyArray<string>
 }
 
-/** A word that the index doesn't have, with the terms that it may have been meant for. */
-const correct = Effect.fnUntraced(function* (table: SearchTable, index: Index, word: QueryWord) {
-  const forms = [...new Set([...word.terms, word.text])]
-  const like = { prefix: word.text.slice(0, prefixCharacters), ...lengthsOf(forms) }
-  const near = nearestOf(forms, yield* table.neighbors(index.id, like, neighborsMax))
-  if (near === null) return []
-  // Of terms that are as near, people mean the frequent ones.
-  const counted = yield* table.frequencies(index.id, near.terms)
-  const frequent = counted.toSorted((one, other) => other.chunks - one.chunks).slice(0, correctionsMax)
-  return [
-    { ...word, edits: near.edits, terms: frequent.map(({ term }) => term) }
-  ] satisfies ReadonlyArray<FoundWord>
+/** For each word that the index doesn't have, the terms that it may have been meant for, if any. */
+const correct = Effect.fnUntraced(function* (
+  table: SearchTable,
+  index: Index,
+  words: ReadonlyArray<QueryWord>
+) {
+  if (words.length === 0) return []
+  const asked = words.map((word) => ({
+    word,
+    prefix: word.text.slice(0, prefixCharacters),
+    forms: [...new Set([...word.terms, word.text])]
+  }))
+  // Words that begin alike have the same neighbors, which are read once.
+  const neighbors = new Map<string, ReadonlyArray<string>>()
+  for (const [prefix, alike] of Map.groupBy(asked, (one) => one.prefix)) {
+    const like = { prefix, ...lengthsOf(alike.flatMap(({ forms }) => forms)) }
+    neighbors.set(prefix, yield* table.neighbors(index.id, like, neighborsMax))
+  }
+  const found: Array<{ readonly word: QueryWord; readonly near: ReturnType<typeof nearestOf> }> = []
+  for (const { forms, prefix, word } of asked) {
+    found.push({ word, near: nearestOf(forms, neighbors.get(prefix) ?? []) })
+    yield* Effect.yieldNow
+  }
+  const near = [...new Set(found.flatMap((one) => one.near?.terms ?? []))]
+  const chunks = new Map(
+    (near.length === 0 ? [] : yield* table.frequencies(index.id, near)).map((one) => [one.term, one.chunks])
+  )
+  return found.flatMap((one): ReadonlyArray<FoundWord> => {
+    if (one.near === null) return []
+    // Of terms that are as near, people mean the frequent ones.
+    const frequent = one.near.terms
+      .filter((term) => chunks.has(term))
+      .toSorted((first, second) => (chunks.get(second) ?? 0) - (chunks.get(first) ?? 0))
+    return [{ ...one.word, edits: one.near.edits, terms: frequent.slice(0, correctionsMax) }]
+  })
 })
 
 /** Where a word may be cut in two, with and without an ending that joins them. */
@@ -126,20 +149,21 @@ export const lookUp = Effect.fnUntraced(function* (
     compounding.has(name)
   )
 
-  const replaced = yield* Effect.forEach(
-    missing.filter(({ text }) => text.length >= correctedCharactersMin).slice(0, correctedWordsMax),
-    Effect.fnUntraced(function* (word) {
-      const parts = joining === undefined ? [] : yield* takeApart(analysis, table, index, joining, word)
-      return parts.length > 0 ? parts : yield* correct(table, index, word)
-    })
+  const replaceable = missing
+    .filter(({ text }) => text.length >= correctedCharactersMin)
+    .slice(0, correctedWordsMax)
+  const parted = yield* Effect.forEach(replaceable, (word) =>
+    joining === undefined ? Effect.succeed([]) : takeApart(analysis, table, index, joining, word)
   )
+  const isWhole = (_: QueryWord, at: number): boolean => parted[at]?.length === 0
+  const corrected = yield* correct(table, index, replaceable.filter(isWhole))
   const compounds = joining === undefined ? [] : yield* compoundsOf(table, index, words)
-  const found = [...replaced.flat(), ...compounds]
+  const found = [...parted.flat(), ...corrected, ...compounds]
   yield* count(found)
   return {
     words: [...known, ...found],
     frequencies,
-    unknownWords: missing.length - replaced.filter(({ length }) => length > 0).length
+    unknownWords: missing.length - parted.filter(({ length }) => length > 0).length - corrected.length
   } satisfies LookedUp
 })
 

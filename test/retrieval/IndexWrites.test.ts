@@ -1,0 +1,138 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeCompaction } from "../../src/retrieval/index/Compaction.ts"
+import { Retrieval } from "../../src/retrieval/Retrieval.ts"
+import { until } from "../support/until.ts"
+import {
+  addFile,
+  explain,
+  type Corpus,
+  indexFile,
+  search,
+  searchLayer,
+  someCorpusFile,
+  someProject
+} from "./SearchFixture.ts"
+
+const wordOf = (number: number): string => `w${number.toString(36)}q`
+
+/** A text of so many sections, each a chunk, of words that come again like those of a language. */
+const textOf = (sections: number, seed: number): string =>
+  Array.from({ length: sections }, (_, section) => {
+    const words = Array.from({ length: 120 }, (_, at) => {
+      const turn = (section * 7919 + at * 104_729 + seed * 1_299_709) % 10_007
+      return wordOf(Math.floor(4_000 * (turn / 10_007) ** 3))
+    })
+    return `## Part ${section} of ${seed}\n\n${words.join(" ")}.`
+  }).join("\n\n")
+
+/** How much of the room of the table its rows take. */
+const usedShare = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ share: number }>`SELECT
+      (SELECT sum(pg_column_size(p.*)) FROM retrieval_postings p)::float8 / pg_relation_size('retrieval_postings') AS share`
+  return row!.share
+})
+
+const writesOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ writes: number; chunks: number; files: number }>`SELECT chunks,
+      (SELECT count(*)::int FROM retrieval_writes WHERE index_id = id) AS writes,
+      (SELECT coalesce(sum(chunks), 0)::int FROM retrieval_files WHERE index_id = id) AS files
+    FROM retrieval_indexes WHERE project_id = ${projectId}::uuid`
+  return row!
+})
+
+/** Between .48 and .57, by when the server clears up; terms that are rewritten in one transaction leave less than .2. */
+const usedShareMin = 0.4
+
+layer(searchLayer)("The terms of a long file", (it) => {
+  it.effect("the terms of long files are written without leaving the table full of what they replaced", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const corpus = yield* someProject
+      for (let file = 0; file < 4; file++) yield* addFile(corpus, textOf(300, file), `${file}.md`)
+      assert.isAtLeast(yield* usedShare, usedShareMin)
+      const { chunks, files, writes } = yield* writesOf(corpus)
+      assert.strictEqual(chunks, files)
+      assert.strictEqual(writes, 0)
+      // The writing of a thousand chunks has vacuumed the table.
+      const [table] = yield* sql<{ visible: number }>`SELECT relallvisible AS visible FROM pg_class
+        WHERE relname = 'retrieval_postings'`
+      assert.isAbove(table!.visible, 0)
+    })
+  )
+
+  it.effect(
+    "what a process leaves behind that ended while it wrote is not found, kept while it may still write, and then removed",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { compact, erase } = yield* makeCompaction
+        const corpus = yield* someProject
+        yield* addFile(corpus, "The comet has a tail of dust.", "comet.md")
+        // A process that ended while it wrote leaves this behind.
+        const { id } = (yield* sql<{
+          id: number
+        }>`UPDATE retrieval_indexes SET next_position = next_position + 100
+        WHERE project_id = ${corpus.projectId}::uuid RETURNING id`)[0]!
+        yield* sql`INSERT INTO retrieval_writes (index_id, base, file_id, chunks, tokens)
+        SELECT id, next_position - 100, gen_random_uuid(), 100, 500 FROM retrieval_indexes WHERE id = ${id}`
+        yield* sql`INSERT INTO retrieval_postings (index_id, term, base, postings)
+        SELECT id, 'unfinishedword', next_position - 100, ARRAY[((next_position - 100) << 15) | 1025]
+        FROM retrieval_indexes WHERE id = ${id}`
+        yield* erase
+        assert.lengthOf((yield* explain(corpus, "unfinishedword")).terms, 1)
+        assert.lengthOf((yield* search(corpus, "unfinishedword")).hits, 0)
+        yield* sql`UPDATE retrieval_writes SET begun_at = now() - interval '1 day' WHERE index_id = ${id}`
+        yield* compact
+        assert.lengthOf((yield* explain(corpus, "unfinishedword")).terms, 0)
+        const { chunks, files, writes } = yield* writesOf(corpus)
+        assert.strictEqual(chunks, files)
+        assert.strictEqual(writes, 0)
+        assert.lengthOf((yield* search(corpus, "comet")).hits, 1)
+      })
+  )
+
+  it.effect(
+    "a file that is removed while its terms are written leaves nothing that is found or counted",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { compact } = yield* makeCompaction
+        const retrieval = yield* Retrieval
+        const corpus = yield* someProject
+        yield* addFile(corpus, "The comet has a tail of dust.", "comet.md")
+        const file = yield* someCorpusFile(corpus, textOf(200, 11), "long.md")
+        const writing = yield* Effect.forkChild(retrieval.index(corpus.projectId, file))
+        yield* until(Effect.map(writesOf(corpus), ({ writes }) => writes === 1))
+        assert.lengthOf((yield* search(corpus, wordOf(3))).hits, 0)
+        yield* sql`DELETE FROM project_files WHERE file_id = ${file.fileId}::uuid`
+        assert.deepStrictEqual(yield* Fiber.join(writing), { chunks: 0 })
+        yield* compact
+        const { chunks, files, writes } = yield* writesOf(corpus)
+        assert.deepStrictEqual({ chunks, files, writes }, { chunks: 1, files: 1, writes: 0 })
+      })
+  )
+
+  it.effect("two long files that are written at once are both found wholly", () =>
+    Effect.gen(function* () {
+      const retrieval = yield* Retrieval
+      const corpus = yield* someProject
+      const files = yield* Effect.forEach([1, 2, 3], (n) =>
+        someCorpusFile(corpus, textOf(100, 20 + n).replaceAll("## Part", `## Part n${n}n`), `${n}.md`)
+      )
+      yield* Effect.forEach(files, (file) => retrieval.index(corpus.projectId, file), { concurrency: 3 })
+      for (const n of [1, 2, 3]) {
+        const found = yield* explain(corpus, `n${n}n`, 200)
+        assert.strictEqual(found.terms[0]?.chunks, 100)
+      }
+      const again = yield* Effect.forEach(files, (file) => indexFile(corpus, file), { concurrency: 3 })
+      assert.deepStrictEqual(
+        again.map(({ chunks }) => chunks),
+        [100, 100, 100]
+      )
+    })
+  )
+})
