@@ -13,7 +13,7 @@ import { setUp } from "./workplace.ts"
  * Uploads and downloads of large files, beside the plain file server of rawFiles.ts: throughput, processor time and peak
  * memory, in one run, in turn.
  *
- *     npm run bench -- files [--runs N] [--quick]
+ *     npm run bench -- files [--runs N] [--quick] [--strict]
  */
 
 const mebibyte = 1024 * 1024
@@ -95,6 +95,15 @@ interface Sample {
   readonly peakMebibytes: number
 }
 
+interface Sides {
+  readonly measured: Array<Sample>
+  readonly reference: Array<Sample>
+}
+interface Samples {
+  readonly upload: Sides
+  readonly download: Sides
+}
+
 /** Runs one transfer and reads the server's meters around it. */
 const measure = async (
   server: OwnServer,
@@ -118,17 +127,24 @@ const measure = async (
   }
 }
 
+/** The least share of the plain server's throughput that an upload must reach. */
+const uploadShareMin = 0.6
+
 const row = (figure: string, measured: number, reference: number): string =>
   `${figure.padEnd(40)} ${measured.toFixed(2).padStart(10)} ${reference.toFixed(2).padStart(10)} ${(measured / reference).toFixed(2).padStart(8)}`
 
-const report = (name: string, measured: ReadonlyArray<Sample>, reference: ReadonlyArray<Sample>): void => {
+const report = (name: keyof Samples, { measured, reference }: Sides, shareMin: number | null): boolean => {
   const of = (samples: ReadonlyArray<Sample>, figure: keyof Sample) =>
     median(samples.map((sample) => sample[figure]))
-  const line = (text: string, figure: keyof Sample) =>
-    console.log(row(`${name}: ${text}`, of(measured, figure), of(reference, figure)))
-  line("MiB per second", "mebibytesPerSecond")
+  const share = of(measured, "mebibytesPerSecond") / of(reference, "mebibytesPerSecond")
+  const isMet = shareMin === null || share >= shareMin
+  const verdict = shareMin === null ? "" : `  ≥ ${shareMin} ×  ${isMet ? "must" : "missed"}`
+  const line = (text: string, figure: keyof Sample, said = "") =>
+    console.log(`${row(`${name}: ${text}`, of(measured, figure), of(reference, figure))}${said}`)
+  line("MiB per second", "mebibytesPerSecond", verdict)
   line("processor seconds per GiB", "cpuSecondsPerGibibyte")
   line("peak memory, MiB", "peakMebibytes")
+  return isMet
 }
 
 const run = async (): Promise<void> => {
@@ -155,13 +171,16 @@ const run = async (): Promise<void> => {
   })
   try {
     await Promise.all([parley.start(), raw.start()])
-    const samples = {
-      up: [[], []] as [Array<Sample>, Array<Sample>],
-      down: [[], []] as [Array<Sample>, Array<Sample>]
+    const samples: Samples = {
+      upload: { measured: [], reference: [] },
+      download: { measured: [], reference: [] }
     }
     // The first round only warms up.
     for (let round = 0; round <= options.runs; round++) {
-      for (const [side, server] of [parley, raw].entries()) {
+      for (const [side, server] of [
+        ["measured", parley],
+        ["reference", raw]
+      ] as const) {
         let id = ""
         const up = await measure(server, bytes, async () => (id = await upload(server, bytes)))
         const down = await measure(server, bytes, async () => {
@@ -169,14 +188,15 @@ const run = async (): Promise<void> => {
           if (received < bytes) throw new Error(`${server.name} sent ${received} of ${bytes} bytes`)
         })
         if (round === 0) continue
-        samples.up[side]?.push(up)
-        samples.down[side]?.push(down)
+        samples.upload[side].push(up)
+        samples.download[side].push(down)
       }
     }
     console.log(`${bytes / mebibyte} MiB, medians of ${options.runs}`)
     console.log(`${"".padEnd(40)} ${"parley".padStart(10)} ${"raw".padStart(10)} ${"ratio".padStart(8)}`)
-    report("upload", ...samples.up)
-    report("download", ...samples.down)
+    const isMet = report("upload", samples.upload, uploadShareMin)
+    report("download", samples.download, null)
+    if (options.strict && !isMet) process.exitCode = 1
   } finally {
     await fleet.stopAll()
   }

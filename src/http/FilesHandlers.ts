@@ -13,6 +13,7 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { contentDisposition, etagOf, wantedOf } from "./Download.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped, isEncoded, respond } from "./ErrorBoundary.ts"
+import { freed } from "./TransferMemory.ts"
 import { readUpload } from "./Upload.ts"
 
 const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerRequest.HttpServerRequest) {
@@ -28,7 +29,7 @@ const download = Effect.fnUntraced(function* (id: FileId, request: HttpServerReq
   if (wanted.kind === "beyond") return respond(Refusal.rangeNotSatisfiable(file.bytes))
   const { end, start } = wanted.kind === "part" ? wanted.range : { start: 0, end: file.bytes }
   const bytes = yield* store.content(userId, id, { start, end })
-  return HttpServerResponse.stream(Stream.interruptWhen(bytes, drain.cutoff), {
+  return HttpServerResponse.stream(Stream.interruptWhen(freed(bytes), drain.cutoff), {
     status: wanted.kind === "part" ? 206 : 200,
     contentType: "application/octet-stream",
     contentLength: end - start,

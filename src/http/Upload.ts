@@ -11,6 +11,7 @@ import {
   isPurpose,
   purposeCharactersMax
 } from "../domain/StoredFile.ts"
+import { freed } from "./TransferMemory.ts"
 
 /** Of a form. */
 const partsMax = 20
@@ -219,12 +220,15 @@ interface BodyTimeouts {
   readonly idleSeconds: number
 }
 
+/** Chunks of the network, of 64 KiB mostly, that are received while earlier ones are stored. */
+const chunksAheadMax = 16
+
 /** The pieces of a body as they arrive, within these times. */
 export const pullBody = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   { idleSeconds, uploadSeconds }: BodyTimeouts
 ) {
-  const pull = yield* Stream.toPull(request.stream)
+  const pull = yield* Stream.toPull(Stream.buffer(freed(request.stream), { capacity: chunksAheadMax }))
   const end = (yield* Clock.monotonicTimeNanos) + BigInt(uploadSeconds) * 1_000_000_000n
   return Effect.gen(function* () {
     const left = end - (yield* Clock.monotonicTimeNanos)
@@ -244,7 +248,7 @@ interface UploadLimits extends BodyTimeouts {
 
 /**
  * Reads the body of an upload up to the first byte of the file. `bytes` streams the file; `about` then reads the rest of the body and
- * fails if it is invalid. Memory holds no more than one network chunk.
+ * fails if it is invalid. Memory holds no more than `chunksAheadMax` chunks and one write.
  */
 export const readUpload = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,

@@ -1,0 +1,47 @@
+import { constants, PerformanceObserver } from "node:perf_hooks"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Predicate, Stream } from "effect"
+import { collectEveryBytes, freed } from "../../src/http/TransferMemory.ts"
+import { until } from "../support/until.ts"
+
+const isForced = (entry: unknown): boolean =>
+  Predicate.hasProperty(entry, "detail") &&
+  Predicate.hasProperty(entry.detail, "kind") &&
+  Predicate.hasProperty(entry.detail, "flags") &&
+  entry.detail.kind === constants.NODE_PERFORMANCE_GC_MINOR &&
+  entry.detail.flags === constants.NODE_PERFORMANCE_GC_FLAGS_FORCED
+
+/** The collections of young objects that were asked for, as they are reported. */
+const forcedCollections = Effect.acquireRelease(
+  Effect.sync(() => {
+    const seen: Array<unknown> = []
+    const observer = new PerformanceObserver((list) => seen.push(...list.getEntries().filter(isForced)))
+    observer.observe({ entryTypes: ["gc"] })
+    return { seen, observer }
+  }),
+  ({ observer }) => Effect.sync(() => observer.disconnect())
+)
+
+const piece = new Uint8Array(collectEveryBytes / 16)
+const pass = (pieces: number) =>
+  Stream.fromIterable(Array.from({ length: pieces }, () => piece)).pipe(
+    Stream.rechunk(1),
+    freed,
+    Stream.runFold(
+      () => 0,
+      (bytes, { length }) => bytes + length
+    )
+  )
+
+describe("a transfer", () => {
+  it.live("has its buffers collected as it goes on, each time that so many bytes have passed", () =>
+    Effect.gen(function* () {
+      const { seen } = yield* forcedCollections
+      assert.strictEqual(yield* pass(15), 15 * piece.length)
+      assert.strictEqual(yield* pass(47), 47 * piece.length)
+      yield* until(Effect.sync(() => seen.length >= 2))
+      // The third would come with the next piece, and a short transfer asks for none.
+      assert.strictEqual(seen.length, 2)
+    }).pipe(Effect.scoped)
+  )
+})
