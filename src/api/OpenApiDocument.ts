@@ -210,4 +210,4 @@ export interface OpenApiDocument {
 }
 
 /** That of `/v1`. */
-export const openApiDocument: OpenApiDocument = openApiDocumentOf(OpenApi.fromApi(Api))
+export const makeOpenApiDocument = (): OpenApiDocument => openApiDocumentOf(OpenApi.fromApi(Api))

@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs"
 import { open } from "node:fs/promises"
 import { Readable } from "node:stream"
-import { Decrypter, Encrypter } from "age-encryption"
 import { Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { makeTally } from "../files/blobs/Pieces.ts"
@@ -15,6 +14,9 @@ const ageMagic = "age-encryption.org/v1\n"
 const zstdMagic = Buffer.from("28b52ffd", "hex")
 /** Bytes of the beginning that tell how a file is encrypted. */
 const beginningBytes = 256
+
+/** Imported when it is needed, since it would be a twentieth of all code that a start loads. */
+const age = () => import("age-encryption")
 
 /** How a file is packed: `none` is no backup at all. */
 export type Packing = "none" | "plain" | "passphrase" | "recipient"
@@ -48,10 +50,11 @@ export const encrypted = async (
   bytes: Readable,
   { passphrase, recipients }: BackupKeys
 ): Promise<Readable> => {
+  if (passphrase === null && recipients === null) return bytes
+  const { Encrypter } = await age()
   const encrypter = new Encrypter()
   if (passphrase !== null) encrypter.setPassphrase(Redacted.value(passphrase))
-  else if (recipients === null) return bytes
-  else for (const recipient of recipients) encrypter.addRecipient(recipient)
+  else for (const recipient of recipients ?? []) encrypter.addRecipient(recipient)
   return Readable.fromWeb(await encrypter.encrypt(Readable.toWeb(bytes) as ReadableStream<Uint8Array>))
 }
 
@@ -74,6 +77,7 @@ export const decrypted = async (path: string, bytes: Readable, keys: BackupKeys)
   if (!hasKeyFor(packing, keys)) {
     throw new BackupFailed({ message: `${path} is encrypted, and reading it needs ${needs[packing]}.` })
   }
+  const { Decrypter } = await age()
   const decrypter = new Decrypter()
   if (keys.passphrase !== null) decrypter.addPassphrase(Redacted.value(keys.passphrase))
   if (keys.identity !== null) decrypter.addIdentity(Redacted.value(keys.identity))

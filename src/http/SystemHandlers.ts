@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api, apiVersion } from "../api/Api.ts"
-import { openApiDocument } from "../api/OpenApiDocument.ts"
+import { makeOpenApiDocument } from "../api/OpenApiDocument.ts"
 import type { ProviderHealth } from "../domain/Model.ts"
 import { StoreHealth } from "../files/StoreHealth.ts"
 import { makeDiskProblem } from "../postgres/DataDisk.ts"
@@ -15,10 +15,16 @@ import { ReferencePage } from "./ReferencePage.ts"
 import { route, streamProbePath } from "./Routes.ts"
 import { StreamProbe } from "./StreamProbe.ts"
 
-const document = HttpServerResponse.jsonUnsafe(openApiDocument)
-
-export const SystemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
-  handlers.handle("openapi", () => Effect.succeed(document))
+/** The document is derived when it is first asked for: that takes as long as a tenth of a start. */
+export const SystemHandlers = HttpApiBuilder.group(
+  Api,
+  "system",
+  Effect.fn(function* (handlers) {
+    const document = yield* Effect.cached(
+      Effect.sync(() => HttpServerResponse.jsonUnsafe(makeOpenApiDocument()))
+    )
+    return handlers.handle("openapi", () => document)
+  })
 )
 
 const alive = HttpServerResponse.jsonUnsafe({ status: "ok" })

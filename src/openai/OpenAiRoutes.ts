@@ -30,10 +30,16 @@ const described = () => {
   return document
 }
 
-const document = HttpServerResponse.jsonUnsafe(openApiDocumentOf(described()))
-
-const SystemHandlers = HttpApiBuilder.group(OpenAiApi, "system", (handlers) =>
-  handlers.handle("openapi", () => Effect.succeed(document))
+/** The document is derived when it is first asked for: that takes as long as a tenth of a start. */
+const SystemHandlers = HttpApiBuilder.group(
+  OpenAiApi,
+  "system",
+  Effect.fn(function* (handlers) {
+    const document = yield* Effect.cached(
+      Effect.sync(() => HttpServerResponse.jsonUnsafe(openApiDocumentOf(described())))
+    )
+    return handlers.handle("openapi", () => document)
+  })
 )
 
 /** The second profile, under /openai/v1. */

@@ -1,6 +1,8 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Predicate } from "effect"
-import { openApiDocument } from "../../src/api/OpenApiDocument.ts"
+import { makeOpenApiDocument } from "../../src/api/OpenApiDocument.ts"
+
+const openApiDocument = makeOpenApiDocument()
 
 /** Every `$ref` of a document. */
 const references = (value: unknown): ReadonlyArray<string> => {
