@@ -1,24 +1,19 @@
 import { writeFileSync } from "node:fs"
 import { availableParallelism, cpus } from "node:os"
 import { fileURLToPath } from "node:url"
-import { compare, type Comparison } from "./comparison.ts"
-import { fullScale, holdable, quickScale, type Scale } from "./figures.ts"
-import { coresToUse, type Fleet } from "./fleet.ts"
+import { compare, type Comparison, usualRepeatsMax } from "./comparison.ts"
+import { experiments, fullScale, holdable, quickScale, type ReferenceName, type Scale } from "./figures.ts"
+import { coresToUse } from "./fleet.ts"
 import { changes, keepLast, lastAfter, readLast } from "./lastResult.ts"
-import { Loader } from "./loader.ts"
 import { help, type Options, readOptions } from "./options.ts"
 import { build, parleyRecipe } from "./parley.ts"
 import { quietOf } from "./quiet.ts"
 import { table, type Result } from "./report.ts"
+import { asProgram, note, type Rig, say, startRaw, startReferences, withRig } from "./rig.ts"
 import { type Check, evenChecks, handicapChecks, handicaps } from "./selfCheck.ts"
-import { OtherServer, OwnServer, type Recipe } from "./server.ts"
-import { setUp } from "./workplace.ts"
+import { OtherServer, OwnServer } from "./server.ts"
 
 /** The benchmark: starts the servers, drives the load, says how they compare, and leaves nothing running. */
-
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
-const note = (line: string): void => void process.stderr.write(`${line}\n`)
-const program = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
 const scaleOf = (options: Options): Scale => {
   const base = options.quick ? quickScale : fullScale
@@ -30,60 +25,47 @@ const scaleOf = (options: Options): Scale => {
   return { ...base, heldStreams }
 }
 
-const rawRecipe = (name: string, upstreamPort: number, words: ReadonlyArray<string>): Recipe => ({
-  name,
-  args: [program("raw.ts"), String(upstreamPort), ...words],
-  environment: {},
-  readyPath: "/readyz",
-  path: "/v1/responses",
-  key: null
-})
-
-const startUpstream = async (fleet: Fleet, port: number): Promise<number> => {
-  const started = fleet.start("upstream", [program("upstream.ts"), String(port)], process.env, "others")
-  const said = await fleet.message(started)
-  if (typeof said !== "object" || said === null || !("port" in said) || typeof said.port !== "number") {
-    throw new Error("the mock model server did not say where it listens")
-  }
-  return said.port
-}
-
-interface Bench {
+interface Bench extends Rig {
   readonly options: Options
-  readonly fleet: Fleet
-  readonly loader: Loader
-  readonly upstreamPort: number
-  readonly directory: string
   readonly scale: Scale
 }
 
 const comparison = (
   bench: Bench,
   measured: Comparison["measured"],
-  reference: Comparison["reference"]
+  references: Comparison["references"]
 ): Comparison => ({
   measured,
-  reference,
+  references,
   loader: bench.loader,
   scale: bench.scale,
   runs: bench.options.runs,
   only: bench.options.only,
   quiet: quietOf(bench.fleet, bench.options.waitSeconds),
+  repeatsMax: usualRepeatsMax,
   say: note
 })
 
+/** Each translator against another of its own kind, and against one with handicaps. */
 const selfCheck = async (bench: Bench): Promise<boolean> => {
-  const { fleet, upstreamPort } = bench
-  const reference = new OwnServer(fleet, rawRecipe("raw", upstreamPort, []))
-  const same = new OwnServer(fleet, rawRecipe("raw-again", upstreamPort, []))
-  const slow = new OwnServer(fleet, rawRecipe("raw-slowed", upstreamPort, handicaps))
-  for (const server of [reference, same, slow]) await server.start()
-  const even = await compare(comparison(bench, same, reference))
-  const worse = await compare(comparison(bench, slow, reference))
-  say(`${table(even, "raw again", "raw")}\n\n${table(worse, "raw slowed", "raw")}\n`)
-  const checks: ReadonlyArray<Check> = [...evenChecks(even), ...handicapChecks(worse)]
+  const references = await startReferences(bench)
+  const results: Array<Result> = []
+  const checks: Array<Check> = []
+  for (const kind of Object.keys(references) as ReadonlyArray<ReferenceName>) {
+    const { name } = references[kind]
+    const ofKind = experiments.filter(({ reference }) => reference === kind).map(({ id }) => id)
+    const only = bench.options.only.filter((id) => ofKind.includes(id))
+    if (only.length === 0) continue
+    const same = await startRaw(bench, kind, `${name}-again`)
+    const slow = await startRaw(bench, kind, `${name}-slowed`, handicaps)
+    const even = await compare({ ...comparison(bench, same, references), only })
+    const worse = await compare({ ...comparison(bench, slow, references), only })
+    say(`${table(even, same.name, name)}\n\n${table(worse, slow.name, name)}\n`)
+    checks.push(...evenChecks(even), ...handicapChecks(worse))
+    results.push(...even, ...worse)
+  }
   for (const check of checks) say(`${check.held ? "ok  " : "FAIL"}  ${check.text}`)
-  writeOut(bench, [...even, ...worse])
+  writeOut(bench, results)
   return checks.every((check) => check.held)
 }
 
@@ -110,11 +92,10 @@ const measuredServer = async (bench: Bench): Promise<OwnServer | OtherServer> =>
 }
 
 const benchmark = async (bench: Bench): Promise<boolean> => {
-  const { fleet, options, upstreamPort } = bench
-  const reference = new OwnServer(fleet, rawRecipe("raw", upstreamPort, options.raw))
-  await reference.start()
+  const { options } = bench
+  const references = await startReferences(bench)
   const measured = await measuredServer(bench)
-  const results = await compare(comparison(bench, measured, reference))
+  const results = await compare(comparison(bench, measured, references))
   say(table(results, measured.name, "raw"))
   writeOut(bench, results)
   if (options.target === null) compareWithLast(options, results)
@@ -150,27 +131,14 @@ const writeOut = (bench: Bench, results: ReadonlyArray<Result>): void => {
   writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
 }
 
-const main = async (options: Options): Promise<boolean> => {
-  const { directory, fleet } = setUp("parley-bench-", coresToUse(options.pin))
-  try {
-    const upstreamPort = await startUpstream(fleet, options.upstreamPort)
-    const loader = await Loader.start(fleet)
-    const bench: Bench = { options, fleet, loader, upstreamPort, directory, scale: scaleOf(options) }
-    return await (options.selfCheck ? selfCheck(bench) : benchmark(bench))
-  } finally {
-    await fleet.stopAll()
-  }
-}
-
-if (process.platform !== "linux") {
-  say("the benchmark reads the meters of /proc, so it runs on Linux only")
-  process.exit(1)
-}
-try {
+await asProgram(async () => {
   const options = readOptions(process.argv.slice(2))
-  if (options === null) say(help)
-  else process.exitCode = (await main(options)) ? 0 : 1
-} catch (error) {
-  note(error instanceof Error ? error.message : String(error))
-  process.exitCode = 1
-}
+  if (options === null) {
+    say(help)
+    return true
+  }
+  return withRig(coresToUse(options.pin), options.upstreamPort, (rig) => {
+    const bench: Bench = { ...rig, options, scale: scaleOf(options) }
+    return options.selfCheck ? selfCheck(bench) : benchmark(bench)
+  })
+})

@@ -1,4 +1,11 @@
-import { type Experiment, experiments, type Measured, type Scale, warmUp } from "./figures.ts"
+import {
+  type Experiment,
+  experiments,
+  type Measured,
+  type ReferenceName,
+  type Scale,
+  warmUp
+} from "./figures.ts"
 import type { Loader } from "./loader.ts"
 import { othersMax, type Quiet } from "./quiet.ts"
 import { resultOf, type Result } from "./report.ts"
@@ -9,17 +16,20 @@ import { median } from "./statistics.ts"
 
 export interface Comparison {
   readonly measured: Server
-  readonly reference: Server
+  /** Which of them a figure is compared with, its experiment says. */
+  readonly references: Readonly<Record<ReferenceName, Server>>
   readonly loader: Loader
   readonly scale: Scale
   readonly runs: number
   readonly only: ReadonlyArray<string>
   readonly quiet: Quiet
+  /** A measurement that others disturbed is made again at most so often; the quietest one counts. */
+  readonly repeatsMax: number
   readonly say: (line: string) => void
 }
 
-/** A measurement that others disturbed is made again at most so often; the quietest one counts. */
-const repeatsMax = 2
+/** How often a measurement that others disturbed is made again, unless the comparison says otherwise. */
+export const usualRepeatsMax = 2
 
 interface Sample {
   readonly values: ReadonlyArray<Measured>
@@ -33,7 +43,7 @@ const sampleOf = async (
   server: Server,
   run: number
 ): Promise<Sample> => {
-  const { loader, quiet, runs, say, scale } = comparison
+  const { loader, quiet, repeatsMax, runs, say, scale } = comparison
   let best: Sample | null = null
   for (let repeat = 0; repeat <= repeatsMax; repeat++) {
     await quiet.wait()
@@ -51,7 +61,8 @@ const sampleOf = async (
 }
 
 const compareOne = async (comparison: Comparison, experiment: Experiment): Promise<ReadonlyArray<Result>> => {
-  const { loader, measured, reference, runs } = comparison
+  const { loader, measured, runs } = comparison
+  const reference = comparison.references[experiment.reference]
   const samples = new Map<Server, Array<Sample>>([
     [measured, []],
     [reference, []]
@@ -77,13 +88,14 @@ const compareOne = async (comparison: Comparison, experiment: Experiment): Promi
   )
 }
 
-/** Both servers must be up. */
+/** All servers must be up. */
 export const compare = async (comparison: Comparison): Promise<ReadonlyArray<Result>> => {
-  const { loader, measured, reference, scale } = comparison
-  for (const server of [reference, measured]) await warmUp(server, loader, scale)
+  const { loader, measured, only, references, scale } = comparison
+  const chosen = experiments.filter(({ id }) => only.includes(id))
+  const compared = new Set(chosen.map(({ reference }) => references[reference]))
+  for (const server of [...compared, measured]) await warmUp(server, loader, scale)
   const results: Array<Result> = []
-  for (const experiment of experiments) {
-    if (!comparison.only.includes(experiment.id)) continue
+  for (const experiment of chosen) {
     results.push(...(await compareOne(comparison, experiment)))
   }
   return results

@@ -60,8 +60,24 @@ export const quickScale: Scale = {
   heldStreams: 1500
 }
 
+/** Two minutes for everything but memory and the cold start, with the build and the starts. */
+export const ciScale: Scale = {
+  ...quickScale,
+  pacedStreams: 150,
+  windowSeconds: 3,
+  firstTokens: 60,
+  shortStreams: 300,
+  longStreams: 80,
+  documents: 1200,
+  warmUpStreams: 400
+}
+
+/** The plain translators: `raw` answers JSON from one document of the model's, `fold` from its stream, as the service does. */
+export type ReferenceName = "raw" | "fold"
+
 export interface Experiment {
   readonly id: string
+  readonly reference: ReferenceName
   readonly figures: ReadonlyArray<Figure>
   readonly measure: (server: Server, loader: Loader, scale: Scale) => Promise<ReadonlyArray<Measured>>
 }
@@ -152,6 +168,11 @@ const perAnswer = async (
   return [spent(before, server.meters(), total)]
 }
 
+const documents: Experiment["measure"] = (server, loader, scale) => {
+  const wanted = load(server, { tokens: scale.documentTokens }, false)
+  return perAnswer(server, loader, scale.connections, wanted, scale.documents)
+}
+
 /** How many streams can be held, given that a server needs two files for each of them. */
 export const holdable = (wanted: number): number => Math.min(wanted, Math.floor((openFilesMax() - 500) / 2))
 
@@ -177,96 +198,75 @@ const memory: Experiment["measure"] = async (server, loader, scale) => {
   return [{ value: (median(samples) - before) / count }]
 }
 
+const ratio = (id: string, title: string, unit: string, must: number, aim: number): Figure => ({
+  id,
+  title,
+  unit,
+  must,
+  aim,
+  bound: "ratio"
+})
+
 export const experiments: ReadonlyArray<Experiment> = [
   {
     id: "paced",
+    reference: "raw",
     figures: [
-      {
-        id: "cpu-paced",
-        title: "CPU per 1,000 deltas, 500 streams × 20/s",
-        unit: "ms",
-        must: 1.6,
-        aim: 1,
-        bound: "ratio"
-      },
-      {
-        id: "gap",
-        title: "p99 gap between tokens, 500 streams",
-        unit: "ms",
-        must: 1.2,
-        aim: 1,
-        bound: "ratio"
-      }
+      ratio("cpu-paced", "CPU per 1,000 deltas, paced streams × 20/s", "ms", 1.2, 1),
+      ratio("gap", "p99 gap between tokens, paced streams", "ms", 1.1, 1)
     ],
     measure: paced
   },
   {
     id: "first",
-    figures: [
-      {
-        id: "first",
-        title: "added time to first token, idle",
-        unit: "ms",
-        must: 2.5,
-        aim: 1.5,
-        bound: "ratio"
-      }
-    ],
+    reference: "raw",
+    figures: [ratio("first", "added time to first token, idle", "ms", 2, 1.5)],
     measure: firstToken
   },
   {
     id: "short",
-    figures: [
-      {
-        id: "short",
-        title: "CPU per 100-delta stream, full speed",
-        unit: "ms",
-        must: 2.5,
-        aim: 1.3,
-        bound: "ratio"
-      }
-    ],
+    reference: "raw",
+    figures: [ratio("short", "CPU per 100-delta stream, full speed", "ms", 1.8, 1.3)],
     measure: (server, loader, scale) =>
       perAnswer(server, loader, scale.connections, load(server, { tokens: 100 }), scale.shortStreams)
   },
   {
     id: "long",
-    figures: [
-      {
-        id: "long",
-        title: "CPU per 500-delta stream, full speed",
-        unit: "ms",
-        must: 2.5,
-        aim: 1.2,
-        bound: "ratio"
-      }
-    ],
+    reference: "raw",
+    figures: [ratio("long", "CPU per 500-delta stream, full speed", "ms", 1.2, 1)],
     measure: (server, loader, scale) =>
       perAnswer(server, loader, scale.connections, load(server, { tokens: 500 }), scale.longStreams)
   },
   {
     id: "json",
-    figures: [{ id: "json", title: "CPU per JSON request", unit: "ms", must: 5, aim: 2.8, bound: "ratio" }],
-    measure: (server, loader, scale) =>
-      perAnswer(
-        server,
-        loader,
-        scale.connections,
-        load(server, { tokens: scale.documentTokens }, false),
-        scale.documents
-      )
+    reference: "raw",
+    figures: [ratio("json", "CPU per JSON request, raw's from a document", "ms", 5, 2.8)],
+    measure: documents
+  },
+  {
+    id: "json-fold",
+    reference: "fold",
+    figures: [ratio("json-fold", "CPU per JSON request, raw's from a stream", "ms", 6, 3)],
+    measure: documents
   },
   {
     id: "memory",
-    figures: [
-      { id: "memory", title: "memory per open stream", unit: "KiB", must: 3, aim: 1.5, bound: "ratio" }
-    ],
+    reference: "raw",
+    figures: [ratio("memory", "memory per open stream", "KiB", 1.2, 1)],
     measure: memory
   },
   {
     id: "start",
+    reference: "raw",
     figures: [
-      { id: "start", title: "cold start to ready, database up", unit: "s", must: 1, aim: 0.5, bound: "value" }
+      {
+        id: "start",
+        title: "cold start to ready, database up",
+        unit: "s",
+        must: 0.4,
+        aim: 0.3,
+        bound: "value"
+      }
     ],
     measure: async (server) => [{ value: await server.coldStart() }]
   }

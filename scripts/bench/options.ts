@@ -16,8 +16,6 @@ export interface Options {
   readonly entry: string | null
   readonly profile: string | null
   readonly streams: number | null
-  /** Words for the raw translator, for instance `fold=1`. */
-  readonly raw: ReadonlyArray<string>
   readonly target: URL | null
   readonly path: string
   readonly key: string | null
@@ -41,7 +39,6 @@ export const help = `Measures Parley beside a plain node:http translator (raw), 
   --strict          exit code 1 also when a figure misses its bound
   --entry FILE      the program to measure, instead of building dist/main.js
   --profile DIR     writes a V8 processor profile of that program there (not for figures: it costs time)
-  --raw WORDS       words for raw.ts, for instance fold=1: JSON answers from a stream
   --no-pin          leave the servers on all processors, even where taskset exists
   --target URL      measure a server that runs already, which asks the mock model server
   --path PATH       its endpoint (/v1/responses)
@@ -73,7 +70,6 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
       entry: { type: "string" },
       profile: { type: "string" },
       streams: { type: "string" },
-      raw: { type: "string", default: "" },
       target: { type: "string" },
       path: { type: "string", default: "/v1/responses" },
       key: { type: "string" },
@@ -99,7 +95,6 @@ export const readOptions = (args: ReadonlyArray<string>): Options | null => {
     entry: values.entry ?? null,
     profile: values.profile ?? null,
     streams: values.streams === undefined ? null : wholeNumber("streams", values.streams),
-    raw: values.raw.split(" ").filter((word) => word !== ""),
     target,
     path: values.path,
     key: values.key ?? null,

@@ -20,6 +20,7 @@ const injected: Readonly<Record<string, { readonly rise: number; readonly tolera
   short: { rise: 3, tolerance: 0.2 },
   long: { rise: 13, tolerance: 0.2 },
   json: { rise: 0.5, tolerance: 0.2 },
+  "json-fold": { rise: 0.5, tolerance: 0.2 },
   memory: { rise: 64, tolerance: 0.3 },
   start: { rise: 0.3, tolerance: 0.25 }
 }
@@ -32,6 +33,7 @@ const evenTolerance: Readonly<Record<string, number>> = {
   short: 0.1,
   long: 0.1,
   json: 0.1,
+  "json-fold": 0.1,
   memory: 0.25,
   start: 0.25
 }

@@ -1,0 +1,238 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { Client } from "pg"
+import { directive } from "./directive.ts"
+import type { Started } from "./fleet.ts"
+import type { Counts, Load } from "./messages.ts"
+import { build, parleyRecipe } from "./parley.ts"
+import { cpuSecondsWithEnded, descendants } from "./procfs.ts"
+import { quietOf } from "./quiet.ts"
+import { asProgram, note, program, type Rig, say, startListener, withRig } from "./rig.ts"
+import { lineOf, type ScaleSample, scaleTable } from "./scaleReport.ts"
+import { OwnServer } from "./server.ts"
+
+/**
+ * What 1, 2 and 4 processes of the service answer on one PostgreSQL, behind a balancer, all on this machine.
+ *
+ *     npm run bench -- scale [--quick] [--out FILE]
+ */
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    /** Writes all samples as JSON. */
+    out: { type: "string" }
+  }
+})
+
+const counts = [1, 2, 4]
+const processesMax = Math.max(...counts)
+const runs = values.quick ? 1 : 3
+const windowSeconds = values.quick ? 3 : 4
+const quietSecondsMax = 2
+/** At a time; the same for every count, and enough for the largest. */
+const connections = 32
+const warmUpAnswers = 3_000
+const paceAnswers = 600
+/** For what the service puts off until after an answer. */
+const settleMs = 500
+/** As many as one process has by default, and the one that counts. */
+const databaseConnections = 10 * processesMax + 1
+
+const kinds = [
+  { title: "streams of 100 deltas", stream: true },
+  { title: "JSON answers of 100 tokens", stream: false }
+]
+
+interface Bench extends Rig {
+  readonly servers: ReadonlyArray<OwnServer>
+  readonly balancer: { readonly port: number; readonly started: Started }
+  readonly database: Started
+  readonly client: Client
+}
+
+const startDatabase = async ({ directory, fleet }: Rig) => {
+  const data = mkdtempSync(join(directory, "database-"))
+  const database = fleet.start(
+    "database",
+    [program("scaleDatabase.ts"), data, String(databaseConnections)],
+    process.env,
+    "any"
+  )
+  const said = await fleet.message(database)
+  if (typeof said !== "object" || said === null || !("host" in said) || typeof said.host !== "string") {
+    throw new Error("the database did not say where it listens")
+  }
+  const client = new Client({ host: said.host, user: "parley", database: "postgres" })
+  // When the benchmark is stopped, the database goes before this connection does.
+  client.on("error", () => {})
+  await client.connect()
+  const url = `postgres://parley@localhost/postgres?host=${encodeURIComponent(said.host)}`
+  return { database, client, url }
+}
+
+/** One after the other: the first one applies the migrations and creates the key, which all have. */
+const startServers = async (rig: Rig, databaseUrl: string): Promise<ReadonlyArray<OwnServer>> => {
+  const entry = build()
+  const first = parleyRecipe({
+    entry,
+    profile: null,
+    upstreamPort: rig.upstreamPort,
+    directory: rig.directory
+  })
+  const servers: Array<OwnServer> = []
+  for (let n = 0; n < processesMax; n++) {
+    const server = new OwnServer(rig.fleet, {
+      ...first,
+      name: `parley-${n + 1}`,
+      environment: {
+        ...first.environment,
+        PARLEY_DATA_DIR: mkdtempSync(join(rig.directory, "service-")),
+        DATABASE_URL: databaseUrl,
+        // Nothing is uploaded, so that it does not matter that each has a directory of its own.
+        PARLEY_FILES_DIRECTORY_SHARED: "true"
+      }
+    })
+    await server.start()
+    servers.push(server)
+  }
+  return servers
+}
+
+const statementCounts = `
+  SELECT coalesce(sum(calls), 0)::float8 AS statements,
+    coalesce(sum(calls) FILTER (WHERE query ~* '^(BEGIN|COMMIT|ROLLBACK|START)'), 0)::float8 AS transactions
+  FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`
+const position = `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS wal,
+  pg_database_size(current_database())::float8 AS bytes`
+
+const numbers = async (client: Client, query: string): Promise<Readonly<Record<string, number>>> => {
+  const [row] = (await client.query<Record<string, number>>(query)).rows
+  if (row === undefined) throw new Error("the database answered nothing")
+  return row
+}
+
+const cpuTimes = ({ database, fleet, servers }: Bench) => ({
+  all: fleet.cpuSeconds(),
+  service: servers.reduce((sum, server) => sum + server.meters().cpuSeconds, 0),
+  database: cpuSecondsWithEnded(descendants(database.pid).map(({ pid }) => pid))
+})
+
+/** The next connections go to these servers alone. */
+const balanceOver = async ({ balancer, fleet }: Bench, servers: ReadonlyArray<OwnServer>): Promise<void> => {
+  const done = fleet.message(balancer.started)
+  balancer.started.child.send(servers.map(({ target }) => target.port))
+  await done
+}
+
+const demandAnswers = async (loader: Bench["loader"], load: Load, total: number): Promise<Counts> => {
+  const counts = await loader.ask({ type: "run", load, connections, total, pauseMs: 0 })
+  const broken = Object.entries(counts.broken).map(([reason, count]) => `${count} × ${reason}`)
+  if (broken.length > 0) throw new Error(broken.join("; "))
+  return counts
+}
+
+const sample = async (bench: Bench, load: Load, processes: number): Promise<ScaleSample> => {
+  const { client, fleet, loader, servers } = bench
+  await balanceOver(bench, servers.slice(0, processes))
+  const pace = await demandAnswers(loader, load, paceAnswers)
+  const quiet = quietOf(fleet, quietSecondsMax)
+  await quiet.wait()
+  await client.query("SELECT pg_stat_statements_reset()")
+  const begun = await numbers(client, position)
+  const [before, watched] = [cpuTimes(bench), quiet.watch()]
+  const answer = await demandAnswers(loader, load, Math.ceil((pace.whole / pace.seconds) * windowSeconds))
+  const others = watched()
+  await sleep(settleMs)
+  const after = cpuTimes(bench)
+  const [ended, statements] = [await numbers(client, position), await numbers(client, statementCounts)]
+  const service = after.service - before.service
+  const database = after.database - before.database
+  return {
+    answers: answer.whole,
+    seconds: answer.seconds,
+    serviceCpuSeconds: service,
+    databaseCpuSeconds: database,
+    loadCpuSeconds: after.all - before.all - service - database,
+    statements: statements["statements"] ?? Number.NaN,
+    transactionStatements: statements["transactions"] ?? Number.NaN,
+    walBytes: (ended["wal"] ?? Number.NaN) - (begun["wal"] ?? Number.NaN),
+    databaseBytes: (ended["bytes"] ?? Number.NaN) - (begun["bytes"] ?? Number.NaN),
+    others
+  }
+}
+
+/** A connection that is idle reports what it wrote ten seconds later. */
+const statisticsSeconds = 11
+
+/** What an answer writes, over the whole run: each one is a turn. */
+const saysRows = async ({ client }: Bench): Promise<void> => {
+  await sleep(statisticsSeconds * 1000)
+  const rows = await client.query<{ name: string; inserted: number; updated: number; deleted: number }>(
+    `WITH answers AS (SELECT count(*)::float8 AS n FROM turns)
+     SELECT relname AS name, n_tup_ins / n AS inserted, n_tup_upd / n AS updated, n_tup_del / n AS deleted
+     FROM pg_stat_user_tables, answers WHERE n_tup_ins + n_tup_upd + n_tup_del > n / 20 ORDER BY relname`
+  )
+  say("Rows per answer, inserted, updated, deleted:")
+  for (const { deleted, inserted, name, updated } of rows.rows) {
+    say(
+      `  ${name.padEnd(32)} ${[inserted, updated, deleted].map((rows) => rows.toFixed(2).padStart(6)).join(" ")}`
+    )
+  }
+}
+
+const loadOf = ({ balancer, servers }: Bench, stream: boolean): Load => {
+  const [first] = servers
+  if (first === undefined) throw new Error("no service is running")
+  return {
+    target: { ...first.target, port: balancer.port },
+    stream,
+    prompt: `Tell me a story. ${directive({ tokens: 100 })}`,
+    deltas: 100
+  }
+}
+
+const measure = async (bench: Bench): Promise<void> => {
+  const all = []
+  for (const { stream, title } of kinds) {
+    const load = loadOf(bench, stream)
+    await balanceOver(bench, bench.servers)
+    await demandAnswers(bench.loader, load, warmUpAnswers)
+    const samples = new Map<number, Array<ScaleSample>>(counts.map((count) => [count, []]))
+    for (let run = 0; run < runs; run++) {
+      // In turn, so that what disturbs the machine disturbs all.
+      for (const count of counts) {
+        const taken = await sample(bench, load, count)
+        samples.get(count)?.push(taken)
+        note(
+          `${title}, ${count}: ${(taken.answers / taken.seconds).toFixed(0)}/s, others ${taken.others.toFixed(2)}`
+        )
+      }
+    }
+    const lines = counts.map((count) => lineOf(count, availableParallelism(), samples.get(count) ?? []))
+    say(
+      `${scaleTable(`${title}, ${connections} at a time, on ${availableParallelism()} processors`, lines)}\n`
+    )
+    all.push({ title, lines, samples: Object.fromEntries(samples) })
+  }
+  if (values.out !== undefined) writeFileSync(values.out, `${JSON.stringify(all, null, 2)}\n`)
+}
+
+await asProgram(() =>
+  withRig(null, 0, async (rig) => {
+    const { client, database, url } = await startDatabase(rig)
+    try {
+      const servers = await startServers(rig, url)
+      const balancer = await startListener(rig.fleet, "balancer", [program("balancer.ts")])
+      const bench: Bench = { ...rig, servers, balancer, database, client }
+      await measure(bench)
+      await saysRows(bench)
+    } finally {
+      await client.end()
+    }
+    return true
+  })
+)
