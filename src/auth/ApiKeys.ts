@@ -131,7 +131,7 @@ export class ApiKeys extends Context.Service<
       const { cacheSeconds } = (yield* AppConfig).auth
       const sql = yield* SqlClient.SqlClient
       const random = yield* SecureRandom.SecureRandom
-      const services = yield* Effect.context<Digest.Digest>()
+      const digest = yield* Digest.Digest
       const lookup = yield* makeKeyLookup(cacheSeconds)
       const recordUse = yield* makeLastUse
       const audit = yield* makeAuditRecorder
@@ -140,7 +140,7 @@ export class ApiKeys extends Context.Service<
       const roll = yield* makeKeyRoll(forget)
       const { webCallerOf, ...webKeys } = yield* makeWebKeys
 
-      const hashOf = (key: Redacted.Redacted) => Effect.provideContext(KeyToken.hash(key), services)
+      const hashOf = (key: Redacted.Redacted) => KeyToken.hashWith(digest, key)
 
       // On the path of every request, mostly without a look-up: a span would cost as much as all the rest.
       const authenticate = Effect.fnUntraced(function* (presented: Redacted.Redacted) {

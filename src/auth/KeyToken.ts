@@ -73,8 +73,13 @@ export const parseKey = (presented: Redacted.Redacted): Option.Option<Redacted.R
   isWellFormed(keyPrefix, presented) ? Option.some(presented) : Option.none()
 
 /** The SHA-256 of a secret: all that is ever stored of it. */
+export const hashWith = (
+  digest: Digest.Digest["Service"],
+  secret: Redacted.Redacted
+): Effect.Effect<Uint8Array> => digest.digest(Digest.sha256, Buffer.from(Redacted.value(secret)))
+
 export const hash = (secret: Redacted.Redacted): Effect.Effect<Uint8Array, never, Digest.Digest> =>
-  Effect.flatMap(Digest.Digest, (digest) => digest.digest(Digest.sha256, Buffer.from(Redacted.value(secret))))
+  Effect.flatMap(Digest.Digest, (digest) => hashWith(digest, secret))
 
 /** The last characters of a key, by which people tell their keys apart. */
 export const hint = (key: Redacted.Redacted): string => Redacted.value(key).slice(-hintCharacters)

@@ -34,10 +34,11 @@ export const AnswersHandlers = HttpApiBuilder.group(
     const follow = (job: ResponseJob) =>
       streamResponse(background.follow(job), {
         headers: { "x-response-id": job.responseId, "x-conversation-id": job.conversationId ?? "" },
+        drain,
         keepaliveSeconds,
         lost: Effect.never,
         writing: makeWriting()
-      }).pipe(Effect.provideService(Drain, drain))
+      })
 
     const find = Effect.fnUntraced(function* ({ conversation_id, response_id }: OfResponse) {
       const { userId } = yield* CurrentUser

@@ -20,6 +20,7 @@ import { type ConversationId, type ItemId, type ResponseId, type UserId } from "
 import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { traced } from "../telemetry/traced.ts"
 import type { ShownTurn } from "./ConversationRows.ts"
 import { countConversations, sweepConversations } from "./ConversationSweep.ts"
 import { makeFindCalls } from "./FunctionCallRows.ts"
@@ -176,9 +177,9 @@ export class Conversations extends Context.Service<
       const taking = yield* makeTurnTaking(leases, turnWaitSeconds)
       yield* sweepConversations
 
-      const create = Effect.fn("Conversations.create")(taking.create)
-      const open = Effect.fn("Conversations.open")(taking.open)
-      const openAt = Effect.fn("Conversations.openAt")(taking.openAt)
+      const create = traced("Conversations.create")(taking.create)
+      const open = traced("Conversations.open")(taking.open)
+      const openAt = traced("Conversations.openAt")(taking.openAt)
 
       const read = Effect.fn("Conversations.read")(function* (
         userId: UserId,
@@ -188,13 +189,12 @@ export class Conversations extends Context.Service<
         return state ?? (yield* new ConversationNotFound({ param: "conversation_id" }))
       })
 
-      const history = Effect.fn("Conversations.history")(function* (
-        turn: ConversationState,
-        tokensMax: number
-      ) {
-        if (turn.turnCount === 0 || tokensMax < 0) return []
-        return yield* orUnavailable(turns.history(turn, tokensMax))
-      })
+      const history = traced("Conversations.history")(
+        Effect.fnUntraced(function* (turn: ConversationState, tokensMax: number) {
+          if (turn.turnCount === 0 || tokensMax < 0) return []
+          return yield* orUnavailable(turns.history(turn, tokensMax))
+        })
+      )
 
       const { commit, lost } = makeCommit(turns, writes, leases)
 
@@ -218,37 +218,39 @@ export class Conversations extends Context.Service<
         return found ?? (yield* new ConversationNotFound({ param: "previous_response_id" }))
       })
 
-      const lastSearch = Effect.fn("Conversations.lastSearch")(function* (turn: ConversationState) {
-        return turn.turnCount === 0 ? undefined : yield* orUnavailable(turns.lastSearch(turn))
-      })
+      const lastSearch = traced("Conversations.lastSearch")(
+        Effect.fnUntraced(function* (turn: ConversationState) {
+          return turn.turnCount === 0 ? undefined : yield* orUnavailable(turns.lastSearch(turn))
+        })
+      )
 
-      const functionCalls = Effect.fn("Conversations.functionCalls")(function* (
-        turn: ConversationState,
-        callIds: ReadonlyArray<string>
-      ) {
-        return turn.turnCount === 0 ? [] : yield* orUnavailable(findCalls(turn, callIds))
-      })
+      const functionCalls = traced("Conversations.functionCalls")(
+        Effect.fnUntraced(function* (turn: ConversationState, callIds: ReadonlyArray<string>) {
+          return turn.turnCount === 0 ? [] : yield* orUnavailable(findCalls(turn, callIds))
+        })
+      )
 
-      const items = Effect.fn("Conversations.items")(function* (userId: UserId, ids: ReadonlyArray<ItemId>) {
-        if (ids.length === 0) return new Map<ItemId, StoredItem>()
-        const found = yield* orUnavailable(turns.items(userId, ids, http.bodyBytesMax))
-        return (
-          found ??
-          (yield* new InvalidRequest({
-            param: "input",
-            message: `\`input\` refers to items of more than ${http.bodyBytesMax} bytes together; refer to fewer of them.`
-          }))
-        )
-      })
+      const items = traced("Conversations.items")(
+        Effect.fnUntraced(function* (userId: UserId, ids: ReadonlyArray<ItemId>) {
+          if (ids.length === 0) return new Map<ItemId, StoredItem>()
+          const found = yield* orUnavailable(turns.items(userId, ids, http.bodyBytesMax))
+          return (
+            found ??
+            (yield* new InvalidRequest({
+              param: "input",
+              message: `\`input\` refers to items of more than ${http.bodyBytesMax} bytes together; refer to fewer of them.`
+            }))
+          )
+        })
+      )
 
-      const knownItems = Effect.fn("Conversations.knownItems")(function* (
-        turn: ConversationState,
-        ids: ReadonlyArray<ItemId>
-      ) {
-        return ids.length === 0 || turn.turnCount === 0
-          ? new Set<ItemId>()
-          : yield* orUnavailable(turns.known(turn, ids))
-      })
+      const knownItems = traced("Conversations.knownItems")(
+        Effect.fnUntraced(function* (turn: ConversationState, ids: ReadonlyArray<ItemId>) {
+          return ids.length === 0 || turn.turnCount === 0
+            ? new Set<ItemId>()
+            : yield* orUnavailable(turns.known(turn, ids))
+        })
+      )
 
       const owned = yield* makeOwnedConversations
 

@@ -6,6 +6,7 @@ import { ImageId, type ResponseId, type UserId } from "../domain/Ids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { firstId } from "../sql/Paging.ts"
 import { rowsAs } from "../sql/rows.ts"
+import { traced } from "../telemetry/traced.ts"
 
 const ImageRow = Schema.Struct({ id: ImageId, mediaType: Schema.String, data: Schema.String })
 
@@ -50,9 +51,11 @@ export const makeStoredImages = Effect.map(SqlClient.SqlClient, (sql): StoredIma
     )
 
   return {
-    images: Effect.fn("Conversations.images")(function* (userId, ids, bytesMax) {
-      return ids.length === 0 ? [] : yield* orUnavailable(find(userId, ids, bytesMax))
-    }),
+    images: traced("Conversations.images")(
+      Effect.fnUntraced(function* (userId, ids, bytesMax) {
+        return ids.length === 0 ? [] : yield* orUnavailable(find(userId, ids, bytesMax))
+      })
+    ),
     imagesOf: Effect.fn("Conversations.imagesOf")((userId, after = ImageId.make(firstId)) =>
       orUnavailable(listOf(userId, after))
     )

@@ -4,19 +4,26 @@ import { TurnLeaseLost } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
 import { inRealTime } from "../domain/Monotonic.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { traced } from "../telemetry/traced.ts"
 import type { HeldTurn, TurnLeases } from "./TurnLeases.ts"
 import type { makeTurnTable } from "./TurnTable.ts"
 import type { CommitTurn, makeTurnWrites } from "./TurnWrites.ts"
 
 /** How long a commit is retried while the database is unavailable. */
 const commitSeconds = 5
-const commitRetries = Schedule.spaced("250 millis").pipe(
+const commitPause = "250 millis"
+const commitRetries = Schedule.spaced(commitPause).pipe(
   Schedule.upTo({ duration: `${commitSeconds} seconds` })
 )
 
 /** After a lost answer the turn may be stored; the same commit finds out, or stores it. */
-export const retried = <E, R>(commit: Effect.Effect<boolean, E, R>) =>
-  commit.pipe(orUnavailable, Effect.retry(commitRetries), inRealTime)
+export const retried = <E, R>(commit: Effect.Effect<boolean, E, R>) => {
+  const committed = orUnavailable(commit)
+  // A schedule costs more than the commit that needs none.
+  return Effect.catch(committed, () =>
+    Effect.delay(Effect.retry(committed, commitRetries), commitPause)
+  ).pipe(inRealTime)
+}
 
 /** Stores turns whose leases are held, and notices when they are lost. */
 export const makeCommit = (
@@ -30,24 +37,22 @@ export const makeCommit = (
     return yield* new TurnLeaseLost(state === undefined ? { isDeleted: true } : {})
   })
 
-  const commit = Effect.fn("Conversations.commit")(function* (
-    turn: OpenTurn,
-    content: CommitTurn,
-    replaced: ResponseId | null = null
-  ) {
-    const own = leases.find(turn)
-    if (own === undefined) return yield* commitStored(turn, content, replaced)
-    if (own.stored !== null) yield* Deferred.await(own.stored)
-    own.state = "committing"
-    yield* commitStored(turn, content, replaced).pipe(
-      Effect.catchTag("TurnLeaseLost", () => lostBy(own)),
-      Effect.onExit((exit) =>
-        Effect.sync(() => {
-          own.state = Exit.isSuccess(exit) ? "committed" : "open"
-        })
+  const commit = traced("Conversations.commit")(
+    Effect.fnUntraced(function* (turn: OpenTurn, content: CommitTurn, replaced: ResponseId | null = null) {
+      const own = leases.find(turn)
+      if (own === undefined) return yield* commitStored(turn, content, replaced)
+      if (own.stored !== null) yield* Deferred.await(own.stored)
+      own.state = "committing"
+      yield* commitStored(turn, content, replaced).pipe(
+        Effect.catchTag("TurnLeaseLost", () => lostBy(own)),
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            own.state = Exit.isSuccess(exit) ? "committed" : "open"
+          })
+        )
       )
-    )
-  })
+    })
+  )
 
   const commitStored = Effect.fnUntraced(function* (
     turn: OpenTurn,

@@ -4,6 +4,7 @@ import type { OpenTurn } from "../domain/Conversation.ts"
 import { ConversationNotFound, type DatabaseUnavailable, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
 import { inRealTime, monotonicMillis } from "../domain/Monotonic.ts"
+import { acquired } from "../domain/onClose.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
@@ -132,16 +133,16 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
   const held = new Map<ConversationId, HeldTurn>()
   yield* keepRenewing(held, table, leaseSeconds * 1000)
 
-  const release = ({ isShown, state, stored, turn }: HeldTurn) =>
+  const release = ({ isShown, stored, turn }: HeldTurn) =>
     Effect.gen(function* () {
       // Before its row is written, there is no lease to release.
       if (stored !== null) yield* Effect.exit(Deferred.await(stored))
-      if (state !== "committed") yield* isShown ? table.release(turn) : table.remove(turn)
+      yield* isShown ? table.release(turn) : table.remove(turn)
     }).pipe(orUnavailable, Effect.timeoutOption(`${releaseSeconds} seconds`), Effect.ignore, inRealTime)
 
   /** Renews the lease until the scope closes, and releases it then. */
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
-    Effect.acquireRelease(
+    acquired(
       Effect.gen(function* () {
         const lost = yield* Deferred.make<never, TurnLeaseLost>()
         const renewedAt = yield* inRealTime(monotonicMillis)
@@ -152,7 +153,8 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
       }),
       (entry) =>
         Effect.ensuring(
-          release(entry),
+          // A commit has released it.
+          Effect.suspend(() => (entry.state === "committed" ? Effect.void : release(entry))),
           Effect.sync(() => held.delete(turn.conversationId))
         )
     ).pipe(Effect.asVoid)

@@ -1,7 +1,13 @@
-import { Clock, Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
+
+/** The one that every context without another has. */
+const realClock = Context.get(Context.empty(), Clock.Clock)
 
 /** Runs an effect by the real clock, also under a TestClock: for servers and processes outside of the test. */
-export const inRealTime = Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
+export const inRealTime = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) =>
+    fiber.getRef(Clock.Clock) === realClock ? self : Effect.provideService(self, Clock.Clock, realClock)
+  )
 
 /** Monotonic time measures durations: it can't be set, and its zero has no meaning. */
 

@@ -14,6 +14,7 @@ import type { PlanStorage } from "../domain/Plan.ts"
 import type { StoredFile } from "../domain/StoredFile.ts"
 import type { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { traced } from "../telemetry/traced.ts"
 import { BlobStore } from "./BlobStore.ts"
 import { makeFileRecorder } from "./FileRecorder.ts"
 import { sweepExpired, sweepFiles } from "./FileSweep.ts"
@@ -142,19 +143,17 @@ export class FileStore extends Context.Service<
         return yield* opened(blobs.get(file.storageKey, range))
       })
 
-      const summaries = Effect.fn("FileStore.summaries")(function* (
-        userId: UserId,
-        ids: ReadonlyArray<FileId>
-      ) {
-        return ids.length === 0 ? [] : yield* orUnavailable(table.summaries(userId, ids))
-      })
+      const summaries = traced("FileStore.summaries")(
+        Effect.fnUntraced(function* (userId: UserId, ids: ReadonlyArray<FileId>) {
+          return ids.length === 0 ? [] : yield* orUnavailable(table.summaries(userId, ids))
+        })
+      )
 
-      const beginnings = Effect.fn("FileStore.beginnings")(function* (
-        userId: UserId,
-        wanted: ReadonlyArray<WantedText>
-      ) {
-        return wanted.length === 0 ? [] : yield* orUnavailable(table.beginnings(userId, wanted))
-      })
+      const beginnings = traced("FileStore.beginnings")(
+        Effect.fnUntraced(function* (userId: UserId, wanted: ReadonlyArray<WantedText>) {
+          return wanted.length === 0 ? [] : yield* orUnavailable(table.beginnings(userId, wanted))
+        })
+      )
 
       return FileStore.of({
         upload,

@@ -7,6 +7,7 @@ import {
   Predicate,
   Random,
   Record,
+  References,
   Schema,
   type Scope,
   Tracer
@@ -15,6 +16,7 @@ import { HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/
 import { ClientAddress } from "../auth/ClientAddress.ts"
 import { type AccessEntry, CurrentAccess, newAccessEntry } from "../domain/AccessEntry.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
+import { onClose } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import * as Instruments from "../telemetry/Instruments.ts"
 import { probes } from "./Routes.ts"
@@ -217,7 +219,7 @@ export const makeAccessLog = Effect.gen(function* () {
       span: isTraced ? yield* serverSpan(request, requestId, route) : null,
       status: null
     }
-    yield* Effect.addFinalizer((exit) => finish(access, exit))
+    yield* onClose((exit) => finish(access, exit))
     return access
   })
 
@@ -225,9 +227,14 @@ export const makeAccessLog = Effect.gen(function* () {
   const within =
     ({ entry, requestId, span }: Access) =>
     <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-      const known = effect.pipe(
-        Effect.annotateLogs({ requestId }),
-        Effect.provideService(CurrentAccess, entry)
+      // One change of the context for both.
+      const known = Effect.updateContext(effect, (context: Context.Context<R>) =>
+        Context.add(context, CurrentAccess, entry).pipe(
+          Context.add(References.CurrentLogAnnotations, {
+            ...Context.get(context, References.CurrentLogAnnotations),
+            requestId
+          })
+        )
       )
       if (!isTraced) return known
       return span === null ? Effect.withTracerEnabled(known, false) : Effect.withParentSpan(known, span)

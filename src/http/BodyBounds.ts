@@ -59,12 +59,13 @@ const announcedBytes = ({ headers }: HttpServerRequest.HttpServerRequest, bodyBy
 
 /** Waits for room for the body. Requests of the operator are not limited. Returns a function that releases what is not needed. */
 const reserveRoom = Effect.fnUntraced(function* (
+  bounds: UserBounds["Service"],
   request: HttpServerRequest.HttpServerRequest,
   bodyBytesMax: number
 ) {
   const user = (yield* CurrentAccess)?.boundedBy ?? null
   if (user === null) return () => Effect.void
-  const permits = yield* (yield* UserBounds).admitBody(user, announcedBytes(request, bodyBytesMax))
+  const permits = yield* bounds.admitBody(user, announcedBytes(request, bodyBytesMax))
   // Only a body without an announced length can be shorter than its room.
   return (text: string) =>
     request.headers["content-length"] === undefined ? permits.reduce(Buffer.byteLength(text)) : Effect.void
@@ -79,16 +80,26 @@ const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyByte
   return Number(request.headers["content-length"]) > bodyBytesMax ? Refusal.bodyTooLarge(bodyBytesMax) : null
 }
 
-const checkBody = Effect.fnUntraced(function* ({ bodyBytesMax, requestSeconds }: Settings["http"]) {
+const checkBody = Effect.fnUntraced(function* (
+  bounds: UserBounds["Service"],
+  { bodyBytesMax, requestSeconds }: Settings["http"]
+) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const announced = announcedFailure(request, bodyBytesMax)
   if (announced !== null) return respond(announced)
-  const releaseRest = yield* reserveRoom(request, bodyBytesMax)
+  const releaseRest = yield* reserveRoom(bounds, request, bodyBytesMax)
   // The request keeps the text for the decoder. The read is not interrupted, which would close the connection before the response.
   const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
-  const text = yield* Fiber.join(reading).pipe(
-    Effect.timeoutOrElse({ duration: Duration.seconds(requestSeconds), orElse: () => Effect.succeed(null) })
-  )
+  // Most bodies come with the headers: they are there after this turn of the event loop, and need no timeout.
+  yield* Effect.yieldNow
+  const text = yield* reading.pollUnsafe() === undefined
+    ? Fiber.join(reading).pipe(
+        Effect.timeoutOrElse({
+          duration: Duration.seconds(requestSeconds),
+          orElse: () => Effect.succeed(null)
+        })
+      )
+    : Fiber.join(reading)
   if (text === null) return respond(Failure.requestTimeout)
   yield* releaseRest(text)
   return nestsDeeperThan(text, nestingMax)
@@ -108,8 +119,7 @@ export const BodyBoundsLayer = Layer.effect(
     const { http } = yield* AppConfig
     const bounds = yield* UserBounds
     return BoundedBody.of((httpEffect) =>
-      checkBody(http).pipe(
-        Effect.provideService(UserBounds, bounds),
+      checkBody(bounds, http).pipe(
         Effect.catchIf(HttpServerError.isHttpServerError, (error) => Effect.die(error)),
         Effect.catch((error) => Effect.succeed(respondTo(error))),
         Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))

@@ -1,5 +1,6 @@
 import { Context, Deferred, Duration, Effect, Layer, type Scope } from "effect"
 import { ServerShuttingDown } from "../domain/Errors.ts"
+import { onClose } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 
 /** Time for the last streams to deliver their `error` event after the grace period. */
@@ -34,7 +35,7 @@ export class Drain extends Context.Service<
       const admit = Effect.suspend(() => {
         if (draining) return Effect.fail(new ServerShuttingDown())
         requests++
-        return Effect.addFinalizer(() => {
+        return onClose(() => {
           requests--
           return signalIdle
         })

@@ -36,26 +36,24 @@ export const makeCreateResponse = Effect.gen(function* () {
   const drain = yield* Drain
   const { stream } = yield* AppConfig
 
-  return Effect.fnUntraced(
-    function* ({ payload, request }: CreateRequest) {
-      const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
-      const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
-      if (wantsStream(payload.stream, request.headers)) {
-        const { keepaliveSeconds } = stream
-        return yield* streamResponse(begun.events, {
-          headers,
-          keepaliveSeconds,
-          lost: begun.lost,
-          writing: makeWriting()
-        })
-      }
-      const whole = Effect.raceAllFirst([collect(begun.events), drain.cutoff, begun.lost])
-      const response = yield* Effect.onError(whole, () => begun.forget)
-      return HttpServerResponse.jsonUnsafe(response, { headers })
-    },
-    Effect.provideService(Drain, drain),
-    enveloped
-  )
+  return Effect.fnUntraced(function* ({ payload, request }: CreateRequest) {
+    const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
+    const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
+    if (wantsStream(payload.stream, request.headers)) {
+      const { keepaliveSeconds } = stream
+      return yield* streamResponse(begun.events, {
+        headers,
+        drain,
+        keepaliveSeconds,
+        lost: begun.lost,
+        outlet: begun.outlet,
+        writing: makeWriting()
+      })
+    }
+    const whole = Effect.raceAllFirst([collect(begun), drain.cutoff, begun.lost])
+    const response = yield* Effect.onError(whole, () => begun.forget)
+    return HttpServerResponse.jsonUnsafe(response, { headers })
+  }, enveloped)
 })
 
 export const ResponsesHandlers = HttpApiBuilder.group(

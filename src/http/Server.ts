@@ -17,6 +17,7 @@ import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { requestIdOf } from "./ErrorBoundary.ts"
+import { leanRequests } from "./LeanRequests.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
 
 interface ConnectionLimits {
@@ -252,12 +253,14 @@ const serverAt = Effect.fnUntraced(function* (host: string, port: number, upgrad
       headers.upgrade?.toLowerCase() === "websocket" && url?.split("?")[0] === upgradePath
   })
   yield* watchConnections(server, { checkSeconds, stallSeconds: http.writeStallSeconds })
-  return NodeHttpServer.layer(() => server, {
+  const nodeLayer = NodeHttpServer.layer(() => server, {
     host,
     port,
     websocket: { maxPayload: http.bodyBytesMax },
     gracefulShutdownTimeout: Duration.seconds(closeSeconds)
   })
+  // Fresh, since a process may have two servers.
+  return Layer.provideMerge(Layer.fresh(leanRequests), nodeLayer)
 })
 
 /** Where users are served. */

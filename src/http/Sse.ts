@@ -1,22 +1,20 @@
-import { Cause, Clock, Duration, Effect, Metric, Queue, type Scope, Stream } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { Cause, Clock, Duration, Effect, Metric, type Scope, Stream } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected } from "../api/Failure.ts"
 import { errorEvent, type EventBody, numberEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { acquired } from "../domain/onClose.ts"
+import type { Outlet } from "../responses/Outlet.ts"
 import { openStreams } from "../telemetry/Instruments.ts"
-import { Drain } from "./Drain.ts"
+import type { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
+import { makeFrameOutput } from "./FrameOutput.ts"
 
 /**
  * Delivery as server-sent events. On `/v1` a frame is exactly `event: message`, one line of JSON, and a blank line, and is never split
  * between writes. Source: specification, Events, Wire format; wire contract, section 2.
  */
-
-/** Writes queued for a slow client; beyond that, the upstream is not read. */
-const writesMax = 16
-
-const keepaliveComment = ": keepalive\n\n"
 
 // Some parsers take these for line ends; JSON may escape any character.
 const lineEnds = /[\u0085\u2028\u2029]/
@@ -64,8 +62,6 @@ export const makeWriting = (): Writing => {
   return { event, failure: (body) => event(errorEvent(body)), end: "" }
 }
 
-const utf8 = new TextEncoder()
-
 interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
   /** A comment is sent after this time without an event. */
@@ -73,74 +69,69 @@ interface StreamOptions {
   /** Fails when the events must end before they are complete; never succeeds. */
   readonly lost: Effect.Effect<never, Expected>
   readonly writing: Writing
+  readonly drain: Drain["Service"]
+  /** Opened for events that need not pass the stream. */
+  readonly outlet?: Outlet<EventBody>
 }
 
 /**
  * Streams the events. A failure becomes the terminal `error` event, also a defect and a shutdown of the process; the stream
- * itself never fails.
+ * itself never fails. The body writes to the client by itself: each pull of the events is one write, and there is neither a
+ * queue nor another fiber between the model's server and the client (docs/decisions/delivery.md).
  */
-export const streamResponse = Effect.fnUntraced(function* <R>(
-  events: Stream.Stream<EventBody, Expected, R>,
+export const streamResponse = Effect.fnUntraced(function* (
+  events: Stream.Stream<EventBody, Expected>,
   options: StreamOptions
-): Effect.fn.Return<HttpServerResponse.HttpServerResponse, never, R | Drain | Scope.Scope> {
-  const drain = yield* Drain
-  const clock = yield* Clock.Clock
+): Effect.fn.Return<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+> {
   const access = yield* CurrentAccess
-  const writes = yield* Queue.bounded<string, Cause.Done>(writesMax)
-  const { writing } = options
-  let wroteAt = clock.currentTimeMillisUnsafe()
+  // The body is pulled where the context of the request's handler is gone: its trace, and what its log lines have.
+  const context = yield* Effect.context<never>()
+  const { drain, writing } = options
+  const output = makeFrameOutput(yield* HttpServerRequest.HttpServerRequest, yield* Clock.Clock)
 
-  const offer = (text: string) => {
-    wroteAt = clock.currentTimeMillisUnsafe()
-    return Queue.offer(writes, text)
-  }
+  const send = (text: string) => (output.push(text) ? Effect.void : output.drained)
 
-  const write = (batch: ReadonlyArray<EventBody>) => {
+  const framesOf = (batch: ReadonlyArray<EventBody>) => {
     let text = ""
     for (const event of batch) text += writing.event(event)
-    return text === "" ? Effect.void : offer(text)
+    return text
   }
 
   /** Writes the terminal event of a stream that fails. */
   const writeError = (body: ErrorBody) => {
     if (access !== null) access.errorCode = body.code
-    return offer(writing.failure(body))
+    return send(writing.failure(body))
   }
 
-  const deliver = Stream.runForEachArray(events, write).pipe(
+  const deliver = Stream.runForEachArray(events, (batch) => send(framesOf(batch))).pipe(
     (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
-    Effect.catch((error) => Effect.andThen(logFailure(error), writeError(describe(error).body))),
+    Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error).body))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause)
         : Effect.logError("An unhandled error ended a stream.", cause).pipe(
-            Effect.andThen(writeError(defect.body))
+            Effect.andThen(() => writeError(defect.body))
           )
     ),
-    Effect.andThen(writing.end === "" ? Effect.void : offer(writing.end)),
-    Effect.andThen(Queue.end(writes))
+    Effect.andThen(() => send(writing.end))
   )
 
-  const silenceMillis = Duration.toMillis(Duration.seconds(options.keepaliveSeconds))
-  const keepalive = Effect.gen(function* () {
-    while (true) {
-      const left = wroteAt + silenceMillis - clock.currentTimeMillisUnsafe()
-      if (left > 0) {
-        yield* Effect.sleep(left)
-        continue
+  yield* acquired(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
+  yield* Effect.forkScoped(output.keepAlive(Duration.seconds(options.keepaliveSeconds)))
+  const body = Stream.fromEffectDrain(
+    Effect.suspend(() => {
+      if (options.outlet !== undefined) {
+        options.outlet.isReady = () => !output.isBlocked()
+        options.outlet.show = (batch) => void output.push(framesOf(batch))
       }
-      wroteAt = clock.currentTimeMillisUnsafe()
-      // The queue of a client that doesn't read is full, and it needs no comment.
-      Queue.offerUnsafe(writes, keepaliveComment)
-    }
-  })
-
-  if (writing.start !== undefined && writing.start !== "") yield* offer(writing.start)
-  yield* Effect.acquireRelease(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
-  yield* Effect.forkScoped(deliver, { startImmediately: true })
-  yield* Effect.forkScoped(keepalive)
-  // Everything queued goes out in one write of whole frames.
-  const body = Stream.fromQueue(writes).pipe(Stream.mapArray((texts) => [utf8.encode(texts.join(""))]))
+      const delivered = Effect.andThen(send(writing.start ?? ""), deliver)
+      return Effect.updateContext<never, never>(() => context)(delivered)
+    })
+  )
   return HttpServerResponse.stream(body, {
     contentType: "text/event-stream",
     headers: { "cache-control": "no-cache", "x-accel-buffering": "no", ...options.headers }

@@ -81,12 +81,14 @@ export const ChatHandlers = HttpApiBuilder.group(
       if (body.stream === true) {
         return yield* streamResponse(begun.events, {
           headers,
+          drain,
           keepaliveSeconds,
           lost: begun.lost,
+          outlet: begun.outlet,
           writing: makeChatWriting(view, inChatNames(paths))
         })
       }
-      const whole = collect(begun.events)
+      const whole = collect(begun)
       const response = yield* Effect.onError(
         Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
         () => begun.forget
@@ -96,15 +98,11 @@ export const ChatHandlers = HttpApiBuilder.group(
 
     return handlers.handle(
       "create",
-      Effect.fnUntraced(
-        function* ({ payload, request }) {
-          yield* refuseKey(request)
-          const read = yield* Effect.fromResult(readChat(payload))
-          return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
-        },
-        Effect.provideService(Drain, drain),
-        enveloped
-      )
+      Effect.fnUntraced(function* ({ payload, request }) {
+        yield* refuseKey(request)
+        const read = yield* Effect.fromResult(readChat(payload))
+        return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
+      }, enveloped)
     )
   })
 )

@@ -95,7 +95,7 @@ export const CompactHandlers = HttpApiBuilder.group(
             Effect.catchTag("ConversationNotFound", namingPrevious(request)),
             Effect.raceFirst(drain.cutoff)
           )
-        const whole = collect(begun.events)
+        const whole = collect(begun)
         const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
         if (!isSummary(response)) {
           // A client would put it in the place of its conversation.

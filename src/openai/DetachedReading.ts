@@ -4,6 +4,7 @@ import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { ResponseNotFound } from "../domain/Errors.ts"
 import type { ResponseId, UserId } from "../domain/Ids.ts"
+import { Drain } from "../http/Drain.ts"
 import { streamResponse } from "../http/Sse.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -14,6 +15,7 @@ import { renderStored } from "./StoredRendering.ts"
 /** Reads responses that are made apart from their requests, in any state. */
 export const makeReading = Effect.gen(function* () {
   const background = yield* BackgroundResponses
+  const drain = yield* Drain
   const jobs = yield* ResponseJobs
   const stored = yield* StoredResponses
   const { keepaliveSeconds } = (yield* AppConfig).stream
@@ -28,6 +30,7 @@ export const makeReading = Effect.gen(function* () {
     const queued = job.background ? yield* renderJob({ ...job, status: "queued", failure: null }) : null
     return yield* streamResponse(background.events(job), {
       headers: { "x-response-id": shownId("response", job.responseId), ...headers },
+      drain,
       keepaliveSeconds,
       lost: Effect.never,
       writing: writingAfter(makeWriting(view, queued), after)

@@ -67,45 +67,43 @@ export const ResponsesHandlers = HttpApiBuilder.group(
 
     return handlers.handle(
       "create",
-      Effect.fnUntraced(
-        function* ({ payload, request: incoming }) {
-          const contradiction = contradictionIn(payload)
-          if (contradiction !== null) return yield* contradiction
-          if (isDetached(payload, incoming)) {
-            return yield* detached
-              .create(payload, incoming)
-              .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
-          }
-          const { demands, request, view } = readRequest(payload)
-          const begun = yield* responses
-            .create(request, demands)
-            .pipe(
-              Effect.catchTag("ConversationNotFound", namingPrevious(request)),
-              Effect.raceFirst(drain.cutoff)
-            )
-          const headers = {
-            ...namingConversation(payload, begun.conversationId),
-            ...(yield* ignoredHeader(incoming, payload, documented))
-          }
-          if (payload.stream === true) {
-            const writing = makeWriting(view)
-            return yield* streamResponse(begun.events, {
-              headers,
-              keepaliveSeconds,
-              lost: begun.lost,
-              writing
-            })
-          }
-          const whole = collectRendered(begun.events, view)
-          const response = yield* Effect.onError(
-            Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
-            () => begun.forget
+      Effect.fnUntraced(function* ({ payload, request: incoming }) {
+        const contradiction = contradictionIn(payload)
+        if (contradiction !== null) return yield* contradiction
+        if (isDetached(payload, incoming)) {
+          return yield* detached
+            .create(payload, incoming)
+            .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
+        }
+        const { demands, request, view } = readRequest(payload)
+        const begun = yield* responses
+          .create(request, demands)
+          .pipe(
+            Effect.catchTag("ConversationNotFound", namingPrevious(request)),
+            Effect.raceFirst(drain.cutoff)
           )
-          return HttpServerResponse.jsonUnsafe(response, { headers })
-        },
-        Effect.provideService(Drain, drain),
-        enveloped
-      )
+        const headers = {
+          ...namingConversation(payload, begun.conversationId),
+          ...(yield* ignoredHeader(incoming, payload, documented))
+        }
+        if (payload.stream === true) {
+          const writing = makeWriting(view)
+          return yield* streamResponse(begun.events, {
+            headers,
+            drain,
+            keepaliveSeconds,
+            lost: begun.lost,
+            outlet: begun.outlet,
+            writing
+          })
+        }
+        const whole = collectRendered(begun.events, view)
+        const response = yield* Effect.onError(
+          Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
+          () => begun.forget
+        )
+        return HttpServerResponse.jsonUnsafe(response, { headers })
+      }, enveloped)
     )
   })
 )

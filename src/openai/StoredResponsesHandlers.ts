@@ -4,7 +4,6 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import { pageItemsDefault } from "../api/openai/StoredItem.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
 import { makeDetached } from "./DetachedResponses.ts"
 import { itemList } from "./StoredRendering.ts"
@@ -13,21 +12,16 @@ export const StoredResponsesHandlers = HttpApiBuilder.group(
   OpenAiApi,
   "storedResponses",
   Effect.fn(function* (handlers) {
-    const drain = yield* Drain
     const detached = yield* makeDetached
 
     return handlers.handleAll({
-      get: Effect.fnUntraced(
-        function* ({ params, query }) {
-          const { userId } = yield* CurrentUser
-          const { starting_after: after = -1, stream } = query
-          return stream === "true"
-            ? yield* detached.resume(userId, params.response_id, after)
-            : yield* detached.show(userId, params.response_id)
-        },
-        Effect.provideService(Drain, drain),
-        enveloped
-      ),
+      get: Effect.fnUntraced(function* ({ params, query }) {
+        const { userId } = yield* CurrentUser
+        const { starting_after: after = -1, stream } = query
+        return stream === "true"
+          ? yield* detached.resume(userId, params.response_id, after)
+          : yield* detached.show(userId, params.response_id)
+      }, enveloped),
       cancel: Effect.fnUntraced(function* ({ params }) {
         const { userId } = yield* CurrentUser
         return yield* detached.cancel(userId, params.response_id)

@@ -12,6 +12,7 @@ import { type ProjectMembership, proveMembership } from "../domain/Project.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs } from "../sql/rows.ts"
 import { visible } from "../sql/visible.ts"
+import { traced } from "../telemetry/traced.ts"
 import { InstalledLicense, stateOf } from "./License.ts"
 import { type Permissions, permissionsOf } from "./Permissions.ts"
 
@@ -68,16 +69,14 @@ export class Policy extends Context.Service<
           return found ?? (yield* new ProjectNotFound({ param }))
         })
 
-        const project = Effect.fn("Policy.project")(function* (
-          userId: UserId,
-          projectId: ProjectId,
-          param: string = "project_id"
-        ) {
-          const { isMember } = yield* find(projectId, userId, param)
-          // spec: POST /v1/responses, rule 3: everybody may learn whether a project exists.
-          if (!isMember) return yield* new NotProjectMember({ param })
-          return proveMembership({ projectId, userId })
-        })
+        const project = traced("Policy.project")(
+          Effect.fnUntraced(function* (userId: UserId, projectId: ProjectId, param: string = "project_id") {
+            const { isMember } = yield* find(projectId, userId, param)
+            // spec: POST /v1/responses, rule 3: everybody may learn whether a project exists.
+            if (!isMember) return yield* new NotProjectMember({ param })
+            return proveMembership({ projectId, userId })
+          })
+        )
 
         const projectOfOperator = Effect.fn("Policy.projectOfOperator")(function* (projectId: ProjectId) {
           yield* find(projectId, null, "project_id")

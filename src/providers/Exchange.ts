@@ -1,7 +1,7 @@
 import type * as Undici from "@effect/platform-node/Undici"
 import { Array as Arr, Cause, Effect } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
-import type { ModelPart } from "../domain/ModelCall.ts"
+import type { ModelPart, TextBypass } from "../domain/ModelCall.ts"
 import type { AnswerReader } from "./AnswerReader.ts"
 import { AnswerMalformed, type Fault, FirstTokenTimeout, IdleTimeout, type RetryAfter } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
@@ -37,6 +37,7 @@ export interface ExchangeOptions {
   readonly count: () => Effect.Effect<Parts>
   /** Handles a fault after the first output. */
   readonly giveUp: (fault: Fault) => Effect.Effect<never, ModelFailure>
+  readonly bypass: TextBypass | undefined
 }
 
 /**
@@ -116,12 +117,24 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private outcome(): Pull {
     const parts = this.reader.take()
     if (Arr.isReadonlyArrayNonEmpty(parts)) {
-      this.unreadBytes = 0
-      if (this.controller?.paused === true) this.controller.resume()
+      this.taken()
       return Effect.succeed(parts)
     }
     if (this.reader.state === "uncounted") return this.options.count()
     return this.fault === null ? Cause.done() : this.options.giveUp(this.fault)
+  }
+
+  private taken(): void {
+    this.unreadBytes = 0
+    if (this.controller?.paused === true) this.controller.resume()
+  }
+
+  /** Whether what has come was text, and was taken while the consumer goes on waiting. */
+  private hasBypassed(): boolean {
+    const take = this.options.bypass?.take
+    if (take == null || this.fault !== null || !this.reader.offer(take)) return false
+    this.taken()
+    return true
   }
 
   private flushSoon(): void {
@@ -132,7 +145,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   private readonly flush = (): void => {
     this.flushing = false
-    if (this.waiting === null || !this.isReady) return
+    if (this.waiting === null || !this.isReady || this.hasBypassed()) return
     const notify = this.waiting
     this.waiting = null
     notify()

@@ -153,7 +153,8 @@ const send = (
     const exchange = new Exchange(reader, {
       timeouts,
       count: () => estimate(request, reader),
-      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault))
+      giveUp: (fault) => Effect.andThen(recordFailure(call, fault), failWith(call, fault)),
+      bypass: options.bypass
     })
     const close = Effect.map(monotonicSeconds, (now) => {
       if (exchange.isFinished) {

@@ -5,21 +5,15 @@ import type { DatabaseUnavailable, UsageLimitExceeded } from "../domain/Errors.t
 import type { ResponseId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
 import { type ModelUsage, nothingSpent } from "../domain/ModelCall.ts"
+import { acquired } from "../domain/onClose.ts"
 import { countPromptTokens, countTokens, type Prompt } from "../providers/Tokenizer.ts"
 import { allowanceRefusals } from "../telemetry/Instruments.ts"
 import { makeUsualOutput } from "../usage/Admission.ts"
 import { type Grant, ownersOf, type TokenRequest } from "../usage/TokenCounters.ts"
-import { type Outcome, type Spending, Usage } from "../usage/Usage.ts"
+import { type Outcome, Usage } from "../usage/Usage.ts"
 import { type Budget, unlimited } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
-
-/** Retries of a usage record while the database is away, over about six seconds. */
-const recordRetriesMax = 7
-const recordSchedule = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: recordRetriesMax }))
-
-/** After that it is retried in the background, for so long, and for so many records at once. */
-const lateSchedule = Schedule.spaced("2 seconds").pipe(Schedule.upTo({ duration: "10 minutes" }))
-const lateRecordsMax = 10_000
+import { makeRecord } from "./UsageRecording.ts"
 
 /** A user with any tokens left gets an answer of so many, even if that exceeds the limit. */
 const answerTokensMin = 16
@@ -143,7 +137,7 @@ export class Accounting extends Context.Service<
           latencyMillis,
           outcome
         }
-        yield* Effect.annotateLogs(record(spending), { responseId, model: model.id, ...cost })
+        yield* record(spending)
       })
 
       const open: Accounting["Service"]["open"] = Effect.fnUntraced(
@@ -158,9 +152,8 @@ export class Accounting extends Context.Service<
           }))
           const needs = needsOf(calls, usualTokens())
           const owners = ownersOf(caller)
-          const grant = yield* Effect.acquireRelease(
-            usage.admit({ responseId, part: 0, ...owners, ...needs }),
-            () => settle(responseId, caller, meter, beganNanos, access)
+          const grant = yield* acquired(usage.admit({ responseId, part: 0, ...owners, ...needs }), () =>
+            settle(responseId, caller, meter, beganNanos, access)
           )
           let part = 0
           const reserve = (more: Needs) =>
@@ -183,34 +176,6 @@ export class Accounting extends Context.Service<
     })
   )
 }
-
-/** Records what was spent. The client has its answer by then, so a failure is only logged. */
-export const makeRecord = Effect.gen(function* () {
-  const usage = yield* Usage
-  const scope = yield* Effect.scope
-  let lateRecords = 0
-
-  const recordLate = (spending: Spending) =>
-    Effect.suspend(() => {
-      if (lateRecords >= lateRecordsMax) {
-        return Effect.logError("Usage could not be recorded: too many records are waiting.")
-      }
-      lateRecords++
-      return usage.record(spending).pipe(
-        Effect.retry(lateSchedule),
-        Effect.catch((error) => Effect.logError("Usage could not be recorded.", error)),
-        Effect.ensuring(Effect.sync(() => lateRecords--)),
-        Effect.forkIn(scope),
-        Effect.andThen(Effect.logWarning("Usage could not be recorded yet."))
-      )
-    })
-
-  return (spending: Spending) =>
-    usage.record(spending).pipe(
-      Effect.retry(recordSchedule),
-      Effect.catch(() => recordLate(spending))
-    )
-})
 
 type Needs = Pick<TokenRequest, "most" | "usual" | "least">
 
@@ -283,18 +248,19 @@ const budgetOf = (
       return reserveMore({ most: Math.min(usual, Math.max(1, outputTokens - available)), usual, least: 0 })
     })
 
-  const nextRound = Effect.fnUntraced(function* (promptTokens: number, outputTokens: number) {
-    const needs = needsOf([{ promptTokens, outputTokens }], usualTokens())
-    const missing = (tokens: number) => Math.max(0, tokens - room(promptTokens) - promptTokens)
-    if (missing(needs.usual) > 0) {
-      yield* reserveMore({
-        most: missing(needs.most),
-        usual: missing(needs.usual),
-        least: missing(needs.least)
-      })
-    }
-    return Math.max(0, Math.min(outputTokens, room(promptTokens) + left))
-  })
+  const nextRound = (promptTokens: number, outputTokens: number) =>
+    Effect.gen(function* () {
+      const needs = needsOf([{ promptTokens, outputTokens }], usualTokens())
+      const missing = (tokens: number) => Math.max(0, tokens - room(promptTokens) - promptTokens)
+      if (missing(needs.usual) > 0) {
+        yield* reserveMore({
+          most: missing(needs.most),
+          usual: missing(needs.usual),
+          least: missing(needs.least)
+        })
+      }
+      return Math.max(0, Math.min(outputTokens, room(promptTokens) + left))
+    })
 
   return { room, more, nextRound }
 }

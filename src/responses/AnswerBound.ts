@@ -137,13 +137,14 @@ const makeAnswerLimit = (tokensMax: number, reserved: ReservedTokens) => {
   const tokens = () => Math.min(tokensMax, reserved.tokens())
 
   /** Reserves enough for an estimate, which is cheap and too high. */
-  const reserve = Effect.fnUntraced(function* (estimate: () => number) {
-    while (!isOut && tokens() < tokensMax && estimate() > tokens()) {
-      const before = tokens()
-      yield* reserved.more
-      isOut = tokens() <= before
-    }
-  })
+  const reserve = (estimate: () => number) =>
+    Effect.gen(function* () {
+      while (!isOut && tokens() < tokensMax && estimate() > tokens()) {
+        const before = tokens()
+        yield* reserved.more
+        isOut = tokens() <= before
+      }
+    })
 
   return { tokens, reserve, isOut: () => isOut }
 }
@@ -164,15 +165,16 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
 
   const reserveWith = (text: string) => limit.reserve(() => written.estimateWith(text))
 
-  const admitText = Effect.fnUntraced(function* (text: string) {
-    yield* reserveWith(text)
-    if (written.showWithin(text, limit.tokens())) return textParts(text)
-    const before = written.isWithheld() ? limit.tokens() : yield* written.count
-    written.add(text)
-    if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show())
-    const beginning = yield* beginningCounted(text, limit.tokens() - before)
-    return textParts(written.show(beginning.length))
-  })
+  const admitText = (text: string) =>
+    Effect.gen(function* () {
+      yield* reserveWith(text)
+      if (written.showWithin(text, limit.tokens())) return textParts(text)
+      const before = written.isWithheld() ? limit.tokens() : yield* written.count
+      written.add(text)
+      if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show())
+      const beginning = yield* beginningCounted(text, limit.tokens() - before)
+      return textParts(written.show(beginning.length))
+    })
 
   const admitFinish = (finish: ModelFinish): ReadonlyArray<ModelPart> => {
     if (!written.isWithheld()) return [finish]
@@ -193,25 +195,29 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   }
 
   const passes = (parts: ReadonlyArray<ModelPart>): boolean => {
-    const [only] = parts
-    if (parts.length !== 1 || only?.type !== "text" || cut) return false
-    return written.showWithin(only.text, limit.tokens())
+    let text = ""
+    for (const part of parts) {
+      if (part.type !== "text") return false
+      text += part.text
+    }
+    return !cut && written.showWithin(text, limit.tokens())
   }
 
-  const admit = Effect.fnUntraced(function* (parts: ReadonlyArray<ModelPart>) {
-    const admitted: Array<ModelPart> = []
-    for (const part of parts) {
-      if (cut) break
-      for (const one of yield* admitPart(part)) admitted.push(one)
-      // The finish may be among the same parts, where a server answers with one document.
-      if (part.type === "finish" || parts.some(({ type }) => type === "finish")) continue
-      if (yield* written.exceeds(part.type === "text" && limit.isOut() ? limit.tokens() : cutTokens)) {
-        cut = true
-        admitted.push(cutFinish(limit.tokens()))
+  const admit = (parts: ReadonlyArray<ModelPart>) =>
+    Effect.gen(function* () {
+      const admitted: Array<ModelPart> = []
+      for (const part of parts) {
+        if (cut) break
+        for (const one of yield* admitPart(part)) admitted.push(one)
+        // The finish may be among the same parts, where a server answers with one document.
+        if (part.type === "finish" || parts.some(({ type }) => type === "finish")) continue
+        if (yield* written.exceeds(part.type === "text" && limit.isOut() ? limit.tokens() : cutTokens)) {
+          cut = true
+          admitted.push(cutFinish(limit.tokens()))
+        }
       }
-    }
-    return admitted
-  })
+      return admitted
+    })
 
   return {
     passes,

@@ -125,6 +125,8 @@ export const sharesInOrder = (
 /** Files that can be read, of which nothing has been read yet. */
 export type UnreadFiles = ReadonlyMap<FileId, TextSummary>
 
+const noFiles: UnreadFiles = new Map()
+
 const problemOf = (summary: TextSummary | undefined, param: string) => {
   if (summary === undefined) return new FileNotFound({ param })
   if (summary.status === "uploaded") return new FileNotReady({ param })
@@ -182,7 +184,12 @@ export class AttachedFiles extends Context.Service<
       const store = yield* FileStore
 
       const summariesOf = (userId: UserId, ids: ReadonlyArray<FileId>) =>
-        Effect.map(store.summaries(userId, ids), (found) => new Map(found.map((one) => [one.id, one])))
+        ids.length === 0
+          ? Effect.succeed(noFiles)
+          : Effect.map(
+              store.summaries(userId, ids),
+              (found): UnreadFiles => new Map(found.map((one) => [one.id, one]))
+            )
 
       const find: AttachedFiles["Service"]["find"] = Effect.fnUntraced(function* (userId, named, given) {
         const found = yield* summariesOf(userId, filesOf(given.map(({ item }) => item)))
@@ -199,6 +206,7 @@ export class AttachedFiles extends Context.Service<
         tokensMax: number
       ) {
         const all = groups.flat()
+        if (all.length === 0) return new Map<FileId, PromptFile>()
         // A text has no more characters than bytes, which bounds what is read of all of them together.
         const shares = sharesInOrder(
           groups.map((files) => files.map(({ textBytes }) => textBytes ?? 0)),

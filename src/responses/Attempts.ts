@@ -167,7 +167,8 @@ export class Attempts extends Context.Service<
         )
         const earlierFiles = yield* attachedFiles.readEarlier(userId, earlier, earlierTokensMax)
         const shown = newestImages(history, most(candidates, historyTokensMax))
-        const earlierImages = yield* conversations.images(userId, shown, historyImagesBytesMax)
+        const earlierImages =
+          shown.length === 0 ? [] : yield* conversations.images(userId, shown, historyImagesBytesMax)
         const all = {
           ...read,
           history,

@@ -13,6 +13,7 @@ import type { Meter } from "./Accounting.ts"
 import type { Search } from "./Citations.ts"
 import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
+import type { Outlet } from "./Outlet.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure =
@@ -28,6 +29,7 @@ export const eventsOf = ({
   meter,
   nextItemId,
   onOutput,
+  outlet,
   search,
   start,
   store
@@ -42,11 +44,21 @@ export const eventsOf = ({
   /** Run once, at the first output. */
   readonly onOutput: Effect.Effect<void>
   readonly nextItemId: () => ItemId
+  /** Takes deltas while it is ready and the stream is being waited for. */
+  readonly outlet: Outlet<EventBody>
 }): Stream.Stream<EventBody, GenerationFailure> =>
   Stream.suspend(() => {
     let [state, opening] = Events.begin(start, search)
     let isDone = false
     let hasOutput = false
+
+    // Only after the first output, which is noted, and while nothing else is to be pulled.
+    generation.outlet.isReady = () => hasOutput && state.finish === null && outlet.isReady()
+    generation.outlet.show = (parts) => {
+      const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
+      state = next
+      if (events.length > 0) outlet.show(events)
+    }
 
     const translated: PullEvents = Effect.flatMap(generation.pull, (parts) => {
       const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
@@ -55,16 +67,6 @@ export const eventsOf = ({
       if (hasOutput) return more
       hasOutput = true
       return Effect.andThen(onOutput, more)
-    })
-
-    const end = Effect.fnUntraced(function* (finished: Events.FinishedState) {
-      const completed = Events.complete(finished, yield* Clock.currentTimeMillis)
-      yield* store(completed.response).pipe(
-        Effect.andThen(Effect.sync(() => void (meter.outcome = "completed"))),
-        // A client that disconnects at this moment leaves a stored turn, and a record that says so.
-        Effect.uninterruptible
-      )
-      return Arr.of<EventBody>(completed)
     })
 
     const pull: PullEvents = Effect.suspend(() => {
@@ -76,7 +78,7 @@ export const eventsOf = ({
       }
       if (!Events.isFinished(state)) return translated
       isDone = true
-      return end(state)
+      return concluded(state, store, meter)
     })
 
     return Stream.fromPull(Effect.succeed(pull)).pipe(
@@ -88,12 +90,42 @@ export const eventsOf = ({
     )
   })
 
+/** The terminal event, once the turn is stored. */
+const concluded = Effect.fnUntraced(function* (
+  finished: Events.FinishedState,
+  store: (response: ResponseObject) => Effect.Effect<void, TurnLeaseLost | DatabaseUnavailable>,
+  meter: Meter
+) {
+  const completed = Events.complete(finished, yield* Clock.currentTimeMillis)
+  yield* store(completed.response).pipe(
+    Effect.andThen(Effect.sync(() => void (meter.outcome = "completed"))),
+    // A client that disconnects at this moment leaves a stored turn, and a record that says so.
+    Effect.uninterruptible
+  )
+  return Arr.of<EventBody>(completed)
+})
+
 type PullEvents = Pull.Pull<Arr.NonEmptyReadonlyArray<EventBody>, GenerationFailure>
 
 /** The response of a whole stream, for delivery as JSON. A stream without its terminal event is a defect of ours. */
-export const collect = <E, R>(events: Stream.Stream<EventBody, E, R>): Effect.Effect<ResponseObject, E, R> =>
-  Effect.flatMap(Stream.runLast(events), (last) =>
-    Option.isSome(last) && last.value.type === "response.completed"
-      ? Effect.succeed(last.value.response)
-      : Effect.die(new Error("The stream of a response ended without its terminal event."))
-  )
+export const collect = <E, R>({
+  events,
+  outlet
+}: {
+  readonly events: Stream.Stream<EventBody, E, R>
+  readonly outlet?: Outlet<EventBody>
+}): Effect.Effect<ResponseObject, E, R> =>
+  Effect.suspend(() => {
+    // The last event has all that the deltas say.
+    if (outlet !== undefined) discardFrom(outlet)
+    return Effect.flatMap(Stream.runLast(events), (last) =>
+      Option.isSome(last) && last.value.type === "response.completed"
+        ? Effect.succeed(last.value.response)
+        : Effect.die(new Error("The stream of a response ended without its terminal event."))
+    )
+  })
+
+const discardFrom = (outlet: Outlet<EventBody>): void => {
+  outlet.isReady = () => true
+  outlet.show = () => {}
+}

@@ -54,33 +54,34 @@ export const isFunctionEntry = (entry: ReplayedItem): entry is FunctionEntry =>
 export const makeFunctionItems = (nextId: () => ItemId) => {
   let before: ItemId | null = null
 
-  return Effect.fnUntraced(function* (entry: FunctionEntry, path: string) {
-    const callId = yield* textField(entry, "call_id", path)
-    if (entry.type === "function_call_output") {
-      const output = yield* resultField(entry, path)
-      before = null
-      const item: FunctionCallOutput = {
-        id: nextId(),
-        type: "function_call_output",
+  return (entry: FunctionEntry, path: string) =>
+    Effect.gen(function* () {
+      const callId = yield* textField(entry, "call_id", path)
+      if (entry.type === "function_call_output") {
+        const output = yield* resultField(entry, path)
+        before = null
+        const item: FunctionCallOutput = {
+          id: nextId(),
+          type: "function_call_output",
+          status: "completed",
+          call_id: callId,
+          output
+        }
+        return item
+      }
+      const name = yield* textField(entry, "name", path)
+      const args = yield* textField(entry, "arguments", path)
+      before = before === null ? firstOfRound(nextId) : nextOfRound(before, nextId)
+      const item: FunctionCall = {
+        id: before,
+        type: "function_call",
         status: "completed",
         call_id: callId,
-        output
+        name,
+        arguments: args
       }
       return item
-    }
-    const name = yield* textField(entry, "name", path)
-    const args = yield* textField(entry, "arguments", path)
-    before = before === null ? firstOfRound(nextId) : nextOfRound(before, nextId)
-    const item: FunctionCall = {
-      id: before,
-      type: "function_call",
-      status: "completed",
-      call_id: callId,
-      name,
-      arguments: args
-    }
-    return item
-  })
+    })
 }
 
 /**

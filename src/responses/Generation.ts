@@ -15,16 +15,19 @@ import {
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
-import { alone, type CallOptions } from "../domain/ModelCall.ts"
+import { alone, type CallOptions, type TextBypass } from "../domain/ModelCall.ts"
 import { secondsBetween } from "../domain/Monotonic.ts"
+import { onClose } from "../domain/onClose.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { operationDuration } from "../telemetry/Instruments.ts"
+import { traced } from "../telemetry/traced.ts"
 import { beginCall, type Meter } from "./Accounting.ts"
 import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import type { CallRules } from "./CallRules.ts"
+import type { Outlet } from "./Outlet.ts"
 import type { CheckOutput } from "./OutputCheck.ts"
-import { failureOf, type OpenCall, type PullParts } from "./Round.ts"
+import { failureOf, type GenerationPart, type OpenCall, type PullParts } from "./Round.ts"
 import { pullRounds } from "./Rounds.ts"
 import type { RunTool } from "./ToolCalls.ts"
 
@@ -56,7 +59,7 @@ const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, max
     span.attribute("gen_ai.usage.output_tokens", usage.outputTokens)
   }
 
-  yield* Effect.addFinalizer(() =>
+  yield* onClose(() =>
     Effect.gen(function* () {
       const seconds = secondsBetween(beganNanos, yield* Clock.monotonicTimeNanos)
       const type = errorType ?? (isFinished ? "" : "cancelled")
@@ -84,6 +87,7 @@ export interface Generation {
   readonly pull: PullParts
   /** The text that was shown of the latest round, which wrote the parts that were pulled last. */
   readonly roundText: () => string
+  readonly outlet: Outlet<GenerationPart>
 }
 
 /** What the waiting request and the attempts know of each other. */
@@ -103,8 +107,9 @@ const openCall = Effect.fnUntraced(function* (
   const own = yield* Scope.fork(scope)
   const { failed, finished, span } = yield* Scope.provide(recordCall(model, request.maxOutputTokens), own)
   beginCall(meter, model, request)
+  const bypass: TextBypass = { take: null }
   // Stream.toPull would merge the whole context at every pull.
-  const upstream = yield* Channel.toPullScoped(Stream.toChannel(stream(request, options)), own)
+  const upstream = yield* Channel.toPullScoped(Stream.toChannel(stream(request, { ...options, bypass })), own)
   const pullOr = (detail: string) =>
     Effect.catch(upstream, (error) => {
       const failure = Cause.isDone(error) ? failureOf(model, "no_finish", detail) : error
@@ -118,6 +123,7 @@ const openCall = Effect.fnUntraced(function* (
   const call: OpenCall = {
     first,
     pull: pullOr("the stream ended without a finish"),
+    bypass,
     finished,
     failed,
     close: Scope.close(own, Exit.void)
@@ -167,40 +173,42 @@ const firstCall = (
  * tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is the result;
  * afterwards the model is fixed. Everything upstream ends with the scope.
  */
-export const generate = Effect.fn("Generation.generate")(function* (options: {
-  readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
-  readonly beginSeconds: number
-  readonly runTool: RunTool
-  readonly rules: CallRules
-  readonly check: CheckOutput | null
-  readonly nextItemId: () => ItemId
-  readonly meter: Meter
-  readonly budget: Budget
-}): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
-  const { attempts, beginSeconds, budget, check, meter, nextItemId, rules, runTool } = options
-  const scope = yield* Effect.scope
-  const [first, ...fallbacks] = attempts
-  const progress: Progress = { attempt: first, isFixed: false }
-  const fiber = yield* Effect.forkIn(firstCall(fallbacks, scope, progress, meter), scope, {
-    startImmediately: true
+export const generate = traced("Generation.generate")(
+  Effect.fnUntraced(function* (options: {
+    readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
+    readonly beginSeconds: number
+    readonly runTool: RunTool
+    readonly rules: CallRules
+    readonly check: CheckOutput | null
+    readonly nextItemId: () => ItemId
+    readonly meter: Meter
+    readonly budget: Budget
+  }): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
+    const { attempts, beginSeconds, budget, check, meter, nextItemId, rules, runTool } = options
+    const scope = yield* Effect.scope
+    const [first, ...fallbacks] = attempts
+    const progress: Progress = { attempt: first, isFixed: false }
+    const fiber = yield* Effect.forkIn(firstCall(fallbacks, scope, progress, meter), scope, {
+      startImmediately: true
+    })
+    const call = yield* Fiber.join(fiber).pipe(
+      Effect.timeoutOption(Duration.seconds(beginSeconds)),
+      Effect.tapError(() => Effect.sync(() => void (meter.outcome = "failed")))
+    )
+    progress.isFixed = true
+    const rounds = pullRounds({
+      // What a shorter prompt would be made from is needed no longer.
+      attempt: { ...progress.attempt, shorter: never },
+      call: Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber),
+      open: (attempt) => openCall(attempt, alone, scope, meter),
+      runTool,
+      rules,
+      check,
+      nextItemId,
+      meter,
+      budget,
+      scope
+    })
+    return { model: progress.attempt.model, ...rounds }
   })
-  const call = yield* Fiber.join(fiber).pipe(
-    Effect.timeoutOption(Duration.seconds(beginSeconds)),
-    Effect.tapError(() => Effect.sync(() => void (meter.outcome = "failed")))
-  )
-  progress.isFixed = true
-  const rounds = pullRounds({
-    // What a shorter prompt would be made from is needed no longer.
-    attempt: { ...progress.attempt, shorter: never },
-    call: Option.isSome(call) ? Effect.succeed(call.value) : Fiber.join(fiber),
-    open: (attempt) => openCall(attempt, alone, scope, meter),
-    runTool,
-    rules,
-    check,
-    nextItemId,
-    meter,
-    budget,
-    scope
-  })
-  return { model: progress.attempt.model, ...rounds }
-})
+)

@@ -32,6 +32,7 @@ export const findImages = Effect.fnUntraced(function* (
 ) {
   const known = imagesById(given)
   const missing = imagesOf(items).filter((id) => !known.has(id))
+  if (missing.length === 0) return known
   const found = yield* images(userId, missing, imagesBytesMax)
   return new Map([...known, ...imagesById(found)])
 })

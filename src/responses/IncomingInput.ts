@@ -230,9 +230,8 @@ export const resolveReferences = Effect.fnUntraced(function* <E>(
   find: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, E>,
   nextId: () => ItemId
 ) {
-  const stored = yield* find([
-    ...new Set(entries.flatMap((entry) => (entry.kind === "reference" ? [entry.id] : [])))
-  ])
+  const ids = new Set(entries.flatMap((entry) => (entry.kind === "reference" ? [entry.id] : [])))
+  const stored = ids.size === 0 ? new Map<ItemId, StoredItem>() : yield* find([...ids])
   const resolved = new Set<ItemId>()
   const given: Array<GivenItem> = []
   let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
@@ -261,7 +260,9 @@ export const notInHistory = Effect.fnUntraced(function* <E>(
   given: ReadonlyArray<GivenItem>,
   known: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlySet<ItemId>, E>
 ) {
-  const inHistory = yield* known(given.flatMap(({ reference }) => (reference === null ? [] : [reference.id])))
+  const ids = given.flatMap(({ reference }) => (reference === null ? [] : [reference.id]))
+  if (ids.length === 0) return given.map(({ item }) => item)
+  const inHistory = yield* known(ids)
   return given.flatMap(({ item, reference }): ReadonlyArray<InputItem> =>
     reference !== null && inHistory.has(reference.id) ? [] : [item]
   )

@@ -5,6 +5,7 @@ import { InvalidRequest, ServerBusy } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { AnswerFormat } from "../domain/ModelCall.ts"
+import { traced } from "../telemetry/traced.ts"
 import type { SchemaAnswer, SchemaTask } from "./schemas/Protocol.ts"
 
 /** Of a schema as JSON. */
@@ -50,8 +51,8 @@ export class JsonSchemas extends Context.Service<
       Effect.gen(function* () {
         const ask = yield* makeChecks(limits)
 
-        const prepare: JsonSchemas["Service"]["prepare"] = Effect.fn("JsonSchemas.prepare")(
-          function* (userId, format) {
+        const prepare: JsonSchemas["Service"]["prepare"] = traced("JsonSchemas.prepare")(
+          Effect.fnUntraced(function* (userId, format) {
             if (format?.type !== "json_schema") return
             const schema = JSON.stringify(format.schema)
             if (schema.length > schemaCharactersMax) {
@@ -60,7 +61,7 @@ export class JsonSchemas extends Context.Service<
             const answer = yield* ask(userId, schema, null)
             if (answer === null) return yield* unusable("it takes too long, or too much memory, to compile")
             if (answer.problem !== null) return yield* unusable(answer.problem)
-          }
+          })
         )
 
         const mismatch = Effect.fn("JsonSchemas.mismatch")(function* (

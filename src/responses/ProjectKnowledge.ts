@@ -12,6 +12,7 @@ import type { ProjectMembership } from "../domain/Project.ts"
 import { Retrieval } from "../retrieval/Retrieval.ts"
 import type { Hit } from "../retrieval/search/Hit.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { traced } from "../telemetry/traced.ts"
 import { citationNumber, type Knowledge, largestCitation } from "./Citations.ts"
 import { textOf } from "./IncomingInput.ts"
 
@@ -66,8 +67,8 @@ export class ProjectKnowledge extends Context.Service<
       // More would bury the best ones.
       const { passagesCharactersMax: characters } = (yield* AppConfig).retrieval
 
-      const search: ProjectKnowledge["Service"]["search"] = Effect.fn("ProjectKnowledge.search")(
-        function* (membership, turn, items) {
+      const search: ProjectKnowledge["Service"]["search"] = traced("ProjectKnowledge.search")(
+        Effect.fnUntraced(function* (membership, turn, items) {
           const earlier = needsEarlier(items) ? yield* conversations.history(turn, earlierTokensMax) : []
           const text = searchQuery(items, earlier)
           const { hits, nothing } = yield* retrieval.search(membership, { text, limit: hitsMax, characters })
@@ -78,7 +79,7 @@ export class ProjectKnowledge extends Context.Service<
             number: citationNumber(last, index)
           }))
           return { queries: [text], passages, nothing }
-        }
+        })
       )
 
       return ProjectKnowledge.of({ search })

@@ -12,6 +12,7 @@ import { type Operation, operationNames } from "../domain/Plan.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { traced } from "../telemetry/traced.ts"
 import { Toolkit } from "../tools/Toolkit.ts"
 import { Accounting } from "./Accounting.ts"
 import { AttachedFiles } from "./AttachedFiles.ts"
@@ -30,6 +31,7 @@ import { ItemIds } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
 import { namingDocument } from "./LongDocument.ts"
 import { makeOffers } from "./Offers.ts"
+import { closedOutlet, type Outlet } from "./Outlet.ts"
 import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
@@ -67,6 +69,8 @@ interface BegunResponse {
   readonly id: ResponseId
   readonly conversationId: ConversationId
   readonly events: Stream.Stream<EventBody, GenerationFailure>
+  /** To be opened for deltas by what runs `events`, which then has only those that it does not take. */
+  readonly outlet: Outlet<EventBody>
   /** Fails when the conversation's lease is lost, so that the turn can't be stored any more; never succeeds. */
   readonly lost: Effect.Effect<never, Errors.TurnLeaseLost>
   /** To be run where it fails before the client has seen any of it: a conversation that it created goes again. */
@@ -121,72 +125,75 @@ export class Responses extends Context.Service<
         return { items, calls }
       })
 
-      const create = Effect.fn("Responses.create")(function* (
-        request: ResponseRequest,
-        demands: Demands = {}
-      ) {
-        const caller = yield* CurrentUser
-        const { userId } = caller
-        yield* accounting.prepare(caller)
-        const { images, input: readable, longDocument } = yield* media.read(request.input, caller)
-        const input = yield* readInput(readable, nextItemId, demands.functionItems)
+      const create = traced("Responses.create")(
+        Effect.fnUntraced(function* (request: ResponseRequest, demands: Demands = {}) {
+          const caller = yield* CurrentUser
+          const { userId } = caller
+          yield* accounting.prepare(caller)
+          const { images, input: readable, longDocument } = yield* media.read(request.input, caller)
+          const input = yield* readInput(readable, nextItemId, demands.functionItems)
 
-        const permissions = yield* policy.permissions(caller.plan)
-        yield* demand(permissions, paramsOf(request, input, demands))
-        const offer = yield* offerOf(demands, permissions.tools)
-        yield* schemas.prepare(userId, demands.answer?.format)
-        const membership = yield* membershipOf(userId, request, demands)
+          const permissions = yield* policy.permissions(caller.plan)
+          yield* demand(permissions, paramsOf(request, input, demands))
+          const offer = yield* offerOf(demands, permissions.tools)
+          const format = demands.answer?.format
+          if (format !== undefined) yield* schemas.prepare(userId, format)
+          const membership = yield* membershipOf(userId, request, demands)
 
-        const given = yield* referredTo(userId, input)
-        // Whether a reference brings a file is known only now; a missing item or project is reported first.
-        yield* demand(permissions, { files: paramOfFile(given) })
-        const files = yield* attachedFiles.find(userId, input.files, given)
-        const opened = yield* requestTurn.open(request, userId, demands)
-        const { conversationId, turn } = opened
-        const { calls, items } = yield* itemsAfter(turn, given, input)
-        const onOutput = yield* answering(conversationId)
+          const given = yield* referredTo(userId, input)
+          // Whether a reference brings a file is known only now; a missing item or project is reported first.
+          yield* demand(permissions, { files: paramOfFile(given) })
+          const files = yield* attachedFiles.find(userId, input.files, given)
+          const opened = yield* requestTurn.open(request, userId, demands)
+          const { conversationId, turn } = opened
+          const { calls, items } = yield* itemsAfter(turn, given, input)
+          const onOutput = yield* answering(conversationId)
 
-        const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
-        const parts = { systemMessage, directions, items, calls, tools: offer.tools }
-        const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
-        const prepared = yield* attempts
-          .prepare({
-            userId,
-            parts,
-            files,
-            images,
-            search: found === null ? null : { id: nextItemId(), knowledge: found },
-            turn,
-            maxOutputTokens: request.max_output_tokens ?? null,
-            permissions,
-            demands,
-            mustCall: offer.mustCall
-          })
-          .pipe(namingDocument(longDocument))
-        const { history, search } = prepared
-        const id = demands.responseId ?? ResponseId.make(yield* random.uuidV7())
-        const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
-        yield* demands.onAccepted ?? Effect.void
-        const rounds = {
-          rules: offer.rules,
-          check: outputCheck(demands.answer?.format, schemas, userId),
-          runTool: withNamedAddresses(offer.run(toolkit.run), { ...parts, history }),
-          nextItemId
-        }
-        const generation = yield* generate({ ...account, ...rounds, beginSeconds })
-        // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
-        yield* opened.stored
+          const { directions, instructions, systemMessage } = instructionsFor(request, turn, input)
+          const parts = { systemMessage, directions, items, calls, tools: offer.tools }
+          const found = membership === null ? null : yield* knowledge.search(membership, turn, items)
+          const prepared = yield* attempts
+            .prepare({
+              userId,
+              parts,
+              files,
+              images,
+              search: found === null ? null : { id: nextItemId(), knowledge: found },
+              turn,
+              maxOutputTokens: request.max_output_tokens ?? null,
+              permissions,
+              demands,
+              mustCall: offer.mustCall
+            })
+            .pipe(namingDocument(longDocument))
+          const { history, search } = prepared
+          const id = demands.responseId ?? ResponseId.make(yield* random.uuidV7())
+          const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
+          yield* demands.onAccepted ?? Effect.void
+          const rounds = {
+            rules: offer.rules,
+            check: outputCheck(format, schemas, userId),
+            runTool: withNamedAddresses(offer.run(toolkit.run), { ...parts, history }),
+            nextItemId
+          }
+          const generation = yield* generate({ ...account, ...rounds, beginSeconds })
+          // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
+          yield* opened.stored
 
-        const model = generation.model.id
-        const createdAt = demands.createdAt ?? (yield* Clock.currentTimeMillis)
-        const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
-        const store = (response: ResponseObject) =>
-          opened.commit(turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo }))
-        const { meter } = account
-        const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId })
-        const { forget, lost } = opened
-        return { id, conversationId, events, lost, forget } satisfies BegunResponse
-      })
+          const model = generation.model.id
+          const createdAt = demands.createdAt ?? (yield* Clock.currentTimeMillis)
+          const start = { id, createdAt, model, conversationId, instructions, ...askedOf(request) }
+          const store = (response: ResponseObject) =>
+            opened.commit(
+              turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo })
+            )
+          const { meter } = account
+          const outlet = closedOutlet<EventBody>()
+          const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId, outlet })
+          const { forget, lost } = opened
+          return { id, conversationId, events, outlet, lost, forget } satisfies BegunResponse
+        })
+      )
 
       return Responses.of({ create })
     })

@@ -8,6 +8,7 @@ import type {
   ModelMessage,
   ModelPart,
   ModelUsage,
+  TextBypass,
   ToolCall
 } from "../domain/ModelCall.ts"
 import { estimateTokens } from "../domain/Tokens.ts"
@@ -17,6 +18,7 @@ import { type AnswerBound, type Budget, makeAnswerBound } from "./AnswerBound.ts
 import { type Attempt, continued } from "./Attempt.ts"
 import type { FunctionPart } from "./CallItems.ts"
 import { type CallRules, functionsOnly, laterOptions } from "./CallRules.ts"
+import type { Outlet } from "./Outlet.ts"
 import { messagesTokens } from "./PromptMessages.ts"
 import type { ToolPart } from "./ToolCalls.ts"
 
@@ -39,6 +41,8 @@ type ModelParts = Arr.NonEmptyReadonlyArray<ModelPart>
 export interface OpenCall {
   readonly first: ModelParts
   readonly pull: Effect.Effect<ModelParts, ModelFailure>
+  /** Text goes here while `pull` waits, where the model's server can do so. */
+  readonly bypass: TextBypass
   /** Notes that the model has finished. */
   readonly finished: (reason: FinishReason, usage: ModelUsage) => void
   /** Notes that the call failed; the first time counts. */
@@ -72,6 +76,8 @@ export interface Answer {
   readonly offersTools: boolean
   /** Whether the text is shown only when it has been checked. */
   readonly withholdsText: boolean
+  /** Takes text that may be shown as it is, while it is ready. */
+  readonly outlet: Outlet<GenerationPart>
   /** What follows the end of a round: its tool calls, or the end of the answer. */
   readonly conclude: (finish: ModelFinish) => PullParts
 }
@@ -159,12 +165,20 @@ const take = (answer: Answer, round: Round, call: OpenCall, parts: ReadonlyArray
 
 const nothing: ReadonlyArray<GenerationPart> = []
 
+const isText = (part: ModelPart) => part.type === "text"
+
+/** Nearly always it is one. */
+const textsOf = (parts: ReadonlyArray<ModelPart>): ReadonlyArray<GenerationPart> => {
+  const [only] = parts
+  return parts.length === 1 && only?.type === "text" ? [only] : parts.filter(isText)
+}
+
 export const beginRound = (
   answer: Answer,
   attempt: Attempt,
   opening: Effect.Effect<OpenCall, ModelFailure>
 ): Round => {
-  const { budget, meter } = answer
+  const { budget, meter, outlet } = answer
   const { promptTokens, request } = attempt
   const bound = makeAnswerBound(request.maxOutputTokens, {
     tokens: () => budget.room(promptTokens),
@@ -172,16 +186,21 @@ export const beginRound = (
   })
 
   const receive = (call: OpenCall, parts: ModelParts): PullParts => {
-    const [only] = parts
-    if (only.type === "text" && bound.passes(parts)) {
-      return Effect.succeed(answer.withholdsText ? nothing : [only])
-    }
+    if (bound.passes(parts)) return Effect.succeed(answer.withholdsText ? nothing : textsOf(parts))
     return Effect.flatMap(bound.admit(parts), (admitted) => take(answer, round, call, admitted))
+  }
+
+  /** Text that comes while the answer waits for it, and that may surely be shown. */
+  const bypassed = (parts: ReadonlyArray<ModelPart>): boolean => {
+    if (!outlet.isReady() || !bound.passes(parts)) return false
+    outlet.show(textsOf(parts))
+    return true
   }
 
   const open = Effect.flatMap(opening, (call) => {
     round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
     meter.text = bound.text
+    if (!answer.withholdsText) call.bypass.take = bypassed
     return receive(call, call.first)
   })
   const round: Round = { attempt, pull: open, bound, toolCalls: [] }

@@ -7,6 +7,7 @@ import type { Meter } from "./Accounting.ts"
 import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import { type CallRules, sortCalls } from "./CallRules.ts"
+import { closedOutlet, type Outlet } from "./Outlet.ts"
 import { type CheckOutput, repairing, unfenced } from "./OutputCheck.ts"
 import {
   type Answer,
@@ -48,6 +49,7 @@ const textParts = (text: string): ReadonlyArray<GenerationPart> =>
 /** An answer as it goes on, from round to round. */
 class Rounds {
   round: Round
+  readonly outlet = closedOutlet<GenerationPart>()
   /** The text of the last round as it is shown, where it was withheld. */
   shown: string | null = null
   private running: RunningCalls | null = null
@@ -67,6 +69,7 @@ class Rounds {
       budget,
       offersTools: attempt.request.tools.length > 0,
       withholdsText: check !== null && attempt.model.structuredOutput !== true,
+      outlet: this.outlet,
       conclude: (finish) => this.conclude(finish)
     }
     this.round = beginRound(this.answer, attempt, options.call)
@@ -179,10 +182,15 @@ class Rounds {
  */
 export const pullRounds = (
   options: AnswerOptions
-): { readonly pull: PullParts; readonly roundText: () => string } => {
+): {
+  readonly pull: PullParts
+  readonly roundText: () => string
+  readonly outlet: Outlet<GenerationPart>
+} => {
   const rounds = new Rounds(options)
   return {
     pull: Effect.suspend(() => rounds.next()),
-    roundText: () => rounds.shown ?? rounds.round.bound.text()
+    roundText: () => rounds.shown ?? rounds.round.bound.text(),
+    outlet: rounds.outlet
   }
 }

@@ -34,6 +34,9 @@ const describe = ({ cause, message }: Logger.Options<unknown>) => {
   return { text: [...new Set(texts)].join(": "), isDatabase: database }
 }
 
+const isScalar = (value: unknown): boolean =>
+  Predicate.isString(value) || Predicate.isNumber(value) || Predicate.isBoolean(value)
+
 const write = Logger.withConsoleError(Logger.make<string, string>(({ message }) => message))
 
 /**
@@ -55,9 +58,11 @@ export const makeLogLines = (format: "json" | "pretty" = "json"): Logger.Logger<
     const { cause, ...line } = Logger.formatStructured.log(options)
     const shown = isDatabase || cause === undefined ? {} : { cause }
     const isShort = format === "pretty" && Object.keys(shown).length === 0
-    const written = isShort
-      ? shortLine({ ...line, message: text })
-      : Formatter.formatJson({ ...line, message: text, ...shown })
+    const whole = { ...line, message: text, ...shown }
+    // What holds no object needs no care for circles and secrets.
+    const isPlain = cause === undefined && Object.values(line.annotations).every(isScalar)
+    const asJson = isPlain ? JSON.stringify : Formatter.formatJson
+    const written = isShort ? shortLine({ ...line, message: text }) : asJson(whole)
     write.log({ ...options, message: written })
   })
 }

@@ -9,6 +9,7 @@ import { inRealTime } from "../domain/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { traced } from "../telemetry/traced.ts"
 import { makeAdmission } from "./Admission.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
 import { type KeyAllowances, type LimitedKey, makeKeyAllowances } from "./KeyAllowances.ts"
@@ -175,28 +176,30 @@ export class Usage extends Context.Service<
         }
       }).pipe(inRealTime, Effect.forkScoped)
 
-      const reserveWithin = Effect.fn("Usage.reserve")(
-        function* (ask: TokenRequest, limits: TokenLimits) {
-          const now = yield* DateTime.now
-          let asked = yield* counters.reserve(ask, limits, now)
-          // Some reservations may be those of a process that crashed.
-          if (asked[0].granted === 0 && asked.some(hasReserved)) {
-            yield* reservations.expire(ask.userId)
-            asked = yield* counters.reserve(ask, limits, now)
-          }
-          const { day, granted, month } = asked[0]
-          const refusal = granted === 0 ? exceeded(asked, now) : null
-          if (refusal !== null) return yield* refusal
-          const { limitedKey, part, responseId, userId } = ask
-          reservations.add({ responseId, part, userId, limitedKey, day, month, tokens: granted })
-          return { tokens: granted, left: Math.min(...asked.map(leftOf)) } satisfies Grant
-        },
-        orUnavailable,
-        (effect, { part, responseId }) =>
-          // Earlier reservations of the response are released when it is recorded, and this one with them.
-          Effect.tapErrorTag(effect, "DatabaseUnavailable", () =>
-            Effect.sync(() => (part === 0 ? reservations.markUncertain(responseId) : undefined))
-          )
+      const reserveWithin = traced("Usage.reserve")(
+        Effect.fnUntraced(
+          function* (ask: TokenRequest, limits: TokenLimits) {
+            const now = yield* DateTime.now
+            let asked = yield* counters.reserve(ask, limits, now)
+            // Some reservations may be those of a process that crashed.
+            if (asked[0].granted === 0 && asked.some(hasReserved)) {
+              yield* reservations.expire(ask.userId)
+              asked = yield* counters.reserve(ask, limits, now)
+            }
+            const { day, granted, month } = asked[0]
+            const refusal = granted === 0 ? exceeded(asked, now) : null
+            if (refusal !== null) return yield* refusal
+            const { limitedKey, part, responseId, userId } = ask
+            reservations.add({ responseId, part, userId, limitedKey, day, month, tokens: granted })
+            return { tokens: granted, left: Math.min(...asked.map(leftOf)) } satisfies Grant
+          },
+          orUnavailable,
+          (effect, { part, responseId }) =>
+            // Earlier reservations of the response are released when it is recorded, and this one with them.
+            Effect.tapErrorTag(effect, "DatabaseUnavailable", () =>
+              Effect.sync(() => (part === 0 ? reservations.markUncertain(responseId) : undefined))
+            )
+        )
       )
 
       const reserve = (ask: TokenRequest) =>

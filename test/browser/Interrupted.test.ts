@@ -10,7 +10,8 @@ import { owner } from "./People.ts"
 import { ServedApp } from "./ServedApp.ts"
 import { browse } from "./Visit.ts"
 
-const unreachable = [/net::ERR_/]
+/** No connection, or the answer of a service that has opened its port and still starts. */
+const unreachable = [/net::ERR_/, /503 \(Service Unavailable\)/]
 
 /** The jobs of a killed process are taken up when its lease has expired. */
 const takenUpMillisMax = 30_000

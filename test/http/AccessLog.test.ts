@@ -197,7 +197,9 @@ layer(AppLayer, { excludeTestServices: true })("the access log", (it) => {
       yield* post("cut", { stream: true })
       const { annotations } = yield* lineOf("cut")
       assert.deepInclude(annotations, { status: 200, outcome: "failed", errorCode: "generation_failed" })
-
+      const warned = lines().filter(({ message }) => message === "A request failed.")
+      const ids = warned.map((line) => line.annotations["requestId"])
+      assert.include(ids, "cut", "what is logged in a stream names its request")
       yield* model.next(Stream.fail(failure("server_error")), Stream.fail(failure("server_error")))
       const reply = yield* post("down", { stream: true })
       const down = (yield* lineOf("down")).annotations

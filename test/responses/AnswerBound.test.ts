@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import type { ModelFinish, ModelPart, ModelUsage } from "../../src/domain/ModelCall.ts"
 import { countTokens } from "../../src/providers/Tokenizer.ts"
-import { makeAnswerBound } from "../../src/responses/AnswerBound.ts"
+import { type AnswerBound, makeAnswerBound } from "../../src/responses/AnswerBound.ts"
 import type { GenerationPart } from "../../src/responses/Round.ts"
 import { textSamples } from "../support/TextSamples.ts"
 import { attempt, drain, start } from "./attempts.ts"
@@ -36,6 +36,23 @@ const admitted = Effect.fnUntraced(function* (tokensMax: number, parts: Readonly
   }
   assert.strictEqual(textOf(out.flat()), bound.text())
   return out
+})
+
+/** Parts that don't pass together are admitted like parts that come one by one. */
+const admitsAlike = Effect.fnUntraced(function* (
+  together: AnswerBound,
+  single: AnswerBound,
+  parts: ReadonlyArray<ModelPart>
+) {
+  const all = yield* together.admit(parts)
+  const each: Array<ModelPart> = []
+  for (const part of parts) {
+    if (single.isCut()) break
+    each.push(...(single.passes([part]) ? [part] : yield* single.admit([part])))
+  }
+  assert.deepStrictEqual(all, each)
+  assert.strictEqual(together.text(), single.text())
+  assert.strictEqual(together.isCut(), single.isCut())
 })
 
 const Piece = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(12))
@@ -106,6 +123,27 @@ describe("AnswerBound", () => {
           type: "finish",
           reason: shown === whole ? "stop" : "length"
         })
+      })
+  )
+
+  it.effect.prop(
+    "parts that pass together are shown and counted like parts that come one by one",
+    [Schema.Array(Pieces.check(Schema.isMinLength(1))).check(Schema.isMaxLength(12)), TokensMax],
+    ([batches, tokensMax]) =>
+      Effect.gen(function* () {
+        const together = makeAnswerBound(tokensMax)
+        const single = makeAnswerBound(tokensMax)
+        for (const batch of batches) {
+          const parts = batch.map((piece) => text(piece.toWellFormed()))
+          if (!together.passes(parts)) return yield* admitsAlike(together, single, parts)
+          for (const part of parts) {
+            const shown = single.passes([part]) ? [part] : yield* single.admit([part])
+            assert.deepStrictEqual(shown, [part])
+          }
+          assert.strictEqual(together.text(), single.text())
+        }
+        assert.isFalse(together.isCut())
+        assert.isFalse(single.isCut())
       })
   )
 

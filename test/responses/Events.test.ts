@@ -46,7 +46,7 @@ describe("Events", () => {
       Effect.gen(function* () {
         const bodies = play(saidOf(script), ending, batch)
         const last = bodies.at(-1)!
-        const exit = yield* Effect.exit(collect(Stream.fromIterable(bodies)))
+        const exit = yield* Effect.exit(collect({ events: Stream.fromIterable(bodies) }))
         if (last.type === "response.completed") assert.deepStrictEqual(exit, Exit.succeed(last.response))
         else assert.isTrue(Exit.isFailure(exit))
       })

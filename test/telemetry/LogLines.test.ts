@@ -67,4 +67,19 @@ describe("a line of the log", () => {
       )
     })
   )
+
+  it.effect("has the same fields whether it holds an object or not", () =>
+    Effect.gen(function* () {
+      const scalars = { text: 'a \u2028 "b"', count: 1.5, isSet: true }
+      const [plain, other] = yield* linesOf(
+        Effect.all([
+          Effect.annotateLogs(Effect.logInfo("one"), scalars),
+          Effect.annotateLogs(Effect.logInfo("one"), { ...scalars, more: { a: 1 } })
+        ])
+      )
+      assert.deepStrictEqual(plain?.["annotations"], scalars)
+      assert.deepStrictEqual(other?.["annotations"], { ...scalars, more: { a: 1 } })
+      assert.deepStrictEqual(Object.keys(plain ?? {}), Object.keys(other ?? {}))
+    })
+  )
 })

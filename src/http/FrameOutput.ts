@@ -1,0 +1,63 @@
+import { ServerResponse } from "node:http"
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Clock, Duration, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+
+const keepaliveComment = ": keepalive\n\n"
+
+/** The servers of this room speak HTTP/1.1. */
+const responseTo = (request: HttpServerRequest.HttpServerRequest): ServerResponse => {
+  const response = toServerResponse(request)
+  if (response instanceof ServerResponse) return response
+  throw new Error("A response of another protocol than HTTP/1.1 can't be streamed.")
+}
+
+/**
+ * The client of one stream: whole frames in, in order. A piece of a chunked body goes to the socket as one string, where Node would
+ * write its length, its text and its end as four (docs/decisions/delivery.md). What isn't chunked, has no connection yet because an
+ * earlier response on it is still being written, or has one that is being closed, goes Node's way.
+ */
+export const makeFrameOutput = (request: HttpServerRequest.HttpServerRequest, clock: Clock.Clock) => {
+  const response = responseTo(request)
+  let hasBegun = false
+  let wroteAt = clock.currentTimeMillisUnsafe()
+
+  const isBlocked = (): boolean => response.writableNeedDrain || response.socket?.writableNeedDrain === true
+
+  /** Whether more may be written at once. */
+  const push = (frames: string): boolean => {
+    // An empty chunk would end the body.
+    if (frames === "") return !isBlocked()
+    const { socket } = response
+    wroteAt = clock.currentTimeMillisUnsafe()
+    if (!hasBegun || socket?.writable !== true || !response.chunkedEncoding) {
+      // The first frames go out with the headers.
+      hasBegun = true
+      return response.write(frames)
+    }
+    return socket.write(`${Buffer.byteLength(frames).toString(16)}\r\n${frames}\r\n`)
+  }
+
+  /** Completes when the client has read enough that more may be written. */
+  const drained = Effect.callback<void>((resume) => {
+    const { socket } = response
+    const blocked = response.writableNeedDrain ? response : socket
+    if (blocked === null || !isBlocked()) return resume(Effect.void)
+    const done = () => resume(Effect.void)
+    blocked.once("drain", done)
+    return Effect.sync(() => blocked.off("drain", done))
+  })
+
+  /** Writes a comment after each such time without a frame, from the first one to the end of the body. */
+  const keepAlive = (silence: Duration.Duration): Effect.Effect<never> =>
+    Effect.gen(function* () {
+      while (true) {
+        const left = wroteAt + Duration.toMillis(silence) - clock.currentTimeMillisUnsafe()
+        // A client that doesn't read needs no comment.
+        if (left <= 0 && hasBegun && !response.writableEnded && !isBlocked()) push(keepaliveComment)
+        yield* Effect.sleep(left > 0 ? left : silence)
+      }
+    })
+
+  return { push, isBlocked, drained, keepAlive }
+}

@@ -1,0 +1,294 @@
+import type * as Undici from "@effect/platform-node/Undici"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Schema } from "effect"
+import { ModelFailure } from "../../src/domain/Errors.ts"
+import { type ModelPart, nothingSpent, type TextBypass } from "../../src/domain/ModelCall.ts"
+import { AnswerReader } from "../../src/providers/AnswerReader.ts"
+import { Exchange } from "../../src/providers/Exchange.ts"
+import { decodeChatChunk } from "../../src/providers/OpenAiChat.ts"
+import { frames, textOf } from "./ServerSetup.ts"
+
+const nextTurn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => nextTurn)
+/** Turns that a part takes from the socket to a consumer that waits, and that consumer to wait again. */
+const handOverTurns = 3
+
+class Controller implements Undici.Dispatcher.DispatchController {
+  aborted = false
+  paused = false
+  readonly reason = null
+  abort(): void {
+    this.aborted = true
+  }
+  pause(): void {
+    this.paused = true
+  }
+  resume(): void {
+    this.paused = false
+  }
+}
+
+const text = (content: string) => frames({ choices: [{ delta: { content } }] })
+const call = (name: string) =>
+  frames({
+    choices: [{ delta: { tool_calls: [{ index: 0, id: "1", function: { name, arguments: "{}" } }] } }]
+  })
+const finish = frames({ choices: [{ delta: {}, finish_reason: "stop" }] })
+const usage = frames({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } })
+
+const opened = () => {
+  const bypass: TextBypass = { take: null }
+  const reader = new AnswerReader(decodeChatChunk)
+  const exchange = new Exchange(reader, {
+    timeouts: { firstTokenSeconds: () => 20, idleSeconds: 10 },
+    count: () => Effect.sync(() => reader.finishWith(nothingSpent)),
+    giveUp: ({ _tag }) =>
+      Effect.fail(new ModelFailure({ reason: "cut", detail: _tag, provider: "mock", model: "mock-model" })),
+    bypass
+  })
+  const controller = new Controller()
+  exchange.onRequestStart(controller)
+  exchange.onResponseStart(controller, 200, {})
+  const read = (bytes: string | Buffer) => exchange.onResponseData(controller, Buffer.from(bytes))
+  return { bypass, controller, exchange, read }
+}
+
+/** What becomes of a read of text that is waited for. */
+const Answer = Schema.Literals(["taken", "refused", "absent"])
+const Ending = Schema.Literals(["finish", "uncounted", "end", "cut", "error", "malformed"])
+type Ending = typeof Ending.Type
+
+const endings: Readonly<Record<Ending, string>> = {
+  finish: `${finish}${usage}data: [DONE]\n\n`,
+  uncounted: `${finish}data: [DONE]\n\n`,
+  end: "",
+  cut: "",
+  error: frames({ error: { message: "It broke." } }),
+  malformed: "data: {\n\n"
+}
+
+interface Script {
+  /** The bytes of the answer, read by read. */
+  readonly reads: ReadonlyArray<Buffer>
+  /** What becomes of the text of each read, again and again. */
+  readonly answers: ReadonlyArray<typeof Answer.Type>
+  readonly isCut: boolean
+  /** Turns of the loop after each read, again and again. */
+  readonly gaps: ReadonlyArray<number>
+  /** Turns of the loop after each pull, again and again, in which the consumer doesn't wait. */
+  readonly pauses: ReadonlyArray<number>
+}
+
+/** All parts in the order of their arrival, those that were taken, and how the answer ended. */
+const played = Effect.fnUntraced(function* ({ answers, gaps, isCut, pauses, reads }: Script) {
+  const { bypass, controller, exchange, read } = opened()
+  const parts: Array<ModelPart> = []
+  const taken: Array<ModelPart> = []
+  let isWaiting = false
+  let pulls = 0
+  let isOpen = false
+  const consume = Effect.gen(function* () {
+    yield* exchange.opened
+    isOpen = true
+    while (true) {
+      isWaiting = true
+      const more = yield* exchange.pull
+      isWaiting = false
+      parts.push(...more)
+      yield* turns(pauses[pulls++ % pauses.length] ?? 0)
+    }
+  })
+  const consumer = yield* Effect.forkChild(consume, { startImmediately: true })
+  for (const [index, bytes] of reads.entries()) {
+    const answer = answers[index % answers.length]
+    bypass.take =
+      !isOpen || answer === "absent"
+        ? null
+        : (offered) => {
+            assert.isTrue(isWaiting, "text is offered only while more is waited for")
+            if (answer === "refused") return false
+            parts.push(...offered)
+            taken.push(...offered)
+            return true
+          }
+    read(bytes)
+    yield* turns(gaps[index % gaps.length] ?? 0)
+  }
+  if (isCut) exchange.onResponseError(controller, new Error("other side closed"))
+  else exchange.onResponseEnd()
+  const exit = yield* Fiber.await(consumer)
+  const failure = Exit.isFailure(exit) ? Cause.squash(exit.cause) : null
+  return {
+    parts,
+    taken,
+    end: failure instanceof ModelFailure ? failure.detail : Reflect.get(Object(failure), "_tag")
+  }
+})
+
+const Event = Schema.Union([
+  Schema.String.check(Schema.isMaxLength(20)),
+  Schema.Literals(["日本", "😀", "\ud83d", "\ude00", "\u2028"]),
+  Schema.Struct({ call: Schema.Literals(["calculator", "clock"]) }),
+  Schema.Struct({ thought: Schema.String.check(Schema.isMaxLength(5)) })
+])
+const eventOf = (event: typeof Event.Type): string => {
+  if (typeof event === "string") return text(event)
+  return "call" in event
+    ? call(event.call)
+    : frames({ choices: [{ delta: { reasoning_content: event.thought } }] })
+}
+
+/** The bytes in pieces of these sizes, again and again. */
+const cutUp = (bytes: Buffer, sizes: ReadonlyArray<number>): ReadonlyArray<Buffer> => {
+  const pieces: Array<Buffer> = []
+  for (let at = 0, n = 0; at < bytes.length; n++) {
+    const end = at + (sizes[n % sizes.length] ?? bytes.length)
+    pieces.push(bytes.subarray(at, end))
+    at = end
+  }
+  return pieces
+}
+
+const listOf = <S extends Schema.Constraint>(item: S) =>
+  Schema.Array(item).check(Schema.isMinLength(1), Schema.isMaxLength(6))
+
+describe("Exchange, text that is taken while more is waited for", () => {
+  it.live.prop(
+    "what is taken and what is pulled, in the order of arrival, is what a plain pull yields, to the same end",
+    [
+      Schema.Array(Event).check(Schema.isMaxLength(12)),
+      Ending,
+      listOf(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 }))),
+      listOf(Answer),
+      listOf(Schema.Literals([0, 1, handOverTurns])),
+      listOf(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 })))
+    ],
+    ([events, ending, sizes, answers, gaps, pauses]) =>
+      Effect.gen(function* () {
+        const body = Buffer.from(["first", ...events].map(eventOf).join("") + endings[ending])
+        const isCut = ending === "cut"
+        const plain = yield* played({ reads: [body], answers: ["absent"], isCut, gaps: [0], pauses: [0] })
+        const seen = yield* played({ reads: cutUp(body, sizes), answers, isCut, gaps, pauses })
+        assert.deepStrictEqual(seen.parts, plain.parts)
+        assert.strictEqual(seen.end, plain.end)
+        assert.isTrue(seen.taken.every(({ type }) => type === "text"))
+        assert.lengthOf(plain.taken, 0)
+      }),
+    { arbitrary: { runs: 300 } }
+  )
+
+  it.live.each<{ readonly ending: Ending; readonly end: string }>([
+    { ending: "finish", end: "Done" },
+    { ending: "uncounted", end: "Done" },
+    { ending: "end", end: "FinishMissing" },
+    { ending: "cut", end: "ConnectionLost" },
+    { ending: "error", end: "ErrorEvent" },
+    { ending: "malformed", end: "AnswerMalformed" }
+  ])("is followed by the end of the answer: $ending", ({ end, ending }) =>
+    Effect.gen(function* () {
+      const reads = ["a", "b", "c"].map((one) => Buffer.from(text(one)))
+      const seen = yield* played({
+        reads: [...reads, Buffer.from(endings[ending])],
+        answers: ["taken"],
+        isCut: ending === "cut",
+        gaps: [handOverTurns],
+        pauses: [0]
+      })
+      assert.strictEqual(textOf(seen.parts), "abc")
+      assert.strictEqual(textOf(seen.taken), "bc")
+      assert.strictEqual(seen.end, end)
+    })
+  )
+
+  it.live("is pulled where the connection breaks before it could be taken", () =>
+    Effect.gen(function* () {
+      const { bypass, controller, exchange, read } = opened()
+      read(text("a"))
+      yield* exchange.pull
+      bypass.take = () => true
+      const waiting = yield* Effect.forkChild(exchange.pull, { startImmediately: true })
+      read(text("b"))
+      exchange.onResponseError(controller, new Error("other side closed"))
+      assert.deepStrictEqual(yield* Fiber.join(waiting), [{ type: "text", text: "b" }])
+      assert.deepInclude(yield* Effect.flip(exchange.pull), { detail: "ConnectionLost" })
+    })
+  )
+
+  it.live("is followed by the timeout of a server that falls silent", () =>
+    Effect.gen(function* () {
+      const { bypass, exchange, read } = opened()
+      read(text("a"))
+      yield* exchange.pull
+      bypass.take = () => true
+      const waiting = yield* Effect.forkChild(Effect.flip(exchange.pull), { startImmediately: true })
+      read(text("b"))
+      yield* nextTurn
+      exchange.tick(10)
+      assert.isUndefined(waiting.pollUnsafe(), "what was taken is a sign of life")
+      exchange.tick(10)
+      assert.deepInclude(yield* Fiber.join(waiting), { detail: "IdleTimeout" })
+    })
+  )
+
+  it.live("is never read ahead of, and what is refused is, up to the bound", () =>
+    Effect.gen(function* () {
+      const { bypass, controller, exchange, read } = opened()
+      const piece = text("x".repeat(16 * 1024))
+      let taken = 0
+      read(text("a"))
+      yield* exchange.pull
+      bypass.take = (parts) => {
+        taken += parts.length
+        return true
+      }
+      const waiting = yield* Effect.forkChild(exchange.pull, { startImmediately: true })
+      for (let n = 0; n < 20; n++) {
+        read(piece)
+        yield* nextTurn
+        assert.isFalse(controller.paused)
+      }
+      // Much at once pauses the socket only until it is taken.
+      for (let n = 0; n < 5; n++) read(piece)
+      assert.isTrue(controller.paused)
+      yield* nextTurn
+      assert.isFalse(controller.paused)
+      assert.strictEqual(taken, 25)
+
+      bypass.take = () => false
+      read(piece)
+      assert.lengthOf(yield* Fiber.join(waiting), 1)
+      for (let n = 0; n < 4; n++) {
+        assert.isFalse(controller.paused)
+        read(piece)
+        yield* nextTurn
+      }
+      assert.isTrue(controller.paused)
+      bypass.take = () => true
+      assert.lengthOf(yield* exchange.pull, 4)
+      assert.isFalse(controller.paused)
+    })
+  )
+
+  it.live("ends with the consumer", () =>
+    Effect.gen(function* () {
+      const { bypass, controller, exchange, read } = opened()
+      read(text("a"))
+      yield* exchange.pull
+      let taken = 0
+      bypass.take = () => {
+        taken++
+        return true
+      }
+      const waiting = yield* Effect.forkChild(exchange.pull, { startImmediately: true })
+      read(text("b"))
+      yield* nextTurn
+      read(text("c"))
+      yield* Fiber.interrupt(waiting)
+      yield* nextTurn
+      read(text("d"))
+      yield* nextTurn
+      assert.strictEqual(taken, 1)
+      assert.isTrue(controller.aborted)
+    })
+  )
+})
