@@ -133,19 +133,22 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
   const held = new Map<ConversationId, HeldTurn>()
   yield* keepRenewing(held, table, leaseSeconds * 1000)
 
-  const release = ({ isShown, stored, turn }: HeldTurn) =>
-    Effect.gen(function* () {
+  const release = Effect.fnUntraced(
+    function* ({ isShown, stored, turn }: HeldTurn) {
       // Before its row is written, there is no lease to release.
       if (stored !== null) yield* Effect.exit(Deferred.await(stored))
       yield* isShown ? table.release(turn) : table.remove(turn)
-    }).pipe(orUnavailable, Effect.timeoutOption(`${releaseSeconds} seconds`), Effect.ignore, inRealTime)
+    },
+    orUnavailable,
+    (released) => Effect.ignore(Effect.timeoutOption(released, `${releaseSeconds} seconds`)),
+    inRealTime
+  )
 
   /** Renews the lease until the scope closes, and releases it then. */
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
     acquired(
-      Effect.gen(function* () {
-        const lost = yield* Deferred.make<never, TurnLeaseLost>()
-        const renewedAt = yield* inRealTime(monotonicMillis)
+      Effect.map(inRealTime(monotonicMillis), (renewedAt) => {
+        const lost = Deferred.makeUnsafe<never, TurnLeaseLost>()
         const isShown = stored === null
         const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, isShown, state: "open" }
         held.set(turn.conversationId, entry)
@@ -160,16 +163,15 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
     ).pipe(Effect.asVoid)
 
   /** Null while another process holds the lease. */
-  const acquire = (userId: UserId, conversationId: ConversationId) =>
-    Effect.gen(function* () {
-      const row = yield* orUnavailable(table.acquire(userId, conversationId))
-      if (row === undefined) return yield* new ConversationNotFound({ param: "conversation_id" })
-      const { leaseFence, systemMessage, turnCount } = row
-      if (leaseFence === null || turnCount === null) return null
-      const turn: OpenTurn = { conversationId, turnCount, systemMessage, fence: leaseFence }
-      yield* hold(userId, turn, null)
-      return turn
-    }).pipe(Effect.uninterruptible)
+  const acquire = Effect.fnUntraced(function* (userId: UserId, conversationId: ConversationId) {
+    const row = yield* orUnavailable(table.acquire(userId, conversationId))
+    if (row === undefined) return yield* new ConversationNotFound({ param: "conversation_id" })
+    const { leaseFence, systemMessage, turnCount } = row
+    if (leaseFence === null || turnCount === null) return null
+    const turn: OpenTurn = { conversationId, turnCount, systemMessage, fence: leaseFence }
+    yield* hold(userId, turn, null)
+    return turn
+  }, Effect.uninterruptible)
 
   const isOwner = (userId: UserId, conversationId: ConversationId) => {
     const holder = held.get(conversationId)

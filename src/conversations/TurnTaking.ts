@@ -114,9 +114,9 @@ const withOwnScope = <A, E, R>(
   effect: Effect.Effect<A, E, R | Scope.Scope>
 ): Effect.Effect<A, E, R | Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const scope = yield* Scope.fork(yield* Scope.Scope)
-      return yield* restore(Effect.provideService(effect, Scope.Scope, scope)).pipe(
+    Effect.flatMap(Effect.scope, (outer) => {
+      const scope = Scope.forkUnsafe(outer)
+      return restore(Effect.provideService(effect, Scope.Scope, scope)).pipe(
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       )
     })

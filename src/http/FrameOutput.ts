@@ -50,14 +50,12 @@ export const makeFrameOutput = (request: HttpServerRequest.HttpServerRequest, cl
 
   /** Writes a comment after each such time without a frame, from the first one to the end of the body. */
   const keepAlive = (silence: Duration.Duration): Effect.Effect<never> =>
-    Effect.gen(function* () {
-      while (true) {
-        const left = wroteAt + Duration.toMillis(silence) - clock.currentTimeMillisUnsafe()
-        // A client that doesn't read needs no comment.
-        if (left <= 0 && hasBegun && !response.writableEnded && !isBlocked()) push(keepaliveComment)
-        yield* Effect.sleep(left > 0 ? left : silence)
-      }
-    })
+    Effect.suspend(() => {
+      const left = wroteAt + Duration.toMillis(silence) - clock.currentTimeMillisUnsafe()
+      // A client that doesn't read needs no comment.
+      if (left <= 0 && hasBegun && !response.writableEnded && !isBlocked()) push(keepaliveComment)
+      return Effect.sleep(left > 0 ? left : silence)
+    }).pipe(Effect.forever)
 
   return { push, isBlocked, drained, keepAlive }
 }

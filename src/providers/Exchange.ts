@@ -64,6 +64,9 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private quietSeconds = 0
   private progressSeen = 0
 
+  /** Called once, when undici has nothing more to say. */
+  whenEnded: () => void = () => {}
+
   constructor(reader: AnswerReader, options: ExchangeOptions) {
     this.reader = reader
     this.options = options
@@ -163,10 +166,6 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
 
   // ---- called by the sweep
 
-  get isOpen(): boolean {
-    return !this.ended
-  }
-
   /** Checks the timeouts. The time that a consumer takes does not count; comments of the server are no output. */
   tick(seconds: number): void {
     const moved = this.reader.progress !== this.progressSeen
@@ -244,7 +243,7 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.ended = true
+    this.end()
     if (this.refusal !== null) return this.refused(this.refusal)
     this.reader.end()
     if (this.reader.fault !== null) this.fail(this.reader.fault)
@@ -252,11 +251,16 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Undici.Dispatcher.DispatchController | null, error: Error): void {
-    this.ended = true
+    this.end()
     if (this.aborted) return
     if (this.refusal !== null) return this.refused(this.refusal)
     if (this.reader.finish !== null) return this.settle()
     this.fail(transportFault(error, this.answerBegun))
+  }
+
+  private end(): void {
+    this.ended = true
+    this.whenEnded()
   }
 
   private readRefusal(refusal: Refusal, bytes: Buffer): void {

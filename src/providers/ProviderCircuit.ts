@@ -74,14 +74,23 @@ export class ProviderCircuit {
     rejected: Effect.Effect<A, Fault, R>
   ): Effect.Effect<A, Fault, R> {
     const open = Effect.suspend(() => (hasFallback() ? rejected : request))
-    return Effect.gen({ self: this }, function* () {
-      const now = yield* monotonicSeconds
+    const executed = Effect.suspend(() =>
+      Effect.catchTag(this.executed(request, user), "CircuitBreakerError", () => open)
+    )
+    return Effect.flatMap(monotonicSeconds, (now) => {
       this.failures.seen(user, now)
-      if (this.failures.othersProbe(user, now) && (yield* this.state)._tag !== "Closed") return yield* open
-      return yield* this.circuits
-        .execute(request, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) })
-        .pipe(Effect.catchTag("CircuitBreakerError", () => open))
+      return this.failures.othersProbe(user, now)
+        ? Effect.flatMap(this.state, ({ _tag }) => (_tag === "Closed" ? executed : open))
+        : executed
     })
+  }
+
+  private executed<A, R>(request: Effect.Effect<A, Fault, R>, user: string) {
+    const { held, release } = releasable(request)
+    return Effect.ensuring(
+      this.circuits.execute(held, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) }),
+      release
+    )
   }
 
   private outcomeOf(exit: Exit.Exit<unknown, Fault>, user: string): Effect.Effect<CircuitBreaker.Outcome> {
@@ -98,6 +107,15 @@ export class ProviderCircuit {
     })
   }
 }
+
+/** What runs a request through the circuit is kept until a collection of all objects, which the request need not be (docs/decisions/young-objects.md). */
+const releasable = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
+  const place: { effect: Effect.Effect<A, E, R> | null } = { effect }
+  return { held: heldIn(place), release: Effect.sync(() => void (place.effect = null)) }
+}
+
+const heldIn = <A, E, R>(place: { readonly effect: Effect.Effect<A, E, R> | null }): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => place.effect ?? Effect.die(new Error("A request is run again after its end.")))
 
 /**
  * Decides which failures count against a provider. While the requests of other users succeed, it is the prompt that makes a

@@ -58,11 +58,12 @@ export const makeServerCall = (
       // One channel, where Stream.unwrap and Stream.fromPull would be four. The first pull opens the call.
       Stream.fromChannel(
         Channel.fromTransform((_, scope) => {
-          let pull: Exchange["pull"] = Effect.gen(function* () {
-            const calledSeconds = yield* monotonicSeconds
+          let pull: Exchange["pull"] = Effect.flatMap(monotonicSeconds, (calledSeconds) => {
             const call = { ...line, model, request, options, calledSeconds }
-            pull = yield* Scope.provide(answer(call), scope)
-            return yield* pull
+            return Effect.flatMap(Scope.provide(answer(call), scope), (opened) => {
+              pull = opened
+              return opened
+            })
           })
           return Effect.succeed(Effect.suspend(() => pull))
         })
@@ -85,60 +86,62 @@ const answer = Effect.fnUntraced(
 
 /** The exchange that has the first output, after retries. */
 const firstOutput = (call: Call) => {
-  const { dialects, gate, model, options, server } = call
-  const record = gate.recordOf(model.id)
-  const attempt = Effect.gen(function* () {
-    const endpoint = yield* tracedEndpoint(call)
-    const beganSeconds = yield* monotonicSeconds
-    const timeouts = timeoutsOf(call, beganSeconds)
-    const known = dialects.get(model.id) ?? firstDialect(server, model)
-    let dialect = known
-    let attempts = 0
-    let retries = 0
-    while (true) {
-      attempts++
-      const exchange = yield* send(call, endpoint, dialect, timeouts)
-      const opened = yield* Effect.result(exchange.opened)
-      if (Result.isSuccess(opened)) {
-        if (dialect !== known) dialects.set(model.id, dialect)
-        return exchange
-      }
-      const fault = opened.failure
-      if (attempts < attemptsMax) {
-        if (fault._tag === "ConnectionStale") continue
-        const other = otherDialect(call, fault, dialect)
-        if (other !== null) {
-          dialect = other
-          continue
-        }
-      }
-      const now = yield* monotonicSeconds
-      const askedSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
-      if (fault._tag === "RateLimited") record.limited(askedSeconds ?? 0, now)
-      const wait = retryWait(
-        fault,
-        { retries, seconds: now - beganSeconds, askedSeconds },
-        retryBudget(call.retrySeconds, options.hasFallback()),
-        yield* Random.next
-      )
-      if (wait === null) {
-        yield* recordFailure(call, fault)
-        return yield* fault
-      }
-      retries++
-      attempts = 0
-      yield* Effect.logInfo("A model server failed before its first output; retrying.").pipe(
-        Effect.annotateLogs({ provider: server.provider, reason: classify(fault).reason, waitSeconds: wait })
-      )
-      yield* Effect.sleep(`${wait * 1000} millis`)
-    }
-  })
+  const record = call.gate.recordOf(call.model.id)
   return Effect.acquireUseRelease(
     Effect.sync(() => record.asked()),
-    () => attempt,
+    () => attempt(call),
     () => Effect.sync(() => record.settled())
   )
 }
+
+const attempt = Effect.fnUntraced(function* (call: Call) {
+  const { dialects, gate, model, options, server } = call
+  const record = gate.recordOf(model.id)
+  const endpoint = yield* tracedEndpoint(call)
+  const beganSeconds = yield* monotonicSeconds
+  const timeouts = timeoutsOf(call, beganSeconds)
+  const known = dialects.get(model.id) ?? firstDialect(server, model)
+  let dialect = known
+  let attempts = 0
+  let retries = 0
+  while (true) {
+    attempts++
+    const exchange = yield* send(call, endpoint, dialect, timeouts)
+    const opened = yield* Effect.result(exchange.opened)
+    if (Result.isSuccess(opened)) {
+      if (dialect !== known) dialects.set(model.id, dialect)
+      return exchange
+    }
+    const fault = opened.failure
+    if (attempts < attemptsMax) {
+      if (fault._tag === "ConnectionStale") continue
+      const other = otherDialect(call, fault, dialect)
+      if (other !== null) {
+        dialect = other
+        continue
+      }
+    }
+    const now = yield* monotonicSeconds
+    const askedSeconds = askedWait(fault, yield* Clock.currentTimeMillis)
+    if (fault._tag === "RateLimited") record.limited(askedSeconds ?? 0, now)
+    const wait = retryWait(
+      fault,
+      { retries, seconds: now - beganSeconds, askedSeconds },
+      retryBudget(call.retrySeconds, options.hasFallback()),
+      yield* Random.next
+    )
+    if (wait === null) {
+      yield* recordFailure(call, fault)
+      return yield* fault
+    }
+    retries++
+    attempts = 0
+    yield* Effect.logInfo("A model server failed before its first output; retrying.").pipe(
+      Effect.annotateLogs({ provider: server.provider, reason: classify(fault).reason, waitSeconds: wait })
+    )
+    yield* Effect.sleep(`${wait * 1000} millis`)
+  }
+})
 
 /** Sends the request once. The exchange is closed with the scope. */
 const send = (

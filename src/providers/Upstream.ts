@@ -1,4 +1,5 @@
 import { Effect, Result, type Scope } from "effect"
+import { Slots } from "../domain/Slots.ts"
 import type { Exchange } from "./Exchange.ts"
 import { type Fault, FirstTokenTimeout } from "./Fault.ts"
 import { statusFault, transportFault } from "./FaultCause.ts"
@@ -24,11 +25,6 @@ interface AnswerTimeouts {
   /** In place of `firstTokenSeconds` while a fallback is available. */
   readonly fallbackSeconds: number
   readonly idleSeconds: number
-}
-
-interface Watched {
-  readonly isOpen: boolean
-  readonly tick: (seconds: number) => void
 }
 
 /** The connections to the model servers, without a limit on their number: each stream has its own. */
@@ -65,9 +61,10 @@ export const makeUpstream = Effect.fnUntraced(function* (
     (agent) => Effect.promise(() => agent.destroy())
   )
 
-  const open = new Set<Watched>()
+  const open = new Slots<Exchange>()
   const post: Upstream["post"] = (to, body, exchange) => {
-    open.add(exchange)
+    const slot = open.add(exchange)
+    exchange.whenEnded = () => open.remove(slot, exchange)
     agent.dispatch({ ...to, method: "POST", body, headers: to.headers }, exchange)
   }
   const firstTokenSeconds = Math.min(settings.firstTokenSeconds, settings.fallbackSeconds)
@@ -76,10 +73,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
     Math.min(sweepSecondsMax, firstTokenSeconds / 10, settings.idleSeconds / 10)
   )
   yield* Effect.sync(() => {
-    for (const exchange of open) {
-      if (exchange.isOpen) exchange.tick(sweepSeconds)
-      else open.delete(exchange)
-    }
+    for (const exchange of open) exchange.tick(sweepSeconds)
   }).pipe(Effect.delay(`${sweepSeconds * 1000} millis`), Effect.forever, Effect.forkScoped)
 
   const ask: Upstream["ask"] = (from, body) =>

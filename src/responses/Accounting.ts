@@ -249,17 +249,18 @@ const budgetOf = (
     })
 
   const nextRound = (promptTokens: number, outputTokens: number) =>
-    Effect.gen(function* () {
+    Effect.suspend(() => {
       const needs = needsOf([{ promptTokens, outputTokens }], usualTokens())
       const missing = (tokens: number) => Math.max(0, tokens - room(promptTokens) - promptTokens)
-      if (missing(needs.usual) > 0) {
-        yield* reserveMore({
-          most: missing(needs.most),
-          usual: missing(needs.usual),
-          least: missing(needs.least)
-        })
-      }
-      return Math.max(0, Math.min(outputTokens, room(promptTokens) + left))
+      const reserved =
+        missing(needs.usual) > 0
+          ? reserveMore({
+              most: missing(needs.most),
+              usual: missing(needs.usual),
+              least: missing(needs.least)
+            })
+          : Effect.void
+      return Effect.map(reserved, () => Math.max(0, Math.min(outputTokens, room(promptTokens) + left)))
     })
 
   return { room, more, nextRound }

@@ -67,7 +67,8 @@ const makeWritten = () => {
 
   const estimate = (uncounted = rest) => counted + tokensOf(uncounted) + callsEstimate
 
-  const count = Effect.gen(function* () {
+  const count: Effect.Effect<number> = Effect.suspend(() => counting())
+  const counting = Effect.fnUntraced(function* () {
     counted += yield* countTokens(calls)
     calls = ""
     callsEstimate = 0
@@ -117,6 +118,8 @@ const makeWritten = () => {
   }
 }
 
+type Written = ReturnType<typeof makeWritten>
+
 /** About the longest beginning of a text that has at most so many tokens. */
 const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: number) {
   let end = 0
@@ -132,21 +135,35 @@ const beginningCounted = Effect.fnUntraced(function* (text: string, tokensMax: n
 })
 
 /** How many tokens an answer may have now: at most `tokensMax`, of which more are reserved as they are needed. */
-const makeAnswerLimit = (tokensMax: number, reserved: ReservedTokens) => {
-  let isOut = false
-  const tokens = () => Math.min(tokensMax, reserved.tokens())
+class AnswerLimit {
+  private readonly tokensMax: number
+  private readonly reserved: ReservedTokens
+  isOut = false
+
+  constructor(tokensMax: number, reserved: ReservedTokens) {
+    this.tokensMax = tokensMax
+    this.reserved = reserved
+  }
+
+  tokens(): number {
+    return Math.min(this.tokensMax, this.reserved.tokens())
+  }
+
+  private isShort(estimate: () => number): boolean {
+    return !this.isOut && this.tokens() < this.tokensMax && estimate() > this.tokens()
+  }
 
   /** Reserves enough for an estimate, which is cheap and too high. */
-  const reserve = (estimate: () => number) =>
-    Effect.gen(function* () {
-      while (!isOut && tokens() < tokensMax && estimate() > tokens()) {
-        const before = tokens()
-        yield* reserved.more
-        isOut = tokens() <= before
-      }
+  reserve(estimate: () => number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!this.isShort(estimate)) return Effect.void
+      const before = this.tokens()
+      return Effect.flatMap(this.reserved.more, () => {
+        this.isOut = this.tokens() <= before
+        return this.reserve(estimate)
+      })
     })
-
-  return { tokens, reserve, isOut: () => isOut }
+  }
 }
 
 const textParts = (text: string): ReadonlyArray<ModelPart> => (text === "" ? [] : [{ type: "text", text }])
@@ -160,21 +177,10 @@ const cutFinish = (outputTokens: number): ModelFinish => {
 export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = noLimit): AnswerBound => {
   const cutTokens = tokensMax * countsFactorMax + countsTokensMax
   const written = makeWritten()
-  const limit = makeAnswerLimit(tokensMax, reserved)
+  const limit = new AnswerLimit(tokensMax, reserved)
   let cut = false
 
   const reserveWith = (text: string) => limit.reserve(() => written.estimateWith(text))
-
-  const admitText = (text: string) =>
-    Effect.gen(function* () {
-      yield* reserveWith(text)
-      if (written.showWithin(text, limit.tokens())) return textParts(text)
-      const before = written.isWithheld() ? limit.tokens() : yield* written.count
-      written.add(text)
-      if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show())
-      const beginning = yield* beginningCounted(text, limit.tokens() - before)
-      return textParts(written.show(beginning.length))
-    })
 
   const admitFinish = (finish: ModelFinish): ReadonlyArray<ModelPart> => {
     if (!written.isWithheld()) return [finish]
@@ -185,7 +191,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   const admitPart = (part: ModelPart): Effect.Effect<ReadonlyArray<ModelPart>> => {
     switch (part.type) {
       case "text":
-        return admitText(part.text)
+        return Effect.andThen(reserveWith(part.text), admittedText(written, limit, part.text))
       case "finish":
         return Effect.succeed(admitFinish(part))
       case "tool_call":
@@ -203,27 +209,53 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
     return !cut && written.showWithin(text, limit.tokens())
   }
 
-  const admit = (parts: ReadonlyArray<ModelPart>) =>
-    Effect.gen(function* () {
-      const admitted: Array<ModelPart> = []
-      for (const part of parts) {
-        if (cut) break
-        for (const one of yield* admitPart(part)) admitted.push(one)
-        // The finish may be among the same parts, where a server answers with one document.
-        if (part.type === "finish" || parts.some(({ type }) => type === "finish")) continue
-        if (yield* written.exceeds(part.type === "text" && limit.isOut() ? limit.tokens() : cutTokens)) {
-          cut = true
-          admitted.push(cutFinish(limit.tokens()))
-        }
-      }
-      return admitted
+  /** The end of an answer that is far beyond its bound. */
+  const cutAfter = (part: ModelPart, parts: ReadonlyArray<ModelPart>) => {
+    // The finish may be among the same parts, where a server answers with one document.
+    if (part.type === "finish" || parts.some(({ type }) => type === "finish")) return Effect.succeed([])
+    const exceeds = written.exceeds(part.type === "text" && limit.isOut ? limit.tokens() : cutTokens)
+    return Effect.map(exceeds, (isBeyond) => {
+      cut ||= isBeyond
+      return isBeyond ? [cutFinish(limit.tokens())] : []
     })
+  }
 
+  const isCut = () => cut
   return {
     passes,
-    admit,
+    admit: (parts) => admittedParts(parts, { admitPart, cutAfter, isCut }),
     text: written.shown,
-    isCut: () => cut,
-    isOutOfTokens: limit.isOut
+    isCut,
+    isOutOfTokens: () => limit.isOut
   }
 }
+
+/** What of a text may be shown, when as much is reserved for it as can be. */
+const admittedText = Effect.fnUntraced(function* (written: Written, limit: AnswerLimit, text: string) {
+  if (written.showWithin(text, limit.tokens())) return textParts(text)
+  const before = written.isWithheld() ? limit.tokens() : yield* written.count
+  written.add(text)
+  if (!(yield* written.exceeds(limit.tokens()))) return textParts(written.show())
+  const beginning = yield* beginningCounted(text, limit.tokens() - before)
+  return textParts(written.show(beginning.length))
+})
+
+const admittedParts = Effect.fnUntraced(function* (
+  parts: ReadonlyArray<ModelPart>,
+  bound: {
+    readonly admitPart: (part: ModelPart) => Effect.Effect<ReadonlyArray<ModelPart>>
+    readonly cutAfter: (
+      part: ModelPart,
+      parts: ReadonlyArray<ModelPart>
+    ) => Effect.Effect<ReadonlyArray<ModelPart>>
+    readonly isCut: () => boolean
+  }
+) {
+  const admitted: Array<ModelPart> = []
+  for (const part of parts) {
+    if (bound.isCut()) break
+    for (const one of yield* bound.admitPart(part)) admitted.push(one)
+    for (const one of yield* bound.cutAfter(part, parts)) admitted.push(one)
+  }
+  return admitted
+})

@@ -1,4 +1,4 @@
-import { Array as Arr, Cause, Clock, Effect, Exit, Option, type Pull, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Effect, Option, type Pull, Stream } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
 import type {
@@ -81,13 +81,12 @@ export const eventsOf = ({
       return concluded(state, store, meter)
     })
 
-    return Stream.fromPull(Effect.succeed(pull)).pipe(
-      Stream.onExit((exit) =>
-        Effect.sync(() => {
-          if (Exit.hasFails(exit)) meter.outcome = "failed"
-        })
-      )
+    const noted = Effect.tapError(pull, (error) =>
+      Effect.sync(() => {
+        if (!Cause.isDone(error)) meter.outcome = "failed"
+      })
     )
+    return Stream.fromPull(Effect.succeed(noted))
   })
 
 /** The terminal event, once the turn is stored. */

@@ -10,7 +10,8 @@ import {
   Metric,
   Option,
   Scope,
-  Stream
+  Stream,
+  type Tracer
 } from "effect"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
@@ -60,14 +61,13 @@ const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, max
   }
 
   yield* onClose(() =>
-    Effect.gen(function* () {
-      const seconds = secondsBetween(beganNanos, yield* Clock.monotonicTimeNanos)
-      const type = errorType ?? (isFinished ? "" : "cancelled")
-      yield* Metric.update(operationDuration.of("chat", provider, id, id, type), seconds)
-      if (span === null) return
-      if (type !== "") span.attribute("error.type", type)
-      const exit = errorType === null ? Exit.void : Exit.fail({ _tag: errorType })
-      span.end(yield* Clock.currentTimeNanos, exit)
+    recordEnd({
+      span,
+      id,
+      provider,
+      beganNanos,
+      errorType,
+      type: errorType ?? (isFinished ? "" : "cancelled")
     })
   )
   return {
@@ -77,6 +77,33 @@ const recordCall = Effect.fnUntraced(function* ({ id, provider }: ModelSpec, max
       errorType ??= type
     }
   }
+})
+
+/** How a call ended. */
+interface EndedCall {
+  readonly span: Tracer.Span | null
+  readonly id: string
+  readonly provider: string
+  readonly beganNanos: bigint
+  readonly errorType: string | null
+  /** The type that the metric has. */
+  readonly type: string
+}
+
+const recordEnd = Effect.fnUntraced(function* ({
+  beganNanos,
+  errorType,
+  id,
+  provider,
+  span,
+  type
+}: EndedCall) {
+  const seconds = secondsBetween(beganNanos, yield* Clock.monotonicTimeNanos)
+  yield* Metric.update(operationDuration.of("chat", provider, id, id, type), seconds)
+  if (span === null) return
+  if (type !== "") span.attribute("error.type", type)
+  const exit = errorType === null ? Exit.void : Exit.fail({ _tag: errorType })
+  span.end(yield* Clock.currentTimeNanos, exit)
 })
 
 const never = () => null

@@ -258,16 +258,11 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
     }
   }
 
+  const leastWith = (tools: boolean) => least({ tools, vision: true })
+  // Without calls, the messages are the same for both kinds of models.
+  const hasCalls = current.items.some(({ type }) => type === "mcp_call")
   return {
-    get leastTokens() {
-      // Without calls, the messages are the same for both kinds of models.
-      const hasCalls = current.items.some(({ type }) => type === "mcp_call")
-      const [calling, other] = [
-        { tools: true, vision: true },
-        { tools: false, vision: true }
-      ] as const
-      return hasCalls ? Math.max(least(calling), least(other)) : least(calling)
-    },
+    leastTokens: hasCalls ? Math.max(leastWith(true), leastWith(false)) : leastWith(true),
     fileTokensMax,
     historyTokensMax,
     assemble

@@ -1,5 +1,6 @@
 import { Clock, Duration, Effect, Fiber } from "effect"
 import { inRealTime } from "../domain/Monotonic.ts"
+import { Slots } from "../domain/Slots.ts"
 
 /** How often statements that overrun are looked for. */
 const sweepMillis = 250
@@ -15,7 +16,7 @@ interface Running {
  * (docs/decisions/request-cost.md). A statement is ended up to `sweepMillis` late, and never early.
  */
 export const makeDeadlines = Effect.fnUntraced(function* (millis: number) {
-  const running = new Set<Running>()
+  const running = new Slots<Running>()
   const clock = yield* inRealTime(Clock.Clock)
 
   yield* Effect.gen(function* () {
@@ -32,17 +33,17 @@ export const makeDeadlines = Effect.fnUntraced(function* (millis: number) {
           const one: Running = {
             deadlineNanos: clock.monotonicTimeNanosUnsafe() + BigInt(millis) * nanosPerMilli,
             overrun: () => {
-              running.delete(one)
+              running.remove(slot, one)
               resume(Effect.andThen(Fiber.interrupt(fiber), Effect.fail(late())))
             }
           }
-          running.add(one)
+          const slot = running.add(one)
           fiber.addObserver((exit) => {
-            running.delete(one)
+            running.remove(slot, one)
             resume(exit)
           })
           return Effect.suspend(() => {
-            running.delete(one)
+            running.remove(slot, one)
             return Fiber.interrupt(fiber)
           })
         })
