@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCompaction } from "../../src/retrieval/index/Compaction.ts"
 import { Retrieval } from "../../src/retrieval/Retrieval.ts"
@@ -133,6 +133,64 @@ layer(searchLayer)("The terms of a long file", (it) => {
         again.map(({ chunks }) => chunks),
         [100, 100, 100]
       )
+    })
+  )
+})
+
+/** Keeps all from writing passages: those who do stop there, with what they have locked, until it is opened. */
+const passagesClosed = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [closed, opened] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+  yield* sql`LOCK TABLE retrieval_passages IN SHARE MODE`.pipe(
+    Effect.andThen(Deferred.succeed(closed, undefined)),
+    Effect.andThen(Deferred.await(opened)),
+    sql.withTransaction,
+    Effect.forkChild
+  )
+  yield* Deferred.await(closed)
+  return { open: Deferred.succeed(opened, undefined) }
+})
+
+/** Waits until so many transactions of the database wait for a lock. */
+const waiting = Effect.fnUntraced(function* (count: number) {
+  const sql = yield* SqlClient.SqlClient
+  const found = sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  yield* until(Effect.map(found, (rows) => rows.length === count))
+})
+
+layer(searchLayer)("Files that are written at once", (it) => {
+  it.effect("a short file and a long one that is being made searchable don't deadlock", () =>
+    Effect.gen(function* () {
+      const retrieval = yield* Retrieval
+      const corpus = yield* someProject
+      yield* addFile(corpus, "The comet has a tail of dust.", "comet.md")
+      const long = yield* someCorpusFile(corpus, textOf(20, 41), "long.md")
+      const short = yield* someCorpusFile(corpus, textOf(2, 42), "short.md")
+      const passages = yield* passagesClosed
+      const first = yield* Effect.forkChild(retrieval.index(corpus.projectId, long))
+      yield* waiting(1)
+      const second = yield* Effect.forkChild(retrieval.index(corpus.projectId, short))
+      yield* waiting(2)
+      yield* passages.open
+      assert.deepStrictEqual(yield* Fiber.join(first), { chunks: 20 })
+      assert.deepStrictEqual(yield* Fiber.join(second), { chunks: 2 })
+    })
+  )
+
+  it.effect("a file that is being made searchable and another attempt at it don't deadlock", () =>
+    Effect.gen(function* () {
+      const retrieval = yield* Retrieval
+      const corpus = yield* someProject
+      const file = yield* someCorpusFile(corpus, textOf(20, 43), "long.md")
+      const passages = yield* passagesClosed
+      const first = yield* Effect.forkChild(Effect.exit(retrieval.index(corpus.projectId, file)))
+      yield* waiting(1)
+      const second = yield* Effect.forkChild(Effect.exit(retrieval.index(corpus.projectId, file)))
+      yield* waiting(2)
+      yield* passages.open
+      assert.strictEqual((yield* Fiber.join(second))._tag, "Success")
+      yield* Fiber.join(first)
+      assert.deepInclude(yield* writesOf(corpus), { files: 20, writes: 0 })
     })
   )
 })

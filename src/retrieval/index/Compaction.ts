@@ -70,7 +70,7 @@ export const makeCompaction = Effect.gen(function* () {
   /** Locks the index against writers until this transaction ends; false where one has it. */
   const lock = (indexId: number) =>
     Effect.map(
-      sql`SELECT FROM retrieval_indexes WHERE id = ${indexId} FOR UPDATE SKIP LOCKED`,
+      sql`SELECT FROM retrieval_indexes WHERE id = ${indexId} FOR NO KEY UPDATE SKIP LOCKED`,
       (rows) => rows.length > 0
     )
 

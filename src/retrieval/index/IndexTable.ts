@@ -39,12 +39,13 @@ const languageFilesMax = 500
 const FileLanguage = Schema.Struct({ language: Schema.String })
 /**
  * Adds each row to the term's last one while there is room, so that a term has few rows however many files hold it. It is
- * one insertion, and no update that joins: the planner has no statistics of a new index. The lock is the compaction's.
+ * one insertion, and no update that joins: the planner has no statistics of a new index. The lock is the compaction's, and one
+ * that the row's references don't wait for: a file that is published refers to the row before it counts its chunks there.
  */
 const insertPostings = (sql: SqlClient.SqlClient, indexId: number, rows: ReadonlyArray<PostingRow>) => {
   const { firsts, lasts, postings } = textOf(rows)
   return sql`WITH locked AS MATERIALIZED (
-      SELECT id FROM retrieval_indexes WHERE id = ${indexId} FOR UPDATE
+      SELECT id FROM retrieval_indexes WHERE id = ${indexId} FOR NO KEY UPDATE
     ), fresh AS (
       SELECT term, base, (${postings}::int[])[first:last] AS postings
       FROM unnest(${rows.map(({ term }) => term)}::text[], ${rows.map(({ base }) => base)}::int[],
@@ -129,8 +130,9 @@ export const makeIndexTable = Effect.gen(function* () {
     file: AnalyzedFile
   ) {
     if (!(yield* writes.keepFile(projectId, file.fileId))) return yield* Effect.as(writes.giveUp(reserved), 0)
-    yield* writes.end(reserved)
+    // The row of the index is locked before those of the writes, as everywhere.
     yield* publish(projectId, reserved, file)
+    yield* writes.end(reserved)
     return file.chunks.length
   })
 

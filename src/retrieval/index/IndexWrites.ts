@@ -17,9 +17,17 @@ interface WrittenFile {
   readonly terms: ReadonlyArray<ChunkTerms>
 }
 
-/** Counts the positions of writes that come to no end as those of deleted files, which the compaction removes. */
+/**
+ * Counts the positions of writes that come to no end as those of deleted files, which the compaction removes. The rows of the indexes
+ * are locked before those of the writes, as by all who change both.
+ */
 export const giveUpWrites = (sql: SqlClient.SqlClient, which: Statement.Fragment) =>
-  sql`WITH ended AS (DELETE FROM retrieval_writes WHERE ${which} RETURNING index_id, chunks, tokens),
+  sql`WITH locked AS MATERIALIZED (
+      SELECT id FROM retrieval_indexes WHERE id IN (SELECT index_id FROM retrieval_writes WHERE ${which})
+      ORDER BY id FOR NO KEY UPDATE
+    ), ended AS (
+      DELETE FROM retrieval_writes WHERE ${which} AND index_id IN (SELECT id FROM locked) RETURNING index_id, chunks, tokens
+    ),
       gone AS (SELECT index_id, sum(chunks)::int AS chunks, sum(tokens) AS tokens FROM ended GROUP BY index_id)
     UPDATE retrieval_indexes SET chunks = retrieval_indexes.chunks + gone.chunks,
       tokens = retrieval_indexes.tokens + gone.tokens
