@@ -1,4 +1,4 @@
-import { Duration, Effect, Schedule, Schema } from "effect"
+import { Cause, Duration, Effect, Schedule, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { FileId, ProjectId } from "../domain/Ids.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
@@ -61,6 +61,16 @@ export const makeIndexJobs = Effect.gen(function* () {
     return yield* keepIndexed(job, chunks, `${extractor}/${retrieval.version}`)
   })
 
+  /** A job that has lost its file meanwhile, as one that was taken out and added again, fails at nothing that matters. */
+  const indexIfOwn = (job: CorpusJob) =>
+    index(job).pipe(
+      Effect.catchCauseIf(
+        (cause) => !Cause.hasInterrupts(cause),
+        (cause) =>
+          Effect.flatMap(isOfJob(sql, job), (isOwn) => (isOwn ? Effect.failCause(cause) : Effect.void))
+      )
+    )
+
   const { offerNext } = yield* makeJobQueue({
     table: jobsTable,
     name: "indexing",
@@ -74,7 +84,7 @@ export const makeIndexJobs = Effect.gen(function* () {
       ${projectId === null ? sql.literal("") : sql`AND p.project_id = ${projectId}::uuid`}`,
     lookSeconds,
     workers: indexingsMax,
-    run: (job) => Effect.asVoid(index(job)),
+    run: (job) => Effect.asVoid(indexIfOwn(job)),
     giveUp: (job) => keepFailure(job, gaveUp),
     brokenOff: "A file could not be indexed yet"
   })
@@ -99,6 +109,14 @@ export const makeIndexJobs = Effect.gen(function* () {
 
   return { offerNext, reindex }
 })
+
+/** Whether the job still has to do with the file. */
+const isOfJob = (sql: SqlClient.SqlClient, { fileId, job, projectId }: CorpusJob) =>
+  Effect.map(
+    sql`SELECT FROM project_files
+      WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid AND job = ${job}::uuid`,
+    (rows) => rows.length > 0
+  )
 
 /** The table `project_files`, as the jobs see it. */
 const makeCorpusRows = Effect.gen(function* () {

@@ -179,6 +179,41 @@ layer(Layer.provideMerge(projectsOver(), TestDatabase.layer), { excludeTestServi
   }
 )
 
+layer(Layer.provideMerge(projectsOver(), TestDatabase.layer), { excludeTestServices: true })(
+  "A file that was taken out and added again",
+  (it) => {
+    it.effect(
+      "a file that was taken out while it was being indexed, and added again, is indexed by its new job, and the old one's failure is none",
+      () =>
+        Effect.gen(function* () {
+          const { add, id } = yield* someProject
+          const projects = yield* Projects
+          const scripted = yield* ScriptedRetrieval
+          const sql = yield* SqlClient.SqlClient
+          const file = yield* add("hang and break", "added again")
+          yield* until(Effect.map(scripted.begun, (names) => names.includes("added again")))
+          yield* projects.removeFile(id, file)
+          yield* sql`UPDATE file_texts SET text = 'a zebra' WHERE file_id = ${file}::uuid`
+          yield* projects.addFile(id, file)
+          yield* scripted.release
+          yield* settled(id)
+          const jobs = sql<{
+            state: string
+            failure: string | null
+          }>`SELECT state, last_failure AS failure FROM index_jobs
+            WHERE element::text LIKE ${`%${file}%`}`
+          yield* until(Effect.map(jobs, (rows) => rows.every(({ state }) => state === "completed")))
+          assert.deepStrictEqual(
+            (yield* jobs).map(({ failure }) => failure),
+            [null, null]
+          )
+          assert.deepStrictEqual(yield* foundIn(id, "zebra"), ["added again"])
+        }),
+      30_000
+    )
+  }
+)
+
 layer(TestDatabase.layer, { excludeTestServices: true })("A file whose process ends", (it) => {
   /** A process with a project and a file that it has begun to index. */
   const begun = Effect.gen(function* () {

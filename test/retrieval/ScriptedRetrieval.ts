@@ -36,7 +36,7 @@ const hitsOf = (parts: typeof Parts.Type, query: string): ReadonlyArray<Hit> => 
 
 /**
  * A search that keeps every line of a text in a row of its own, in a table that comes and goes with the test database. A
- * text that begins with `hang` is not indexed before it is released, one with `break` never.
+ * text that begins with `hang` is not indexed before it is released, one with `break` never, and one with `hang and break` fails then.
  */
 export class ScriptedRetrieval extends Context.Service<
   ScriptedRetrieval,
@@ -63,7 +63,8 @@ export class ScriptedRetrieval extends Context.Service<
         const index = Effect.fnUntraced(function* (projectId: string, file: IndexedFile) {
           begun.push(file.filename)
           if (file.text.startsWith("hang")) yield* Deferred.await(released)
-          if (file.text.startsWith("break")) return yield* Effect.die(new Error("The test broke the index"))
+          if (/^(hang and )?break/.test(file.text))
+            return yield* Effect.die(new Error("The test broke the index"))
           const lines = file.text.split("\n")
           let start = 0
           yield* sql`DELETE FROM scripted_index WHERE project_id = ${projectId}::uuid AND file_id = ${file.fileId}::uuid`
