@@ -61,4 +61,39 @@ layer(searchLayer)("Passages besides the hits", (it) => {
         assert.isTrue(last.every(({ filename }) => filename === "long.txt"))
       })
   )
+
+  it.effect(
+    "are the rest of a project that has just room, however its texts are cut, and nothing twice",
+    () =>
+      Effect.gen(function* () {
+        const corpus = yield* someProject
+        const words = ["amber", "birch", "coral", "delta", "ember", "fjord", "gorse"]
+        const long = words.map((word) => sentence(word).repeat(16).trim()).join("\n\n")
+        yield* addFile(corpus, long, "long.txt")
+        const short = Array.from(
+          { length: 60 },
+          (_, at) => `The number of this short note is ${at + 1_000} in all.`
+        )
+        for (const [at, text] of short.entries()) yield* addFile(corpus, text, `${at}.txt`)
+        const characters = long.length + short.join("").length
+        for (const question of [
+          "xylophone",
+          "coral",
+          "What stands beside many other words of this paragraph?"
+        ]) {
+          const { hits } = yield* searchWith(corpus, question, characters)
+          const parts = hits
+            .filter(({ filename }) => filename === "long.txt")
+            .toSorted((one, other) => one.start - other.start)
+          for (const hit of parts) assert.strictEqual(long.slice(hit.start, hit.end), hit.text)
+          assert.strictEqual(
+            parts.map(({ text }) => text.replaceAll(/\s+/g, "")).join(""),
+            long.replaceAll(/\s+/g, "")
+          )
+          assert.lengthOf(hits, parts.length + short.length)
+        }
+        const { nothing } = yield* searchWith(corpus, "xylophone", characters - 1)
+        assert.strictEqual(nothing, "no_match")
+      })
+  )
 })

@@ -9,8 +9,8 @@ interface Known {
   readonly positions: ReadonlyArray<number>
 }
 
-/** A project with more chunks is never given as a whole. */
-const wholeChunksMax = 100
+/** A project whose chunks are shorter than that is never given as a whole: each has its place beside it. */
+const wholeChunkCharactersMin = 40
 /** Hits whose neighbors are looked at, and how much less these count. */
 const neighborsOf = 10
 const neighborShare = 0.5
@@ -28,18 +28,48 @@ const within = (hits: ReadonlyArray<Hit>, room: number): ReadonlyArray<Hit> => {
   })
 }
 
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** What a hit has that none of the spans of its file has; undefined when they have all of it. */
+const restOf = (hit: Hit, spans: ReadonlyArray<Span>): Hit | undefined => {
+  let { end, start } = hit
+  for (const span of spans) {
+    if (span.start <= start) start = Math.max(start, span.end)
+    else if (span.end >= end) end = Math.min(end, span.start)
+  }
+  if (start === hit.start && end === hit.end) return hit
+  const text = hit.text.slice(start - hit.start, Math.max(0, end - hit.start))
+  const kept = text.trim()
+  if (kept === "") return undefined
+  const from = start + text.indexOf(kept)
+  return { ...hit, start: from, end: from + kept.length, text: kept }
+}
+
+/** The hits without what one before them has too: chunks that follow each other share a part. */
+const withoutOverlaps = (hits: ReadonlyArray<Hit>): ReadonlyArray<Hit> => {
+  const given = new Map<string, Array<Span>>()
+  return hits.flatMap((hit) => {
+    const spans = given.get(hit.fileId) ?? []
+    const rest = restOf(hit, spans)
+    if (rest !== undefined) given.set(hit.fileId, [...spans, rest])
+    return rest ?? []
+  })
+}
+
 /**
- * What is given besides the hits while there is room: the rest of the project in its order if all of it fits, and otherwise the chunks
- * before and behind the hits, those of the best first.
+ * The hits, and what is given besides while there is room: the rest of the project in its order if all of it fits, and otherwise the
+ * chunks before and behind the hits, those of the best first.
  */
-export const besides = Effect.fnUntraced(function* (
+export const withBesides = Effect.fnUntraced(function* (
   table: SearchTable,
   index: Collection & { readonly id: number },
   best: ReadonlyArray<Known>,
   characters: number
 ) {
-  const room = characters - charactersOf(best.map(({ hit }) => hit))
-  if (room <= 0) return []
+  const hits = best.map(({ hit }) => hit)
   const known = new Set(best.flatMap(({ positions }) => positions))
 
   const read = Effect.fnUntraced(function* (
@@ -59,15 +89,17 @@ export const besides = Effect.fnUntraced(function* (
     })
   })
 
-  if (index.chunks <= wholeChunksMax) {
-    const rest = yield* read(yield* table.positions(index.id, wholeChunksMax), new Map())
-    if (charactersOf(rest) <= room) return rest
+  if (index.chunks * wholeChunkCharactersMin <= characters && (yield* table.length(index.id)) <= characters) {
+    const rest = yield* read(yield* table.positions(index.id, index.chunks), new Map())
+    return withoutOverlaps([...hits, ...rest])
   }
+  const room = characters - charactersOf(hits)
+  if (room <= 0) return hits
   const near = new Map<number, Hit>()
   for (const { hit, positions } of best.slice(0, neighborsOf)) {
     for (const position of [Math.max(...positions) + 1, Math.min(...positions) - 1]) {
       if (!near.has(position)) near.set(position, hit)
     }
   }
-  return within(yield* read([...near.keys()], near), room)
+  return [...hits, ...within(yield* read([...near.keys()], near), room)]
 })

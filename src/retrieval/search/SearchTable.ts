@@ -49,6 +49,7 @@ export type Passage = typeof Passage.Type
 const Beginning = Schema.Struct({ beginning: Schema.String, terms: Schema.Array(Schema.String) })
 const Position = Schema.Struct({ position: Schema.Int })
 const Terms = Schema.Tuple([Schema.Struct({ terms: Schema.Array(Schema.String) })])
+const Length = Schema.Tuple([Schema.Struct({ characters: Schema.Int })])
 const Corpora = Schema.Tuple([Schema.Struct({ files: Schema.Boolean, pending: Schema.Boolean })])
 
 const numbers = (values: ReadonlyArray<number>): string => `{${values.join(",")}}`
@@ -94,6 +95,17 @@ const corpusOf = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
       ) AS pending`.pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Corpora)),
     Effect.map(([row]) => row)
+  )
+
+/** The length of an index's texts; what two chunks share counts once. */
+const lengthOf = (sql: SqlClient.SqlClient, indexId: number) =>
+  sql`SELECT coalesce(sum(last - greatest(first, before)), 0)::int AS characters FROM (
+      SELECT starts[1] AS first, ends[cardinality(ends)] AS last,
+        lag(ends[cardinality(ends)]) OVER (PARTITION BY file_id ORDER BY base) AS before
+      FROM retrieval_passages WHERE index_id = ${indexId}
+    ) AS rows`.pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Length)),
+    Effect.map(([row]) => row.characters)
   )
 
 /**
@@ -213,6 +225,7 @@ export const makeSearchTable = Effect.gen(function* () {
     positions,
     passages,
     ...makeTermLists(sql),
+    length: (indexId: number) => lengthOf(sql, indexId),
     corpus: (projectId: ProjectId) => corpusOf(sql, projectId)
   }
 })

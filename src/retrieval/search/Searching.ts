@@ -3,7 +3,7 @@ import type { ProjectId } from "../../domain/Ids.ts"
 import type { Analysis, AnalyzedQuery } from "../analysis/Analysis.ts"
 import { fuse, comparedMax, type Semantic } from "../vectors/Semantic.ts"
 import type { Vector } from "../vectors/VectorTable.ts"
-import { besides } from "./Besides.ts"
+import { withBesides } from "./Besides.ts"
 import { type Hit, hitOf } from "./Hit.ts"
 import { type Gain, gainsOf, pairsOf } from "./Proximity.ts"
 import {
@@ -225,8 +225,7 @@ export const makeSearching = (analysis: Analysis, table: SearchTable, semantic: 
   const search = Effect.fnUntraced(function* (projectId: ProjectId, query: Query) {
     const index = yield* table.index(projectId)
     const { hits: best } = index === undefined ? nothingRanked : yield* ranked(index, query)
-    const more = index === undefined ? [] : yield* besides(table, index, best, query.characters ?? 0)
-    const hits = [...best.map(({ hit }) => hit), ...more]
+    const hits = index === undefined ? [] : yield* withBesides(table, index, best, query.characters ?? 0)
     const found: Found = { hits, nothing: hits.length > 0 ? null : yield* reasonOf(table, projectId) }
     return found
   })
