@@ -40,6 +40,9 @@ const skippedElements: ReadonlySet<string> = new Set(
   "annotation annotation-end binary-data forms scripts tracked-changes".split(" ")
 )
 
+/** What a slide shows beside its title, which is its heading if it comes first. */
+const slideContents: ReadonlySet<string> = new Set(["h", "list", "notes", "p", "table"])
+
 const spacesMax = 100
 /** A row or cell that is repeated more often only fills the sheet; it is read once. */
 const repeatedMax = 100
@@ -57,6 +60,14 @@ class OpenDocumentBody implements XmlHandler {
   private row: Array<string> = []
   private rowRepeated = 1
   private cellText = ""
+  /** What the slide is called until its title is read; null when there is no title to write. */
+  private slide: string | null = null
+  private isTitle = false
+  private title = ""
+  /** What the slide is called without a title; empty where it is only numbered. */
+  private name = ""
+  /** Whether notes have begun of which nothing is written yet: most slides have empty ones. */
+  private isNotesPending = false
 
   constructor(document: MarkdownDocument, kind: string, slidesMax: number) {
     this.document = document
@@ -71,11 +82,14 @@ class OpenDocumentBody implements XmlHandler {
 
   readonly open = (element: XmlElement): void => {
     const { attribute, name } = element
+    if (this.isTitle) return this.openInTitle(name)
+    if (slideContents.has(name)) this.finishTitle()
     if (name === "h" || name === "p") this.openParagraph(name, Number(attribute("outline-level") ?? 1))
     else if (name === "list") this.openList()
     else if (name === "list-item") this.document.openItem()
     else if (name === "page") this.openSlide(attribute("name"))
-    else if (name === "notes" && this.kind === "presentation") this.openNotes()
+    else if (name === "frame") this.isTitle = this.slide !== null && attribute("class") === "title"
+    else if (name === "notes") this.isNotesPending = this.kind === "presentation"
     else if (name === "a") this.document.openLink(this.isSheet ? "" : (attribute("href") ?? ""))
     else if (name === "note") this.write(" (")
     else if (name === "s") this.write(" ".repeat(Math.min(Number(attribute("c") ?? 1) || 1, spacesMax)))
@@ -85,7 +99,10 @@ class OpenDocumentBody implements XmlHandler {
   }
 
   readonly close = (name: string): void => {
-    if (name === "h" || name === "p") this.closeParagraph()
+    if (name === "page" || (this.isTitle && name === "frame")) this.finishTitle()
+    else if (this.isTitle) this.closeInTitle(name)
+    else if (name === "notes") this.isNotesPending = false
+    else if (name === "h" || name === "p") this.closeParagraph()
     else if (name === "list") this.closeList()
     else if (name === "list-item") this.document.closeItem()
     else if (name === "a") this.document.closeLink()
@@ -96,7 +113,9 @@ class OpenDocumentBody implements XmlHandler {
   }
 
   readonly text = (text: string): void => {
-    if (this.paragraphs > 0) this.write(text)
+    if (this.paragraphs === 0) return
+    if (this.isTitle) this.title += text
+    else this.write(text)
   }
 
   private get isSheet(): boolean {
@@ -105,7 +124,10 @@ class OpenDocumentBody implements XmlHandler {
 
   private write(text: string): void {
     if (this.isSheet) this.cellText += text
-    else this.document.flow.text(text)
+    else {
+      if (this.isNotesPending && text.trim() !== "") this.beginNotes()
+      this.document.flow.text(text)
+    }
   }
 
   private lineBreak(): void {
@@ -133,6 +155,7 @@ class OpenDocumentBody implements XmlHandler {
   }
 
   private openList(): void {
+    if (this.isNotesPending) this.beginNotes()
     if (this.listDepth === 0) this.document.flow.endBlock()
     this.listDepth++
   }
@@ -142,7 +165,8 @@ class OpenDocumentBody implements XmlHandler {
     if (this.listDepth === 0) this.document.flow.endBlock()
   }
 
-  private openNotes(): void {
+  private beginNotes(): void {
+    this.isNotesPending = false
     this.document.flow.endBlock()
     this.document.flow.text("Notes:")
     this.document.flow.endBlock()
@@ -151,7 +175,29 @@ class OpenDocumentBody implements XmlHandler {
   private openSlide(name: string | undefined): void {
     this.document.beginPage()
     const isNamed = name !== undefined && !/^(page|slide|seite|folie)? ?\d+$/i.test(name)
-    this.document.title(isNamed ? `Slide ${this.slides}: ${name}` : `Slide ${this.slides}`)
+    this.slide = `Slide ${this.slides}`
+    this.title = ""
+    this.name = isNamed ? name : ""
+  }
+
+  private openInTitle(name: string): void {
+    if (name === "p") this.paragraphs++
+    else if (name === "s" || name === "tab" || name === "line-break") this.title += " "
+  }
+
+  private closeInTitle(name: string): void {
+    if (name !== "p") return
+    this.paragraphs--
+    this.title += " "
+  }
+
+  /** Writes the heading of the slide once. */
+  private finishTitle(): void {
+    this.isTitle = false
+    if (this.slide === null) return
+    const title = this.title.replace(/\s+/g, " ").trim() || this.name
+    this.document.title(title === "" ? this.slide : `${this.slide}: ${title}`)
+    this.slide = null
   }
 
   private openTablePart({ attribute, name }: XmlElement): void {

@@ -31,7 +31,7 @@ export type ExtractedText = Omit<Reading, "title">
 export type ExtractedPage = Pick<Reading, "text" | "truncated"> & { readonly title: string }
 
 /** Raised whenever the text of some file would change. */
-export const extractionVersion = "8"
+export const extractionVersion = "9"
 
 /** Files that wait until fewer are being read. */
 const waitingMax = 1000

@@ -226,6 +226,35 @@ describe("OpenDocument", () => {
     })
   )
 
+  it.effect("a slide of OpenDocument is named by its title, and has notes only if they say something", () =>
+    Effect.gen(function* () {
+      const frame = (kind: string, text: string) =>
+        `<draw:frame presentation:class="${kind}"><draw:text-box>${text}</draw:text-box><svg:desc>A box</svg:desc></draw:frame>`
+      const slide = (body: string, notes: string) =>
+        `<draw:page draw:name="page1">${body}<presentation:notes>${frame("notes", notes)}</presentation:notes></draw:page>`
+      const read = yield* readHere(
+        makeOpenDocument(
+          "presentation",
+          slide(
+            frame("title", "<text:p>The new<text:line-break/>plan</text:p>") +
+              frame("outline", "<text:p>alpha</text:p>"),
+            "<text:p/>"
+          ) +
+            slide(
+              frame("title", "") + frame("outline", "<text:p>beta</text:p>"),
+              "<text:p>Say hello.</text:p>"
+            ) +
+            slide(frame("title", "<text:p>End</text:p>"), "")
+        )
+      )
+      assert.strictEqual(
+        read.text,
+        "## Slide 1: The new plan\n\nalpha\n\n## Slide 2\n\nbeta\n\nNotes:\n\nSay hello.\n\n## Slide 3: End"
+      )
+      assert.lengthOf(read.pages ?? [], 3)
+    })
+  )
+
   it.effect("presentations are read with slides as pages", () =>
     Effect.gen(function* () {
       const slide = (name: string, text: string) =>
