@@ -63,6 +63,7 @@ export function* unitsOf(text: string, { isTable, pages }: TextForm): Generator<
       outline = { headings: levels.map(([, title]) => title), tableHeader: null }
     }
     const inTable = kind === "table" ? { ...outline, tableHeader: headerOf(text.slice(start, end)) } : outline
+    const firstRow = start + Math.max(0, text.slice(start, end).search(/\S/))
     // Pages begin with a block.
     const before = page
     while (page < (pages?.length ?? 0) && (pages?.[page] ?? 0) <= start) page++
@@ -74,7 +75,7 @@ export function* unitsOf(text: string, { isTable, pages }: TextForm): Generator<
         end: piece.end,
         boundary: isFirst ? first : piece.boundary,
         isHeading: kind === "heading",
-        outline: isFirst ? outline : inTable,
+        outline: piece.start <= firstRow ? outline : inTable,
         weight: weigh(piece.start, piece.end)
       }
     }
@@ -86,8 +87,8 @@ const headerCharactersMax = 400
 
 /** The first row of a table, without the line below it. */
 const headerOf = (table: string): string => {
-  const end = table.indexOf("\n")
-  return (end === -1 ? table : table.slice(0, end)).trim().slice(0, headerCharactersMax).toWellFormed()
+  const [row = ""] = /\S[^\n]*/.exec(table) ?? []
+  return row.trimEnd().slice(0, headerCharactersMax).toWellFormed()
 }
 
 const below = (levels: ReadonlyArray<Level>, line: string): ReadonlyArray<Level> => {

@@ -115,7 +115,8 @@ describe("Chunker", () => {
     const csv = ["article,name,lead time", ...rows.map((row) => row.replaceAll(" | ", ","))].join("\n")
     for (const [own, list] of [
       [text, chunks],
-      [csv, chunksOf(csv, { isTable: true })]
+      [csv, chunksOf(csv, { isTable: true })],
+      [`\n \n${csv}`, chunksOf(`\n \n${csv}`, { isTable: true })]
     ] as const) {
       assert.isAbove(list.length, 2)
       for (const { end, outline, start } of list) {
