@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { FileId, ItemId } from "../../src/domain/Ids.ts"
+import { estimateMessageTokens } from "../../src/domain/Tokens.ts"
 import {
   citationNumber,
   citationsIn,
@@ -30,6 +31,9 @@ const knowledge = (passages: ReadonlyArray<Passage>): Knowledge => ({
   nothing: passages.length === 0 ? "no_match" : null
 })
 
+/** What the model reads around the passages. */
+const frameTokensMax = 120
+
 describe("Passages", () => {
   it("passages are numbered, named by file and place, and framed as data", () => {
     const { text } = passagesMessage(knowledge([passage(1), passage(2)]), id)
@@ -55,10 +59,20 @@ describe("Passages", () => {
   it("the best passages that fit are kept", () => {
     const all = knowledge([1, 2, 3].map((n) => passage(n, "word ".repeat(100))))
     assert.deepStrictEqual(
-      passagesWithin(all, 600).passages.map(({ score }) => score),
+      passagesWithin(all, 400).passages.map(({ score }) => score),
       [1, 1 / 2]
     )
     assert.strictEqual(passagesWithin(all, 0).passages.length, 0)
+  })
+
+  it("passages take the room of what the model reads of them, with their names and the headers of their tables", () => {
+    const tiny = knowledge(Array.from({ length: 130 }, (_, n) => passage(n + 1)))
+    // A quarter of the window of a model that is not known.
+    assert.lengthOf(passagesWithin(tiny, 8_192).passages, 130)
+    const rows = tiny.passages.map((one) => ({ ...one, tableHeader: "| name | value |".repeat(10) }))
+    const fitting = passagesWithin(knowledge(rows), 8_192)
+    assert.isBelow(fitting.passages.length, 130)
+    assert.isAtMost(estimateMessageTokens(passagesMessage(fitting, id).text), 8_192 + frameTokensMax)
   })
 
   it("passages are shown as the results of the search", () => {
