@@ -44,6 +44,27 @@ const writesOf = Effect.fnUntraced(function* ({ projectId }: Corpus) {
   return row!
 })
 
+/** Keeps all from writing the table: those who do stop there, with what they have locked, until it is opened. */
+const close = Effect.fnUntraced(function* (table: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [closed, opened] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+  yield* sql`LOCK TABLE ${sql(table)} IN SHARE MODE`.pipe(
+    Effect.andThen(Deferred.succeed(closed, undefined)),
+    Effect.andThen(Deferred.await(opened)),
+    sql.withTransaction,
+    Effect.forkChild
+  )
+  yield* Deferred.await(closed)
+  return { open: Deferred.succeed(opened, undefined) }
+})
+
+/** Waits until so many transactions of the database wait for a lock. */
+const waiting = Effect.fnUntraced(function* (count: number) {
+  const sql = yield* SqlClient.SqlClient
+  const found = sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  yield* until(Effect.map(found, (rows) => rows.length === count))
+})
+
 /** Between .48 and .57, by when the server clears up; terms that are rewritten in one transaction leave less than .2. */
 const usedShareMin = 0.4
 
@@ -96,7 +117,7 @@ layer(searchLayer)("The terms of a long file", (it) => {
   )
 
   it.effect(
-    "a file that is removed while its terms are written leaves nothing that is found or counted",
+    "a file that is removed while its terms are written is not written any further, and leaves nothing that is found or counted",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -104,12 +125,18 @@ layer(searchLayer)("The terms of a long file", (it) => {
         const retrieval = yield* Retrieval
         const corpus = yield* someProject
         yield* addFile(corpus, "The comet has a tail of dust.", "comet.md")
-        const file = yield* someCorpusFile(corpus, textOf(200, 11), "long.md")
+        const text = `firstword ${textOf(200, 11)} lastword`
+        const file = yield* someCorpusFile(corpus, text, "long.md")
+        const postings = yield* close("retrieval_postings")
         const writing = yield* Effect.forkChild(retrieval.index(corpus.projectId, file))
-        yield* until(Effect.map(writesOf(corpus), ({ writes }) => writes === 1))
-        assert.lengthOf((yield* search(corpus, wordOf(3))).hits, 0)
+        yield* waiting(1)
+        assert.strictEqual((yield* writesOf(corpus)).writes, 1)
         yield* sql`DELETE FROM project_files WHERE file_id = ${file.fileId}::uuid`
+        yield* postings.open
         assert.deepStrictEqual(yield* Fiber.join(writing), { chunks: 0 })
+        assert.lengthOf((yield* explain(corpus, "firstword")).terms, 1)
+        assert.lengthOf((yield* search(corpus, "firstword")).hits, 0)
+        assert.lengthOf((yield* explain(corpus, "lastword")).terms, 0)
         yield* compact
         const { chunks, files, writes } = yield* writesOf(corpus)
         assert.deepStrictEqual({ chunks, files, writes }, { chunks: 1, files: 1, writes: 0 })
@@ -137,27 +164,6 @@ layer(searchLayer)("The terms of a long file", (it) => {
   )
 })
 
-/** Keeps all from writing passages: those who do stop there, with what they have locked, until it is opened. */
-const passagesClosed = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [closed, opened] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-  yield* sql`LOCK TABLE retrieval_passages IN SHARE MODE`.pipe(
-    Effect.andThen(Deferred.succeed(closed, undefined)),
-    Effect.andThen(Deferred.await(opened)),
-    sql.withTransaction,
-    Effect.forkChild
-  )
-  yield* Deferred.await(closed)
-  return { open: Deferred.succeed(opened, undefined) }
-})
-
-/** Waits until so many transactions of the database wait for a lock. */
-const waiting = Effect.fnUntraced(function* (count: number) {
-  const sql = yield* SqlClient.SqlClient
-  const found = sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  yield* until(Effect.map(found, (rows) => rows.length === count))
-})
-
 layer(searchLayer)("Files that are written at once", (it) => {
   it.effect("a short file and a long one that is being made searchable don't deadlock", () =>
     Effect.gen(function* () {
@@ -166,7 +172,7 @@ layer(searchLayer)("Files that are written at once", (it) => {
       yield* addFile(corpus, "The comet has a tail of dust.", "comet.md")
       const long = yield* someCorpusFile(corpus, textOf(20, 41), "long.md")
       const short = yield* someCorpusFile(corpus, textOf(2, 42), "short.md")
-      const passages = yield* passagesClosed
+      const passages = yield* close("retrieval_passages")
       const first = yield* Effect.forkChild(retrieval.index(corpus.projectId, long))
       yield* waiting(1)
       const second = yield* Effect.forkChild(retrieval.index(corpus.projectId, short))
@@ -182,7 +188,7 @@ layer(searchLayer)("Files that are written at once", (it) => {
       const retrieval = yield* Retrieval
       const corpus = yield* someProject
       const file = yield* someCorpusFile(corpus, textOf(20, 43), "long.md")
-      const passages = yield* passagesClosed
+      const passages = yield* close("retrieval_passages")
       const first = yield* Effect.forkChild(Effect.exit(retrieval.index(corpus.projectId, file)))
       yield* waiting(1)
       const second = yield* Effect.forkChild(Effect.exit(retrieval.index(corpus.projectId, file)))

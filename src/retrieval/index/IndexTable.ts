@@ -86,12 +86,15 @@ export const makeIndexTable = Effect.gen(function* () {
       { discard: true }
     )
 
-  const insertTerms = Effect.fnUntraced(function* (
+  /** Writes the terms in portions, of which none follows once `goesOn` is false. */
+  const insertTerms = Effect.fnUntraced(function* <E, R>(
     { base, id, stored }: Reserved,
-    terms: AnalyzedFile["terms"]
+    terms: AnalyzedFile["terms"],
+    goesOn: Effect.Effect<boolean, E, R>
   ) {
     const portion = portionOf(stored)
     for (const [at, some] of Arr.chunksOf(terms, portion).entries()) {
+      if (!(yield* goesOn)) return
       for (const rows of rowsOf(base + at * portion, some)) yield* insertPostings(sql, id, rows)
     }
   })
@@ -119,7 +122,7 @@ export const makeIndexTable = Effect.gen(function* () {
   const replaceAtOnce = Effect.fnUntraced(function* (projectId: ProjectId, file: AnalyzedFile) {
     const reserved = yield* writes.reserve(projectId, file)
     if (reserved === undefined) return 0
-    yield* insertTerms(reserved, file.terms)
+    yield* insertTerms(reserved, file.terms, Effect.succeed(true))
     yield* publish(projectId, reserved, file)
     return file.chunks.length
   })
@@ -147,7 +150,8 @@ export const makeIndexTable = Effect.gen(function* () {
       }
       const reserved = yield* writes.begin(projectId, file)
       if (reserved === undefined) return 0
-      return yield* insertTerms(reserved, file.terms).pipe(
+      const goesOn = writes.isCurrent(projectId, file.fileId, reserved)
+      return yield* insertTerms(reserved, file.terms, goesOn).pipe(
         Effect.andThen(sql.withTransaction(Effect.tap(endReplacing(projectId, reserved, file), together))),
         // What can't be given up now is by the next attempt, or by the compaction.
         Effect.onError(() => Effect.ignore(writes.giveUp(reserved)))

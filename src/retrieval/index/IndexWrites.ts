@@ -67,6 +67,15 @@ export const makeIndexWrites = Effect.gen(function* () {
     return reserved
   }, sql.withTransaction)
 
+  /** Whether the writing can still come to its end: the project has the file, and no later attempt at it has begun. */
+  const isCurrent = (projectId: ProjectId, fileId: FileId, { base, id }: Reserved) =>
+    Effect.map(
+      sql`SELECT FROM retrieval_writes WHERE index_id = ${id} AND base = ${base} AND EXISTS (
+        SELECT FROM project_files WHERE project_id = ${projectId}::uuid AND file_id = ${fileId}::uuid
+      )`,
+      (rows) => rows.length > 0
+    )
+
   /** Ends the writing, in the transaction that makes the file searchable. */
   const end = Effect.fnUntraced(function* ({ base, id }: Reserved) {
     const rows =
@@ -76,5 +85,5 @@ export const makeIndexWrites = Effect.gen(function* () {
 
   const giveUp = ({ base, id }: Reserved) => giveUpWrites(sql, sql`index_id = ${id} AND base = ${base}`)
 
-  return { keepFile, reserve, begin, end, giveUp }
+  return { keepFile, reserve, begin, isCurrent, end, giveUp }
 })
