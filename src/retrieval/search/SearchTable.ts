@@ -87,6 +87,38 @@ const makeTermLists = (sql: SqlClient.SqlClient) => {
   return { neighbors, beginnings }
 }
 
+/** What terms add to the scores of chunks. */
+const makeScores = (sql: SqlClient.SqlClient) => {
+  const position = sql.literal(`((row.base >> 16 << 16) | (packed >> ${frequencyBits + lengthBits}))`)
+  const frequency = sql.literal(`((packed >> ${lengthBits}) & ${frequencyMax})`)
+  const length = sql.literal(`(packed & ${lengthMax})`)
+
+  const scores = (indexId: number, terms: ReadonlyArray<Weighted>, { base, perToken }: Saturation) =>
+    sql`SELECT asked.term, ${position} AS position,
+        asked.weight * ${frequency} / (${frequency} + ${base}::float8 + ${perToken}::float8 * ${length}) AS score
+      FROM unnest(${terms.map(({ term }) => term)}::text[], ${numbers(terms.map(({ weight }) => weight))}::float8[])
+        AS asked (term, weight)
+      CROSS JOIN LATERAL (
+        SELECT base, postings FROM retrieval_postings WHERE index_id = ${indexId} AND term = asked.term OFFSET 0
+      ) AS row
+      CROSS JOIN LATERAL unnest(row.postings) AS packed`
+
+  /**
+   * The scores of chunks whose positions `asked` has. `IS TRUE` keeps the planner from making a join of it: it may take the positions to
+   * be few, and read every posting again for each of them. So the postings are read once, beside a hash table of the positions.
+   */
+  const scoresAmong = (
+    asked: Statement.Fragment,
+    indexId: number,
+    terms: ReadonlyArray<Weighted>,
+    saturation: Saturation
+  ) =>
+    sql`SELECT scored.* FROM (${scores(indexId, terms, saturation)}) AS scored
+      WHERE (scored.position IN (SELECT position FROM ${asked})) IS TRUE`
+
+  return { scores, scoresAmong }
+}
+
 /** Whether the project has files, and whether some of them are still to be indexed. */
 const corpusOf = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
   sql`SELECT EXISTS (SELECT FROM project_files WHERE project_id = ${projectId}::uuid) AS files,
@@ -114,9 +146,7 @@ const lengthOf = (sql: SqlClient.SqlClient, indexId: number) =>
  */
 export const makeSearchTable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const position = sql.literal(`((row.base >> 16 << 16) | (packed >> ${frequencyBits + lengthBits}))`)
-  const frequency = sql.literal(`((packed >> ${lengthBits}) & ${frequencyMax})`)
-  const length = sql.literal(`(packed & ${lengthMax})`)
+  const { scores, scoresAmong } = makeScores(sql)
 
   const index = (projectId: ProjectId) =>
     sql`SELECT id, chunks, tokens::float8 AS tokens, languages FROM retrieval_indexes
@@ -131,16 +161,6 @@ export const makeSearchTable = Effect.gen(function* () {
       ) AS rows
       WHERE rows.chunks > 0`.pipe(rowsAs(Frequency))
 
-  const scores = (indexId: number, terms: ReadonlyArray<Weighted>, { base, perToken }: Saturation) =>
-    sql`SELECT asked.term, ${position} AS position,
-        asked.weight * ${frequency} / (${frequency} + ${base}::float8 + ${perToken}::float8 * ${length}) AS score
-      FROM unnest(${terms.map(({ term }) => term)}::text[], ${numbers(terms.map(({ weight }) => weight))}::float8[])
-        AS asked (term, weight)
-      CROSS JOIN LATERAL (
-        SELECT base, postings FROM retrieval_postings WHERE index_id = ${indexId} AND term = asked.term OFFSET 0
-      ) AS row
-      CROSS JOIN LATERAL unnest(row.postings) AS packed`
-
   /** What each of the terms adds to the score of each of the chunks. */
   const contributions = (
     indexId: number,
@@ -148,11 +168,12 @@ export const makeSearchTable = Effect.gen(function* () {
     saturation: Saturation,
     positions: ReadonlyArray<number>
   ) =>
-    sql`SELECT scored.term, scored.position, scored.score
-      FROM (${scores(indexId, terms, saturation)}) AS scored
-      JOIN unnest(${numbers(positions)}::int[]) AS asked (position) ON asked.position = scored.position`.pipe(
-      rowsAs(Contribution)
-    )
+    scoresAmong(
+      sql`unnest(${numbers(positions)}::int[]) AS asked (position)`,
+      indexId,
+      terms,
+      saturation
+    ).pipe(rowsAs(Contribution))
 
   /** Where chunks stand that `asked` has by `position`, of the files that still exist; `passage` and `files` are their rows. */
   const placed = (indexId: number, asked: Statement.Fragment) =>
@@ -171,7 +192,7 @@ export const makeSearchTable = Effect.gen(function* () {
       CROSS JOIN LATERAL (SELECT asked.position - passage.base + 1 AS at) AS offsets
       JOIN retrieval_files AS files USING (project_id, file_id)
       WHERE at <= cardinality(passage.starts)
-        AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now())`
+        AND NOT EXISTS (SELECT FROM files AS stored WHERE stored.id = file_id AND stored.expires_at <= now() OFFSET 0)`
 
   /** Where the chunks stand, in the order asked for; without those of deleted files. */
   const places = (indexId: number, positions: ReadonlyArray<number>) =>
@@ -196,8 +217,7 @@ export const makeSearchTable = Effect.gen(function* () {
       ), every AS MATERIALIZED (
         SELECT position, sum(score) AS score FROM (
           SELECT position, score FROM rare UNION ALL
-          SELECT scored.position, scored.score FROM (${scores(indexId, terms.common, saturation)}) AS scored
-          JOIN rare ON rare.position = scored.position
+          SELECT position, score FROM (${scoresAmong(sql`rare`, indexId, terms.common, saturation)}) AS common
         ) AS parts GROUP BY position ORDER BY score DESC, position LIMIT ${limit}
       )
       ${placed(indexId, sql`every AS asked`)} ORDER BY asked.score DESC, asked.position`.pipe(rowsAs(Scored))
