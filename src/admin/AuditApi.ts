@@ -5,7 +5,7 @@ import { AccountName } from "../domain/Account.ts"
 import { CalendarDay } from "../domain/Allowance.ts"
 import { AuditAction, AuditActor, AuditDetails, AuditOrigin, AuditTarget } from "../domain/AuditEntry.ts"
 import { AuditEntryId, OrganizationId } from "../domain/Ids.ts"
-import { StorableText } from "../domain/storable.ts"
+import { StorableText } from "../domain/StorableText.ts"
 import { Access } from "./Access.ts"
 import { listBody } from "./AdminBodies.ts"
 

@@ -4,7 +4,7 @@ import { Conflict } from "../api/ErrorEnvelope.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import { AccountName, Email, Role } from "../domain/Account.ts"
 import { LinkId, OrganizationId, UserId } from "../domain/Ids.ts"
-import { StorableText } from "../domain/storable.ts"
+import { StorableText } from "../domain/StorableText.ts"
 import { Access } from "./Access.ts"
 import { listBody } from "./AdminBodies.ts"
 

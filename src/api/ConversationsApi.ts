@@ -2,7 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { isOneLine, titleCharactersMax } from "../domain/ConversationTitle.ts"
 import { ConversationId, ProjectId, ResponseId } from "../domain/Ids.ts"
-import { isStorable, StorableText } from "../domain/storable.ts"
+import { isStorable } from "../domain/storable.ts"
+import { StorableText } from "../domain/StorableText.ts"
 import {
   ConversationDeleted,
   ConversationDetail,

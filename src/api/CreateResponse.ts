@@ -1,6 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { ConversationId, FileId, ItemId, ProjectId, ResponseId } from "../domain/Ids.ts"
-import { expectedStorable, isStorable, StorableText } from "../domain/storable.ts"
+import { expectedStorable, isStorable } from "../domain/storable.ts"
+import { StorableText } from "../domain/StorableText.ts"
 
 /** The body of `POST /v1/responses`. Source: specification, Resources; wire contract, section 1. */
 

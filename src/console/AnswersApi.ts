@@ -5,7 +5,7 @@ import { Title } from "../api/ConversationsApi.ts"
 import { Conflict } from "../api/ErrorEnvelope.ts"
 import { ResponseEvent } from "../api/ResponseEvent.ts"
 import { ConversationId, FileId, ImageId, ProjectId, ResponseId } from "../domain/Ids.ts"
-import { StorableText } from "../domain/storable.ts"
+import { StorableText } from "../domain/StorableText.ts"
 
 /** What the web application does with conversations beyond the public interface: it creates them, asks, and follows the answers. */
 

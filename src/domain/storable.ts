@@ -1,5 +1,3 @@
-import { Schema } from "effect"
-
 const nul = /\0/g
 
 /** Whether PostgreSQL can store the text: its jsonb and text refuse NUL, and UTF-8 has no lone surrogates. */
@@ -7,9 +5,6 @@ export const isStorable = (text: string): boolean => !text.includes("\0") && tex
 
 /** Completes "must be". */
 export const expectedStorable = "text without NUL characters and lone surrogates"
-
-/** Text of a client that reaches PostgreSQL as it is. */
-export const StorableText = Schema.String.check(Schema.makeFilter(isStorable, { expected: expectedStorable }))
 
 /** A text without what PostgreSQL can't hold: NUL and lone surrogates become U+FFFD. No offset changes. */
 export const storable = (text: string): string => {

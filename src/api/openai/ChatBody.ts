@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { FileId } from "../../domain/Ids.ts"
-import { StorableText } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { CallId, Detail, efforts, verbosities } from "./CreateBody.ts"
 import {
   between,

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { StorableText } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { ResponseUsage } from "../ResponseObject.ts"
 import { CreateBody } from "./CreateBody.ts"

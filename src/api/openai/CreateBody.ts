@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { ConversationId, FileId, ItemId, ResponseId } from "../../domain/Ids.ts"
 import { callIdCharactersMax, imageDetails } from "../../domain/ModelCall.ts"
-import { StorableText } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { CompactionItem } from "./Compaction.ts"
 import { between, FunctionName, JsonObject, Label, maybe, Metadata, only, positiveInteger } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { expectedStorable, isStorable, StorableText } from "../../domain/storable.ts"
+import { expectedStorable, isStorable } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { Label, maybe, positiveInteger } from "./Fields.ts"
 

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { expectedStorable, StorableText } from "../../domain/storable.ts"
+import { expectedStorable } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { isAllStorable } from "../CreateResponse.ts"
 
 /** Fields that several bodies of the profile have. */

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { ProjectId } from "../../domain/Ids.ts"
-import { StorableText } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { FunctionName, JsonObject, maybe, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
 

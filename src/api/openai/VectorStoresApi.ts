@@ -1,7 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ProjectId } from "../../domain/Ids.ts"
-import { StorableText } from "../../domain/storable.ts"
+import { StorableText } from "../../domain/StorableText.ts"
 import { Authentication, BoundedBody } from "../Middleware.ts"
 import { between, maybe, only, unsupported } from "./Fields.ts"
 import { givenId } from "./ProfileIds.ts"
