@@ -4,8 +4,11 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Predicate, Stream } from "effect"
 
-/** Bytes of a transfer between two collections of its buffers. */
-export const collectEveryBytes = 16 * 1024 * 1024
+/**
+ * Bytes of all transfers between two collections of their buffers. After V8 has collected the whole heap on a busy machine, it does so
+ * again as soon as little more than this has come; see docs/decisions/uploads.md.
+ */
+export const collectEveryBytes = 2 * 1024 * 1024
 
 /** Collects what became garbage soon after it was made, which takes about a millisecond. */
 const collectYoung = ((): (() => void) => {
@@ -15,19 +18,19 @@ const collectYoung = ((): (() => void) => {
   return Predicate.isFunction(gc) ? () => void gc({ type: "minor" }) : () => {}
 })()
 
+/** Of all transfers, because they fill one heap. */
+const passed = { bytes: 0 }
+
 /**
  * The bytes of a long transfer, whose buffers are freed as it goes on. V8 sees only the small objects that stand for buffers: it
  * would free them too late, by full collections of the heap, which cost more than the transfer itself.
  */
 export const freed = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
-  Stream.suspend(() => {
-    let passed = 0
-    return Stream.mapArray(bytes, (pieces) => {
-      for (const piece of pieces) passed += piece.length
-      if (passed >= collectEveryBytes) {
-        passed = 0
-        collectYoung()
-      }
-      return pieces
-    })
+  Stream.mapArray(bytes, (pieces) => {
+    for (const piece of pieces) passed.bytes += piece.length
+    if (passed.bytes >= collectEveryBytes) {
+      passed.bytes = 0
+      collectYoung()
+    }
+    return pieces
   })
