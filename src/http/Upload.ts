@@ -248,7 +248,7 @@ interface UploadLimits extends BodyTimeouts {
 
 /**
  * Reads the body of an upload up to the first byte of the file. `bytes` streams the file; `about` then reads the rest of the body and
- * fails if it is invalid. Memory holds no more than `chunksAheadMax` chunks and one write.
+ * fails if it is invalid. Memory holds no more than `chunksAheadMax` chunks, and what the store takes.
  */
 export const readUpload = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,

@@ -15,12 +15,13 @@ import { Hex } from "effect/encoding"
 import { StorageFailed } from "../../domain/Errors.ts"
 import { AppConfig } from "../../settings/AppConfig.ts"
 import { type Blobs, roundTrip, markText, parseMark } from "./Blobs.ts"
-import { ofLength, writeInPieces, makeTally } from "./Pieces.ts"
+import { makeDraftFiles } from "./DraftFile.ts"
+import { ofLength } from "./Pieces.ts"
 
 /** For the owner only. */
 const directoryMode = 0o700
 const fileMode = 0o600
-/** Bytes that one write or read takes. */
+/** Bytes that one read takes. */
 const pieceBytes = 256 * 1024
 
 /** The SHA-256 of the bytes, then a name that no other put has. */
@@ -69,24 +70,13 @@ const makeWriting = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { ensure, sync } = yield* durableParts
+  const writeDraft = yield* makeDraftFiles
 
   const prepare = (directories: ReadonlyArray<string>) =>
     Effect.forEach(directories, (directory) => ensure(root, directory), { discard: true }).pipe(
       Effect.andThen(fs.chmod(root, directoryMode)),
       failing("start")
     )
-
-  const writeDraft = <E, R>(draft: string, bytes: Stream.Stream<Uint8Array, E, R>) =>
-    Effect.gen(function* () {
-      const handle = yield* failing("put")(fs.open(draft, { flag: "wx", mode: fileMode }))
-      const tally = makeTally()
-      yield* writeInPieces(bytes, pieceBytes, (piece) => {
-        tally.add(piece)
-        return failing("put")(handle.writeAll(piece))
-      })
-      yield* failing("put")(handle.sync)
-      return tally.total()
-    }).pipe(Effect.scoped)
 
   /** Gives `file` the bytes of another put, if one has the same; false if none has. */
   const linkTwin = Effect.fnUntraced(function* (file: string, bytes: number) {

@@ -1,6 +1,6 @@
 // oxlint-disable-next-line no-restricted-imports -- Effect's Digest takes only bytes that are whole in memory
 import { createHash } from "node:crypto"
-import { Effect, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { StorageFailed } from "../../domain/Errors.ts"
 
 /** From `start` (inclusive) to `end` (exclusive). */
@@ -44,35 +44,47 @@ const fill = (filling: Filling, incoming: Uint8Array, pieceBytes: number): Reado
 }
 
 /**
- * Runs `write` with pieces of exactly `pieceBytes`, the last one excepted, one after the other. A piece is good only until
- * its `write` is done: they share one buffer, because making a new one costs more than filling it.
+ * Runs `write` with pieces of exactly `pieceBytes`, the last one excepted, one after the other. While one is written, the bytes of
+ * the next are taken, and then wait: memory holds two pieces. A piece is good only until its `write` is done, because making a
+ * new buffer for each costs more than filling it. No `write` outlasts this.
  */
-export const writeInPieces = <E, R, E2>(
+export const writeInPieces = <E, R, E2, R2>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   pieceBytes: number,
-  write: (piece: Uint8Array) => Effect.Effect<void, E2>
-): Effect.Effect<void, E | E2, R> =>
+  write: (piece: Uint8Array) => Effect.Effect<void, E2, R2>
+): Effect.Effect<void, E | E2, R | R2> =>
   Effect.suspend(() => {
-    const buffer = new Uint8Array(pieceBytes)
+    let buffer = new Uint8Array(pieceBytes)
+    let spare: Uint8Array<ArrayBuffer> | null = null
     let filled = 0
+    let writing: Fiber.Fiber<void, E2> | null = null
+    const flush = Effect.gen(function* () {
+      if (writing !== null) yield* Fiber.join(writing)
+      const piece = buffer.subarray(0, filled)
+      writing = yield* Effect.forkChild(write(piece), { startImmediately: true })
+      // A short file needs no second buffer.
+      const next: Uint8Array<ArrayBuffer> = spare ?? new Uint8Array(pieceBytes)
+      spare = buffer
+      buffer = next
+      filled = 0
+    })
     const take = Effect.fnUntraced(function* (incoming: Uint8Array) {
       for (let from = 0; from < incoming.length;) {
         const taken = incoming.subarray(from, from + pieceBytes - filled)
+        buffer.set(taken, filled)
+        filled += taken.length
         from += taken.length
-        if (taken.length === pieceBytes) {
-          yield* write(taken)
-        } else {
-          buffer.set(taken, filled)
-          filled += taken.length
-          if (filled === pieceBytes) {
-            yield* write(buffer)
-            filled = 0
-          }
-        }
+        if (filled === pieceBytes) yield* flush
       }
     })
-    const rest = Effect.suspend(() => (filled === 0 ? Effect.void : write(buffer.subarray(0, filled))))
-    return Effect.andThen(Stream.runForEach(bytes, take), rest)
+    const rest = Effect.suspend(() => (filled === 0 ? Effect.void : flush))
+    const last = Effect.suspend(() => (writing === null ? Effect.void : Fiber.join(writing)))
+    const stop = Effect.suspend(() => (writing === null ? Effect.void : Fiber.interrupt(writing)))
+    return Stream.runForEach(bytes, take).pipe(
+      Effect.andThen(rest),
+      Effect.andThen(last),
+      Effect.ensuring(stop)
+    )
   })
 
 /** Fails at the end if the store gave other than `length` bytes: some were lost there. */

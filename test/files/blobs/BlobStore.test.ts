@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Deferred, Effect, Exit, Fiber, type Layer, Schema, Stream } from "effect"
+import { pieceBytes as draftPieceBytes } from "../../../src/files/blobs/DraftFile.ts"
 import { pieceBytes } from "../../../src/files/blobs/PostgresBlobs.ts"
 import { BlobStore } from "../../../src/files/BlobStore.ts"
 import {
@@ -23,7 +24,7 @@ const stores: ReadonlyArray<{
   /** Where the store cuts bytes; more than two of them make it do all that it can. */
   readonly boundary: number
 }> = [
-  { name: "directory", store: directoryStore, boundary: pieceBytes },
+  { name: "directory", store: directoryStore, boundary: draftPieceBytes },
   { name: "postgres", store: postgresStore, boundary: pieceBytes },
   { name: "s3", store: s3Store, boundary: quickLimits.partBytes }
 ]

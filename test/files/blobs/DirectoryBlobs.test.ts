@@ -111,6 +111,28 @@ layer(directoryStore, { excludeTestServices: true })("DirectoryBlobs", (it) => {
       })
   )
 
+  it.effect("the directory store flushes a long file while it arrives, and fails when that fails", () =>
+    Effect.gen(function* () {
+      const store = yield* BlobStore
+      const faults = yield* FileSystemFaults
+      const ground = yield* Ground
+      const before = yield* ground.look
+      const piece = randomBytes(1024 * 1024)
+      const long = Stream.rechunk(Stream.fromIterable(Array.from({ length: 40 }, () => piece)), 1)
+      yield* faults.off
+      const { key } = yield* store.put(long)
+      const { operations } = yield* faults.seen
+      const first = operations.indexOf("sync")
+      assert.isBelow(first, operations.lastIndexOf("writeAll"))
+      assert.isAbove(operations.indexOf("sync", first + 1), operations.lastIndexOf("writeAll"))
+      yield* store.remove(key)
+      yield* faults.failOperation(first + 1, "EIO")
+      assert.strictEqual((yield* Effect.flip(store.put(long)))._tag, "StorageFailed")
+      yield* faults.off
+      assert.deepStrictEqual(yield* ground.look, before)
+    })
+  )
+
   for (const code of ["ENOSPC", "EACCES", "EIO"] as const) {
     it.effect(`the directory store leaves nothing when every write fails (${code})`, () =>
       Effect.gen(function* () {

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { pieceBytes } from "../../../src/files/blobs/PostgresBlobs.ts"
 import { BlobStore } from "../../../src/files/BlobStore.ts"
 import { SqlFaults } from "../../support/TestDatabase.ts"
+import { until } from "../../support/until.ts"
 import { Ground, postgresStore, read, streamOf } from "./Stores.ts"
 
 const Sizes = Schema.Array(Schema.Struct({ position: Schema.Int, size: Schema.Int }))
@@ -107,9 +108,13 @@ layer(postgresStore, { excludeTestServices: true })("PostgresBlobs", (it) => {
       const store = yield* BlobStore
       const ground = yield* Ground
       const before = yield* ground.look
-      const lose = Stream.unwrap(
-        Effect.as(sql`DELETE FROM file_blob_pieces WHERE position = 1`, Stream.empty)
+      // It is written while the next one is taken.
+      const isLost = Effect.map(
+        sql`DELETE FROM file_blob_pieces WHERE position = 1
+          AND key IN (SELECT key FROM file_blobs WHERE NOT complete) RETURNING key`,
+        (rows) => rows.length > 0
       )
+      const lose = Stream.unwrap(Effect.as(until(isLost), Stream.empty))
       const error = yield* Effect.flip(
         store.put(Stream.concat(streamOf(randomBytes(2 * pieceBytes + 1)), lose))
       )
