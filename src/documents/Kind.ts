@@ -1,4 +1,4 @@
-import { decodeText } from "./Charset.ts"
+import { decodeText, isBinary } from "./Charset.ts"
 import { Unreadable } from "./Reading.ts"
 
 /** The kind of a document by its first bytes. The parts of a zip archive tell which document it is. */
@@ -24,6 +24,13 @@ export const kindOf = async (head: Buffer): Promise<Kind> => {
   if (head.subarray(0, pdfLeadBytes).includes("%PDF-")) return "pdf"
   throw unsupported(await describe(head))
 }
+
+/** Whether `kindOf` refuses every document with this head, by a check that costs little. */
+export const isForeign = (head: Buffer): boolean =>
+  head.length >= headBytes &&
+  ![zipStart, compoundStart].some((start) => head.subarray(0, start.length).equals(start)) &&
+  !head.subarray(0, pdfLeadBytes).includes("%PDF-") &&
+  isBinary(head)
 
 const unsupported = (what: string) =>
   new Unreadable(

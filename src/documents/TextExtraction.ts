@@ -1,9 +1,10 @@
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { ExtractionBusy, ExtractionFailed, type StorageFailed } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { confine } from "./Confinement.ts"
 import { readPage, readPlainText } from "./DocumentReader.ts"
+import { isForeign } from "./Kind.ts"
 import { CurrentReaderProgram, readInProcess, type ReaderInput, type ReaderLimits } from "./ReaderProcess.ts"
 import { type PageOptions, type Reading, Unreadable } from "./Reading.ts"
 
@@ -67,6 +68,13 @@ export class TextExtraction extends Context.Service<
     ) => Effect.Effect<ExtractedText, ExtractionFailed | ExtractionBusy | StorageFailed>
     /** Reads a plain text in UTF-8 of up to 512 KiB without a process; null for everything else, which `extract` reads. */
     readonly plainText: (file: PlainFile) => Effect.Effect<ExtractedText | null, StorageFailed>
+    /**
+     * Why a file of a kind that can't be read fails, by its first 64 KiB, whatever follows; null where the rest has to be known, and
+     * where the reading would have to wait for others.
+     */
+    readonly unsupported: (
+      file: Pick<ExtractedFile, "user"> & { readonly head: Uint8Array }
+    ) => Effect.Effect<ExtractionFailed | null>
     /** Reads a page: a short one without a process, and any other like a file. */
     readonly page: (page: FetchedPage) => Effect.Effect<ExtractedPage, ExtractionFailed | ExtractionBusy>
     /** What the confinement of the reader processes lacks, each with the remedy. */
@@ -97,6 +105,26 @@ export class TextExtraction extends Context.Service<
         readInTurn(user, { bytes, extension: extensionOf(filename) })
       )
 
+      // The reader looks at no more than the head of such a file, so that it says the same of the head alone.
+      const unsupported = Effect.fn("TextExtraction.unsupported")(
+        function* ({ head, user }: { readonly user: string; readonly head: Uint8Array }) {
+          if (!isForeign(Buffer.from(head.buffer, head.byteOffset, head.byteLength))) return null
+          const permits = yield* readers.acquireWithin(user, 1, Duration.zero)
+          if (Option.isNone(permits)) return null
+          const { program } = yield* confined
+          const failure = yield* readInProcess(program, limits, {
+            bytes: Stream.make(head),
+            extension: ""
+          }).pipe(
+            Effect.as(null),
+            Effect.catchTag("ExtractionFailed", (error) => Effect.succeed(error)),
+            Effect.catchTag("StorageFailed", Effect.die)
+          )
+          return failure?.reason === "unsupported" ? failure : null
+        },
+        (effect) => Effect.scoped(effect)
+      )
+
       const page = Effect.fn("TextExtraction.page")(function* ({ bytes, user, ...options }: FetchedPage) {
         const read = yield* bytes.length > pageBytesMax
           ? readInTurn(user, { bytes: Stream.make(bytes), extension: "html", page: options }).pipe(
@@ -113,7 +141,7 @@ export class TextExtraction extends Context.Service<
       })
 
       const unconfined = Effect.map(confined, ({ missing }) => missing)
-      return { extract, page, plainText, unconfined, version: extractionVersion }
+      return { extract, page, plainText, unsupported, unconfined, version: extractionVersion }
     })
   )
 }

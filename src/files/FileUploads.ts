@@ -1,7 +1,7 @@
 import { Data, DateTime, Duration, Effect, Schedule, type Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { ExtractedText } from "../documents/TextExtraction.ts"
+import { TextExtraction } from "../documents/TextExtraction.ts"
 import { StorageFailed } from "../domain/Errors.ts"
 import { FileId, type UserId } from "../domain/Ids.ts"
 import type { PlanStorage } from "../domain/Plan.ts"
@@ -10,9 +10,10 @@ import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { generationOf } from "./blobs/PairedBlobs.ts"
 import { BlobStore, type PutBlob } from "./BlobStore.ts"
+import { makeEarlyReading } from "./EarlyReading.ts"
 import { makeFileRecorder } from "./FileRecorder.ts"
 import type { FileTable, NewFile } from "./FileTable.ts"
-import { makeTextJobs } from "./TextJobs.ts"
+import { type KnownText, makeTextJobs } from "./TextJobs.ts"
 import { bounded, makeUploadSlots, quotaOf, quotaProblem, type UserQuota } from "./UploadLimits.ts"
 
 /** How long the storing of a row is repeated while the database is away, before the upload counts as failed. */
@@ -37,6 +38,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
   const sql = yield* SqlClient.SqlClient
   const blobs = yield* BlobStore
   const random = yield* SecureRandom.SecureRandom
+  const extraction = yield* TextExtraction
   const jobs = yield* makeTextJobs(table)
   const record = yield* makeFileRecorder
   const takeSlot = makeUploadSlots(settings.uploadsPerUserMax, http.userWaitSeconds)
@@ -53,7 +55,7 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
       )
 
   const insert = Effect.fnUntraced(
-    function* (file: NewFile, quota: UserQuota, text: ExtractedText | null) {
+    function* (file: NewFile, quota: UserQuota, text: KnownText) {
       const found = yield* table.insert(file, quota)
       if (found !== undefined) {
         const { isNew, ...stored } = found
@@ -76,18 +78,16 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
     userId: UserId,
     blob: PutBlob,
     { expiresAfterSeconds, ...about }: AboutFile,
-    quota: UserQuota
+    quota: UserQuota,
+    early: Effect.Effect<KnownText>
   ) {
     const id = FileId.make(yield* random.uuidV7())
     const createdAt = yield* DateTime.now
     const expiresAt =
       expiresAfterSeconds == null ? null : DateTime.add(createdAt, { seconds: expiresAfterSeconds })
     const file = { id, userId, ...about, createdAt, expiresAt }
-    const text = yield* jobs.plainText({
-      storageKey: blob.key,
-      bytes: blob.bytes,
-      filename: about.filename
-    })
+    const { bytes, key: storageKey } = blob
+    const text = (yield* early) ?? (yield* jobs.plainText({ storageKey, bytes, filename: about.filename }))
     let current = blob
     // The bytes of another generation are put again, into the current store.
     const renew = Effect.suspend(() => blobs.put(blobs.get(current.key))).pipe(
@@ -118,9 +118,10 @@ export const makeFileUploads = Effect.fnUntraced(function* (table: FileTable) {
       const max = { fileBytes: settings.fileBytesMax, quotaBytes: quota.bytesMax - usage.bytes, quota }
       return yield* Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
-          const blob = yield* restore(blobs.put(bounded(bytes, max)))
+          const early = yield* makeEarlyReading(extraction, userId, settings.processWaitSeconds)
+          const blob = yield* restore(blobs.put(early.watch(bounded(bytes, max))))
           const known = yield* restore(about).pipe(Effect.onError(() => discard(blob.key)))
-          return yield* publish(userId, blob, known, quota)
+          return yield* publish(userId, blob, known, quota, early.found)
         })
       )
     }).pipe(Effect.scoped)

@@ -1,6 +1,7 @@
 import { Deferred, Duration, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ExtractedText, readingsPerUserMax, TextExtraction } from "../documents/TextExtraction.ts"
+import { ExtractionFailed } from "../domain/Errors.ts"
 import { FileId, UserId } from "../domain/Ids.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeJobQueue } from "../sql/JobQueue.ts"
@@ -15,6 +16,9 @@ const waitLookSeconds = 1
 const lookSeconds = 30
 
 const gaveUp = "The text of the file could not be read, though it was tried several times."
+
+/** What is known of the text of a file that is to be stored; null where it is still to be read. */
+export type KnownText = ExtractedText | ExtractionFailed | null
 
 const TextJob = Schema.Struct({ fileId: FileId, userId: UserId })
 
@@ -71,13 +75,17 @@ export const makeTextJobs = Effect.fnUntraced(function* (table: FileTable) {
       .plainText({ bytes: blobs.get(storageKey), size: bytes, filename })
       .pipe(Effect.catchTag("StorageFailed", () => Effect.succeed(null)))
 
-  /** Keeps the text of a new file or queues the file, in the transaction that stores it. */
-  const accept = Effect.fnUntraced(function* (file: KeptFile, text: ExtractedText | null) {
-    if (text === null) {
+  /** Keeps what is known of the text of a new file, or queues the file, in the transaction that stores it. */
+  const accept = Effect.fnUntraced(function* (file: KeptFile, known: KnownText) {
+    if (known === null) {
       yield* queue.offerNext(file.userId)
       return file
     }
-    yield* keepText(file.id, text)
+    if (known instanceof ExtractionFailed) {
+      yield* table.keepFailure(file.id, known.message)
+      return { ...file, status: "error", statusDetails: known.message } satisfies KeptFile
+    }
+    yield* keepText(file.id, known)
     return { ...file, status: "processed" } satisfies KeptFile
   })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { decodeText } from "../../src/documents/Charset.ts"
+import { decodeText, isBinary } from "../../src/documents/Charset.ts"
 
 const bytes = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex")
 const utf16be = (text: string) => Buffer.from(text, "utf16le").swap16()
@@ -181,5 +181,32 @@ describe("decodeText", () => {
       .join("")
       .replace(/^\uFEFF+/, "")
     assert.strictEqual(decodeText(Buffer.from(wanted))?.text, wanted)
+  })
+})
+
+describe("isBinary", () => {
+  it.prop(
+    "is said of no bytes that are read as text",
+    [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 })))],
+    ([codes]) => {
+      const found = Buffer.from(codes)
+      if (isBinary(found)) assert.isNull(decodeText(found))
+    }
+  )
+
+  it("is said of what is no text, and not of texts in any charset", () => {
+    const noText = Buffer.from(Array.from({ length: 1_000 }, (_, at) => (at * 7) % 256))
+    assert.isTrue(isBinary(noText))
+    for (const text of [german, russian, japanese, "plain ASCII\nsecond line"]) {
+      const encodings = [Buffer.from(text), Buffer.from(text, "utf16le"), utf16be(text)]
+      for (const encoded of [
+        ...encodings,
+        Buffer.from(`\uFEFF${text}`, "utf16le"),
+        utf32le(`\uFEFF${text}`)
+      ]) {
+        assert.isFalse(isBinary(encoded), text)
+      }
+    }
+    assert.isFalse(isBinary(encode(russian, "windows-1251")))
   })
 })

@@ -1,6 +1,7 @@
 import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Ref, Stream } from "effect"
+import { headBytes } from "../../src/documents/Kind.ts"
 import { readInProcess, readerProgram } from "../../src/documents/ReaderProcess.ts"
 import { TextExtraction } from "../../src/documents/TextExtraction.ts"
 import { AppConfig } from "../../src/settings/AppConfig.ts"
@@ -126,6 +127,51 @@ describe("TextExtraction", () => {
         [makePdf([["Text"]]), "a.txt"]
       ]
       for (const [content, name] of others) assert.isNull(yield* plain(content, name), name)
+    }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live(
+    "says by its beginning why a file of another kind can't be read, as if it were read as a whole",
+    () =>
+      Effect.gen(function* () {
+        const extraction = yield* TextExtraction
+        const noText = Buffer.alloc(
+          headBytes,
+          Uint8Array.from({ length: 251 }, (_, at) => (at * 7) % 256)
+        )
+        const begin = (text: string | Buffer) =>
+          Buffer.concat([Buffer.from(text), noText]).subarray(0, headBytes)
+        const png = begin(Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"))
+        for (const head of [noText, png]) {
+          const bytes = Stream.make(head, noText)
+          const whole = yield* Effect.flip(
+            extraction.extract({ user: "alice", bytes, size: 2 * headBytes, filename: "a.txt" })
+          )
+          assert.deepStrictEqual(yield* extraction.unsupported({ user: "alice", head }), whole)
+        }
+        const others = [
+          noText.subarray(1),
+          Buffer.alloc(headBytes, "Text\n"),
+          Buffer.from("Text\n".repeat(headBytes), "utf16le").subarray(0, headBytes),
+          ...["%PDF-1.7", "PK\u0003\u0004", `${"x".repeat(1000)}%PDF-1.7`].map(begin)
+        ]
+        for (const head of others) assert.isNull(yield* extraction.unsupported({ user: "alice", head }))
+      }).pipe(Effect.provide(extractionLayer))
+  )
+
+  it.live("leaves a beginning alone when its reading would have to wait", () =>
+    Effect.gen(function* () {
+      const extraction = yield* TextExtraction
+      const head = Buffer.alloc(
+        headBytes,
+        Uint8Array.from({ length: 251 }, (_, at) => (at * 7) % 256)
+      )
+      const begun = yield* Deferred.make<void>()
+      const held = Stream.unwrap(Effect.as(Deferred.succeed(begun, undefined), Stream.never))
+      yield* Effect.forkChild(extraction.extract({ user: "alice", bytes: held, size: 4, filename: "a.txt" }))
+      yield* Deferred.await(begun)
+      assert.isNull(yield* extraction.unsupported({ user: "alice", head }))
+      assert.isNotNull(yield* extraction.unsupported({ user: "bob", head }))
     }).pipe(Effect.provide(extractionLayer))
   )
 

@@ -227,6 +227,22 @@ const waiting = filesWith({ processWaitSeconds: 0, extractionsMax: 1 })
 layer(Layer.provideMerge(waiting, TestDatabase.layer), { excludeTestServices: true })(
   "A file whose text takes long",
   (it) => {
+    it.effect("has its status at once when its beginning tells that nobody can read it", () =>
+      Effect.gen(function* () {
+        const extraction = yield* ScriptedExtraction
+        const user = yield* someUser
+        const content = [bytesOf("fore"), bytesOf("ign".padEnd(100_000)), bytesOf("end")]
+        const file = yield* upload(user, content, { filename: "foreign" })
+        assert.deepStrictEqual([file.status, file.statusDetails], ["error", "Nobody can read this."])
+        assert.deepStrictEqual(yield* contentOf(user, file.id), Buffer.concat(content))
+        // Shorter than the beginning that tells.
+        const short = yield* upload(user, "foreign", { filename: "short" })
+        yield* until(statusIs(user, short.id, "processed"))
+        const begun = yield* extraction.begun
+        assert.deepStrictEqual([begun.includes("foreign"), begun.includes("short")], [false, true])
+      })
+    )
+
     it.effect("is `uploaded` at first, and `processed` when the text is there", () =>
       Effect.gen(function* () {
         const store = yield* FileStore

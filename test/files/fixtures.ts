@@ -33,6 +33,12 @@ export class ScriptedExtraction extends Context.Service<
       const extraction = TextExtraction.of({
         version: "scripted",
         unconfined: Effect.succeed([]),
+        unsupported: ({ head }) =>
+          Effect.succeed(
+            Buffer.from(head).toString("latin1").startsWith("foreign")
+              ? new ExtractionFailed({ reason: "unsupported", message: "Nobody can read this." })
+              : null
+          ),
         page: () => Effect.die(new Error("No test of files reads a page of the web")),
         plainText: ({ bytes, filename }) =>
           filename.endsWith(".plain")
