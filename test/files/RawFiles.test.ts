@@ -50,7 +50,7 @@ const untilReady = async (url: string): Promise<void> => {
   }
 }
 
-it.live("the file server of the benchmark answers an upload, and gives back its bytes", () =>
+it.live("the file server of the benchmark answers an upload, gives back its bytes and removes them", () =>
   Effect.gen(function* () {
     const { directory, url } = yield* rawFiles
     yield* Effect.promise(async () => {
@@ -62,6 +62,8 @@ it.live("the file server of the benchmark answers an upload, and gives back its 
       assert.deepStrictEqual(readdirSync(directory), [id])
       const content = await fetch(`${url}/v1/files/${id}/content`)
       assert.deepStrictEqual(new Uint8Array(await content.arrayBuffer()), bytes)
+      assert.isTrue((await fetch(`${url}/v1/files/${id}`, { method: "DELETE" })).ok)
+      assert.deepStrictEqual(readdirSync(directory), [])
     })
   }).pipe(Effect.scoped)
 )
