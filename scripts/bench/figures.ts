@@ -47,7 +47,8 @@ export const fullScale: Scale = {
   documentTokens: 100,
   connections: 16,
   heldStreams: 5000,
-  warmUpStreams: 600
+  // V8 goes on compiling what every request runs until some ten thousand of them.
+  warmUpStreams: 3000
 }
 
 export const quickScale: Scale = {
@@ -57,7 +58,8 @@ export const quickScale: Scale = {
   shortStreams: 500,
   longStreams: 120,
   documents: 2500,
-  heldStreams: 1500
+  heldStreams: 1500,
+  warmUpStreams: 2000
 }
 
 /** Two minutes for everything but memory and the cold start, with the build and the starts. */
@@ -69,7 +71,7 @@ export const ciScale: Scale = {
   shortStreams: 300,
   longStreams: 80,
   documents: 1200,
-  warmUpStreams: 400
+  warmUpStreams: 1000
 }
 
 /** The plain translators: `raw` answers JSON from one document of the model's, `fold` from its stream, as the service does. */
