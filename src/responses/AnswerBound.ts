@@ -67,18 +67,24 @@ const makeWritten = () => {
 
   const estimate = (uncounted = rest) => counted + tokensOf(uncounted) + callsEstimate
 
-  const count: Effect.Effect<number> = Effect.suspend(() => counting())
-  const counting = Effect.fnUntraced(function* () {
-    counted += yield* countTokens(calls)
-    calls = ""
-    callsEstimate = 0
-    const isLong = text.length - countedTo > wordCharactersMax
-    const end = lastWordEnd(text, countedTo, text.length) ?? (isLong ? text.length : countedTo)
-    counted += yield* countTokens(text.slice(countedTo, end))
+  /** Notes the tokens up to the end of the last word, and returns all. */
+  const countTo = (end: number) => (tokens: number) => {
+    counted += tokens
     countedTo = end
     rest = tally(text.slice(end))
-    return counted + (yield* countTokens(text.slice(end)))
-  })
+    return Effect.map(countTokens(text.slice(end)), (ofRest) => counted + ofRest)
+  }
+
+  const count: Effect.Effect<number> = Effect.suspend(() =>
+    Effect.flatMap(countTokens(calls), (tokens) => {
+      counted += tokens
+      calls = ""
+      callsEstimate = 0
+      const isLong = text.length - countedTo > wordCharactersMax
+      const end = lastWordEnd(text, countedTo, text.length) ?? (isLong ? text.length : countedTo)
+      return Effect.flatMap(countTokens(text.slice(countedTo, end)), countTo(end))
+    })
+  )
 
   return {
     shown: () => text.slice(0, shownTo),
