@@ -1,4 +1,4 @@
-import { Array as Arr, Cause, Clock, Effect, Option, type Pull, Stream } from "effect"
+import { Array as Arr, Cause, Channel, Clock, Effect, Exit, Option, type Pull, Scope, Stream } from "effect"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject, ResponseStart } from "../api/ResponseObject.ts"
 import type {
@@ -81,12 +81,15 @@ export const eventsOf = ({
       return concluded(state, store, meter)
     })
 
-    const noted = Effect.tapError(pull, (error) =>
-      Effect.sync(() => {
-        if (!Cause.isDone(error)) meter.outcome = "failed"
-      })
+    // One channel, where Stream.onExit defines a generator (docs/decisions/young-objects.md). Its consumer may fail as well.
+    return Stream.fromChannel(
+      Channel.fromTransform((_, scope) => Effect.as(Scope.addFinalizerExit(scope, noteFailure(meter)), pull))
     )
-    return Stream.fromPull(Effect.succeed(noted))
+  })
+
+const noteFailure = (meter: Meter) => (exit: Exit.Exit<unknown, unknown>) =>
+  Effect.sync(() => {
+    if (Exit.hasFails(exit)) meter.outcome = "failed"
   })
 
 /** The terminal event, once the turn is stored. */
