@@ -7,7 +7,20 @@
 // An import would evaluate every export of the module, some of which Node loads late.
 const { mkdirSync, readFileSync, writeFileSync } = process.getBuiltinModule("node:fs")
 const { createRequire } = process.getBuiltinModule("node:module")
+const { setFlagsFromString } = process.getBuiltinModule("node:v8")
 const { Script } = process.getBuiltinModule("node:vm")
+
+/** What V8 is told about a service that runs for long (docs/decisions/v8-flags.md). Compiled code counts for one set of flags. */
+const v8Flags = [
+  "--invocation-count-for-turbofan=200",
+  "--no-maglev",
+  "--no-profile-guided-optimization",
+  "--heap-growing-percent=200",
+  "--no-memory-reducer",
+  "--no-allocation-site-pretenuring",
+  "--no-parallel-scavenge"
+]
+for (const flag of v8Flags) setFlagsFromString(flag)
 
 const directory = import.meta.dirname
 // Named by the contents of this build: V8 compares no more of a source than its length.

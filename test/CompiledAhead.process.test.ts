@@ -36,12 +36,14 @@ describe("code that the build has compiled", () => {
     readdirSync(directory).filter((name) => name.startsWith("compiled-"))
 
   /** A start that ends as soon as the settings are read, which is long after the code is loaded. */
-  const startOf = (flags: ReadonlyArray<string> = [], user: { readonly uid?: number } = {}) => {
-    const { status, stdout } = spawnSync(
+  const run = (flags: ReadonlyArray<string> = [], user: { readonly uid?: number } = {}) =>
+    spawnSync(
       process.execPath,
       [...flags, "--require", join(place, "witness.cjs"), join(dist(), "main.js")],
       { ...user, cwd: place, encoding: "utf8", env: { ...childEnvironment, PORT: "wrong" } }
     )
+  const startOf = (...options: Parameters<typeof run>) => {
+    const { status, stdout } = run(...options)
     return { status, code: stdout.trim() }
   }
 
@@ -80,6 +82,16 @@ describe("code that the build has compiled", () => {
   it("is used by a copy of the build in another directory", () => {
     copy()
     assert.deepStrictEqual(startOf(), { status: 78, code: "taken" })
+  })
+
+  it("is made and used with flags that this V8 knows", () => {
+    copy()
+    assert.notMatch(run().stderr, /\bflag\b/)
+    writeFileSync(
+      join(dist(), "main.js"),
+      readFileSync(bundle, "utf8").replace('"--no-maglev"', '"--no-such"')
+    )
+    assert.match(run().stderr, /unrecognized flag --no-such/)
   })
 
   it.skipIf(!isRoot)("is used by another user, who may not write into the directory", () => {
