@@ -30,6 +30,7 @@ import {
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
+import { decodingRepeated } from "./RepeatedEvent.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
 export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
@@ -213,5 +214,5 @@ export const openAiChat: Protocol = {
   encode: encodeChatRequest,
   adapt: adaptChatDialect,
   lacks: lacksNothing,
-  makeDecode: () => decodeChatChunk
+  makeDecode: () => decodingRepeated(decodeChatChunk)
 }

@@ -187,7 +187,7 @@ export const thinking: AnswerDelta = {
 
 export const decodeTextDelta = (text: unknown): AnswerChunk =>
   typeof text === "string"
-    ? { ...thinking, text, progress: text !== "" }
+    ? { type: "delta", text, progress: text !== "", fragments: noFragments, finish: null, usage: null }
     : malformed("a piece of text is no text")
 
 /** Text by which the model refuses to answer. */
