@@ -206,19 +206,19 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
     }
   }
 
+  const passesText = (text: string): boolean => !cut && written.showWithin(text, limit.tokens())
+
   const passes = (parts: ReadonlyArray<ModelPart>): boolean => {
     let text = ""
     for (const part of parts) {
       if (part.type !== "text") return false
       text += part.text
     }
-    return !cut && written.showWithin(text, limit.tokens())
+    return passesText(text)
   }
 
   /** The end of an answer that is far beyond its bound. */
-  const cutAfter = (part: ModelPart, parts: ReadonlyArray<ModelPart>) => {
-    // The finish may be among the same parts, where a server answers with one document.
-    if (part.type === "finish" || parts.some(({ type }) => type === "finish")) return Effect.succeed([])
+  const cutAfter = (part: ModelPart) => {
     const exceeds = written.exceeds(part.type === "text" && limit.isOut ? limit.tokens() : cutTokens)
     return Effect.map(exceeds, (isBeyond) => {
       cut ||= isBeyond
@@ -229,7 +229,7 @@ export const makeAnswerBound = (tokensMax: number, reserved: ReservedTokens = no
   const isCut = () => cut
   return {
     passes,
-    admit: (parts) => admittedParts(parts, { admitPart, cutAfter, isCut }),
+    admit: (parts) => admittedParts(parts, { passesText, admitPart, cutAfter, isCut }),
     text: written.shown,
     isCut,
     isOutOfTokens: () => limit.isOut
@@ -249,19 +249,24 @@ const admittedText = Effect.fnUntraced(function* (written: Written, limit: Answe
 const admittedParts = Effect.fnUntraced(function* (
   parts: ReadonlyArray<ModelPart>,
   bound: {
+    readonly passesText: (text: string) => boolean
     readonly admitPart: (part: ModelPart) => Effect.Effect<ReadonlyArray<ModelPart>>
-    readonly cutAfter: (
-      part: ModelPart,
-      parts: ReadonlyArray<ModelPart>
-    ) => Effect.Effect<ReadonlyArray<ModelPart>>
+    readonly cutAfter: (part: ModelPart) => Effect.Effect<ReadonlyArray<ModelPart>>
     readonly isCut: () => boolean
   }
 ) {
   const admitted: Array<ModelPart> = []
+  // The finish may be among the same parts, where a server answers with one document: then nothing is to be cut.
+  const isFinished = parts.some(({ type }) => type === "finish")
   for (const part of parts) {
     if (bound.isCut()) break
+    if (part.type === "text" && bound.passesText(part.text)) {
+      admitted.push(part)
+      continue
+    }
     for (const one of yield* bound.admitPart(part)) admitted.push(one)
-    for (const one of yield* bound.cutAfter(part, parts)) admitted.push(one)
+    if (isFinished) continue
+    for (const one of yield* bound.cutAfter(part)) admitted.push(one)
   }
   return admitted
 })

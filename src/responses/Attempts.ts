@@ -29,6 +29,7 @@ import { findImages, historyImagesBytesMax, imagesById, newestImages, type Promp
 import { textOf } from "./IncomingInput.ts"
 import { longInput } from "./LongInput.ts"
 import {
+  type Assembly,
   filesShown,
   makeAssembly,
   type Prompt,
@@ -153,7 +154,9 @@ export class Attempts extends Context.Service<
         // Texts are read once it is known how much of them any of the models has room for.
         const files = yield* attachedFiles.read(userId, request.files, most(candidates, least.fileTokensMax))
         const read = { ...unread, files }
-        const { historyTokensMax } = makeAssembly(read)
+        // What is the same is not counted again.
+        const current = request.files.size === 0 ? least : makeAssembly(read)
+        const { historyTokensMax } = current
         const stored =
           turn.turnCount === 0 ? [] : yield* conversations.history(turn, most(candidates, historyTokensMax))
         const history = historyWithin(stored, windowMax)
@@ -175,7 +178,9 @@ export class Attempts extends Context.Service<
           files: new Map([...files, ...earlierFiles]),
           images: new Map([...imagesById(earlierImages), ...images])
         }
-        const attempts = yield* attemptsOf(candidates, userId, all, search, request.demands.answer ?? {})
+        const assembly = history.length === 0 ? current : makeAssembly(all)
+        const answer = request.demands.answer ?? {}
+        const attempts = yield* attemptsOf(candidates, userId, { parts: all, assembly, search, answer })
         const { wholeHistory = false } = request.demands
         const usable = wholeHistory ? yield* withAllTurns(attempts, turn, history) : attempts
         // A model that can read the whole conversation comes before a better one that can't; the sort is stable.
@@ -198,11 +203,18 @@ const most = (
 const attemptsOf = Effect.fnUntraced(function* (
   candidates: Arr.NonEmptyReadonlyArray<Candidate>,
   userId: UserId,
-  parts: PromptParts,
-  search: Search | null,
-  answer: AnswerOptions
+  {
+    answer,
+    assembly,
+    parts,
+    search
+  }: {
+    readonly parts: PromptParts
+    readonly assembly: Assembly
+    readonly search: Search | null
+    readonly answer: AnswerOptions
+  }
 ) {
-  const assembly = makeAssembly(parts)
   const attempts: Array<Attempt> = []
   for (const [index, candidate] of candidates.entries()) {
     if (index > 0) yield* Effect.yieldNow

@@ -53,6 +53,9 @@ const framedTurn = (
   return { messages, tokens, beginningTokens: beginning, files, render }
 }
 
+/** Without calls, the messages are the same for models that can call tools and for those that can't. */
+const hasCalls = ({ items }: LinkedTurn): boolean => items.some(({ type }) => type === "mcp_call")
+
 const beginningOf = ({ continues }: LinkedTurn): number => (continues ? beginningTokens : 0)
 
 /**
@@ -67,7 +70,7 @@ export const turnTokens = (
   const linked = linkCalls([items], calls)
   const framed = (tools: boolean) =>
     sum(linked.map((turn) => framedTurn(turn, filesOf(items), files, tools).tokens))
-  return Math.max(framed(true), framed(false))
+  return linked.some(hasCalls) ? Math.max(framed(true), framed(false)) : framed(true)
 }
 
 const itemsOf = ({ input, output }: StoredTurn): ReadonlyArray<StoredItem> => [...input, ...output]
@@ -208,7 +211,7 @@ export interface Prompt {
 }
 
 /** What prompts from the same parts have in common, counted once for all models. */
-interface Assembly {
+export interface Assembly {
   /** Estimated tokens of the shortest prompt: everything but earlier turns and the texts of files. */
   readonly leastTokens: number
   /** Tokens that the texts of the turn's files may have together. */
@@ -259,10 +262,8 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   }
 
   const leastWith = (tools: boolean) => least({ tools, vision: true })
-  // Without calls, the messages are the same for both kinds of models.
-  const hasCalls = current.items.some(({ type }) => type === "mcp_call")
   return {
-    leastTokens: hasCalls ? Math.max(leastWith(true), leastWith(false)) : leastWith(true),
+    leastTokens: hasCalls(current) ? Math.max(leastWith(true), leastWith(false)) : leastWith(true),
     fileTokensMax,
     historyTokensMax,
     assemble
