@@ -24,17 +24,20 @@ const escapeLineEnds = (json: string): string =>
     ? json.replace(allLineEnds, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
     : json
 
-/** Nearly all events are deltas, so their JSON is built by hand; a property test compares it with the schema's encoding. */
+/**
+ * Nearly all events are deltas, so their JSON is built by hand; a property test compares it with the schema's encoding. Only their text
+ * may have to be escaped.
+ */
 const dataOf = (event: EventBody, sequenceNumber: number): string =>
   event.type === "response.output_text.delta"
     ? `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
       `"output_index":${event.output_index},"content_index":${event.content_index},` +
-      `"delta":${JSON.stringify(event.delta)},"logprobs":[]}`
-    : JSON.stringify(numberEvent(event, sequenceNumber))
+      `"delta":${escapeLineEnds(JSON.stringify(event.delta))},"logprobs":[]}`
+    : escapeLineEnds(JSON.stringify(numberEvent(event, sequenceNumber)))
 
 /** A frame as `/v1` writes it. */
 export const frame = (event: EventBody, sequenceNumber: number): string =>
-  `event: message\ndata: ${escapeLineEnds(dataOf(event, sequenceNumber))}\n\n`
+  `event: message\ndata: ${dataOf(event, sequenceNumber)}\n\n`
 
 /** One frame, whose event may have a name of its own. */
 export const namedFrame = (name: string, data: object): string =>
