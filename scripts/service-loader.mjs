@@ -21,10 +21,6 @@ const v8Flags = [
   "--no-parallel-scavenge"
 ]
 for (const flag of v8Flags) setFlagsFromString(flag)
-/** After the start, which would take a third more by it: what runs once is not worth it. */
-const startMilliseconds = 2_000
-setTimeout(() => setFlagsFromString("--invocation-count-for-turbofan=200"), startMilliseconds).unref()
-
 const directory = import.meta.dirname
 // Named by the contents of this build: V8 compares no more of a source than its length.
 const compiled = `${directory}/compiled-__BUILD__-${process.version}-${process.arch}`
@@ -55,8 +51,13 @@ const require = Object.assign(
   nodeRequire
 )
 
+/** After a start, which would take a third more by it: what runs once is not worth it. V8 takes no compiled code from then on. */
+const startMilliseconds = 2_000
+const optimizeSoon = () => setFlagsFromString("--invocation-count-for-turbofan=200")
+
 const [, , command, target] = process.argv
-if (command === "--write-compiled") {
+if (command !== "--write-compiled") setTimeout(optimizeSoon, startMilliseconds).unref()
+else {
   process.on("exit", () => {
     mkdirSync(target, { recursive: true })
     // What has run by now is part of it.

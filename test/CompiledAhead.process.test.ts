@@ -36,10 +36,14 @@ describe("code that the build has compiled", () => {
     readdirSync(directory).filter((name) => name.startsWith("compiled-"))
 
   /** A start that ends as soon as the settings are read, which is long after the code is loaded. */
-  const run = (flags: ReadonlyArray<string> = [], user: { readonly uid?: number } = {}) =>
+  const run = (
+    flags: ReadonlyArray<string> = [],
+    user: { readonly uid?: number } = {},
+    words: ReadonlyArray<string> = []
+  ) =>
     spawnSync(
       process.execPath,
-      [...flags, "--require", join(place, "witness.cjs"), join(dist(), "main.js")],
+      [...flags, "--require", join(place, "witness.cjs"), join(dist(), "main.js"), ...words],
       { ...user, cwd: place, encoding: "utf8", env: { ...childEnvironment, PORT: "wrong" } }
     )
   const startOf = (...options: Parameters<typeof run>) => {
@@ -92,6 +96,17 @@ describe("code that the build has compiled", () => {
       readFileSync(bundle, "utf8").replace('"--no-maglev"', '"--no-such"')
     )
     assert.match(run().stderr, /unrecognized flag --no-such/)
+  })
+
+  it("is what a start writes that takes long", () => {
+    copy()
+    const main = readFileSync(bundle, "utf8")
+    const [compiled = ""] = compiledIn(dist())
+    writeFileSync(join(dist(), "main.js"), main.replace("startMilliseconds = 2_000", "startMilliseconds = 0"))
+    rmSync(join(dist(), compiled), { recursive: true })
+    run([], {}, ["--write-compiled", join(dist(), compiled)])
+    writeFileSync(join(dist(), "main.js"), main)
+    assert.deepStrictEqual(startOf(), { status: 78, code: "taken" })
   })
 
   it.skipIf(!isRoot)("is used by another user, who may not write into the directory", () => {

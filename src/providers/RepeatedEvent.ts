@@ -9,8 +9,8 @@ interface Surroundings {
   readonly after: string
 }
 
-/** A server that writes each event differently is not compared any longer. */
-const changesMax = 3
+/** After so many events in a row that differ in more than their text, the events of an answer are not compared any longer. */
+const differentMax = 3
 
 /** Text that no model writes. */
 const probe = "\u0001no model's\u0001"
@@ -29,7 +29,7 @@ const textOf = (chunk: AnswerChunk): string =>
 const surroundingsOf = (data: string, text: string, decode: Decode): Surroundings | null => {
   const quoted = JSON.stringify(text)
   const at = data.indexOf(quoted)
-  if (at < 0) return null
+  if (at < 0 || text === probe) return null
   const before = data.slice(0, at)
   const after = data.slice(at + quoted.length)
   // The same string may stand elsewhere in the event: with another one in its place the event must bring that.
@@ -58,16 +58,18 @@ const parseText = (json: string): string => {
 /** Decodes the events of one answer as `decode` does, whose result may depend on nothing but the event. */
 export const decodingRepeated = (decode: Decode): Decode => {
   let surroundings: Surroundings | null = null
-  let changesLeft = changesMax
+  let differentLeft = differentMax
   return (data) => {
+    if (differentLeft === 0) return decode(data)
     const repeated = surroundings === null ? "" : textWithin(data, surroundings)
-    if (repeated !== "") return decodeTextDelta(repeated)
-    const chunk = decode(data)
-    const text = changesLeft > 0 ? textOf(chunk) : ""
-    if (text !== "") {
-      changesLeft--
-      surroundings = surroundingsOf(data, text, decode)
+    if (repeated !== "") {
+      differentLeft = differentMax
+      return decodeTextDelta(repeated)
     }
+    const chunk = decode(data)
+    const text = textOf(chunk)
+    if (surroundings !== null || text !== "") differentLeft--
+    if (text !== "") surroundings = surroundingsOf(data, text, decode)
     return chunk
   }
 }
