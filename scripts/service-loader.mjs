@@ -15,7 +15,7 @@ const v8Flags = [
   "--no-maglev",
   "--semi-space-growth-factor=16",
   "--no-profile-guided-optimization",
-  "--heap-growing-percent=200",
+  "--heap-growing-percent=300",
   "--no-memory-reducer",
   "--no-allocation-site-pretenuring",
   "--no-parallel-scavenge"
