@@ -58,8 +58,7 @@ export const quickScale: Scale = {
   shortStreams: 500,
   longStreams: 120,
   documents: 2500,
-  heldStreams: 1500,
-  warmUpStreams: 2000
+  heldStreams: 1500
 }
 
 /** Two minutes for everything but memory and the cold start, with the build and the starts. */
@@ -70,8 +69,7 @@ export const ciScale: Scale = {
   firstTokens: 60,
   shortStreams: 300,
   longStreams: 80,
-  documents: 1200,
-  warmUpStreams: 1000
+  documents: 1200
 }
 
 /** The plain translators: `raw` answers JSON from one document of the model's, `fold` from its stream, as the service does. */
