@@ -10,7 +10,7 @@ const { createRequire } = process.getBuiltinModule("node:module")
 const { setFlagsFromString } = process.getBuiltinModule("node:v8")
 const { Script } = process.getBuiltinModule("node:vm")
 
-/** What V8 is told about a service that runs for long (docs/decisions/v8-flags.md). Compiled code counts for one set of flags. */
+/** For a process that runs for long (docs/decisions/v8-flags.md). V8 takes compiled code only with the flags that it was compiled with. */
 const v8Flags = [
   "--no-maglev",
   "--semi-space-growth-factor=16",
@@ -21,6 +21,7 @@ const v8Flags = [
   "--no-parallel-scavenge"
 ]
 for (const flag of v8Flags) setFlagsFromString(flag)
+
 const directory = import.meta.dirname
 // Named by the contents of this build: V8 compares no more of a source than its length.
 const compiled = `${directory}/compiled-__BUILD__-${process.version}-${process.arch}`
@@ -52,18 +53,17 @@ const require = Object.assign(
 )
 
 /** After a start, which would take a third more by it: what runs once is not worth it. V8 takes no compiled code from then on. */
+const optimizeSooner = () => setFlagsFromString("--invocation-count-for-turbofan=200")
 const startMilliseconds = 2_000
-const optimizeSoon = () => setFlagsFromString("--invocation-count-for-turbofan=200")
 
 const [, , command, target] = process.argv
-if (command !== "--write-compiled") setTimeout(optimizeSoon, startMilliseconds).unref()
-else {
+if (command === "--write-compiled") {
   process.on("exit", () => {
     mkdirSync(target, { recursive: true })
     // What has run by now is part of it.
     for (const [name, script] of scripts) writeFileSync(`${target}/${name}`, script.createCachedData())
   })
-}
+} else setTimeout(optimizeSooner, startMilliseconds).unref()
 
 const { shared } = load("part-service-__BUILD__.js")
 // What parts that are loaded late have in common with the service.

@@ -185,6 +185,7 @@ export const thinking: AnswerDelta = {
   usage: null
 }
 
+/** Every token passes here, and a copy of `thinking` would cost as much as parsing an event. */
 export const decodeTextDelta = (text: unknown): AnswerChunk =>
   typeof text === "string"
     ? { type: "delta", text, progress: text !== "", fragments: noFragments, finish: null, usage: null }
@@ -198,18 +199,20 @@ export const decodeRefusalDelta = (text: unknown): AnswerChunk => {
 
 export const callDelta = (fragment: CallFragment): AnswerChunk => ({ ...thinking, fragments: [fragment] })
 
-/**
- * The fields of one event. Every token passes here, so it uses JSON.parse, and the decoders check the few fields that matter by
- * hand: decoding by Schema would cost several times the rest of the delivery.
- */
-export const parseEvent = (data: string): Fields | Extract<AnswerChunk, { readonly type: "malformed" }> => {
-  let json: unknown
+/** Undefined for what is no JSON. Every token passes here: decoding by Schema would cost several times the rest of the delivery. */
+export const parseJson = (text: string): unknown => {
   try {
     // oxlint-disable-next-line no-restricted-properties -- every token passes here; a Schema costs several times the rest
-    json = JSON.parse(data)
+    return JSON.parse(text)
   } catch {
-    return notJson
+    return undefined
   }
+}
+
+/** The fields of one event. The decoders check the few that matter by hand. */
+export const parseEvent = (data: string): Fields | Extract<AnswerChunk, { readonly type: "malformed" }> => {
+  const json = parseJson(data)
+  if (json === undefined) return notJson
   return Predicate.isObject(json) ? json : noObject
 }
 

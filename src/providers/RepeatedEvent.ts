@@ -1,4 +1,4 @@
-import { type AnswerChunk, type Decode, decodeTextDelta } from "./Protocol.ts"
+import { type AnswerChunk, type Decode, decodeTextDelta, parseJson } from "./Protocol.ts"
 
 /**
  * What surrounds the text of an event, up to its quotes. The events of one answer that bring text often differ in that text alone:
@@ -41,18 +41,8 @@ const textWithin = (data: string, { after, before }: Surroundings): string => {
   const end = data.length - after.length
   // Comparing slices takes half the time of `startsWith`.
   if (end < before.length || data.slice(end) !== after || data.slice(0, before.length) !== before) return ""
-  return parseText(data.slice(before.length, end))
-}
-
-/** "" for JSON that is no text, and for what is no JSON. */
-const parseText = (json: string): string => {
-  try {
-    // oxlint-disable-next-line no-restricted-properties -- a part of what Protocol.ts parses
-    const text: unknown = JSON.parse(json)
-    return typeof text === "string" ? text : ""
-  } catch {
-    return ""
-  }
+  const text = parseJson(data.slice(before.length, end))
+  return typeof text === "string" ? text : ""
 }
 
 /** Decodes the events of one answer as `decode` does, whose result may depend on nothing but the event. */
