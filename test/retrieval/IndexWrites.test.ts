@@ -65,8 +65,8 @@ const waiting = Effect.fnUntraced(function* (count: number) {
   yield* until(Effect.map(found, (rows) => rows.length === count))
 })
 
-/** Between .48 and .57, by when the server clears up; terms that are rewritten in one transaction leave less than .2. */
-const usedShareMin = 0.4
+/** .57 on an idle server; .37 has been seen on one that other tests kept busy. Terms rewritten in one transaction leave less than .2. */
+const usedShareMin = 0.28
 
 layer(searchLayer)("The terms of a long file", (it) => {
   it.effect("the terms of long files are written without leaving the table full of what they replaced", () =>
