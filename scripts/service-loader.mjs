@@ -16,9 +16,12 @@ const v8Flags = [
   "--semi-space-growth-factor=16",
   "--no-profile-guided-optimization",
   "--heap-growing-percent=300",
-  "--no-memory-reducer",
+  "--memory-reducer-gc-count=0",
   "--no-allocation-site-pretenuring",
-  "--no-parallel-scavenge"
+  "--no-parallel-scavenge",
+  "--invocation-count-for-turbofan=200",
+  "--minimum-invocations-after-ic-update=100",
+  "--no-turbofan"
 ]
 for (const flag of v8Flags) setFlagsFromString(flag)
 
@@ -53,7 +56,7 @@ const require = Object.assign(
 )
 
 /** After a start, which would take a third more by it: what runs once is not worth it. V8 takes no compiled code from then on. */
-const optimizeSooner = () => setFlagsFromString("--invocation-count-for-turbofan=200")
+const optimize = () => setFlagsFromString("--turbofan")
 const startMilliseconds = 2_000
 
 const [, , command, target] = process.argv
@@ -63,7 +66,7 @@ if (command === "--write-compiled") {
     // What has run by now is part of it.
     for (const [name, script] of scripts) writeFileSync(`${target}/${name}`, script.createCachedData())
   })
-} else setTimeout(optimizeSooner, startMilliseconds).unref()
+} else setTimeout(optimize, startMilliseconds).unref()
 
 const { shared } = load("part-service-__BUILD__.js")
 // What parts that are loaded late have in common with the service.

@@ -24,18 +24,24 @@ export const makeFrameOutput = (request: HttpServerRequest.HttpServerRequest, cl
 
   const isBlocked = (): boolean => response.writableNeedDrain || response.socket?.writableNeedDrain === true
 
-  /** Whether more may be written at once. */
-  const push = (frames: string): boolean => {
+  /** Whether more may be written at once. With `isLast`, the frames leave together with the end of the body, which follows at once. */
+  const push = (frames: string, isLast = false): boolean => {
     // An empty chunk would end the body.
     if (frames === "") return !isBlocked()
     const { socket } = response
     wroteAt = clock.currentTimeMillisUnsafe()
+    if (isLast && socket !== null) {
+      socket.cork()
+      process.nextTick(() => socket.uncork())
+    }
     if (!hasBegun || socket?.writable !== true || !response.chunkedEncoding) {
-      // The first frames go out with the headers.
+      // The first frames go out with the headers. Node holds them back until the work of this turn is done, or more follow.
       hasBegun = true
       return response.write(frames)
     }
-    return socket.write(`${Buffer.byteLength(frames).toString(16)}\r\n${frames}\r\n`)
+    const isReady = socket.write(`${Buffer.byteLength(frames).toString(16)}\r\n${frames}\r\n`)
+    if (!isLast) socket.uncork()
+    return isReady
   }
 
   /** Completes when the client has read enough that more may be written. */

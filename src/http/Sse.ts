@@ -65,6 +65,9 @@ export const makeWriting = (): Writing => {
   return { event, failure: (body) => event(errorEvent(body)), end: "" }
 }
 
+/** Whether no event follows this one. */
+const isEnd = (event: EventBody | undefined): boolean => event?.type === "response.completed"
+
 interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
   /** A comment is sent after this time without an event. */
@@ -96,7 +99,7 @@ export const streamResponse = Effect.fnUntraced(function* (
   const { drain, writing } = options
   const output = makeFrameOutput(yield* HttpServerRequest.HttpServerRequest, yield* Clock.Clock)
 
-  const send = (text: string) => (output.push(text) ? Effect.void : output.drained)
+  const send = (text: string, isLast = false) => (output.push(text, isLast) ? Effect.void : output.drained)
 
   const framesOf = (batch: ReadonlyArray<EventBody>) => {
     let text = ""
@@ -107,10 +110,10 @@ export const streamResponse = Effect.fnUntraced(function* (
   /** Writes the terminal event of a stream that fails. */
   const writeError = (body: ErrorBody) => {
     if (access !== null) access.errorCode = body.code
-    return send(writing.failure(body))
+    return send(writing.failure(body), true)
   }
 
-  const deliver = Stream.runForEachArray(events, (batch) => send(framesOf(batch))).pipe(
+  const deliver = Stream.runForEachArray(events, (batch) => send(framesOf(batch), isEnd(batch.at(-1)))).pipe(
     (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
     Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error).body))),
     Effect.catchCause((cause) =>

@@ -169,6 +169,43 @@ describe("FrameOutput", () => {
     })
   )
 
+  it.live(
+    "frames that follow the first at once take them along, and don't wait for what the turn does next",
+    () =>
+      Effect.gen(function* () {
+        const { client, end, output, response } = yield* opened({ reading: true })
+        const held = () => response.socket?.writableLength ?? 0
+        output.push("data: a\n\n")
+        assert.isAbove(held(), 0)
+        output.push("data: b\n\n")
+        assert.strictEqual(held(), 0)
+        yield* end
+        assert.deepStrictEqual(parted(yield* client.whole).chunks, ["data: a\n\n", "data: b\n\n"])
+      })
+  )
+
+  it.live.each([
+    { what: "frames", before: [frameOf("a")] },
+    { what: "nothing", before: [] }
+  ])("the last frames leave with the end of the body, after $what", ({ before }) =>
+    Effect.gen(function* () {
+      const held = yield* Deferred.make<number>()
+      const url = yield* serving(
+        Effect.fnUntraced(function* ({ output, response }) {
+          yield* pushAll(output, before, 1)
+          output.push(frameOf("z"), true)
+          yield* Deferred.succeed(held, response.socket?.writableLength ?? 0)
+        })
+      )
+      const client = yield* openRaw(url)
+      yield* client.send(lastGet("/"))
+      const { chunks, rest } = parted(yield* client.whole)
+      assert.deepStrictEqual(chunks, [...before, frameOf("z")])
+      assert.strictEqual(rest, "")
+      assert.isAtLeast(yield* Deferred.await(held), frameOf("z").length)
+    })
+  )
+
   it.live("nothing to write writes nothing, and the stream goes on", () =>
     Effect.gen(function* () {
       const { client, end, output } = yield* opened({ reading: true })
