@@ -13,7 +13,7 @@ const { Script } = process.getBuiltinModule("node:vm")
 /** For a process that runs for long (docs/decisions/v8-flags.md). V8 takes compiled code only with the flags that it was compiled with. */
 const v8Flags = [
   "--no-maglev",
-  "--semi-space-growth-factor=16",
+  "--semi-space-growth-factor=64",
   "--no-profile-guided-optimization",
   "--heap-growing-percent=300",
   "--memory-reducer-gc-count=0",
@@ -23,7 +23,6 @@ const v8Flags = [
   "--minimum-invocations-after-ic-update=100",
   "--no-turbofan"
 ]
-for (const flag of v8Flags) setFlagsFromString(flag)
 
 const directory = import.meta.dirname
 // Named by the contents of this build: V8 compares no more of a source than its length.
@@ -31,6 +30,10 @@ const compiled = `${directory}/compiled-__BUILD__-${process.version}-${process.a
 const nodeRequire = createRequire(import.meta.url)
 const scripts = new Map()
 const loaded = new Map()
+
+// Node brings compiled code along for its modules as well, which V8 takes before the flags are set. This one needs most of the others.
+process.getBuiltinModule("node:http2")
+for (const flag of v8Flags) setFlagsFromString(flag)
 
 const compiledCode = (name) => {
   try {

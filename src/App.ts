@@ -246,13 +246,16 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provideMerge(Layer.merge(Drain.layer, Reload.layer))
 )
 
+/** What surrounds the answers, and what a start stores. Side by side, since all of it waits for the database. */
+const BeforeServiceLayer = Layer.mergeAll(
+  ToolsLayer.pipe(Layer.provideMerge(ProjectsLayer), Layer.provideMerge(FilesLayer)),
+  layerRecordedStart,
+  layerGivenKey
+)
+
 /** The whole service, which needs only its settings. */
 export const AppLayer = ServiceLayer.pipe(
-  Layer.provideMerge(layerGivenKey),
-  Layer.provideMerge(layerRecordedStart),
-  Layer.provideMerge(ToolsLayer),
-  Layer.provideMerge(ProjectsLayer),
-  Layer.provideMerge(FilesLayer),
+  Layer.provideMerge(BeforeServiceLayer),
   Layer.provideMerge(RoomsLayer),
   Layer.provideMerge(Router.layer),
   Layer.provideMerge(SoleOwnerLayer),

@@ -13,8 +13,8 @@ export const AppDirectory = Context.Reference<URL>("parley/console/AppDirectory"
 
 export interface Representation {
   readonly bytes: Uint8Array
-  /** Strong. */
-  readonly etag: string
+  /** Strong. Made when it is first asked for: most files of a build aren't, and a start would wait for all of them. */
+  readonly etag: Effect.Effect<string>
 }
 
 export interface AppFile {
@@ -64,10 +64,11 @@ const contentTypeOf = (name: string): string => {
   return type.startsWith("text/") ? `${type}; charset=utf-8` : type
 }
 
-const represented = Effect.fnUntraced(function* (bytes: Uint8Array) {
-  const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, bytes)
-  return { bytes, etag: `"${Hex.encode(digest)}"` }
-})
+export const represented = (digest: Digest.Digest["Service"], bytes: Uint8Array): Representation => {
+  let known: string | null = null
+  const make = Effect.map(digest.digest(Digest.sha256, bytes), (hash) => (known = `"${Hex.encode(hash)}"`))
+  return { bytes, etag: Effect.suspend(() => (known === null ? make : Effect.succeed(known))) }
+}
 
 /** The compressed forms of a file are part of it, and no files of their own. */
 const filesOf = (contents: ReadonlyMap<string, Representation>): ReadonlyMap<string, AppFile> => {
@@ -104,6 +105,7 @@ export class AppFiles extends Context.Service<
     AppFiles,
     Effect.gen(function* () {
       const path = yield* Path.Path
+      const digest = yield* Digest.Digest
       const directory = yield* path.fromFileUrl(yield* AppDirectory)
 
       // Nothing else runs at a start, and hundreds of small files take less time than in other threads.
@@ -126,19 +128,19 @@ export class AppFiles extends Context.Service<
         const found = yield* reading(() => [...list(""), ...list("assets")])
         const kept = newestWithin(found, limits)
         const contentsOf = (below: string) =>
-          Effect.forEach(
-            kept.filter((file) => file.below === below),
-            ({ name }) =>
-              Effect.map(
-                Effect.flatMap(
-                  reading(() => readFileSync(path.join(directory, below, name))),
-                  represented
-                ),
-                (content) => [name, content] as const
+          reading(
+            () =>
+              new Map(
+                kept
+                  .filter((file) => file.below === below)
+                  .map(({ name }) => [
+                    name,
+                    represented(digest, readFileSync(path.join(directory, below, name)))
+                  ])
               )
           )
-        const assets = filesOf(new Map(yield* contentsOf("assets")))
-        const beside = filesOf(new Map(yield* contentsOf("")))
+        const assets = filesOf(yield* contentsOf("assets"))
+        const beside = filesOf(yield* contentsOf(""))
         const page = beside.get("index.html")?.representations.get("identity")
         if (page === undefined) return yield* new AppUnreadable({ reason: "index.html is missing" })
         yield* Effect.logDebug("The web application's files are kept in memory.").pipe(

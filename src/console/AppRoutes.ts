@@ -1,6 +1,5 @@
 import { Effect, Layer } from "effect"
 import { Digest } from "effect/crypto"
-import { Hex } from "effect/encoding"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Refusal from "../api/Refusal.ts"
 import { matchesEtag } from "../http/Download.ts"
@@ -8,7 +7,7 @@ import { respond } from "../http/ErrorBoundary.ts"
 import { pathOf, route } from "../http/Routes.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { chooseCoding, type Coding } from "./AcceptEncoding.ts"
-import { type AppFile, AppFiles, type Representation } from "./AppFiles.ts"
+import { type AppFile, AppFiles, represented, type Representation } from "./AppFiles.ts"
 import { pagePaths } from "./PagePaths.ts"
 
 /** Scripts, styles, images and requests of this service alone, and nothing inline. */
@@ -103,13 +102,15 @@ start</code> does both. If it has been built, the log of the service says why it
 
 const answer = (
   request: HttpServerRequest.HttpServerRequest,
-  { bytes, etag }: Representation,
+  { bytes, etag: etagOf }: Representation,
   contentType: string,
   headers: Readonly<Record<string, string>>
-): HttpServerResponse.HttpServerResponse =>
-  matchesEtag(request.headers["if-none-match"] ?? "", etag)
-    ? HttpServerResponse.empty({ status: 304, headers: { ...headers, etag } })
-    : HttpServerResponse.uint8Array(bytes, { contentType, headers: { ...headers, etag } })
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(etagOf, (etag) =>
+    matchesEtag(request.headers["if-none-match"] ?? "", etag)
+      ? HttpServerResponse.empty({ status: 304, headers: { ...headers, etag } })
+      : HttpServerResponse.uint8Array(bytes, { contentType, headers: { ...headers, etag } })
+  )
 
 const codingHeader = (coding: Coding) => (coding === "identity" ? {} : { "content-encoding": coding })
 
@@ -117,11 +118,11 @@ const serveFile = (
   request: HttpServerRequest.HttpServerRequest,
   file: AppFile | null,
   headers: Readonly<Record<string, string>>
-): HttpServerResponse.HttpServerResponse => {
-  if (file === null) return respond(Refusal.unknownRoute(request.method, pathOf(request.url)))
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  if (file === null) return Effect.succeed(respond(Refusal.unknownRoute(request.method, pathOf(request.url))))
   const coding = chooseCoding(request.headers["accept-encoding"], file.representations)
   const chosen = coding === null ? undefined : file.representations.get(coding)
-  if (coding === null || chosen === undefined) return respond(Refusal.codingNotAcceptable)
+  if (coding === null || chosen === undefined) return Effect.succeed(respond(Refusal.codingNotAcceptable))
   return answer(request, chosen, file.contentType, {
     ...headers,
     ...codingHeader(coding),
@@ -139,21 +140,15 @@ export const AppRoutes = HttpRouter.use((router) =>
     const files = yield* AppFiles
     const { basePath } = (yield* AppConfig).console
     const text = pageBelow(files.page ?? unbuiltPage, basePath)
-    const bytes = new TextEncoder().encode(text)
-    const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, bytes)
-    const page = { bytes, etag: `"${Hex.encode(digest)}"` }
+    const page = represented(yield* Digest.Digest, new TextEncoder().encode(text))
     for (const template of pageTemplates) {
-      yield* router.add("GET", template, (request) =>
-        Effect.succeed(answer(request, page, html, pageHeaders))
-      )
+      yield* router.add("GET", template, (request) => answer(request, page, html, pageHeaders))
     }
     yield* router.add("GET", "/assets/*", (request) =>
-      Effect.succeed(serveFile(request, files.asset(nameIn(request)), assetHeaders))
+      serveFile(request, files.asset(nameIn(request)), assetHeaders)
     )
     for (const name of besideNames) {
-      yield* router.add("GET", `/${name}`, (request) =>
-        Effect.succeed(serveFile(request, files.beside(name), besideHeaders))
-      )
+      yield* router.add("GET", `/${name}`, (request) => serveFile(request, files.beside(name), besideHeaders))
     }
   })
 ).pipe(Layer.provide(AppFiles.layer))

@@ -10,16 +10,16 @@ import { Predicate, Stream } from "effect"
  */
 export const collectEveryBytes = 2 * 1024 * 1024
 
-/** Collects what became garbage soon after it was made, which takes about a millisecond. */
-const collectYoung = ((): (() => void) => {
+/** To collect what became garbage soon after it was made, which takes about a millisecond. */
+const makeCollectYoung = (): (() => void) => {
   setFlagsFromString("--expose-gc")
   const gc: unknown = runInNewContext("gc")
   setFlagsFromString("--no-expose-gc")
   return Predicate.isFunction(gc) ? () => void gc({ type: "minor" }) : () => {}
-})()
+}
 
 /** Of all transfers, because they fill one heap. */
-const passed = { bytes: 0 }
+const passed: { bytes: number; collect: (() => void) | null } = { bytes: 0, collect: null }
 
 /**
  * The bytes of a long transfer, whose buffers are freed as it goes on. V8 sees only the small objects that stand for buffers: it
@@ -30,7 +30,8 @@ export const freed = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Stre
     for (const piece of pieces) passed.bytes += piece.length
     if (passed.bytes >= collectEveryBytes) {
       passed.bytes = 0
-      collectYoung()
+      passed.collect ??= makeCollectYoung()
+      passed.collect()
     }
     return pieces
   })
