@@ -246,12 +246,15 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
   Layer.provideMerge(Layer.merge(Drain.layer, Reload.layer))
 )
 
-/** What surrounds the answers, and what a start stores. Side by side, since all of it waits for the database. */
+/**
+ * What surrounds the answers, and what a start stores: side by side, since all of it waits for the database, and once the files are known
+ * to belong to it. A start that is refused stores nothing.
+ */
 const BeforeServiceLayer = Layer.mergeAll(
-  ToolsLayer.pipe(Layer.provideMerge(ProjectsLayer), Layer.provideMerge(FilesLayer)),
+  ToolsLayer.pipe(Layer.provideMerge(ProjectsLayer)),
   layerRecordedStart,
   layerGivenKey
-)
+).pipe(Layer.provideMerge(FilesLayer))
 
 /** The whole service, which needs only its settings. */
 export const AppLayer = ServiceLayer.pipe(

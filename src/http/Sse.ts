@@ -66,7 +66,8 @@ export const makeWriting = (): Writing => {
 }
 
 /** Whether no event follows this one. */
-const isEnd = (event: EventBody | undefined): boolean => event?.type === "response.completed"
+const isEnd = (event: EventBody | undefined): boolean =>
+  event?.type === "response.completed" || event?.type === "error"
 
 interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
@@ -123,7 +124,7 @@ export const streamResponse = Effect.fnUntraced(function* (
             Effect.andThen(() => writeError(defect.body))
           )
     ),
-    Effect.andThen(() => send(writing.end))
+    Effect.andThen(() => send(writing.end, true))
   )
 
   yield* acquired(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))

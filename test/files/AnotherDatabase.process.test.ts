@@ -3,6 +3,8 @@ import { promisify } from "node:util"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { makeDatabaseClient } from "../../src/sql/DatabaseClient.ts"
 import { childEnvironment } from "../support/childEnvironment.ts"
 import { commandLine, type ServiceProcess, startService } from "../support/ServiceProcess.ts"
 import { TestDatabase } from "../support/TestDatabase.ts"
@@ -60,6 +62,16 @@ const outcome = (service: ServiceProcess) =>
     )
   )
 
+/** How much of what a start stores is in the database. */
+const storedByStart = Effect.fnUntraced(function* (url: string) {
+  const limits = { connectionsMax: 1, connectSeconds: 5, statementSeconds: 15 }
+  const sql = yield* makeDatabaseClient({ url: Redacted.make(url) }, limits)
+  const [counts] =
+    yield* sql`SELECT (SELECT count(*)::int FROM users) AS users, (SELECT count(*)::int FROM api_keys) AS keys,
+    (SELECT count(*)::int FROM audit_log) AS entries`
+  return counts
+}, Effect.provide(Reactivity.layer))
+
 /** What the command prints. */
 const parley = (variables: Readonly<Record<string, string>>, args: ReadonlyArray<string>) =>
   Effect.promise(async () => {
@@ -82,8 +94,10 @@ layer(NodeFileSystem.layer, { excludeTestServices: true })("A store of files", (
         yield* stop(first)
         yield* makeOld(`${directory}/files`)
 
-        const other = yield* startOn(yield* newDatabase)
+        const wrong = yield* newDatabase
+        const other = yield* startOn(wrong)
         assert.strictEqual(yield* outcome(other), 1)
+        assert.deepStrictEqual(yield* storedByStart(wrong), { users: 0, keys: 0, entries: 0 })
         const { err } = other.output()
         assert.include(err, `${directory}/files`)
         assert.include(err, "parley file adopt-store")

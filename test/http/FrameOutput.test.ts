@@ -193,16 +193,16 @@ describe("FrameOutput", () => {
       const url = yield* serving(
         Effect.fnUntraced(function* ({ output, response }) {
           yield* pushAll(output, before, 1)
-          output.push(frameOf("z"), true)
+          for (const last of [frameOf("z"), "data: [DONE]\n\n"]) output.push(last, true)
           yield* Deferred.succeed(held, response.socket?.writableLength ?? 0)
         })
       )
       const client = yield* openRaw(url)
       yield* client.send(lastGet("/"))
       const { chunks, rest } = parted(yield* client.whole)
-      assert.deepStrictEqual(chunks, [...before, frameOf("z")])
+      assert.deepStrictEqual(chunks, [...before, frameOf("z"), "data: [DONE]\n\n"])
       assert.strictEqual(rest, "")
-      assert.isAtLeast(yield* Deferred.await(held), frameOf("z").length)
+      assert.isAtLeast(yield* Deferred.await(held), `${frameOf("z")}data: [DONE]\n\n`.length)
     })
   )
 
