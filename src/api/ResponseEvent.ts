@@ -68,6 +68,10 @@ type WithoutNumber<E> = E extends unknown ? Omit<E, "sequence_number"> : never
 /** An event without its number, which delivery adds. */
 export type EventBody = WithoutNumber<ResponseEvent>
 
+/** Whether no event follows this one. */
+export const isTerminal = (event: EventBody | undefined): boolean =>
+  event?.type === "response.completed" || event?.type === "error"
+
 /** The terminal event of a failed stream. */
 export const errorEvent = ({ code, message, param: field, type }: ErrorBody): EventBody => {
   const param = field === "" ? null : field

@@ -2,7 +2,7 @@ import { Cause, Clock, Duration, Effect, Metric, type Scope, Stream } from "effe
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected } from "../api/Failure.ts"
-import { errorEvent, type EventBody, numberEvent } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody, isTerminal, numberEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { acquired } from "../domain/onClose.ts"
 import type { Outlet } from "../responses/Outlet.ts"
@@ -65,10 +65,6 @@ export const makeWriting = (): Writing => {
   return { event, failure: (body) => event(errorEvent(body)), end: "" }
 }
 
-/** Whether no event follows this one. */
-const isEnd = (event: EventBody | undefined): boolean =>
-  event?.type === "response.completed" || event?.type === "error"
-
 interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
   /** A comment is sent after this time without an event. */
@@ -114,7 +110,9 @@ export const streamResponse = Effect.fnUntraced(function* (
     return send(writing.failure(body), true)
   }
 
-  const deliver = Stream.runForEachArray(events, (batch) => send(framesOf(batch), isEnd(batch.at(-1)))).pipe(
+  const deliver = Stream.runForEachArray(events, (batch) =>
+    send(framesOf(batch), isTerminal(batch.at(-1)))
+  ).pipe(
     (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
     Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error).body))),
     Effect.catchCause((cause) =>

@@ -1,5 +1,5 @@
 import { type Array as Arr, Cause, Effect, Predicate, type Pull, Stream } from "effect"
-import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody, isTerminal } from "../api/ResponseEvent.ts"
 import type { ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import {
   type DatabaseUnavailable,
@@ -7,7 +7,6 @@ import {
   ResponseInterrupted,
   ResponseNotFound
 } from "../domain/Errors.ts"
-import { isTerminal } from "./JobRun.ts"
 import type { Signals } from "./JobSignals.ts"
 import type { LiveEvents } from "./LiveEvents.ts"
 

@@ -1,7 +1,7 @@
 import { Cause, Deferred, Effect, Exit, Metric, Option, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { describe, defect, type Expected, type Failure } from "../api/Failure.ts"
-import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
+import { errorEvent, type EventBody, isTerminal } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import {
   type JobFailure,
@@ -43,9 +43,6 @@ export interface JobRun {
 }
 
 const failureOf = ({ body, headers, status }: Failure): JobFailure => ({ status, ...body, headers })
-
-export const isTerminal = (event: EventBody | undefined): boolean =>
-  event?.type === "response.completed" || event?.type === "error"
 
 /** Passages that a search found are read from their file, and go with it. */
 const eventWithoutPassages = (event: EventBody): EventBody => {
