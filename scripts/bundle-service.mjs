@@ -31,6 +31,53 @@ const partsOf = (directory, texts) => ({
   }
 })
 
+/** The properties that Effect's run loop reads for every operation, by the constants that have their names. */
+const loopProperties = ["args", "evaluate", "contA", "contE", "contAll", "currentFiberTypeId", "ExitTypeId"]
+const asProperty = new RegExp(`\\[(${loopProperties.join("|")})\\]`, "g")
+/** A name that is one of two. */
+const eitherProperty = "op[symbol]"
+
+const constantsOf = (text) => {
+  const values = new Map()
+  for (const [, name, value] of text.matchAll(/^export const (\w+) = [`"](.+)[`"];$/gm)) {
+    values.set(
+      name,
+      value.replace(/\$\{(\w+)\}/g, (_whole, other) => values.get(other))
+    )
+  }
+  return values
+}
+
+/**
+ * Writes the names of these properties out, where Effect has them in constants: V8 takes several times as long for a name that it
+ * reads from a variable, where objects have many shapes (docs/decisions/effect-run-loop.md).
+ */
+const namedProperties = (root) => ({
+  name: "named-properties",
+  setup: ({ onLoad }) => {
+    const effect = join(root, "node_modules/effect/dist")
+    const read = (file) => readFileSync(join(effect, file), "utf8")
+    const values = new Map([...constantsOf(read("Redactable.js")), ...constantsOf(read("internal/core.js"))])
+    const nameOf = (constant) => {
+      const name = values.get(constant)
+      if (name === undefined) throw new Error(`Effect has no constant ${constant} any more.`)
+      return `["${name}"]`
+    }
+    onLoad(
+      { filter: /[\\/]effect[\\/]dist[\\/](internal[\\/](core|effect)|http[\\/]HttpEffect)\.js$/ },
+      ({ path }) => {
+        const text = readFileSync(path, "utf8")
+        if (basename(path) === "effect.js" && !text.includes(eitherProperty))
+          throw new Error(`Effect reads its continuations in another way than by ${eitherProperty}.`)
+        const contents = text
+          .replace(eitherProperty, "(symbol === contA ? op[contA] : op[contE])")
+          .replace(asProperty, (_whole, constant) => nameOf(constant))
+        return { contents }
+      }
+    )
+  }
+})
+
 /** Only a script can be run with code that was compiled before. `scripts/service-loader.mjs` calls the function that it is. */
 const script = {
   bundle: true,
@@ -48,6 +95,17 @@ const entryOf = (names) => {
 import "./main.js"
 export const shared = { ${shared.map((name, at) => `"./${name}": part${at}`).join(", ")} }`
 }
+
+const asEscape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/**
+ * Writes the letters that esbuild leaves in regular expressions and templates as escapes, which mean the same there: source of one byte
+ * per character is read faster (docs/decisions/cold-start.md). What follows on the same line moves away from its place in the source map.
+ */
+const inAscii = ({ contents, path, text }) => ({
+  path,
+  contents: path.endsWith(".js") ? Buffer.from(text.replace(/[^\0-\x7f]/g, asEscape)) : contents
+})
 
 /** A name for what the script and its parts are made of. */
 const keyOf = (esbuild, outputFiles) => {
@@ -69,6 +127,7 @@ export const bundleService = async (esbuild, options) => {
     entryPoints: { main: "src/main.ts" },
     chunkNames: "part-service-[name]-[hash]",
     metafile: true,
+    plugins: [namedProperties(options.absWorkingDir)],
     sourcemap: "inline"
   })
   const key = keyOf(esbuild, modules.outputFiles)
@@ -90,7 +149,7 @@ export const bundleService = async (esbuild, options) => {
   ])
   const loader = readFileSync(loaderFile, "utf8").replaceAll("__BUILD__", key)
   return [
-    ...built.flatMap(({ outputFiles }) => outputFiles),
+    ...built.flatMap(({ outputFiles }) => outputFiles.map(inAscii)),
     { path: join(directory, "main.js"), contents: Buffer.from(loader) }
   ]
 }

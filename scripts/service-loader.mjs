@@ -43,9 +43,10 @@ const compiledCode = (name) => {
   }
 }
 
+/** The build writes them in ASCII. */
 const load = (name) => {
   const filename = `${directory}/${name}`
-  const script = new Script(readFileSync(filename, "utf8"), { filename, cachedData: compiledCode(name) })
+  const script = new Script(readFileSync(filename, "latin1"), { filename, cachedData: compiledCode(name) })
   scripts.set(name, script)
   const module = { exports: {} }
   script.runInThisContext()(module, require, import.meta.url)
@@ -71,6 +72,10 @@ if (command === "--write-compiled") {
   })
 } else setTimeout(optimize, startMilliseconds).unref()
 
+// Without this module Effect keeps no context of Node's for each wait of a fiber, which nothing here reads (docs/decisions/request-cost.md).
+const { getBuiltinModule } = process
+process.getBuiltinModule = (name) => (name === "node:async_hooks" ? undefined : getBuiltinModule(name))
 const { shared } = load("part-service-__BUILD__.js")
+process.getBuiltinModule = getBuiltinModule
 // What parts that are loaded late have in common with the service.
 for (const [name, exports] of Object.entries(shared)) loaded.set(name, exports)

@@ -32,6 +32,18 @@ describe("the bundle of the service", () => {
     }
   })
 
+  it("is source of one byte per character", () => {
+    assert.isTrue(readFileSync(service()).every((byte) => byte < 0x80))
+  })
+
+  it("reads the properties of Effect's run loop by their names", () => {
+    const text = readFileSync(service(), "utf8")
+    // The run loop itself, and what it asks each continuation.
+    assert.match(text, /runLoop\(\w+\)\{let \w+=globalThis\["~effect\/Fiber\/currentFiber"\]/)
+    assert.match(text, /:\w+\["~effect\/Effect\/evaluate"\]\(this\)/)
+    assert.match(text, /\w+\["~effect\/Effect\/successCont"\]\(/)
+  })
+
   it(`loads at most ${bytesMax / 1_000_000} MB of code at the start`, () => {
     assert.isAtMost(readFileSync(service()).length, bytesMax)
   })
