@@ -52,6 +52,7 @@ import { ProjectsHandlers } from "./http/ProjectsHandlers.ts"
 import { ResponsesHandlers } from "./http/ResponsesHandlers.ts"
 import { routesOf } from "./http/Routes.ts"
 import { adminServerAt, BodySizeLayer, portUnavailable, ServerLayer } from "./http/Server.ts"
+import { EventStreams } from "./http/Sse.ts"
 import {
   ProcessRoutes,
   processRoutes,
@@ -243,6 +244,7 @@ export const ServiceLayer = HttpRouter.serve(Routes, quiet).pipe(
     AdminKey.layer.pipe(Layer.provide(NodeServices.layer))
   ]),
   Layer.provideMerge(Layer.merge(Erasure.layer, UserExport.layer)),
+  Layer.provideMerge(EventStreams.layer),
   Layer.provideMerge(Layer.merge(Drain.layer, Reload.layer))
 )
 

@@ -49,6 +49,9 @@ const listed = (header: string | undefined): ReadonlyArray<string> =>
     .slice(-hopsMax)
     .map((part) => part.trim())
 
+/** Peers whose addresses are kept as they were read. */
+const knownPeersMax = 1_000
+
 /** Where a request comes from. */
 interface RequestOrigin {
   /** Null if it can't be known. */
@@ -84,8 +87,17 @@ export class ClientAddress extends Context.Service<
         return next === null ? null : clientOf(next, forwarded.slice(0, -1))
       }
 
-      const peerOf = (remoteAddress: Option.Option<string>) =>
-        addressOf(Option.getOrElse(remoteAddress, () => ""))
+      // Reading an address takes as long as to find the key of a request.
+      const known = new Map<string, Address | null>()
+      const peerOf = (remoteAddress: Option.Option<string>): Address | null => {
+        const text = Option.getOrElse(remoteAddress, () => "")
+        const peer = known.get(text)
+        if (peer !== undefined) return peer
+        if (known.size >= knownPeersMax) known.clear()
+        const read = addressOf(text)
+        known.set(text, read)
+        return read
+      }
 
       return ClientAddress.of({
         isProxy: ({ remoteAddress }) => {

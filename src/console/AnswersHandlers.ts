@@ -4,14 +4,14 @@ import { HttpApiBuilder } from "effect/http-api"
 import { ListedConversations } from "../conversations/ListedConversations.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { noAlarm, unless } from "../domain/Alarm.ts"
 import { ResponseNotFound } from "../domain/Errors.ts"
 import type { ConversationId, ResponseId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { makeWriting, streamResponse } from "../http/Sse.ts"
+import { makeWriting, EventStreams } from "../http/Sse.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
 import { keyOf } from "../jobs/IdempotencyKey.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { ConsoleApi } from "./ConsoleApi.ts"
 import { imagesIn, titleOfQuestion } from "./QuestionReading.ts"
 
@@ -28,15 +28,13 @@ export const AnswersHandlers = HttpApiBuilder.group(
     const conversations = yield* ListedConversations
     const background = yield* BackgroundResponses
     const drain = yield* Drain
+    const streams = yield* EventStreams
     const jobs = yield* ResponseJobs
-    const { keepaliveSeconds } = (yield* AppConfig).stream
 
     const follow = (job: ResponseJob) =>
-      streamResponse(background.follow(job), {
+      streams.respond(background.follow(job), {
         headers: { "x-response-id": job.responseId, "x-conversation-id": job.conversationId ?? "" },
-        drain,
-        keepaliveSeconds,
-        lost: Effect.never,
+        lost: noAlarm,
         writing: makeWriting()
       })
 
@@ -62,7 +60,7 @@ export const AnswersHandlers = HttpApiBuilder.group(
           title: titleOfQuestion(input)
         }
         const job = yield* background.submit(asked, false, yield* keyOf(request))
-        yield* Effect.raceFirst(background.begun(job), drain.cutoff)
+        yield* unless(drain.cutoff)(background.begun(job))
         return yield* follow(job)
       }, enveloped),
       events: Effect.fnUntraced(function* ({ params }) {

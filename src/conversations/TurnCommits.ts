@@ -1,4 +1,5 @@
 import { Deferred, Effect, Exit, Schedule } from "effect"
+import { type Alarm, raised } from "../domain/Alarm.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { TurnLeaseLost } from "../domain/Errors.ts"
 import type { ResponseId } from "../domain/Ids.ts"
@@ -64,14 +65,14 @@ export const makeCommit = (
     if (!(yield* retried(write))) return yield* new TurnLeaseLost()
   })
 
-  const lost = (turn: OpenTurn) =>
-    Effect.suspend(() => {
-      const own = leases.find(turn)
-      if (own === undefined) return Effect.fail(new TurnLeaseLost())
-      return Effect.catchTag(Deferred.await(own.lost), "TurnLeaseLost", (lost) =>
-        Effect.catchTag(lostBy(own), "DatabaseUnavailable", () => Effect.fail(lost))
-      )
-    })
+  const lost = (turn: OpenTurn): Alarm<TurnLeaseLost> => {
+    const own = leases.find(turn)
+    if (own === undefined) return raised(new TurnLeaseLost())
+    const failure = Effect.catch(own.lost.failure, (error) =>
+      Effect.catchTag(lostBy(own), "DatabaseUnavailable", () => Effect.fail(error))
+    )
+    return { ...own.lost, failure }
+  }
 
   return { commit, lost }
 }

@@ -1,5 +1,6 @@
 import { Deferred, Effect, Schema, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
+import { makeAlarm, type RaisableAlarm } from "../domain/Alarm.ts"
 import type { OpenTurn } from "../domain/Conversation.ts"
 import { ConversationNotFound, type DatabaseUnavailable, TurnLeaseLost } from "../domain/Errors.ts"
 import type { ConversationId, UserId } from "../domain/Ids.ts"
@@ -26,7 +27,7 @@ export interface HeldTurn {
   readonly turn: OpenTurn
   /** Completes when the conversation's row is in the database; null when it was there before. */
   readonly stored: Deferred.Deferred<void, DatabaseUnavailable> | null
-  readonly lost: Deferred.Deferred<never, TurnLeaseLost>
+  readonly lost: RaisableAlarm<TurnLeaseLost>
   /** When the last successful renewal was sent, in milliseconds of the monotonic clock. */
   renewedAt: number
   /** Whether the client knows of the conversation, in whose row nothing else is worth keeping. */
@@ -148,7 +149,7 @@ export const makeTurnLeases = Effect.fnUntraced(function* (leaseSeconds: number)
   const hold = (userId: UserId, turn: OpenTurn, stored: HeldTurn["stored"]) =>
     acquired(
       Effect.map(inRealTime(monotonicMillis), (renewedAt) => {
-        const lost = Deferred.makeUnsafe<never, TurnLeaseLost>()
+        const lost = makeAlarm<TurnLeaseLost>()
         const isShown = stored === null
         const entry: HeldTurn = { userId, turn, stored, lost, renewedAt, isShown, state: "open" }
         held.set(turn.conversationId, entry)
@@ -206,7 +207,7 @@ const keepRenewing = (
   const pauseMillis = leaseMillis / renewalsPerLease
 
   const lose = ({ lost, state }: HeldTurn) => {
-    if (state === "open") Deferred.doneUnsafe(lost, Effect.fail(new TurnLeaseLost()))
+    if (state === "open") lost.raise(new TurnLeaseLost())
   }
 
   const renewSome = Effect.fnUntraced(function* (entries: ReadonlyArray<HeldTurn>) {

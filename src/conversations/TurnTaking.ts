@@ -33,22 +33,22 @@ export const makeTurnTaking = Effect.fnUntraced(function* (leases: TurnLeases, t
 
   const write = (created: ReadonlyArray<NewConversation>) =>
     leases.create(created).pipe(Effect.asVoid, orUnavailable)
-  const writeShared = yield* makeBatcher(write, conversationsPerStatementMax)
+  const shared = yield* makeBatcher(write, conversationsPerStatementMax)
+  const writeAlone = Effect.fnUntraced(function* (created: NewConversation) {
+    const stored = yield* Deferred.make<void, DatabaseUnavailable>()
+    yield* Effect.forkIn(Deferred.into(write([created]), stored), serviceScope, { startImmediately: true })
+    return stored
+  })
+  /** Not interrupted with the request, so that the lease to release is known to be there. */
   const insert = (created: NewConversation) =>
-    (created.systemMessage ?? "").length > sharedCharactersMax ? write([created]) : writeShared(created)
+    (created.systemMessage ?? "").length > sharedCharactersMax ? writeAlone(created) : shared.begin(created)
 
   const create = Effect.fnUntraced(function* (userId: UserId, systemMessage: string | null = null) {
     const conversationId = ConversationId.make(yield* random.uuidV7())
     const turn: OpenTurn = { conversationId, turnCount: 0, systemMessage, fence: firstFence }
-    const stored = yield* Deferred.make<void, DatabaseUnavailable>()
+    const stored = yield* insert({ userId, conversationId, systemMessage })
     yield* queue.acquire(conversationId)
     yield* leases.hold(userId, turn, stored)
-    // Not interrupted with the request, so that the lease to release is known to be there.
-    yield* insert({ userId, conversationId, systemMessage }).pipe(
-      Effect.onExit((exit) => Deferred.done(stored, exit)),
-      Effect.exit,
-      Effect.forkIn(serviceScope, { startImmediately: true })
-    )
     return {
       turn,
       stored: Effect.andThen(Deferred.await(stored), leases.setShown(turn, true)),

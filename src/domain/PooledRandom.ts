@@ -10,17 +10,14 @@ const makePool = () => {
   let used = poolBytes
   return (size: number): Uint8Array => {
     const bytes = new Uint8Array(size)
-    for (let filled = 0; filled < size;) {
+    for (let filled = 0; filled < size; filled++) {
       if (used === poolBytes) {
         crypto.getRandomValues(pool)
         used = 0
       }
-      const count = Math.min(size - filled, poolBytes - used)
-      bytes.set(pool.subarray(used, used + count), filled)
+      bytes[filled] = pool[used] ?? 0
       // Used bytes are not kept.
-      pool.fill(0, used, used + count)
-      used += count
-      filled += count
+      pool[used++] = 0
     }
     return bytes
   }

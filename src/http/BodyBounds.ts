@@ -1,11 +1,12 @@
-import { Duration, Effect, Fiber, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpServerError, HttpServerRequest } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { type Deadline, joinBy, makeDeadlines } from "../domain/Deadlines.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
-import { AppConfig, type Settings } from "../settings/AppConfig.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
@@ -80,26 +81,26 @@ const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyByte
   return Number(request.headers["content-length"]) > bodyBytesMax ? Refusal.bodyTooLarge(bodyBytesMax) : null
 }
 
+/** The text of the body; null if it is not there in time. */
+const readText = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  deadline: Deadline
+) {
+  // The request keeps the text for the decoder. The read is not interrupted, which would close the connection before the response.
+  const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
+  return Option.getOrNull(yield* joinBy(reading, deadline))
+})
+
 const checkBody = Effect.fnUntraced(function* (
   bounds: UserBounds["Service"],
-  { bodyBytesMax, requestSeconds }: Settings["http"]
+  bodyBytesMax: number,
+  deadline: Deadline
 ) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const announced = announcedFailure(request, bodyBytesMax)
   if (announced !== null) return respond(announced)
   const releaseRest = yield* reserveRoom(bounds, request, bodyBytesMax)
-  // The request keeps the text for the decoder. The read is not interrupted, which would close the connection before the response.
-  const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
-  // Most bodies come with the headers: they are there after this turn of the event loop, and need no timeout.
-  yield* Effect.yieldNow
-  const text = yield* reading.pollUnsafe() === undefined
-    ? Fiber.join(reading).pipe(
-        Effect.timeoutOrElse({
-          duration: Duration.seconds(requestSeconds),
-          orElse: () => Effect.succeed(null)
-        })
-      )
-    : Fiber.join(reading)
+  const text = yield* readText(request, deadline)
   if (text === null) return respond(Failure.requestTimeout)
   yield* releaseRest(text)
   return nestsDeeperThan(text, nestingMax)
@@ -116,10 +117,11 @@ const checkBody = Effect.fnUntraced(function* (
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,
   Effect.gen(function* () {
-    const { http } = yield* AppConfig
+    const { bodyBytesMax, requestSeconds } = (yield* AppConfig).http
     const bounds = yield* UserBounds
+    const deadline = yield* makeDeadlines(requestSeconds * 1000)
     return BoundedBody.of((httpEffect) =>
-      checkBody(bounds, http).pipe(
+      checkBody(bounds, bodyBytesMax, deadline).pipe(
         Effect.catchIf(HttpServerError.isHttpServerError, (error) => Effect.die(error)),
         Effect.catch((error) => Effect.succeed(respondTo(error))),
         Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))

@@ -1,4 +1,5 @@
 import { Context, Deferred, Duration, Effect, Layer, type Scope } from "effect"
+import { type Alarm, makeAlarm } from "../domain/Alarm.ts"
 import { ServerShuttingDown } from "../domain/Errors.ts"
 import { onClose } from "../domain/onClose.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
@@ -13,8 +14,8 @@ export class Drain extends Context.Service<
     readonly isDraining: Effect.Effect<boolean>
     /** Counts the request until its scope closes. */
     readonly admit: Effect.Effect<void, ServerShuttingDown, Scope.Scope>
-    /** Never succeeds; fails after the grace period. */
-    readonly cutoff: Effect.Effect<never, ServerShuttingDown>
+    /** Raised after the grace period. */
+    readonly cutoff: Alarm<ServerShuttingDown>
     /** Completes when no request is left, or `cutoffSeconds` after the grace period. */
     readonly shutdown: Effect.Effect<void>
   }
@@ -23,7 +24,7 @@ export class Drain extends Context.Service<
     Drain,
     Effect.gen(function* () {
       const settings = yield* AppConfig
-      const cut = yield* Deferred.make<never, ServerShuttingDown>()
+      const cutoff = makeAlarm<ServerShuttingDown>()
       const idle = yield* Deferred.make<void>()
       let draining = false
       let requests = 0
@@ -47,14 +48,14 @@ export class Drain extends Context.Service<
         const graceSeconds = settings.http.shutdownGraceSeconds
         yield* Effect.logInfo("Shutting down.").pipe(Effect.annotateLogs({ requests, graceSeconds }))
         yield* Deferred.await(idle).pipe(Effect.timeoutOption(Duration.seconds(graceSeconds)))
-        yield* Deferred.fail(cut, new ServerShuttingDown())
+        cutoff.raise(new ServerShuttingDown())
         yield* Deferred.await(idle).pipe(Effect.timeoutOption(Duration.seconds(cutoffSeconds)))
       }).pipe(Effect.withSpan("Drain.shutdown"))
 
       return Drain.of({
         isDraining: Effect.sync(() => draining),
         admit,
-        cutoff: Deferred.await(cut),
+        cutoff,
         shutdown
       })
     })

@@ -1,6 +1,6 @@
 import { ServerResponse } from "node:http"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Clock, Duration, Effect } from "effect"
+import { type Clock, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
 const keepaliveComment = ": keepalive\n\n"
@@ -54,14 +54,14 @@ export const makeFrameOutput = (request: HttpServerRequest.HttpServerRequest, cl
     return Effect.sync(() => blocked.off("drain", done))
   })
 
-  /** Writes a comment after each such time without a frame, from the first one to the end of the body. */
-  const keepAlive = (silence: Duration.Duration): Effect.Effect<never> =>
-    Effect.suspend(() => {
-      const left = wroteAt + Duration.toMillis(silence) - clock.currentTimeMillisUnsafe()
-      // A client that doesn't read needs no comment.
-      if (left <= 0 && hasBegun && !response.writableEnded && !isBlocked()) push(keepaliveComment)
-      return Effect.sleep(left > 0 ? left : silence)
-    }).pipe(Effect.forever)
+  /** Writes a comment after so long a time without a frame, between the first one and the end of the body. */
+  const keepAlive = (silenceMillis: number): void => {
+    if (!hasBegun || clock.currentTimeMillisUnsafe() - wroteAt < silenceMillis) return
+    // A client that doesn't read needs no comment.
+    if (!response.writableEnded && !isBlocked()) push(keepaliveComment)
+  }
 
   return { push, isBlocked, drained, keepAlive }
 }
+
+export type FrameOutput = ReturnType<typeof makeFrameOutput>

@@ -4,12 +4,12 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import type { CreateResponseBody } from "../api/CreateResponse.ts"
 import { ignoredFieldHeaders } from "../api/IgnoredFields.ts"
+import { unless } from "../domain/Alarm.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
-import { makeWriting, streamResponse } from "./Sse.ts"
+import { makeWriting, EventStreams } from "./Sse.ts"
 
 /** The AI SDK in a `User-Agent`. It omits `stream` when it wants JSON, and accepts anything. */
 const aiSdk = "ai-sdk"
@@ -34,23 +34,20 @@ interface CreateRequest {
 export const makeCreateResponse = Effect.gen(function* () {
   const responses = yield* Responses
   const drain = yield* Drain
-  const { stream } = yield* AppConfig
+  const streams = yield* EventStreams
 
   return Effect.fnUntraced(function* ({ payload, request }: CreateRequest) {
-    const begun = yield* responses.create(payload).pipe(Effect.raceFirst(drain.cutoff))
+    const begun = yield* responses.create(payload).pipe(unless(drain.cutoff))
     const headers = { "x-conversation-id": begun.conversationId, ...ignoredFieldHeaders(payload) }
     if (wantsStream(payload.stream, request.headers)) {
-      const { keepaliveSeconds } = stream
-      return yield* streamResponse(begun.events, {
+      return yield* streams.respond(begun.events, {
         headers,
-        drain,
-        keepaliveSeconds,
         lost: begun.lost,
         outlet: begun.outlet,
         writing: makeWriting()
       })
     }
-    const whole = Effect.raceAllFirst([collect(begun), drain.cutoff, begun.lost])
+    const whole = unless(drain.cutoff, begun.lost)(collect(begun))
     const response = yield* Effect.onError(whole, () => begun.forget)
     return HttpServerResponse.jsonUnsafe(response, { headers })
   }, enveloped)

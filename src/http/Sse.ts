@@ -1,15 +1,18 @@
-import { Cause, Clock, Duration, Effect, Metric, type Scope, Stream } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { describe, defect, type Expected } from "../api/Failure.ts"
 import { errorEvent, type EventBody, isTerminal, numberEvent } from "../api/ResponseEvent.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
+import { type Alarm, unless } from "../domain/Alarm.ts"
 import { acquired } from "../domain/onClose.ts"
+import { Slots } from "../domain/Slots.ts"
 import type { Outlet } from "../responses/Outlet.ts"
+import { AppConfig } from "../settings/AppConfig.ts"
 import { openStreams } from "../telemetry/Instruments.ts"
-import type { Drain } from "./Drain.ts"
+import { Drain } from "./Drain.ts"
 import { logFailure } from "./ErrorBoundary.ts"
-import { makeFrameOutput } from "./FrameOutput.ts"
+import { type FrameOutput, makeFrameOutput } from "./FrameOutput.ts"
 
 /**
  * Delivery as server-sent events. On `/v1` a frame is exactly `event: message`, one line of JSON, and a blank line, and is never split
@@ -67,78 +70,114 @@ export const makeWriting = (): Writing => {
 
 interface StreamOptions {
   readonly headers: Readonly<Record<string, string>>
-  /** A comment is sent after this time without an event. */
-  readonly keepaliveSeconds: number
-  /** Fails when the events must end before they are complete; never succeeds. */
-  readonly lost: Effect.Effect<never, Expected>
+  /** Raised when the events must end before they are complete. */
+  readonly lost: Alarm<Expected>
   readonly writing: Writing
-  readonly drain: Drain["Service"]
   /** Opened for events that need not pass the stream. */
   readonly outlet?: Outlet<EventBody>
 }
 
-/**
- * Streams the events. A failure becomes the terminal `error` event, also a defect and a shutdown of the process; the stream
- * itself never fails. The body writes to the client by itself: each pull of the events is one write, and there is neither a
- * queue nor another fiber between the model's server and the client (docs/decisions/delivery.md).
- */
-export const streamResponse = Effect.fnUntraced(function* (
+type Respond = (
   events: Stream.Stream<EventBody, Expected>,
   options: StreamOptions
-): Effect.fn.Return<
+) => Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   never,
   HttpServerRequest.HttpServerRequest | Scope.Scope
-> {
-  const access = yield* CurrentAccess
-  // The body is pulled where the context of the request's handler is gone: its trace, and what its log lines have.
-  const context = yield* Effect.context<never>()
-  const { drain, writing } = options
-  const output = makeFrameOutput(yield* HttpServerRequest.HttpServerRequest, yield* Clock.Clock)
+>
 
-  const send = (text: string, isLast = false) => (output.push(text, isLast) ? Effect.void : output.drained)
+/** How often silent streams are looked for, at most and at least; else after this share of the silence. */
+const sweepSecondsMax = 1
+const sweepSecondsMin = 0.01
+const sweepShare = 0.1
 
-  const framesOf = (batch: ReadonlyArray<EventBody>) => {
-    let text = ""
-    for (const event of batch) text += writing.event(event)
-    return text
+/** The streams of events that clients are reading. */
+export class EventStreams extends Context.Service<
+  EventStreams,
+  {
+    /**
+     * Streams the events. A failure becomes the terminal `error` event, also a defect and a shutdown of the process; the stream
+     * itself never fails. The body writes to the client by itself: each pull of the events is one write, and there is neither a
+     * queue nor another fiber between the model's server and the client (docs/decisions/delivery.md).
+     */
+    readonly respond: Respond
   }
+>()("parley/http/EventStreams") {
+  static readonly layer = Layer.effect(
+    EventStreams,
+    Effect.gen(function* () {
+      const { cutoff } = yield* Drain
+      const { keepaliveSeconds } = (yield* AppConfig).stream
+      const clock = yield* Clock.Clock
+      const open = new Slots<FrameOutput>()
 
-  /** Writes the terminal event of a stream that fails. */
-  const writeError = (body: ErrorBody) => {
-    if (access !== null) access.errorCode = body.code
-    return send(writing.failure(body), true)
-  }
+      const sweepSeconds = Math.min(sweepSecondsMax, Math.max(sweepSecondsMin, keepaliveSeconds * sweepShare))
+      const silenceMillis = (keepaliveSeconds - sweepSeconds) * 1000
+      // One for all streams, where each would need a fiber and a timer. No silence is longer than the settings say.
+      yield* Effect.sync(() => {
+        for (const output of open) output.keepAlive(silenceMillis)
+      }).pipe(Effect.delay(Duration.seconds(sweepSeconds)), Effect.forever, Effect.forkScoped)
 
-  const deliver = Stream.runForEachArray(events, (batch) =>
-    send(framesOf(batch), isTerminal(batch.at(-1)))
-  ).pipe(
-    (delivery) => Effect.raceAllFirst([delivery, drain.cutoff, options.lost]),
-    Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error).body))),
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.failCause(cause)
-        : Effect.logError("An unhandled error ended a stream.", cause).pipe(
-            Effect.andThen(() => writeError(defect.body))
-          )
-    ),
-    Effect.andThen(() => send(writing.end, true))
-  )
+      const respond: Respond = Effect.fnUntraced(function* (events, { headers, lost, outlet, writing }) {
+        const access = yield* CurrentAccess
+        // The body is pulled where the context of the request's handler is gone: its trace, and what its log lines have.
+        const context = yield* Effect.context<never>()
+        const output = makeFrameOutput(yield* HttpServerRequest.HttpServerRequest, clock)
 
-  yield* acquired(Metric.modify(openStreams.of(), 1), () => Metric.modify(openStreams.of(), -1))
-  yield* Effect.forkScoped(output.keepAlive(Duration.seconds(options.keepaliveSeconds)))
-  const body = Stream.fromEffectDrain(
-    Effect.suspend(() => {
-      if (options.outlet !== undefined) {
-        options.outlet.isReady = () => !output.isBlocked()
-        options.outlet.show = (batch) => void output.push(framesOf(batch))
-      }
-      const delivered = Effect.andThen(send(writing.start ?? ""), deliver)
-      return Effect.updateContext<never, never>(() => context)(delivered)
+        const send = (text: string, isLast = false) =>
+          output.push(text, isLast) ? Effect.void : output.drained
+
+        const framesOf = (batch: ReadonlyArray<EventBody>) => {
+          let text = ""
+          for (const event of batch) text += writing.event(event)
+          return text
+        }
+
+        /** Writes the terminal event of a stream that fails. */
+        const writeError = (body: ErrorBody) => {
+          if (access !== null) access.errorCode = body.code
+          return send(writing.failure(body), true)
+        }
+
+        const deliver = Stream.runForEachArray(events, (batch) =>
+          send(framesOf(batch), isTerminal(batch.at(-1)))
+        ).pipe(
+          unless(cutoff, lost),
+          Effect.catch((error) => Effect.andThen(logFailure(error), () => writeError(describe(error).body))),
+          Effect.catchCause((cause) =>
+            Cause.hasInterruptsOnly(cause)
+              ? Effect.failCause(cause)
+              : Effect.logError("An unhandled error ended a stream.", cause).pipe(
+                  Effect.andThen(() => writeError(defect.body))
+                )
+          ),
+          Effect.andThen(() => send(writing.end, true))
+        )
+
+        yield* acquired(
+          Effect.map(Metric.modify(openStreams.of(), 1), () => open.add(output)),
+          (slot) => {
+            open.remove(slot, output)
+            return Metric.modify(openStreams.of(), -1)
+          }
+        )
+        const body = Stream.fromEffectDrain(
+          Effect.suspend(() => {
+            if (outlet !== undefined) {
+              outlet.isReady = () => !output.isBlocked()
+              outlet.show = (batch) => void output.push(framesOf(batch))
+            }
+            const delivered = Effect.andThen(send(writing.start ?? ""), deliver)
+            return Effect.updateContext<never, never>(() => context)(delivered)
+          })
+        )
+        return HttpServerResponse.stream(body, {
+          contentType: "text/event-stream",
+          headers: { "cache-control": "no-cache", "x-accel-buffering": "no", ...headers }
+        })
+      })
+
+      return EventStreams.of({ respond })
     })
   )
-  return HttpServerResponse.stream(body, {
-    contentType: "text/event-stream",
-    headers: { "cache-control": "no-cache", "x-accel-buffering": "no", ...options.headers }
-  })
-})
+}

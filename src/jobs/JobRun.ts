@@ -12,6 +12,7 @@ import {
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { unless } from "../domain/Alarm.ts"
 import { outputWithoutPassages } from "../domain/Conversation.ts"
 import { type DatabaseUnavailable, ResponseInterrupted } from "../domain/Errors.ts"
 import { ResponseId } from "../domain/Ids.ts"
@@ -123,7 +124,7 @@ export const makeJobRuns = Effect.gen(function* () {
         .add(events.filter((event) => !isTerminal(event)))
         .pipe(Effect.andThen(write(events)), Effect.andThen(Deferred.succeed(begun, undefined)))
     })
-    yield* Effect.raceFirst(read, started.lost)
+    yield* unless(started.lost)(read)
     yield* log.flush
     return { status, last }
   }, Effect.scoped)
@@ -168,7 +169,9 @@ export const makeJobRuns = Effect.gen(function* () {
       const { job, live, lost, onChange } = current
       const log = yield* makeJobLog(job, onChange)
       yield* drain.admit.pipe(
-        Effect.andThen(Effect.raceAllFirst([generate(current, log), drain.cutoff, Deferred.await(lost)])),
+        Effect.andThen(
+          Effect.raceAllFirst([generate(current, log), drain.cutoff.failure, Deferred.await(lost)])
+        ),
         // Who sees the last event may ask the next question at once.
         Effect.flatMap(({ last, status }) => Effect.andThen(end(job, status), live.add(last))),
         Effect.catchTag("JobLost", () => undo(job)),

@@ -5,12 +5,12 @@ import type { ErrorBody } from "../api/ErrorEnvelope.ts"
 import { ChatBody } from "../api/openai/ChatBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
+import { unless } from "../domain/Alarm.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
-import { dataFrame, streamResponse, type Writing } from "../http/Sse.ts"
+import { dataFrame, EventStreams, type Writing } from "../http/Sse.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { type ReadChat, readChat } from "./ChatReading.ts"
 import { chatError, type ChatView, makeChatRenderer, renderCompletion } from "./ChatRendering.ts"
 import { refuseKey } from "./DetachedCreation.ts"
@@ -60,14 +60,14 @@ export const ChatHandlers = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const responses = yield* Responses
     const drain = yield* Drain
-    const { keepaliveSeconds } = (yield* AppConfig).stream
+    const streams = yield* EventStreams
 
     const answer = Effect.fnUntraced(function* (
       body: ChatBody,
       incoming: HttpServerRequest.HttpServerRequest,
       { demands, paths, request }: ReadChat
     ) {
-      const begun = yield* responses.create(request, demands).pipe(Effect.raceFirst(drain.cutoff))
+      const begun = yield* responses.create(request, demands).pipe(unless(drain.cutoff))
       const view: ChatView = {
         includeUsage: body.stream_options?.include_usage === true,
         metadata: body.metadata ?? null
@@ -79,20 +79,15 @@ export const ChatHandlers = HttpApiBuilder.group(
         ...(yield* ignoredHeader(incoming, body, documented))
       }
       if (body.stream === true) {
-        return yield* streamResponse(begun.events, {
+        return yield* streams.respond(begun.events, {
           headers,
-          drain,
-          keepaliveSeconds,
           lost: begun.lost,
           outlet: begun.outlet,
           writing: makeChatWriting(view, inChatNames(paths))
         })
       }
       const whole = collect(begun)
-      const response = yield* Effect.onError(
-        Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
-        () => begun.forget
-      )
+      const response = yield* Effect.onError(unless(drain.cutoff, begun.lost)(whole), () => begun.forget)
       return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), { headers })
     })
 

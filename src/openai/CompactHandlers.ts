@@ -7,6 +7,7 @@ import type { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseObject, ResponseUsage } from "../api/ResponseObject.ts"
+import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest, ModelFailure } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
@@ -91,12 +92,9 @@ export const CompactHandlers = HttpApiBuilder.group(
         })
         const begun = yield* responses
           .create(request, demands)
-          .pipe(
-            Effect.catchTag("ConversationNotFound", namingPrevious(request)),
-            Effect.raceFirst(drain.cutoff)
-          )
+          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(request)), unless(drain.cutoff))
         const whole = collect(begun)
-        const response = yield* Effect.raceAllFirst([whole, drain.cutoff, begun.lost])
+        const response = yield* unless(drain.cutoff, begun.lost)(whole)
         if (!isSummary(response)) {
           // A client would put it in the place of its conversation.
           return yield* new ModelFailure({

@@ -5,6 +5,7 @@ import { CreateBody } from "../api/openai/CreateBody.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
+import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { Drain } from "../http/Drain.ts"
 import { respond } from "../http/ErrorBoundary.ts"
@@ -84,7 +85,7 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
     key: string | null
   ) {
     const job = yield* submit(body, key)
-    if (job.status === "queued") yield* Effect.raceFirst(background.accepted(job), drain.cutoff)
+    if (job.status === "queued") yield* unless(drain.cutoff)(background.accepted(job))
     if (body.background === true && body.stream !== true) {
       return HttpServerResponse.jsonUnsafe(
         job.endedAt === null ? yield* renderJob(job) : yield* show(job.userId, job.responseId)
@@ -92,16 +93,14 @@ export const makeCreate = Effect.fnUntraced(function* ({ isDeleted, show, stream
     }
     // One in the background may wait long, which its stream shows.
     if (body.background === true) return yield* stream(job, -1, yield* headersOf(null, body, request))
-    yield* Effect.raceFirst(background.begun(job), drain.cutoff)
-    const first = Option.getOrNull(
-      yield* Effect.raceFirst(Stream.runHead(background.events(job)), drain.cutoff)
-    )
+    yield* unless(drain.cutoff)(background.begun(job))
+    const first = Option.getOrNull(yield* unless(drain.cutoff)(Stream.runHead(background.events(job))))
     const refusal = first === null || first.type === "error" ? yield* refusalOf(job) : null
     if (refusal !== null) return refusal
     const headers = yield* headersOf(first, body, request)
     return body.stream === true
       ? yield* stream(job, -1, headers)
-      : yield* Effect.raceFirst(whole(job, headers), drain.cutoff)
+      : yield* unless(drain.cutoff)(whole(job, headers))
   })
 
   const create = Effect.fnUntraced(function* (

@@ -2,12 +2,11 @@ import { Effect } from "effect"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import { type ResponseJob, ResponseJobs } from "../conversations/ResponseJobs.ts"
 import { StoredResponses } from "../conversations/StoredResponses.ts"
+import { noAlarm } from "../domain/Alarm.ts"
 import { ResponseNotFound } from "../domain/Errors.ts"
 import type { ResponseId, UserId } from "../domain/Ids.ts"
-import { Drain } from "../http/Drain.ts"
-import { streamResponse } from "../http/Sse.ts"
+import { EventStreams } from "../http/Sse.ts"
 import { BackgroundResponses } from "../jobs/BackgroundResponses.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { makeJobReading, renderJob, viewOfJob, writingAfter } from "./JobRendering.ts"
 import { makeWriting } from "./ProfileWriting.ts"
 import { renderStored } from "./StoredRendering.ts"
@@ -15,10 +14,9 @@ import { renderStored } from "./StoredRendering.ts"
 /** Reads responses that are made apart from their requests, in any state. */
 export const makeReading = Effect.gen(function* () {
   const background = yield* BackgroundResponses
-  const drain = yield* Drain
+  const streams = yield* EventStreams
   const jobs = yield* ResponseJobs
   const stored = yield* StoredResponses
-  const { keepaliveSeconds } = (yield* AppConfig).stream
   const { logged } = makeJobReading(jobs)
 
   const stream = Effect.fnUntraced(function* (
@@ -28,11 +26,9 @@ export const makeReading = Effect.gen(function* () {
   ) {
     const { view } = yield* viewOfJob(job)
     const queued = job.background ? yield* renderJob({ ...job, status: "queued", failure: null }) : null
-    return yield* streamResponse(background.events(job), {
+    return yield* streams.respond(background.events(job), {
       headers: { "x-response-id": shownId("response", job.responseId), ...headers },
-      drain,
-      keepaliveSeconds,
-      lost: Effect.never,
+      lost: noAlarm,
       writing: writingAfter(makeWriting(view, queued), after)
     })
   })

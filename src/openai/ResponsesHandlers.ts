@@ -6,12 +6,12 @@ import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
 import { shownId } from "../api/openai/ProfileIds.ts"
 import type { ResponseResource } from "../api/openai/ResponseResource.ts"
 import type { EventBody } from "../api/ResponseEvent.ts"
+import { unless } from "../domain/Alarm.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
-import { streamResponse } from "../http/Sse.ts"
+import { EventStreams } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
-import { AppConfig } from "../settings/AppConfig.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
 import { contradictionIn } from "./Contradictions.ts"
 import { isDetached } from "./DetachedCreation.ts"
@@ -62,8 +62,8 @@ export const ResponsesHandlers = HttpApiBuilder.group(
     const responses = yield* Responses
     const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
+    const streams = yield* EventStreams
     const detached = yield* makeDetached
-    const { keepaliveSeconds } = (yield* AppConfig).stream
 
     return handlers.handle(
       "create",
@@ -78,30 +78,22 @@ export const ResponsesHandlers = HttpApiBuilder.group(
         const { demands, request, view } = readRequest(payload)
         const begun = yield* responses
           .create(request, demands)
-          .pipe(
-            Effect.catchTag("ConversationNotFound", namingPrevious(request)),
-            Effect.raceFirst(drain.cutoff)
-          )
+          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(request)), unless(drain.cutoff))
         const headers = {
           ...namingConversation(payload, begun.conversationId),
           ...(yield* ignoredHeader(incoming, payload, documented))
         }
         if (payload.stream === true) {
           const writing = makeWriting(view)
-          return yield* streamResponse(begun.events, {
+          return yield* streams.respond(begun.events, {
             headers,
-            drain,
-            keepaliveSeconds,
             lost: begun.lost,
             outlet: begun.outlet,
             writing
           })
         }
         const whole = collectRendered(begun.events, view)
-        const response = yield* Effect.onError(
-          Effect.raceAllFirst([whole, drain.cutoff, begun.lost]),
-          () => begun.forget
-        )
+        const response = yield* Effect.onError(unless(drain.cutoff, begun.lost)(whole), () => begun.forget)
         return HttpServerResponse.jsonUnsafe(response, { headers })
       }, enveloped)
     )

@@ -14,6 +14,7 @@ import { errorEvent, type EventBody } from "../api/ResponseEvent.ts"
 import { ApiKeys } from "../auth/ApiKeys.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import { unless } from "../domain/Alarm.ts"
 import { InvalidRequest, ServerShuttingDown, UserLimitReached } from "../domain/Errors.ts"
 import { FairPermits } from "../domain/FairPermits.ts"
 import { makeAccessLog } from "../http/AccessLog.ts"
@@ -184,12 +185,12 @@ const makeAnswer = Effect.gen(function* () {
         .pipe(
           Effect.catchTag("ConversationNotFound", namingPrevious(asked)),
           Effect.provideService(CurrentUser, caller),
-          Effect.raceFirst(drain.cutoff)
+          unless(drain.cutoff)
         )
       const renderer = makeRendering(view, message, memory)
       failed = renderer.failure
       const delivery = Stream.runForEach(begun.events, (event) => send(renderer.event(event)))
-      yield* Effect.raceAllFirst([delivery, drain.cutoff, begun.lost])
+      yield* unless(drain.cutoff, begun.lost)(delivery)
     })
 
     const sendError = (body: ErrorBody, status: number) => {

@@ -20,7 +20,7 @@ const noOptions: AnswerOptions = {}
 const optionsOf = ({ options = noOptions }: ModelRequest): AnswerOptions => options
 
 /** Only where tools are offered: servers refuse a choice among none. */
-const offersTools = (request: ModelRequest, dialect: Dialect): boolean =>
+export const offersTools = (request: ModelRequest, dialect: Dialect): boolean =>
   dialect.tools && request.tools.length > 0
 
 const openAiSchema = ({

@@ -7,7 +7,7 @@ import type {
   ModelRequest,
   ToolSpec
 } from "../domain/ModelCall.ts"
-import { chatFields, dataUrl, lacksNothing, withFormat } from "./AnswerFields.ts"
+import { chatFields, dataUrl, lacksNothing, offersTools, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   type CallFragment,
@@ -27,14 +27,15 @@ import {
   type TokenParameter,
   bearer,
   type Protocol,
+  makeWithTools,
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
 import { decodingRepeated } from "./RepeatedEvent.ts"
 
 /** The request body of a Chat Completions call, as JSON. */
-export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string =>
-  JSON.stringify({
+export const encodeChatRequest = (model: string, request: ModelRequest, dialect: Dialect): string => {
+  const json = JSON.stringify({
     model,
     messages: mergeSameRole(withFormat(messagesFor(request, dialect), request, dialect.format)).map(
       encodeMessage
@@ -42,9 +43,10 @@ export const encodeChatRequest = (model: string, request: ModelRequest, dialect:
     stream: true,
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
     [dialect.tokenParameter]: request.maxOutputTokens,
-    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {}),
     ...chatFields(request, dialect)
   })
+  return offersTools(request, dialect) ? withTools(json, request.tools) : json
+}
 
 const encodeMessage = (message: ModelMessage): object => {
   switch (message.role) {
@@ -85,6 +87,8 @@ const encodeTool = ({ description, name, parameters, strict }: ToolSpec): object
   type: "function",
   function: { name, description, parameters, ...(strict === true ? { strict } : {}) }
 })
+
+const withTools = makeWithTools(encodeTool)
 
 const adaptChatDialect: Adapt = (dialect, complaint) => {
   if (dialect.streamOptions && complaint.includes("stream_options"))

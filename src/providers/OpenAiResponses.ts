@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import type { FinishReason, ModelImage, ModelMessage, ModelRequest, ToolSpec } from "../domain/ModelCall.ts"
-import { dataUrl, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
+import { dataUrl, offersTools, responsesFields, responsesLacks, withFormat } from "./AnswerFields.ts"
 import {
   type AnswerChunk,
   callDelta,
@@ -23,6 +23,7 @@ import {
   type Dialect,
   bearer,
   type Protocol,
+  makeWithTools,
   messagesFor,
   mergeSameRole
 } from "./Protocol.ts"
@@ -38,16 +39,16 @@ export const encodeResponsesRequest = (model: string, request: ModelRequest, dia
   const head = begin < 0 ? messages : messages.slice(0, begin)
   const rest = begin < 0 ? [] : messages.slice(begin)
   const instructions = head.map((message) => message.text).join("\n\n")
-  return JSON.stringify({
+  const json = JSON.stringify({
     model,
     ...(instructions === "" ? {} : { instructions }),
     input: mergeSameRole(rest).flatMap(encodeMessage),
     stream: true,
     store: false,
     max_output_tokens: Math.max(outputTokensMin, request.maxOutputTokens),
-    ...(dialect.tools && request.tools.length > 0 ? { tools: request.tools.map(encodeTool) } : {}),
     ...responsesFields(request, dialect)
   })
+  return offersTools(request, dialect) ? withTools(json, request.tools) : json
 }
 
 /** The input items of a message: one for the text, and one for each call. */
@@ -94,6 +95,8 @@ const encodeTool = (tool: ToolSpec): object => ({
   parameters: tool.parameters,
   strict: tool.strict === true
 })
+
+const withTools = makeWithTools(encodeTool)
 
 /** Reads the events of one Responses stream, or one whole response. */
 const makeDecodeResponses = (): Decode => {

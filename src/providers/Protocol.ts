@@ -5,7 +5,8 @@ import type {
   ModelImage,
   ModelMessage,
   ModelRequest,
-  ModelUsage
+  ModelUsage,
+  ToolSpec
 } from "../domain/ModelCall.ts"
 
 /** The two names of the bound on the answer. */
@@ -123,6 +124,22 @@ export const mergeSameRole = (messages: ReadonlyArray<ModelMessage>): ReadonlyAr
     const images = all.flatMap(imagesOf)
     return images.length === 0 ? { ...last, text } : { role: "user", text, images }
   })
+}
+
+/**
+ * Adds the tools to the JSON of a request. Their own JSON is kept: it is most of a short request, and nearly all requests offer the same
+ * ones.
+ */
+export const makeWithTools = (encodeTool: (tool: ToolSpec) => object) => {
+  const encoded = new WeakMap<ReadonlyArray<ToolSpec>, string>()
+  return (json: string, tools: ReadonlyArray<ToolSpec>): string => {
+    let list = encoded.get(tools)
+    if (list === undefined) {
+      list = JSON.stringify(tools.map(encodeTool))
+      encoded.set(tools, list)
+    }
+    return `${json.slice(0, -1)},"tools":${list}}`
+  }
 }
 
 /** A piece of a tool call in a delta. */

@@ -46,6 +46,8 @@ export class ProviderCircuit {
   private readonly provider: string
   private readonly circuits: ProviderCircuits
   private readonly failures = new CountedFailures()
+  /** From a failure that counts to the success that leaves the circuit closed. Otherwise it is closed, and there is nothing to reset. */
+  private isTroubled = false
 
   constructor(provider: string, circuits: ProviderCircuits) {
     this.provider = provider
@@ -54,10 +56,12 @@ export class ProviderCircuit {
 
   /** How long requests are rejected; 0 while the circuit is closed, and when a probe may run. */
   readonly openSeconds: Effect.Effect<number> = Effect.suspend(() =>
-    Effect.map(this.state, (state) => {
-      if (state._tag === "Open") return Duration.toSeconds(state.retryAfter)
-      return state._tag === "HalfOpen" && state.probing ? probeSeconds : 0
-    })
+    this.isTroubled
+      ? Effect.map(this.state, (state) => {
+          if (state._tag === "Open") return Duration.toSeconds(state.retryAfter)
+          return state._tag === "HalfOpen" && state.probing ? probeSeconds : 0
+        })
+      : Effect.succeed(0)
   )
 
   // The state is in memory, where reading it can't fail.
@@ -75,7 +79,9 @@ export class ProviderCircuit {
   ): Effect.Effect<A, Fault, R> {
     const open = Effect.suspend(() => (hasFallback() ? rejected : request))
     const executed = Effect.suspend(() =>
-      Effect.catchTag(this.executed(request, user), "CircuitBreakerError", () => open)
+      this.isTroubled
+        ? Effect.catchTag(this.executed(request, user), "CircuitBreakerError", () => open)
+        : this.settled(request, user)
     )
     return Effect.flatMap(monotonicSeconds, (now) => {
       this.failures.seen(user, now)
@@ -85,13 +91,33 @@ export class ProviderCircuit {
     })
   }
 
+  /**
+   * Runs a request while there is no trouble. What it ends with passes the circuit only if it is a failure, or if others have failed
+   * meanwhile.
+   */
+  private settled<A, R>(request: Effect.Effect<A, Fault, R>, user: string): Effect.Effect<A, Fault, R> {
+    const noted = (ended: Effect.Effect<A, Fault>) =>
+      Effect.catchTag(this.executed(ended, user), "CircuitBreakerError", () => ended)
+    return Effect.matchEffect(request, {
+      onFailure: (fault) => noted(Effect.fail(fault)),
+      onSuccess: (value) => (this.isTroubled ? noted(Effect.succeed(value)) : Effect.succeed(value))
+    })
+  }
+
   private executed<A, R>(request: Effect.Effect<A, Fault, R>, user: string) {
     const { held, release } = releasable(request)
-    return Effect.ensuring(
-      this.circuits.execute(held, { key: this.provider, classify: (exit) => this.outcomeOf(exit, user) }),
-      release
-    )
+    const passed = this.circuits.execute(held, {
+      key: this.provider,
+      classify: (exit) => this.outcomeOf(exit, user)
+    })
+    return Effect.ensuring(Effect.tap(passed, this.recovered), release)
   }
+
+  private readonly recovered = Effect.suspend(() =>
+    Effect.map(this.state, ({ _tag }) => {
+      this.isTroubled = _tag !== "Closed"
+    })
+  )
 
   private outcomeOf(exit: Exit.Exit<unknown, Fault>, user: string): Effect.Effect<CircuitBreaker.Outcome> {
     return Effect.map(monotonicSeconds, (now) => {
@@ -103,6 +129,7 @@ export class ProviderCircuit {
         Exit.findErrorOption(exit),
         (fault) => classify(fault).countsAgainstServer && this.failures.failed(user, now)
       )
+      this.isTroubled ||= isCounted
       return isCounted ? CircuitBreaker.failure() : CircuitBreaker.ignored
     })
   }

@@ -3,7 +3,6 @@ import {
   Cause,
   Channel,
   Clock,
-  Duration,
   Effect,
   Exit,
   Fiber,
@@ -13,6 +12,7 @@ import {
   Stream,
   type Tracer
 } from "effect"
+import { type Deadline, joinBy } from "../domain/Deadlines.ts"
 import type { ModelFailure } from "../domain/Errors.ts"
 import type { ItemId } from "../domain/Ids.ts"
 import type { ModelSpec } from "../domain/Model.ts"
@@ -196,14 +196,15 @@ const firstCall = (
 }
 
 /**
- * Starts an answer. Succeeds at the first output of a model, or after `beginSeconds` of silence with the model that is being
- * tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is the result;
+ * Starts an answer. Succeeds at the first output of a model, or after the silence that `deadline` allows, with the model that is
+ * being tried then. Until it succeeds a failing model is replaced by the next attempt, and the last one's failure is the result;
  * afterwards the model is fixed. Everything upstream ends with the scope.
  */
 export const generate = traced("Generation.generate")(
   Effect.fnUntraced(function* (options: {
     readonly attempts: Arr.NonEmptyReadonlyArray<Attempt>
-    readonly beginSeconds: number
+    /** Until the stream begins. */
+    readonly deadline: Deadline
     readonly runTool: RunTool
     readonly rules: CallRules
     readonly check: CheckOutput | null
@@ -211,16 +212,15 @@ export const generate = traced("Generation.generate")(
     readonly meter: Meter
     readonly budget: Budget
   }): Effect.fn.Return<Generation, ModelFailure, Scope.Scope> {
-    const { attempts, beginSeconds, budget, check, meter, nextItemId, rules, runTool } = options
+    const { attempts, budget, check, deadline, meter, nextItemId, rules, runTool } = options
     const scope = yield* Effect.scope
     const [first, ...fallbacks] = attempts
     const progress: Progress = { attempt: first, isFixed: false }
     const fiber = yield* Effect.forkIn(firstCall(fallbacks, scope, progress, meter), scope, {
       startImmediately: true
     })
-    const call = yield* Fiber.join(fiber).pipe(
-      Effect.timeoutOption(Duration.seconds(beginSeconds)),
-      Effect.tapError(() => Effect.sync(() => void (meter.outcome = "failed")))
+    const call = yield* Effect.tapError(joinBy(fiber, deadline), () =>
+      Effect.sync(() => void (meter.outcome = "failed"))
     )
     progress.isFixed = true
     const rounds = pullRounds({

@@ -5,7 +5,9 @@ import type { ResponseObject } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
+import type { Alarm } from "../domain/Alarm.ts"
 import type { ConversationState } from "../domain/Conversation.ts"
+import { makeDeadlines } from "../domain/Deadlines.ts"
 import type * as Errors from "../domain/Errors.ts"
 import { type ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
 import { type Operation, operationNames } from "../domain/Plan.ts"
@@ -71,8 +73,8 @@ interface BegunResponse {
   readonly events: Stream.Stream<EventBody, GenerationFailure>
   /** To be opened for deltas by what runs `events`, which then has only those that it does not take. */
   readonly outlet: Outlet<EventBody>
-  /** Fails when the conversation's lease is lost, so that the turn can't be stored any more; never succeeds. */
-  readonly lost: Effect.Effect<never, Errors.TurnLeaseLost>
+  /** Raised when the conversation's lease is lost, so that the turn can't be stored any more. */
+  readonly lost: Alarm<Errors.TurnLeaseLost>
   /** To be run where it fails before the client has seen any of it: a conversation that it created goes again. */
   readonly forget: Effect.Effect<void>
 }
@@ -93,7 +95,7 @@ export class Responses extends Context.Service<
   static readonly layerNoDeps = Layer.effect(
     Responses,
     Effect.gen(function* () {
-      const { beginSeconds } = (yield* AppConfig).stream
+      const deadline = yield* makeDeadlines((yield* AppConfig).stream.beginSeconds * 1000)
       const accounting = yield* Accounting
       const attachedFiles = yield* AttachedFiles
       const attempts = yield* Attempts
@@ -176,7 +178,7 @@ export class Responses extends Context.Service<
             runTool: withNamedAddresses(offer.run(toolkit.run), { ...parts, history }),
             nextItemId
           }
-          const generation = yield* generate({ ...account, ...rounds, beginSeconds })
+          const generation = yield* generate({ ...account, ...rounds, deadline })
           // The conversation's row was being written meanwhile; the client sees nothing before it is stored.
           yield* opened.stored
 

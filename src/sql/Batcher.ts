@@ -37,12 +37,17 @@ export const makeBatcher = Effect.fnUntraced(function* <A, E>(
     }
   }).pipe(Effect.ensuring(Effect.sync(() => (writing = false))))
 
-  return (item: A): Effect.Effect<void, E> =>
+  /** Returns what completes when the item is written. */
+  const begin = (item: A): Effect.Effect<Deferred.Deferred<void, E>> =>
     Effect.suspend(() => {
       const done = Deferred.makeUnsafe<void, E>()
       waiting.push({ item, done })
-      if (writing) return Deferred.await(done)
+      if (writing) return Effect.succeed(done)
       writing = true
-      return Effect.andThen(Effect.forkIn(writeAll, scope, { startImmediately: true }), Deferred.await(done))
+      return Effect.as(Effect.forkIn(writeAll, scope, { startImmediately: true }), done)
     })
+
+  const add = (item: A): Effect.Effect<void, E> => Effect.flatMap(begin(item), Deferred.await)
+
+  return { begin, add }
 })

@@ -4,7 +4,7 @@ import { PgClient, PgPool, type PgConnection } from "@effect/sql-pg"
 import { Effect, identity, Predicate, Redacted, type Scope, Stream, String } from "effect"
 import { SqlClient, SqlError, Statement, type SqlConnection } from "effect/sql"
 import { inRealTime } from "../domain/Monotonic.ts"
-import { makeDeadlines } from "./StatementDeadlines.ts"
+import { makeStatementDeadlines } from "./StatementDeadlines.ts"
 
 /**
  * Sentences of class 22, data exception, quote the value that could not be used, which may be what a user wrote. Source:
@@ -120,7 +120,7 @@ export const makeDatabaseClient = Effect.fnUntraced(function* (
   })
   const pool = yield* inRealTime(PgPool.make(config))
   const statementMillis = (limits.statementSeconds + statementGraceSeconds) * 1000
-  const within = yield* makeDeadlines(statementMillis)
+  const within = yield* makeStatementDeadlines(statementMillis)
   const lend = (connection: PgConnection.PgConnection) => decorate(boundedConnection(connection, within))
   const leases = makeLeases(pool, limits)
   yield* watch(leases.takers)
@@ -188,7 +188,7 @@ const connectionError = (text: string, cause: unknown = new Error(text)): SqlErr
 /** A connection of the pool on which every statement ends, with an answer or without. */
 const boundedConnection = (
   connection: PgConnection.PgConnection,
-  within: Effect.Success<ReturnType<typeof makeDeadlines>>
+  within: Effect.Success<ReturnType<typeof makeStatementDeadlines>>
 ): SqlConnection.Connection => {
   const inTime = within(() => connectionError("The database did not answer in time"))
   const bounded = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>

@@ -46,7 +46,7 @@ export class KeyRates extends Context.Service<
   static readonly layer: Layer.Layer<KeyRates, never, SqlClient.SqlClient> = Layer.effect(
     KeyRates,
     Effect.gen(function* () {
-      const add = yield* makeBatcher(yield* makeCount, requestsPerStatementMax)
+      const { add } = yield* makeBatcher(yield* makeCount, requestsPerStatementMax)
       const refused = new Map<ApiKeyId, Refused>()
 
       /** A limit that was changed is asked for again. */

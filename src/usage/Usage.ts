@@ -209,7 +209,7 @@ export class Usage extends Context.Service<
             : reserveWithin(ask, limits)
         )
 
-      const add = yield* makeBatcher(writeRecords(sql, counters.apply), recordsPerStatementMax)
+      const { add } = yield* makeBatcher(writeRecords(sql, counters.apply), recordsPerStatementMax)
 
       const record = (spending: Spending) =>
         Effect.flatMap(DateTime.now, (at) => {

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Duration, Effect, Fiber, Schema, Stream } from "effect"
+import { Clock, Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { makeFrameOutput } from "../../src/http/FrameOutput.ts"
@@ -287,16 +287,19 @@ describe("FrameOutput", () => {
     () =>
       Effect.gen(function* () {
         const { client, end, output } = yield* opened({ reading: false })
-        yield* Effect.forkChild(output.keepAlive(Duration.seconds(10)), { startImmediately: true })
-        yield* TestClock.adjust("30 seconds")
+        const silent = (seconds: number) =>
+          Effect.map(TestClock.adjust(`${seconds} seconds`), () => output.keepAlive(10_000))
+        yield* silent(30)
         output.push("data: a\n\n")
-        yield* TestClock.adjust("15 seconds")
+        yield* silent(9)
+        yield* silent(1)
+        yield* silent(9)
         output.push("data: b\n\n")
-        yield* TestClock.adjust("9 seconds")
-        yield* TestClock.adjust("1 seconds")
+        yield* silent(9)
+        yield* silent(1)
         yield* until(Effect.sync(() => !output.isBlocked()))
         output.push(tooMuch)
-        yield* TestClock.adjust("60 seconds")
+        yield* silent(60)
         const reading = yield* Effect.forkChild(readAgain(client), { startImmediately: true })
         yield* output.drained
         output.push("data: c\n\n")
@@ -312,7 +315,6 @@ describe("FrameOutput", () => {
   it.effect("no comment follows the end of a stream whose last bytes are still on their way", () =>
     Effect.gen(function* () {
       const { client, end, output, response } = yield* opened({ reading: false })
-      yield* Effect.forkChild(output.keepAlive(Duration.seconds(10)), { startImmediately: true })
       output.push(frameOf("first"))
       yield* nextTurn
       const pushed = pushUntilQueued(output, response)
@@ -320,6 +322,7 @@ describe("FrameOutput", () => {
       yield* end
       yield* until(Effect.sync(() => response.writableEnded))
       yield* TestClock.adjust("60 seconds")
+      output.keepAlive(10_000)
       assert.isFalse(response.writableFinished)
       const { chunks, rest } = parted(yield* readAgain(client))
       assert.strictEqual(chunks.length, 1 + pushed)

@@ -225,6 +225,39 @@ describe("the circuit of a provider", () => {
     })
   )
 
+  it.effect("counts what requests end with that began before anything had failed", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      const ends = yield* Effect.forEach([1, 2, 3], () => Deferred.make<string, Fault>())
+      const [failing, answered, late] = yield* Effect.forEach(ends, (end, n) =>
+        Effect.forkChild(Effect.exit(ask(through, of(`slow ${n}`), Deferred.await(end))), {
+          startImmediately: true
+        })
+      )
+      const failSome = (count: number) =>
+        Effect.forEach(Array.from({ length: count }).keys(), (n) =>
+          Effect.exit(ask(through, of(`user ${n}`), fails()))
+        )
+      // The last of as many failures as open it, and of them an answer.
+      yield* failSome(failuresMax - 1)
+      yield* Deferred.succeed(ends[1]!, "answered")
+      assert.deepStrictEqual(yield* Fiber.join(answered!), Exit.succeed("answered"))
+      yield* failSome(failuresMax - 1)
+      assert.isTrue(yield* Effect.map(stateOf(through), (state) => state !== "open"))
+      yield* Deferred.fail(ends[0]!, broken)
+      assert.deepStrictEqual(yield* Fiber.join(failing!), Exit.fail(broken))
+      assert.strictEqual(yield* stateOf(through), "open")
+      // While it is open, an answer to an earlier request is handed on, and doesn't close it.
+      yield* Deferred.succeed(ends[2]!, "answered late")
+      assert.deepStrictEqual(yield* Fiber.join(late!), Exit.succeed("answered late"))
+      assert.strictEqual(yield* stateOf(through), "open")
+      assert.isFalse(yield* reaches(through, "bob"))
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      assert.isTrue(yield* reaches(through, "bob"))
+      assert.isTrue(yield* reaches(through, "alice"))
+    })
+  )
+
   it.effect("stays closed at faulty requests and at rate limits", () =>
     Effect.gen(function* () {
       const through = yield* gate()

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr, Cause, Effect, Exit, Predicate, Schema, Stream } from "effect"
 import type { EventBody } from "../../src/api/ResponseEvent.ts"
+import { makeDeadlines } from "../../src/domain/Deadlines.ts"
 import type { CallOptions, ModelPart, ModelRequest } from "../../src/domain/ModelCall.ts"
 import { costOf, newMeter } from "../../src/responses/Accounting.ts"
 import { unlimited } from "../../src/responses/AnswerBound.ts"
@@ -72,7 +73,7 @@ const played = Effect.fnUntraced(function* (setting: Setting, isReady: (() => bo
   const nextItemId = counter()
   const generation = yield* generate({
     attempts: [only],
-    beginSeconds: 15,
+    deadline: yield* makeDeadlines(15_000),
     runTool: ({ name }) => Effect.succeed({ output: name, error: null }),
     rules: ownCallsOnly,
     check: setting.check === "none" ? null : evenOnly,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { type Array as Arr, Effect, type Stream } from "effect"
+import { makeDeadlines } from "../../src/domain/Deadlines.ts"
 import type { ModelFailure } from "../../src/domain/Errors.ts"
 import { ItemId } from "../../src/domain/Ids.ts"
 import type { ModelSpec } from "../../src/domain/Model.ts"
@@ -42,16 +43,17 @@ export const nextItemId = () => ItemId.make(randomUUID())
 export const noTools: RunTool = () => Effect.die(new Error("There are no tools"))
 
 /** A generation without a token limit. */
-export const start = (
+export const start = Effect.fnUntraced(function* (
   attempts: Arr.NonEmptyReadonlyArray<Attempt>,
   runTool: RunTool = noTools,
   beginSeconds = 15,
   rules: CallRules = ownCallsOnly,
   check: CheckOutput | null = null
-) => {
+) {
   const meter = newMeter(attempts[0].model)
-  return generate({ attempts, beginSeconds, runTool, rules, check, nextItemId, meter, budget: unlimited })
-}
+  const deadline = yield* makeDeadlines(beginSeconds * 1000)
+  return yield* generate({ attempts, deadline, runTool, rules, check, nextItemId, meter, budget: unlimited })
+})
 
 /** All parts up to the finish. */
 export const drain = Effect.fnUntraced(function* (generation: Generation) {

@@ -6,7 +6,7 @@ import { makeBatcher } from "../../src/sql/Batcher.ts"
 const setUp = Effect.fnUntraced(function* (itemsMax: number) {
   const writes: Array<ReadonlyArray<number>> = []
   const gate = yield* Deferred.make<void>()
-  const add = yield* makeBatcher(
+  const { add, begin } = yield* makeBatcher(
     (items: ReadonlyArray<number>) =>
       Effect.suspend(() => {
         writes.push(items)
@@ -16,7 +16,7 @@ const setUp = Effect.fnUntraced(function* (itemsMax: number) {
     itemsMax
   )
   const fork = (item: number) => Effect.forkChild(add(item), { startImmediately: true })
-  return { add, fork, gate, writes }
+  return { add, begin, fork, gate, writes }
 })
 
 describe("a batcher", () => {
@@ -51,6 +51,17 @@ describe("a batcher", () => {
       yield* Deferred.succeed(gate, undefined)
       yield* add(3)
       assert.deepStrictEqual(writes.flat(), [1, 2, 3])
+    })
+  )
+
+  it.effect("begins to write without being waited for", () =>
+    Effect.gen(function* () {
+      const { begin, gate, writes } = yield* setUp(10)
+      const written = [yield* begin(1), yield* begin(-2), yield* begin(3)]
+      assert.deepStrictEqual(writes, [[1]])
+      yield* Deferred.succeed(gate, undefined)
+      const exits = yield* Effect.forEach(written, (one) => Effect.exit(Deferred.await(one)))
+      assert.deepStrictEqual(exits, [Exit.void, Exit.fail(-2), Exit.void])
     })
   )
 })

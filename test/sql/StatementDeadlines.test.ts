@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { makeDeadlines } from "../../src/sql/StatementDeadlines.ts"
+import { makeStatementDeadlines } from "../../src/sql/StatementDeadlines.ts"
 
 /** Ended by the first sweep that finds it. */
 const atOnceMillis = 0
@@ -11,7 +11,7 @@ const late = () => "late"
 describe("the deadline of statements", () => {
   it.effect("ends one that overruns, which is interrupted before its caller learns of it", () =>
     Effect.gen(function* () {
-      const within = yield* makeDeadlines(atOnceMillis)
+      const within = yield* makeStatementDeadlines(atOnceMillis)
       let isEnded = false
       const statement = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isEnded = true)))
       assert.strictEqual(yield* Effect.flip(within(late)(statement)), "late")
@@ -21,8 +21,8 @@ describe("the deadline of statements", () => {
 
   it.effect("ends each of several by itself, and leaves those in time alone", () =>
     Effect.gen(function* () {
-      const within = yield* makeDeadlines(neverMillis)
-      const short = yield* makeDeadlines(atOnceMillis)
+      const within = yield* makeStatementDeadlines(neverMillis)
+      const short = yield* makeStatementDeadlines(atOnceMillis)
       const answer = yield* Deferred.make<number>()
       const waiting = yield* Effect.forkChild(within(late)(Deferred.await(answer)))
       const exits = yield* Effect.all(
@@ -40,7 +40,7 @@ describe("the deadline of statements", () => {
 
   it.effect("hands on what a statement answers, its failure and its defect", () =>
     Effect.gen(function* () {
-      const inTime = (yield* makeDeadlines(neverMillis))(late)
+      const inTime = (yield* makeStatementDeadlines(neverMillis))(late)
       assert.strictEqual(yield* inTime(Effect.succeed(1)), 1)
       assert.strictEqual(yield* Effect.flip(inTime(Effect.fail("broken"))), "broken")
       const defect = new Error("a defect")
@@ -50,7 +50,7 @@ describe("the deadline of statements", () => {
 
   it.effect("interrupts the statement of a caller that is interrupted", () =>
     Effect.gen(function* () {
-      const inTime = (yield* makeDeadlines(neverMillis))(late)
+      const inTime = (yield* makeStatementDeadlines(neverMillis))(late)
       const begun = yield* Deferred.make<void>()
       let isEnded = false
       const statement = Deferred.succeed(begun, undefined).pipe(
@@ -66,7 +66,7 @@ describe("the deadline of statements", () => {
 
   it.effect("lets a statement see the services of its caller", () =>
     Effect.gen(function* () {
-      const inTime = (yield* makeDeadlines(neverMillis))(late)
+      const inTime = (yield* makeStatementDeadlines(neverMillis))(late)
       const span = yield* Effect.withSpan(inTime(Effect.currentSpan), "the caller's")
       assert.strictEqual(span.name, "the caller's")
     })
