@@ -41,7 +41,7 @@ export const makeUnansweredParts = Effect.map(SqlClient.SqlClient, (sql) => ({
       WHERE question ->> 'responseId' = ${responseId}::text
     )`,
   /** All but that of a response; null if there is no other. */
-  without: (responseId: ResponseId | null) =>
+  without: (responseId: unknown) =>
     sql`(SELECT json_agg(question ORDER BY place)
       FROM json_array_elements(unanswered) WITH ORDINALITY AS kept (question, place)
       WHERE question ->> 'responseId' IS DISTINCT FROM ${responseId}::text)`

@@ -7,6 +7,7 @@ import type { ConversationId, UserId } from "../domain/Ids.ts"
 import { inRealTime, monotonicMillis } from "../domain/Monotonic.ts"
 import { acquired } from "../domain/onClose.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { prepared } from "../sql/prepared.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 
 /** A conversation, and the number of its lease. */
@@ -72,13 +73,20 @@ const makeLeaseTable = Effect.fnUntraced(function* (leaseSeconds: number) {
 
   /** New hidden conversations, whose leases are held by `firstFence`. */
   const create = (created: ReadonlyArray<NewConversation>) =>
-    sql`INSERT INTO conversations (id, user_id, hidden, system_message, lease_fence, lease_until)
-      SELECT created.id, created.user_id, true, nullif(created.system_message, ''), ${firstFence}, ${leaseEnd}
-      FROM (${quick}) AS quick, unnest(
-        ${created.map(({ conversationId }) => conversationId)}::uuid[],
-        ${created.map(({ userId }) => userId)}::uuid[],
-        ${created.map(({ systemMessage }) => systemMessage ?? "")}::text[]
-      ) AS created (id, user_id, system_message)`
+    insert({
+      ids: created.map(({ conversationId }) => conversationId),
+      userIds: created.map(({ userId }) => userId),
+      systemMessages: created.map(({ systemMessage }) => systemMessage ?? "")
+    })
+  const insert = prepared<Readonly<Record<"ids" | "userIds" | "systemMessages", ReadonlyArray<string>>>>(
+    sql,
+    (parameter) =>
+      sql`INSERT INTO conversations (id, user_id, hidden, system_message, lease_fence, lease_until)
+        SELECT created.id, created.user_id, true, nullif(created.system_message, ''), ${firstFence}, ${leaseEnd}
+        FROM (${quick}) AS quick, unnest(
+          ${parameter("ids")}::uuid[], ${parameter("userIds")}::uuid[], ${parameter("systemMessages")}::text[]
+        ) AS created (id, user_id, system_message)`
+  )
 
   /** No row for another user's conversation; a row of nulls while another process holds the lease. */
   const acquire = (userId: UserId, conversationId: ConversationId) =>

@@ -1,5 +1,5 @@
 import { Effect, flow, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import {
   type ConversationState,
   type InputItem,
@@ -10,6 +10,7 @@ import {
   withoutPassages
 } from "../domain/Conversation.ts"
 import type { ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
+import { prepared } from "../sql/prepared.ts"
 import { makeImageWrites } from "./ImageTable.ts"
 import { makeUnansweredParts } from "./QuestionWrites.ts"
 import { historyTurnsMax } from "./TurnTable.ts"
@@ -47,25 +48,50 @@ const decodeOutcome = flow(
   Effect.map(([row]: typeof Outcome.Type) => row.stored)
 )
 
-/** The parts that both statements have. */
+/** The items of a turn in columns. */
+const itemColumns = ({ input, output }: CommitTurn) => {
+  const items = [...input, ...output]
+  return {
+    sides: items.map((_item, at) => (at < input.length ? "input" : "output")),
+    positions: items.map((_item, at) => (at < input.length ? at : at - input.length)),
+    ids: items.map(({ id }) => id),
+    items: items.map((item) => JSON.stringify(withoutPassages(item)))
+  }
+}
+
+/** What the statement that stores a turn depends on. */
+const parametersOf = (turn: OpenTurn, content: CommitTurn) => ({
+  conversationId: turn.conversationId,
+  fence: turn.fence,
+  turnCount: turn.turnCount,
+  responseId: content.responseId,
+  systemMessage: content.systemMessage,
+  model: content.model,
+  promptTokens: content.promptTokens,
+  details: detailsOf(content),
+  ...itemColumns(content)
+})
+type Parameters = ReturnType<typeof parametersOf>
+
+/** The value of a parameter of a statement, or what stands for it. */
+type Value = unknown
+
+/** The parts that the statements have. */
 const makeParts = Effect.map(SqlClient.SqlClient, (sql) => {
   /** Writes the items of a turn for the user that the row of `owner` names. */
-  const insertItems = (content: CommitTurn, owner: string) => {
-    const items = [
-      ...content.input.map((item, position) => ({ side: "input", position, item })),
-      ...content.output.map((item, position) => ({ side: "output", position, item }))
-    ]
-    return sql`INSERT INTO items (response_id, side, position, id, user_id, item)
-        SELECT ${content.responseId}::uuid, item.side, item.position, item.id, ${sql(owner)}.user_id, item.item::json
-        FROM ${sql(owner)}, unnest(
-          ${items.map(({ side }) => side)}::text[], ${items.map(({ position }) => position)}::int[],
-          ${items.map(({ item }) => item.id)}::uuid[], ${items.map(({ item }) => JSON.stringify(withoutPassages(item)))}::text[]
-        ) AS item (side, position, id, item)`
-  }
+  const insertItems = (
+    responseId: Value,
+    { ids, items, positions, sides }: Record<keyof ReturnType<typeof itemColumns>, Value>,
+    owner: string
+  ) =>
+    sql`INSERT INTO items (response_id, side, position, id, user_id, item)
+        SELECT ${responseId}::uuid, item.side, item.position, item.id, ${sql(owner)}.user_id, item.item::json
+        FROM ${sql(owner)}, unnest(${sides}::text[], ${positions}::int[], ${ids}::uuid[], ${items}::text[])
+          AS item (side, position, id, item)`
 
-  const outcome = (content: CommitTurn, id: ConversationId, changed: string) =>
+  const outcome = (responseId: Value, id: Value, changed: string) =>
     sql`SELECT EXISTS (SELECT FROM ${sql(changed)}) OR EXISTS (
-        SELECT FROM turns WHERE response_id = ${content.responseId}::uuid AND conversation_id = ${id}::uuid
+        SELECT FROM turns WHERE response_id = ${responseId}::uuid AND conversation_id = ${id}::uuid
       ) AS stored`
 
   return { insertItems, outcome }
@@ -78,30 +104,43 @@ export const makeTurnWrites = Effect.gen(function* () {
   const images = yield* makeImageWrites
   const unanswered = yield* makeUnansweredParts
 
+  const writeTurn = (value: (name: keyof Parameters) => Value, pictured: Statement.Fragment) =>
+    sql`WITH held AS (
+        UPDATE conversations SET
+          turn_count = turn_count + 1,
+          system_message = CASE WHEN turn_count = 0 THEN ${value("systemMessage")}::text ELSE system_message END,
+          lease_until = NULL,
+          lease_fence = lease_fence + 1,
+          updated_at = now(),
+          unanswered = ${unanswered.without(value("responseId"))}
+        WHERE id = ${value("conversationId")}::uuid AND lease_fence = ${value("fence")} AND turn_count = ${value("turnCount")}
+        RETURNING id, user_id
+      ), turn AS (
+        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, details)
+        SELECT ${value("responseId")}::uuid, id, user_id, ${value("turnCount")}::int, ${value("model")}, ${value("promptTokens")}::int,
+          ${value("details")}::json
+        FROM held
+      ), written AS (
+        ${insertItems(
+          value("responseId"),
+          { sides: value("sides"), positions: value("positions"), ids: value("ids"), items: value("items") },
+          "held"
+        )}
+      )${pictured}
+      ${outcome(value("responseId"), value("conversationId"), "held")}`
+  const writePreparedTurn = prepared<Parameters>(sql, (parameter) => writeTurn(parameter, sql.literal("")))
+
   /**
    * Stores the turn and releases its lease in one statement, if the fence and the position are still `turn`'s. True also
    * when the same turn was stored before, so that it can be repeated after a lost answer.
    */
   const commit = (turn: OpenTurn, content: CommitTurn) => {
-    return sql`WITH held AS (
-        UPDATE conversations SET
-          turn_count = turn_count + 1,
-          system_message = CASE WHEN turn_count = 0 THEN ${content.systemMessage}::text ELSE system_message END,
-          lease_until = NULL,
-          lease_fence = lease_fence + 1,
-          updated_at = now(),
-          unanswered = ${unanswered.without(content.responseId)}
-        WHERE id = ${turn.conversationId}::uuid AND lease_fence = ${turn.fence} AND turn_count = ${turn.turnCount}
-        RETURNING id, user_id
-      ), turn AS (
-        INSERT INTO turns (response_id, conversation_id, user_id, position, model, prompt_tokens, details)
-        SELECT ${content.responseId}::uuid, id, user_id, ${turn.turnCount}::int, ${content.model}, ${content.promptTokens}::int,
-          ${detailsOf(content)}::json
-        FROM held
-      ), written AS (
-        ${insertItems(content, "held")}
-      )${images.insert(content, "held")}
-      ${outcome(content, turn.conversationId, "held")}`.pipe(decodeOutcome)
+    const parameters = parametersOf(turn, content)
+    const written =
+      content.images === undefined || content.images.length === 0
+        ? writePreparedTurn(parameters)
+        : writeTurn((name) => parameters[name], images.insert(content, "held"))
+    return decodeOutcome(written)
   }
 
   /** As `commit`, in the place of the last turn, if that is still the one of the response. */
@@ -124,9 +163,9 @@ export const makeTurnWrites = Effect.gen(function* () {
         -- The place is free once the other turn has gone.
         FROM removed JOIN held USING (id)
       ), written AS (
-        ${insertItems(content, "held")}
+        ${insertItems(content.responseId, itemColumns(content), "held")}
       )${images.insert(content, "held")}
-      ${outcome(content, turn.conversationId, "held")}`.pipe(decodeOutcome)
+      ${outcome(content.responseId, turn.conversationId, "held")}`.pipe(decodeOutcome)
 
   /**
    * Stores a new conversation in one statement: copies of the newest turns of another one, by ids that name no response, and after them
@@ -164,9 +203,9 @@ export const makeTurnWrites = Effect.gen(function* () {
           ${detailsOf(content)}::json
         FROM created
       ), written AS (
-        ${insertItems(content, "created")}
+        ${insertItems(content.responseId, itemColumns(content), "created")}
       )${images.insert(content, "created")}
-      ${outcome(content, conversationId, "created")}`.pipe(decodeOutcome)
+      ${outcome(content.responseId, conversationId, "created")}`.pipe(decodeOutcome)
 
   return { commit, commitReplacing, commitBranch }
 })

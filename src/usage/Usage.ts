@@ -9,6 +9,7 @@ import { inRealTime } from "../domain/Monotonic.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeBatcher } from "../sql/Batcher.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
+import { prepared } from "../sql/prepared.ts"
 import { traced } from "../telemetry/traced.ts"
 import { makeAdmission } from "./Admission.ts"
 import { allowanceState, exceeded, leftOf, notCounted } from "./AllowanceWindows.ts"
@@ -71,33 +72,46 @@ const Sums = Schema.Tuple([
   })
 ])
 
+/** What is recorded, in the columns of `usage_records`. */
+const columnsOf = (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
+  const column = <A>(of: (one: Spent) => A) => spent.map(of)
+  return {
+    responseId: column((one) => one.responseId),
+    userId: column(({ caller }) => caller.userId),
+    organizationId: column(({ caller }) => caller.organizationId),
+    keyId: column(({ caller }) => caller.keyId),
+    model: column((one) => one.model),
+    inputTokens: column(({ usage }) => stored(usage.inputTokens)),
+    outputTokens: column(({ usage }) => stored(usage.outputTokens)),
+    source: column(({ usage }) => usage.source),
+    toolCalls: column((one) => stored(one.toolCalls)),
+    latencyMillis: column((one) => stored(one.latencyMillis)),
+    outcome: column((one) => one.outcome),
+    createdAt: column((one) => DateTime.formatIso(one.at))
+  }
+}
+
 /** One statement records what was spent and releases the reservations; `countEvents` ends it and updates the counters. */
-const writeRecords =
-  (sql: SqlClient.SqlClient, countEvents: Statement.Fragment) =>
-  (spent: Arr.NonEmptyReadonlyArray<Spent>) => {
-    const column = <A>(of: (one: Spent) => A) => spent.map(of)
-    const ids = column((one) => one.responseId)
-    return sql`
+const writeRecords = (sql: SqlClient.SqlClient, countEvents: Statement.Fragment) => {
+  const write = prepared<ReturnType<typeof columnsOf>>(
+    sql,
+    (column) => sql`
       WITH recorded AS (
         INSERT INTO usage_records (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens,
           source, tool_calls, latency_millis, outcome, created_at)
         SELECT response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source, tool_calls,
           latency_millis, outcome, least(created_at, clock_timestamp() + interval '1 day')
         FROM unnest(
-          ${ids}::uuid[], ${column((one) => one.caller.userId)}::uuid[],
-          ${column((one) => one.caller.organizationId)}::uuid[], ${column((one) => one.caller.keyId)}::uuid[],
-          ${column((one) => one.model)}::text[],
-          ${column((one) => stored(one.usage.inputTokens))}::int[],
-          ${column((one) => stored(one.usage.outputTokens))}::int[],
-          ${column((one) => one.usage.source)}::text[], ${column((one) => stored(one.toolCalls))}::int[],
-          ${column((one) => stored(one.latencyMillis))}::int[], ${column((one) => one.outcome)}::text[],
-          ${column((one) => DateTime.formatIso(one.at))}::timestamptz[]
+          ${column("responseId")}::uuid[], ${column("userId")}::uuid[], ${column("organizationId")}::uuid[],
+          ${column("keyId")}::uuid[], ${column("model")}::text[], ${column("inputTokens")}::int[],
+          ${column("outputTokens")}::int[], ${column("source")}::text[], ${column("toolCalls")}::int[],
+          ${column("latencyMillis")}::int[], ${column("outcome")}::text[], ${column("createdAt")}::timestamptz[]
         ) AS spent (response_id, user_id, organization_id, key_id, model, input_tokens, output_tokens, source,
           tool_calls, latency_millis, outcome, created_at)
         ON CONFLICT (response_id) DO NOTHING
         RETURNING response_id, user_id, key_id, created_at, input_tokens::bigint + output_tokens AS tokens
       ), released AS (
-        DELETE FROM token_reservations WHERE response_id = ANY (${ids}::uuid[])
+        DELETE FROM token_reservations WHERE response_id = ANY (${column("responseId")}::uuid[])
         RETURNING response_id, user_id, key_id, day, month, tokens
       ), changed AS (
         -- A request counts for the windows in which it began.
@@ -108,8 +122,11 @@ const writeRecords =
         ) AS began USING (response_id)
         UNION ALL
         SELECT user_id, key_id, day, month, 0, tokens FROM released
-      ), ${countEvents}`.pipe(Effect.asVoid, orUnavailable)
-  }
+      ), ${countEvents}`
+  )
+  return (spent: Arr.NonEmptyReadonlyArray<Spent>) =>
+    write(columnsOf(spent)).pipe(Effect.asVoid, orUnavailable)
+}
 
 /** Token limits, reservations and records. */
 export class Usage extends Context.Service<

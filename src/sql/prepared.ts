@@ -1,0 +1,26 @@
+import type { SqlClient, Statement } from "effect/sql"
+
+/**
+ * A statement whose text is put together once, for what every request runs: a template does it each time, and the driver then hashes the
+ * new text to find out whether the server knows it (docs/decisions/request-cost.md). `build` inserts parameters by their names.
+ */
+export const prepared = <Parameters extends object>(
+  sql: SqlClient.SqlClient,
+  build: (parameter: (name: keyof Parameters) => unknown) => Statement.Statement<unknown>
+): ((parameters: Parameters) => Statement.Statement<unknown>) => {
+  const names = new Map<unknown, keyof Parameters>()
+  const [text, binds] = build((name) => {
+    const placeholder = Symbol("parameter")
+    names.set(placeholder, name)
+    return placeholder
+  }).compile()
+  const readers = binds.map((bind) => {
+    const name = names.get(bind)
+    return name === undefined ? () => bind : (parameters: Parameters) => parameters[name]
+  })
+  return (parameters) =>
+    sql.unsafe(
+      text,
+      readers.map((read) => read(parameters))
+    )
+}
