@@ -14,23 +14,35 @@ interface Waiting {
 }
 
 /**
- * Bounds what is waited for. One sweep looks after all of it: a race with a timer for each would be two fibers
+ * Bounds what is waited for. One sweep looks after all of it, while there is any: a race with a timer for each would be two fibers
  * (docs/decisions/request-cost.md). `overrun` is called up to a quarter of a second late, and never early, unless what `begin`
  * returned was called before.
  */
 export const makeDeadlines = Effect.fnUntraced(function* (millis: number) {
   const waiting = new Slots<Waiting>()
+  let waits = 0
+  let isSweeping = false
   const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const context = yield* Effect.context<never>()
   const nanos = BigInt(millis) * nanosPerMilli
   const sweepMillis = Math.min(sweepMillisMax, Math.max(sweepMillisMin, millis * sweepShare))
 
-  yield* Effect.gen(function* () {
+  const sweep: Effect.Effect<void> = Effect.flatMap(Effect.sleep(Duration.millis(sweepMillis)), () => {
     const now = clock.monotonicTimeNanosUnsafe()
     for (const one of waiting) if (one.deadlineNanos <= now) one.overrun()
-    yield* Effect.sleep(Duration.millis(sweepMillis))
-  }).pipe(Effect.forever, Effect.forkScoped)
+    isSweeping = waits > 0
+    return isSweeping ? sweep : Effect.void
+  })
 
   const begin = (overrun: () => void): (() => void) => {
+    let hasEnded = false
+    const end = () => {
+      if (hasEnded) return
+      hasEnded = true
+      waits--
+      waiting.remove(slot, one)
+    }
     const one: Waiting = {
       deadlineNanos: clock.monotonicTimeNanosUnsafe() + nanos,
       overrun: () => {
@@ -39,7 +51,11 @@ export const makeDeadlines = Effect.fnUntraced(function* (millis: number) {
       }
     }
     const slot = waiting.add(one)
-    const end = () => waiting.remove(slot, one)
+    waits++
+    if (!isSweeping) {
+      isSweeping = true
+      Fiber.runIn(Effect.runForkWith(context)(sweep), scope)
+    }
     return end
   }
   return begin

@@ -34,6 +34,21 @@ describe("deadlines", () => {
     })
   )
 
+  it.effect("are kept again after a time in which nothing was waited for", () =>
+    Effect.gen(function* () {
+      const begin = yield* makeDeadlines(1_000)
+      const overran: Array<string> = []
+      const end = begin(() => overran.push("ended"))
+      end()
+      end()
+      yield* TestClock.adjust("1 hour")
+      begin(() => overran.push("first"))
+      begin(() => overran.push("second"))()
+      yield* TestClock.adjust("1250 millis")
+      assert.deepStrictEqual(overran, ["first"])
+    })
+  )
+
   it.effect("bound the wait for a fiber, which goes on", () =>
     Effect.gen(function* () {
       const begin = yield* makeDeadlines(1_000)
