@@ -72,7 +72,7 @@ if (command === "--write-compiled") {
   })
 } else setTimeout(optimize, startMilliseconds).unref()
 
-// Without this module Effect keeps no context of Node's for each wait of a fiber, which nothing here reads (docs/decisions/request-cost.md).
+// Without this module Effect keeps no context of Node's for each wait of a fiber, which nothing here reads (docs/decisions/effect-run-loop.md).
 const { getBuiltinModule } = process
 process.getBuiltinModule = (name) => (name === "node:async_hooks" ? undefined : getBuiltinModule(name))
 const { shared } = load("part-service-__BUILD__.js")
