@@ -102,10 +102,12 @@ const asEscape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0"
  * Writes the letters that esbuild leaves in regular expressions and templates as escapes, which mean the same there: source of one byte
  * per character is read faster (docs/decisions/cold-start.md). What follows on the same line moves away from its place in the source map.
  */
-const inAscii = ({ contents, path, text }) => ({
-  path,
-  contents: path.endsWith(".js") ? Buffer.from(text.replace(/[^\0-\x7f]/g, asEscape)) : contents
-})
+const inAscii = ({ contents, path, text }) => {
+  if (!path.endsWith(".js")) return { path, contents }
+  if (/\\[^\0-\x7f]/.test(text))
+    throw new Error("A letter beyond ASCII follows a backslash: it can't be written as an escape.")
+  return { path, contents: Buffer.from(text.replace(/[^\0-\x7f]/g, asEscape)) }
+}
 
 /** A name for what the script and its parts are made of. */
 const keyOf = (esbuild, outputFiles) => {

@@ -48,6 +48,9 @@ export class ProviderCircuit {
   private readonly failures = new CountedFailures()
   /** From a failure that counts to the success that leaves the circuit closed. Otherwise it is closed, and there is nothing to reset. */
   private isTroubled = false
+  /** As it was when a request last passed it, and how often it has opened. */
+  private isOpen = false
+  private openings = 0
 
   constructor(provider: string, circuits: ProviderCircuits) {
     this.provider = provider
@@ -93,31 +96,50 @@ export class ProviderCircuit {
 
   /**
    * Runs a request while there is no trouble. What it ends with passes the circuit only if it is a failure, or if others have failed
-   * meanwhile.
+   * meanwhile; if the circuit has been open since, it says nothing about the server of now.
    */
   private settled<A, R>(request: Effect.Effect<A, Fault, R>, user: string): Effect.Effect<A, Fault, R> {
-    const noted = (ended: Effect.Effect<A, Fault>) =>
-      Effect.catchTag(this.executed(ended, user), "CircuitBreakerError", () => ended)
-    return Effect.matchEffect(request, {
-      onFailure: (fault) => noted(Effect.fail(fault)),
-      onSuccess: (value) => (this.isTroubled ? noted(Effect.succeed(value)) : Effect.succeed(value))
+    return Effect.suspend(() => {
+      const { openings } = this
+      const noted = (ended: Effect.Effect<A, Fault>) =>
+        openings === this.openings
+          ? Effect.catchTag(this.executed(ended, user), "CircuitBreakerError", () => ended)
+          : ended
+      return Effect.matchEffect(request, {
+        onFailure: (fault) => noted(Effect.fail(fault)),
+        onSuccess: (value) => (this.isTroubled ? noted(Effect.succeed(value)) : Effect.succeed(value))
+      })
     })
   }
 
   private executed<A, R>(request: Effect.Effect<A, Fault, R>, user: string) {
-    const { held, release } = releasable(request)
-    const passed = this.circuits.execute(held, {
-      key: this.provider,
-      classify: (exit) => this.outcomeOf(exit, user)
+    return Effect.suspend(() => {
+      const { held, release } = releasable(request)
+      const { openings } = this
+      let failures = this.failures.counted
+      const passed = this.circuits.execute(held, {
+        key: this.provider,
+        classify: (exit) => {
+          failures = this.failures.counted
+          return this.outcomeOf(exit, user)
+        }
+      })
+      return Effect.onExit(passed, (exit) =>
+        Effect.map(this.state, ({ _tag }) => {
+          release()
+          this.isNow(_tag !== "Closed")
+          // The circuit doesn't take an answer to what was asked before it opened.
+          const isTaken = openings === this.openings && failures === this.failures.counted
+          if (Exit.isSuccess(exit) && isTaken && !this.isOpen) this.isTroubled = false
+        })
+      )
     })
-    return Effect.ensuring(Effect.tap(passed, this.recovered), release)
   }
 
-  private readonly recovered = Effect.suspend(() =>
-    Effect.map(this.state, ({ _tag }) => {
-      this.isTroubled = _tag !== "Closed"
-    })
-  )
+  private isNow(isOpen: boolean): void {
+    if (isOpen && !this.isOpen) this.openings++
+    this.isOpen = isOpen
+  }
 
   private outcomeOf(exit: Exit.Exit<unknown, Fault>, user: string): Effect.Effect<CircuitBreaker.Outcome> {
     return Effect.map(monotonicSeconds, (now) => {
@@ -138,7 +160,10 @@ export class ProviderCircuit {
 /** What runs a request through the circuit is kept until a collection of all objects, which the request need not be (docs/decisions/young-objects.md). */
 const releasable = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const place: { effect: Effect.Effect<A, E, R> | null } = { effect }
-  return { held: heldIn(place), release: Effect.sync(() => void (place.effect = null)) }
+  const release = () => {
+    place.effect = null
+  }
+  return { held: heldIn(place), release }
 }
 
 const heldIn = <A, E, R>(place: { readonly effect: Effect.Effect<A, E, R> | null }): Effect.Effect<A, E, R> =>
@@ -155,6 +180,8 @@ class CountedFailures {
   /** Counted failures in a row by user; emptied when they open the circuit. */
   private readonly counts = new Map<string, number>()
   private total = 0
+  /** All failures that have ever counted. */
+  counted = 0
   private failedLast: string | null = null
 
   /** A request of the user began or was answered. */
@@ -175,6 +202,7 @@ class CountedFailures {
     this.failedLast = user
     this.counts.set(user, before + 1)
     this.total++
+    this.counted++
     if (this.total >= failuresMax) this.reset()
     return true
   }

@@ -258,6 +258,62 @@ describe("the circuit of a provider", () => {
     })
   )
 
+  it.effect("isn't changed by what was asked before it opened", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      const ends = yield* Effect.forEach([1, 2, 3], () => Deferred.make<string, Fault>())
+      const asked = yield* Effect.forEach(ends, (end, n) =>
+        Effect.forkChild(Effect.exit(ask(through, of(`slow ${n}`), Deferred.await(end))), {
+          startImmediately: true
+        })
+      )
+      yield* open(through)
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      // It may be probed now: a late failure or a late answer is no probe.
+      yield* Deferred.fail(ends[0]!, broken)
+      yield* Deferred.succeed(ends[1]!, "late")
+      yield* Fiber.join(asked[0]!)
+      assert.deepStrictEqual(yield* Fiber.join(asked[1]!), Exit.succeed("late"))
+      const probe = yield* Effect.forkChild(ask(through, withFallback("bob"), Effect.never), {
+        startImmediately: true
+      })
+      assert.isFalse(yield* reaches(through, "alice"))
+      yield* Fiber.interrupt(probe)
+      assert.isTrue(yield* reaches(through, "alice"))
+      assert.isTrue(yield* reaches(through, "bob"))
+      yield* Deferred.fail(ends[2]!, broken)
+      yield* Fiber.join(asked[2]!)
+      yield* Effect.forEach(Array.from({ length: failuresMax - 1 }).keys(), (n) =>
+        Effect.exit(ask(through, of(`user ${n}`), fails()))
+      )
+      assert.isTrue(yield* reaches(through, "alice"))
+    })
+  )
+
+  it.effect("begins its count anew at each answer, also after one to what was asked before it opened", () =>
+    Effect.gen(function* () {
+      const through = yield* gate()
+      const end = yield* Deferred.make<string, Fault>()
+      const failSome = (count: number) =>
+        Effect.forEach(Array.from({ length: count }).keys(), (n) =>
+          Effect.exit(ask(through, of(`user ${n}`), fails()))
+        )
+      yield* failSome(1)
+      const late = yield* Effect.forkChild(Effect.exit(ask(through, of("slow"), Deferred.await(end))), {
+        startImmediately: true
+      })
+      yield* failSome(failuresMax - 1)
+      yield* TestClock.adjust(`${openSecondsMin} seconds`)
+      assert.isTrue(yield* reaches(through, "bob"))
+      yield* failSome(failuresMax - 1)
+      yield* Deferred.succeed(end, "late")
+      yield* Fiber.join(late)
+      assert.isTrue(yield* reaches(through, "bob"))
+      yield* failSome(1)
+      assert.isTrue(yield* reaches(through, "alice"))
+    })
+  )
+
   it.effect("stays closed at faulty requests and at rate limits", () =>
     Effect.gen(function* () {
       const through = yield* gate()
