@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { AnswerInProgress, ConversationNotFound, InvalidRequest, ResponseNotLast } from "../domain/Errors.ts"
 import { ConversationId, ProjectId, ResponseId, type UserId } from "../domain/Ids.ts"
+import type { Placeholder } from "../sql/prepared.ts"
 import { rowAs } from "../sql/rows.ts"
 import type { Unanswered } from "./ConversationRows.ts"
 
@@ -41,7 +42,7 @@ export const makeUnansweredParts = Effect.map(SqlClient.SqlClient, (sql) => ({
       WHERE question ->> 'responseId' = ${responseId}::text
     )`,
   /** All but that of a response; null if there is no other. */
-  without: (responseId: unknown) =>
+  without: (responseId: ResponseId | Placeholder | null) =>
     sql`(SELECT json_agg(question ORDER BY place)
       FROM json_array_elements(unanswered) WITH ORDINALITY AS kept (question, place)
       WHERE question ->> 'responseId' IS DISTINCT FROM ${responseId}::text)`

@@ -10,7 +10,7 @@ import {
   withoutPassages
 } from "../domain/Conversation.ts"
 import type { ConversationId, ResponseId, UserId } from "../domain/Ids.ts"
-import { prepared } from "../sql/prepared.ts"
+import { type Placeholder, prepared } from "../sql/prepared.ts"
 import { makeImageWrites } from "./ImageTable.ts"
 import { makeUnansweredParts } from "./QuestionWrites.ts"
 import { historyTurnsMax } from "./TurnTable.ts"
@@ -104,7 +104,10 @@ export const makeTurnWrites = Effect.gen(function* () {
   const images = yield* makeImageWrites
   const unanswered = yield* makeUnansweredParts
 
-  const writeTurn = (value: (name: keyof Parameters) => Value, pictured: Statement.Fragment) =>
+  const writeTurn = (
+    value: <Name extends keyof Parameters>(name: Name) => Parameters[Name] | Placeholder,
+    pictured: Statement.Fragment
+  ) =>
     sql`WITH held AS (
         UPDATE conversations SET
           turn_count = turn_count + 1,

@@ -30,23 +30,14 @@ const monotonicStore = Layer.effect(
 ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
 
 const onMonotonicClock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Clock.clockWith((clock) => Effect.provideService(self, Clock.Clock, monotonicOf(clock)))
-
-/** By the clock that it is made from: every request asks for it. */
-const made = new WeakMap<Clock.Clock, Clock.Clock>()
-
-const monotonicOf = (clock: Clock.Clock): Clock.Clock => {
-  const known = made.get(clock)
-  if (known !== undefined) return known
-  const monotonic: Clock.Clock = {
-    currentTimeMillisUnsafe: () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n),
-    currentTimeMillis: Effect.provideService(monotonicMillis, Clock.Clock, clock),
-    currentTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-    currentTimeNanos: clock.monotonicTimeNanos,
-    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-    monotonicTimeNanos: clock.monotonicTimeNanos,
-    sleep: (duration) => clock.sleep(duration)
-  }
-  made.set(clock, monotonic)
-  return monotonic
-}
+  Clock.clockWith((clock) =>
+    Effect.provideService(self, Clock.Clock, {
+      currentTimeMillisUnsafe: () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n),
+      currentTimeMillis: Effect.provideService(monotonicMillis, Clock.Clock, clock),
+      currentTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+      currentTimeNanos: clock.monotonicTimeNanos,
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+      monotonicTimeNanos: clock.monotonicTimeNanos,
+      sleep: (duration) => clock.sleep(duration)
+    })
+  )

@@ -12,7 +12,7 @@ import {
 import { StoredResponses } from "../conversations/StoredResponses.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
 import { CurrentUser } from "../domain/Account.ts"
-import { unless } from "../domain/Alarm.ts"
+import { type RaisableAlarm, unless } from "../domain/Alarm.ts"
 import { outputWithoutPassages } from "../domain/Conversation.ts"
 import { type DatabaseUnavailable, ResponseInterrupted } from "../domain/Errors.ts"
 import { ResponseId } from "../domain/Ids.ts"
@@ -36,7 +36,7 @@ export interface JobRun {
   /** Whether the request that asked for it waits to be accepted: a refusal is its answer then, and the job is forgotten. */
   readonly isAwaited: () => boolean
   /** Fails when the job is another process's, cancelled or deleted. */
-  readonly lost: Deferred.Deferred<never, JobLost>
+  readonly lost: RaisableAlarm<JobLost>
   /** Run after each change that readers of the log wait for. */
   readonly onChange: Effect.Effect<void>
   /** For readers that don't wait for the log. */
@@ -169,9 +169,7 @@ export const makeJobRuns = Effect.gen(function* () {
       const { job, live, lost, onChange } = current
       const log = yield* makeJobLog(job, onChange)
       yield* drain.admit.pipe(
-        Effect.andThen(
-          Effect.raceAllFirst([generate(current, log), drain.cutoff.failure, Deferred.await(lost)])
-        ),
+        Effect.andThen(unless(drain.cutoff, lost)(generate(current, log))),
         // Who sees the last event may ask the next question at once.
         Effect.flatMap(({ last, status }) => Effect.andThen(end(job, status), live.add(last))),
         Effect.catchTag("JobLost", () => undo(job)),

@@ -127,18 +127,15 @@ export class ProviderCircuit {
       return Effect.onExit(passed, (exit) =>
         Effect.map(this.state, ({ _tag }) => {
           release()
-          this.isNow(_tag !== "Closed")
+          const isOpen = _tag !== "Closed"
+          if (isOpen && !this.isOpen) this.openings++
+          this.isOpen = isOpen
           // The circuit doesn't take an answer to what was asked before it opened.
           const isTaken = openings === this.openings && failures === this.failures.counted
-          if (Exit.isSuccess(exit) && isTaken && !this.isOpen) this.isTroubled = false
+          if (Exit.isSuccess(exit) && isTaken && !isOpen) this.isTroubled = false
         })
       )
     })
-  }
-
-  private isNow(isOpen: boolean): void {
-    if (isOpen && !this.isOpen) this.openings++
-    this.isOpen = isOpen
   }
 
   private outcomeOf(exit: Exit.Exit<unknown, Fault>, user: string): Effect.Effect<CircuitBreaker.Outcome> {

@@ -1,12 +1,15 @@
 import type { SqlClient, Statement } from "effect/sql"
 
+/** Stands in a text for the value of a parameter. */
+export type Placeholder = symbol
+
 /**
  * A statement whose text is put together once, for what every request runs: a template does it each time, and the driver then hashes the
  * new text to find out whether the server knows it (docs/decisions/request-cost.md). `build` inserts parameters by their names.
  */
 export const prepared = <Parameters extends object>(
   sql: SqlClient.SqlClient,
-  build: (parameter: (name: keyof Parameters) => unknown) => Statement.Statement<unknown>
+  build: (parameter: (name: keyof Parameters) => Placeholder) => Statement.Statement<unknown>
 ): ((parameters: Parameters) => Statement.Statement<unknown>) => {
   const names = new Map<unknown, keyof Parameters>()
   const [text, binds] = build((name) => {

@@ -41,10 +41,12 @@ const reaches = (through: ProviderGate, user: string) =>
 const stateOf = (through: ProviderGate) => Effect.map(through.health, ({ state }) => state)
 
 /** Requests of different users fail in a row. */
-const open = (through: ProviderGate) =>
-  Effect.forEach(Array.from({ length: failuresMax }).keys(), (n) =>
+const failSome = (through: ProviderGate, count: number) =>
+  Effect.forEach(Array.from({ length: count }).keys(), (n) =>
     Effect.exit(ask(through, of(`user ${n}`), fails()))
   )
+
+const open = (through: ProviderGate) => failSome(through, failuresMax)
 
 describe("a failure of a model", () => {
   it("counts against it unless the next request may do better", () => {
@@ -234,15 +236,11 @@ describe("the circuit of a provider", () => {
           startImmediately: true
         })
       )
-      const failSome = (count: number) =>
-        Effect.forEach(Array.from({ length: count }).keys(), (n) =>
-          Effect.exit(ask(through, of(`user ${n}`), fails()))
-        )
       // The last of as many failures as open it, and of them an answer.
-      yield* failSome(failuresMax - 1)
+      yield* failSome(through, failuresMax - 1)
       yield* Deferred.succeed(ends[1]!, "answered")
       assert.deepStrictEqual(yield* Fiber.join(answered!), Exit.succeed("answered"))
-      yield* failSome(failuresMax - 1)
+      yield* failSome(through, failuresMax - 1)
       assert.isTrue(yield* Effect.map(stateOf(through), (state) => state !== "open"))
       yield* Deferred.fail(ends[0]!, broken)
       assert.deepStrictEqual(yield* Fiber.join(failing!), Exit.fail(broken))
@@ -283,9 +281,7 @@ describe("the circuit of a provider", () => {
       assert.isTrue(yield* reaches(through, "bob"))
       yield* Deferred.fail(ends[2]!, broken)
       yield* Fiber.join(asked[2]!)
-      yield* Effect.forEach(Array.from({ length: failuresMax - 1 }).keys(), (n) =>
-        Effect.exit(ask(through, of(`user ${n}`), fails()))
-      )
+      yield* failSome(through, failuresMax - 1)
       assert.isTrue(yield* reaches(through, "alice"))
     })
   )
@@ -294,22 +290,18 @@ describe("the circuit of a provider", () => {
     Effect.gen(function* () {
       const through = yield* gate()
       const end = yield* Deferred.make<string, Fault>()
-      const failSome = (count: number) =>
-        Effect.forEach(Array.from({ length: count }).keys(), (n) =>
-          Effect.exit(ask(through, of(`user ${n}`), fails()))
-        )
-      yield* failSome(1)
+      yield* failSome(through, 1)
       const late = yield* Effect.forkChild(Effect.exit(ask(through, of("slow"), Deferred.await(end))), {
         startImmediately: true
       })
-      yield* failSome(failuresMax - 1)
+      yield* failSome(through, failuresMax - 1)
       yield* TestClock.adjust(`${openSecondsMin} seconds`)
       assert.isTrue(yield* reaches(through, "bob"))
-      yield* failSome(failuresMax - 1)
+      yield* failSome(through, failuresMax - 1)
       yield* Deferred.succeed(end, "late")
       yield* Fiber.join(late)
       assert.isTrue(yield* reaches(through, "bob"))
-      yield* failSome(1)
+      yield* failSome(through, 1)
       assert.isTrue(yield* reaches(through, "alice"))
     })
   )
