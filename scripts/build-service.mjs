@@ -16,6 +16,7 @@ const sources = [
   "package-lock.json",
   "scripts/build-service.mjs",
   "scripts/bundle-service.mjs",
+  "scripts/bundle-rewrites.mjs",
   "scripts/service-loader.mjs",
   "scripts/build-id.mjs"
 ]

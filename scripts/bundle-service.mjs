@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
+import { rewrites } from "./bundle-rewrites.mjs"
 
 const loaderFile = new URL("service-loader.mjs", import.meta.url)
-const sources = [new URL(import.meta.url), loaderFile]
+const sources = [new URL(import.meta.url), new URL("bundle-rewrites.mjs", import.meta.url), loaderFile]
 
 /** What is loaded at once: the entry and its imports, directly or by another part. */
 const loadedAtOnce = ({ outputs }, entry) => {
@@ -28,53 +29,6 @@ const partsOf = (directory, texts) => ({
       texts.has(basename(path)) ? { path: join(directory, basename(path)) } : { path, external: true }
     )
     onLoad({ filter: /\.js$/ }, ({ path }) => ({ contents: texts.get(basename(path)) }))
-  }
-})
-
-/** The properties that Effect's run loop reads for every operation, by the constants that have their names. */
-const loopProperties = ["args", "evaluate", "contA", "contE", "contAll", "currentFiberTypeId", "ExitTypeId"]
-const asProperty = new RegExp(`\\[(${loopProperties.join("|")})\\]`, "g")
-/** A name that is one of two. */
-const eitherProperty = "op[symbol]"
-
-const constantsOf = (text) => {
-  const values = new Map()
-  for (const [, name, value] of text.matchAll(/^export const (\w+) = [`"](.+)[`"];$/gm)) {
-    values.set(
-      name,
-      value.replace(/\$\{(\w+)\}/g, (_whole, other) => values.get(other))
-    )
-  }
-  return values
-}
-
-/**
- * Writes the names of these properties out, where Effect has them in constants: V8 takes several times as long for a name that it
- * reads from a variable, where objects have many shapes (docs/decisions/effect-run-loop.md).
- */
-const namedProperties = (root) => ({
-  name: "named-properties",
-  setup: ({ onLoad }) => {
-    const effect = join(root, "node_modules/effect/dist")
-    const read = (file) => readFileSync(join(effect, file), "utf8")
-    const values = new Map([...constantsOf(read("Redactable.js")), ...constantsOf(read("internal/core.js"))])
-    const nameOf = (constant) => {
-      const name = values.get(constant)
-      if (name === undefined) throw new Error(`Effect has no constant ${constant} any more.`)
-      return `["${name}"]`
-    }
-    onLoad(
-      { filter: /[\\/]effect[\\/]dist[\\/](internal[\\/](core|effect)|http[\\/]HttpEffect)\.js$/ },
-      ({ path }) => {
-        const text = readFileSync(path, "utf8")
-        if (basename(path) === "effect.js" && !text.includes(eitherProperty))
-          throw new Error(`Effect reads its continuations in another way than by ${eitherProperty}.`)
-        const contents = text
-          .replace(eitherProperty, "(symbol === contA ? op[contA] : op[contE])")
-          .replace(asProperty, (_whole, constant) => nameOf(constant))
-        return { contents }
-      }
-    )
   }
 })
 
@@ -129,7 +83,7 @@ export const bundleService = async (esbuild, options) => {
     entryPoints: { main: "src/main.ts" },
     chunkNames: "part-service-[name]-[hash]",
     metafile: true,
-    plugins: [namedProperties(options.absWorkingDir)],
+    plugins: [rewrites(esbuild, options.absWorkingDir)],
     sourcemap: "inline"
   })
   const key = keyOf(esbuild, modules.outputFiles)
