@@ -61,9 +61,9 @@ const places: ReadonlyArray<{ readonly name: string; readonly room: string; read
     },
     { name: "plans/Policy", room: "plans", files: ["src/plans/Policy.ts"] },
     {
-      name: "http/Server, http/FrameOutput and http/Metrics",
+      name: "http/Server, http/BodyText, http/FrameOutput and http/Metrics",
       room: "http",
-      files: ["src/http/Server.ts", "src/http/FrameOutput.ts", "src/http/Metrics.ts"]
+      files: ["src/http/Server.ts", "src/http/BodyText.ts", "src/http/FrameOutput.ts", "src/http/Metrics.ts"]
     },
     // The doctor asks the service itself through its public address.
     { name: "admin/HttpProbe", room: "admin", files: ["src/admin/HttpProbe.ts"] }
@@ -140,7 +140,7 @@ const confined: ReadonlyArray<Confined> = [
       "backup",
       "tools/egress",
       "responses/JsonSchemas",
-      "http/Server, http/FrameOutput and http/Metrics",
+      "http/Server, http/BodyText, http/FrameOutput and http/Metrics",
       "App"
     ]
   },

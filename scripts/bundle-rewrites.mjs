@@ -11,6 +11,8 @@ const loopProperties = ["args", "evaluate", "contA", "contE", "contAll", "curren
 const asProperty = new RegExp(`\\[(${loopProperties.join("|")})\\]`, "g")
 /** A name that is one of two. */
 const eitherProperty = "op[symbol]"
+/** Effect asks once whether V8 shows the name of a property that a function is called by. A function without a name, as esbuild leaves it, answers no. */
+const probe = "function stackProbe() {"
 const loopFiles = /[\\/]effect[\\/]dist[\\/](internal[\\/](core|effect)|http[\\/]HttpEffect)\.js$/
 
 const constantsOf = (text) => {
@@ -38,9 +40,10 @@ const namingProperties = (modules) => {
   }
   return (path, text) => {
     if (!loopFiles.test(path)) return text
-    if (basename(path) === "effect.js" && !text.includes(eitherProperty))
-      throw new Error(`Effect reads its continuations in another way than by ${eitherProperty}.`)
+    for (const part of basename(path) === "effect.js" ? [eitherProperty, probe] : [])
+      if (!text.includes(part)) throw new Error(`Effect's run loop has no ${part} any more.`)
     return text
+      .replace(probe, `${probe} if (stackProbe === undefined) return;`)
       .replace(eitherProperty, "(symbol === contA ? op[contA] : op[contE])")
       .replace(asProperty, (_whole, constant) => nameOf(constant))
   }

@@ -42,6 +42,8 @@ describe("the bundle of the service", () => {
     assert.match(text, /runLoop\(\w+\)\{let \w+=globalThis\["~effect\/Fiber\/currentFiber"\]/)
     assert.match(text, /:\w+\["~effect\/Effect\/evaluate"\]\(this\)/)
     assert.match(text, /\w+\["~effect\/Effect\/successCont"\]\(/)
+    // What asks whether V8 shows the name of a property has a name, or it would answer no.
+    assert.match(text, /~effect\/Effect\/stackProbe",\w+=\{\[\w+\]:function \w+\(/)
   })
 
   it("uses the modules of Effect without objects of their exports", () => {

@@ -146,7 +146,7 @@ export class ApiKeys extends Context.Service<
       const authenticate = Effect.fnUntraced(function* (presented: Redacted.Redacted) {
         const parsed = KeyToken.parseKey(presented)
         if (Option.isNone(parsed)) return yield* new ApiKeyRejected({ reason: "malformed" })
-        return yield* authenticateHash(Hex.encode(yield* hashOf(parsed.value)))
+        return yield* authenticateHash(KeyToken.hexHash(parsed.value))
       })
 
       const authenticateHash = Effect.fnUntraced(function* (hash: string) {

@@ -1,3 +1,5 @@
+// oxlint-disable-next-line no-restricted-imports -- Effect's digest makes an object of Node's for each hash
+import { hash as digestOf } from "node:crypto"
 // oxlint-disable-next-line no-restricted-imports -- Effect has no CRC32
 import { crc32 } from "node:zlib"
 import { Effect, Option, Redacted } from "effect"
@@ -37,7 +39,14 @@ const base62 = (value: bigint, characters: number): string => {
   return text
 }
 
-const checkOf = (text: string): string => base62(BigInt(crc32(text)), checkCharacters)
+/** The same for a small number, which every request needs. */
+const checkOf = (text: string): string => {
+  let check = ""
+  for (let rest = crc32(text); check.length < checkCharacters; rest = Math.floor(rest / 62)) {
+    check = alphabet.charAt(rest % 62) + check
+  }
+  return check
+}
 
 /** The secret that stands for these bytes. */
 export const fromBytes = (prefix: string, bytes: Uint8Array): Redacted.Redacted => {
@@ -77,6 +86,10 @@ export const hashWith = (
   digest: Digest.Digest["Service"],
   secret: Redacted.Redacted
 ): Effect.Effect<Uint8Array> => digest.digest(Digest.sha256, Buffer.from(Redacted.value(secret)))
+
+/** The same in hexadecimal digits and at once, for what every request presents: Node's one call takes half the time. */
+export const hexHash = (secret: Redacted.Redacted): string =>
+  digestOf("sha256", Redacted.value(secret), "hex")
 
 export const hash = (secret: Redacted.Redacted): Effect.Effect<Uint8Array, never, Digest.Digest> =>
   Effect.flatMap(Digest.Digest, (digest) => hashWith(digest, secret))

@@ -13,16 +13,15 @@ import { UserBounds } from "./UserBounds.ts"
 /** Longer `Authorization` headers are refused unread. */
 const headerCharactersMax = 200
 
+const isAuthorization = (name: unknown): boolean =>
+  Predicate.isString(name) && name.length === 13 && name.toLowerCase() === "authorization"
+
 /** Node keeps the first of several `Authorization` headers; more than one is refused instead. */
 const isRepeated = (request: HttpServerRequest.HttpServerRequest): boolean => {
   const source: unknown = request.source
-  if (!Predicate.hasProperty(source, "headersDistinct")) return false
-  const headers = source.headersDistinct
-  return (
-    Predicate.hasProperty(headers, "authorization") &&
-    Array.isArray(headers.authorization) &&
-    headers.authorization.length > 1
-  )
+  if (!Predicate.hasProperty(source, "rawHeaders") || !Array.isArray(source.rawHeaders)) return false
+  // Names and values in turn.
+  return source.rawHeaders.filter((word, at) => at % 2 === 0 && isAuthorization(word)).length > 1
 }
 
 /** `unreadable`: repeated or too long. */

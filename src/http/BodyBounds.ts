@@ -1,12 +1,13 @@
-import { Effect, Layer, Option } from "effect"
-import { HttpServerError, HttpServerRequest } from "effect/http"
+import { Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import { BoundedBody } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { CurrentAccess } from "../domain/AccessEntry.ts"
-import { type Deadline, joinBy, makeDeadlines } from "../domain/Deadlines.ts"
+import { type Deadline, makeDeadlines } from "../domain/Deadlines.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
+import { type BodyText, readBodyText } from "./BodyText.ts"
 import { isEncoded, respond, respondTo } from "./ErrorBoundary.ts"
 import { UserBounds } from "./UserBounds.ts"
 
@@ -81,15 +82,17 @@ const announcedFailure = (request: HttpServerRequest.HttpServerRequest, bodyByte
   return Number(request.headers["content-length"]) > bodyBytesMax ? Refusal.bodyTooLarge(bodyBytesMax) : null
 }
 
-/** The text of the body; null if it is not there in time. */
-const readText = Effect.fnUntraced(function* (
-  request: HttpServerRequest.HttpServerRequest,
-  deadline: Deadline
-) {
-  // The request keeps the text for the decoder. The read is not interrupted, which would close the connection before the response.
-  const reading = yield* Effect.forkScoped(request.text, { startImmediately: true })
-  return Option.getOrNull(yield* joinBy(reading, deadline))
-})
+/** Why there is no text. */
+const failureOf = (problem: Exclude<BodyText, object>, bodyBytesMax: number) => {
+  switch (problem) {
+    case "too_large":
+      return Refusal.bodyTooLarge(bodyBytesMax)
+    case "late":
+      return Failure.requestTimeout
+    case "cut":
+      return Failure.unreadableBody
+  }
+}
 
 const checkBody = Effect.fnUntraced(function* (
   bounds: UserBounds["Service"],
@@ -100,20 +103,17 @@ const checkBody = Effect.fnUntraced(function* (
   const announced = announcedFailure(request, bodyBytesMax)
   if (announced !== null) return respond(announced)
   const releaseRest = yield* reserveRoom(bounds, request, bodyBytesMax)
-  const text = yield* readText(request, deadline)
-  if (text === null) return respond(Failure.requestTimeout)
-  yield* releaseRest(text)
-  return nestsDeeperThan(text, nestingMax)
+  const body = yield* readBodyText(request, bodyBytesMax, deadline)
+  if (typeof body === "string") return respond(failureOf(body, bodyBytesMax))
+  yield* releaseRest(body.text)
+  return nestsDeeperThan(body.text, nestingMax)
     ? respondTo(
         new InvalidRequest({ param: "", message: `The request body nests deeper than ${nestingMax} levels.` })
       )
     : null
 })
 
-/**
- * Refuses bodies that are encoded, too deep, too slow, or too much beside the user's other requests. A body that is too
- * large or cut off fails when it is read, and ErrorBoundary answers it.
- */
+/** Refuses bodies that are encoded, too large, too deep, too slow, cut off, or too much beside the user's other requests. */
 export const BodyBoundsLayer = Layer.effect(
   BoundedBody,
   Effect.gen(function* () {
@@ -122,7 +122,6 @@ export const BodyBoundsLayer = Layer.effect(
     const deadline = yield* makeDeadlines(requestSeconds * 1000)
     return BoundedBody.of((httpEffect) =>
       checkBody(bounds, bodyBytesMax, deadline).pipe(
-        Effect.catchIf(HttpServerError.isHttpServerError, (error) => Effect.die(error)),
         Effect.catch((error) => Effect.succeed(respondTo(error))),
         Effect.flatMap((refusal) => (refusal === null ? httpEffect : Effect.succeed(refusal)))
       )

@@ -1,11 +1,17 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpServer } from "effect/http"
+import type { Authentication, BoundedBody, Envelope } from "../api/Middleware.ts"
 
-/** What begins the keys of this service's own services. */
+/** What begins the keys of this service's own services, and of the middleware among them. */
 const ownPrefix = "parley/"
+const middlewarePrefix = "parley/api/"
 
-const lean = (context: Context.Context<Scope.Scope>): Context.Context<Scope.Scope> =>
-  Context.makeUnsafe(new Map([...context.mapUnsafe].filter(([key]) => !key.startsWith(ownPrefix))))
+const lean = <R>(context: Context.Context<R>): Context.Context<R> =>
+  Context.makeUnsafe(
+    new Map(
+      [...context.mapUnsafe].filter(([key]) => !key.startsWith(ownPrefix) || key.startsWith(middlewarePrefix))
+    )
+  )
 
 /**
  * Lets requests begin without the services that were built for the process: handlers bring along what they need. Every change of a
@@ -24,3 +30,22 @@ export const leanRequests = Layer.effect(
     })
   )
 )
+
+type Middleware = Authentication | BoundedBody | Envelope
+
+/**
+ * A group of handlers that have brought along all they need when they are made. Effect adds the whole context that a group is built in to that
+ * of every request, which takes longer than to route it.
+ */
+export const leanGroup = <A, E, R, Group>(
+  make: Effect.Effect<A, E, R>,
+  group: (handlers: A) => Layer.Layer<Group, never, Middleware>
+): Layer.Layer<Group, E, Exclude<R, Scope.Scope> | Middleware> =>
+  Layer.effectContext(
+    Effect.flatMap(make, (handlers) =>
+      Effect.updateContext(
+        Layer.build(group(handlers)),
+        (context: Context.Context<Middleware | Scope.Scope>) => lean(context)
+      )
+    )
+  )

@@ -9,6 +9,7 @@ import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
 import { Drain } from "./Drain.ts"
 import { enveloped } from "./ErrorBoundary.ts"
+import { leanGroup } from "./LeanRequests.ts"
 import { makeWriting, EventStreams } from "./Sse.ts"
 
 /** The AI SDK in a `User-Agent`. It omits `stream` when it wants JSON, and accepts anything. */
@@ -53,10 +54,6 @@ export const makeCreateResponse = Effect.gen(function* () {
   }, enveloped)
 })
 
-export const ResponsesHandlers = HttpApiBuilder.group(
-  Api,
-  "responses",
-  Effect.fn(function* (handlers) {
-    return handlers.handle("create", yield* makeCreateResponse)
-  })
+export const ResponsesHandlers = leanGroup(makeCreateResponse, (create) =>
+  HttpApiBuilder.group(Api, "responses", (handlers) => handlers.handle("create", create))
 )

@@ -27,16 +27,46 @@ const escapeLineEnds = (json: string): string =>
     ? json.replace(allLineEnds, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
     : json
 
+/** The one event whose response is `in_progress`: what all of them have in common stands here. */
+const createdData = (
+  { response }: Extract<EventBody, { type: "response.created" }>,
+  sequenceNumber: number
+) =>
+  `{"type":"response.created","sequence_number":${sequenceNumber},"response":{"id":"${response.id}","object":"response",` +
+  `"created_at":${response.created_at},"status":"in_progress","model":${JSON.stringify(response.model)},"output":[],` +
+  `"output_text":"","conversation_id":"${response.conversation_id}","conversation":{"id":"${response.conversation.id}"},` +
+  `"completed_at":null,"error":null,"incomplete_details":null,"instructions":${JSON.stringify(response.instructions)},` +
+  `"max_output_tokens":${response.max_output_tokens},"max_tool_calls":null,` +
+  `"previous_response_id":${JSON.stringify(response.previous_response_id)},"parallel_tool_calls":true,` +
+  `"tool_choice":"auto","tools":[],"temperature":1,"top_p":1,"presence_penalty":0,"frequency_penalty":0,` +
+  `"top_logprobs":0,"truncation":"disabled","text":{"format":{"type":"text"}},"reasoning":null,` +
+  `"store":${response.store},"background":false,"usage":null,"service_tier":"default","metadata":{},` +
+  `"safety_identifier":null,"prompt_cache_key":null}}`
+
 /**
- * Nearly all events are deltas, so their JSON is built by hand; a property test compares it with the schema's encoding. Only their text
- * may have to be escaped.
+ * Nearly all events are deltas, and no first token leaves before `response.created` and `response.content_part.added`: their JSON is
+ * built by hand. A property test compares it with the schema's encoding. Of a delta only its text may have to be escaped.
  */
-const dataOf = (event: EventBody, sequenceNumber: number): string =>
-  event.type === "response.output_text.delta"
-    ? `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
-      `"output_index":${event.output_index},"content_index":${event.content_index},` +
-      `"delta":${escapeLineEnds(JSON.stringify(event.delta))},"logprobs":[]}`
-    : escapeLineEnds(JSON.stringify(numberEvent(event, sequenceNumber)))
+const dataOf = (event: EventBody, sequenceNumber: number): string => {
+  switch (event.type) {
+    case "response.output_text.delta":
+      return (
+        `{"type":"response.output_text.delta","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
+        `"output_index":${event.output_index},"content_index":${event.content_index},` +
+        `"delta":${escapeLineEnds(JSON.stringify(event.delta))},"logprobs":[]}`
+      )
+    case "response.content_part.added":
+      return (
+        `{"type":"response.content_part.added","sequence_number":${sequenceNumber},"item_id":"${event.item_id}",` +
+        `"output_index":${event.output_index},"content_index":${event.content_index},` +
+        `"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]}}`
+      )
+    case "response.created":
+      return escapeLineEnds(createdData(event, sequenceNumber))
+    default:
+      return escapeLineEnds(JSON.stringify(numberEvent(event, sequenceNumber)))
+  }
+}
 
 /** A frame as `/v1` writes it. */
 export const frame = (event: EventBody, sequenceNumber: number): string =>

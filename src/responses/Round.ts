@@ -133,8 +133,17 @@ const roundUsage = ({ attempt, bound }: Round, { usage }: ModelFinish): Effect.E
     ? Effect.map(countPromptTokens(attempt.request), (inputTokens) => ({ ...usage, inputTokens }))
     : Effect.succeed(usage)
 
-/** Returns the text that the bound admitted, keeps the tool calls, and concludes the round at its finish. */
-const take = (answer: Answer, round: Round, call: OpenCall, parts: ReadonlyArray<ModelPart>): PullParts => {
+/**
+ * Returns the text that the bound admitted, keeps the tool calls, and concludes the round at its finish. Of a whole answer that came at
+ * once its text is returned first, and the next pull concludes: a client doesn't wait for what ends the call.
+ */
+const take = (
+  answer: Answer,
+  round: Round,
+  call: OpenCall,
+  parts: ReadonlyArray<ModelPart>,
+  isFirst: boolean
+): PullParts => {
   const texts: Array<GenerationPart> = []
   let end: ModelFinish | null = null
   for (const part of parts) {
@@ -154,13 +163,17 @@ const take = (answer: Answer, round: Round, call: OpenCall, parts: ReadonlyArray
   if (end === null) return Effect.succeed(texts)
   const finish = end
   // The rest of the server's stream doesn't matter, and tools may take long.
-  return Effect.andThen(
+  const concluded = Effect.andThen(
     call.close,
     Effect.flatMap(roundUsage(round, finish), (usage) => {
       finishCall(answer.meter, usage)
-      return Effect.map(answer.conclude(finish), (more) => [...texts, ...more])
+      return answer.conclude(finish)
     })
   )
+  if (texts.length === 0) return concluded
+  if (!isFirst) return Effect.map(concluded, (more) => [...texts, ...more])
+  round.pull = concluded
+  return Effect.succeed(texts)
 }
 
 const nothing: ReadonlyArray<GenerationPart> = []
@@ -185,9 +198,9 @@ export const beginRound = (
     more: budget.more(promptTokens, request.maxOutputTokens)
   })
 
-  const receive = (call: OpenCall, parts: ModelParts): PullParts => {
+  const receive = (call: OpenCall, parts: ModelParts, isFirst = false): PullParts => {
     if (bound.passes(parts)) return Effect.succeed(answer.withholdsText ? nothing : textsOf(parts))
-    return Effect.flatMap(bound.admit(parts), (admitted) => take(answer, round, call, admitted))
+    return Effect.flatMap(bound.admit(parts), (admitted) => take(answer, round, call, admitted, isFirst))
   }
 
   /** Text that comes while the answer waits for it, and that may surely be shown. */
@@ -201,7 +214,7 @@ export const beginRound = (
     round.pull = Effect.flatMap(call.pull, (parts) => receive(call, parts))
     meter.text = bound.text
     if (!answer.withholdsText) call.bypass.take = bypassed
-    return receive(call, call.first)
+    return receive(call, call.first, true)
   })
   const round: Round = { attempt, pull: open, bound, toolCalls: [] }
   return round

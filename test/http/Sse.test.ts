@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Effect } from "effect"
 import { errorEvent, type EventBody, numberEvent, ResponseEvent } from "../../src/api/ResponseEvent.ts"
-import { ItemId } from "../../src/domain/Ids.ts"
+import { startedResponse } from "../../src/api/ResponseObject.ts"
+import { ConversationId, ItemId, ResponseId } from "../../src/domain/Ids.ts"
 import { frame } from "../../src/http/Sse.ts"
 
 const Units = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff })))
@@ -18,6 +19,8 @@ const delta = (text: string): EventBody => ({
   delta: text,
   logprobs: []
 })
+
+const unescaped = (_whole: string, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))
 
 /** Reads one frame back, having checked its bytes. */
 const dataOf = (text: string): string => {
@@ -45,6 +48,46 @@ describe("Sse.frame", () => {
         const encoded = yield* Schema.encodeUnknownEffect(ResponseEvent)(numberEvent(event, sequenceNumber))
         assert.deepStrictEqual(JSON.parse(data), encoded)
         assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
+      })
+  )
+
+  it.effect.prop(
+    "writes the beginning of every response as the schema encodes it",
+    [Text, Schema.Boolean, Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e9 }))],
+    ([value, flag, number]) =>
+      Effect.gen(function* () {
+        const text = textOf(value)
+        const id = "019845e1-682f-4b02-a706-3b2422d13aec"
+        const created = startedResponse({
+          id: ResponseId.make(id),
+          createdAt: number,
+          model: text,
+          conversationId: ConversationId.make(id),
+          instructions: flag ? text : null,
+          maxOutputTokens: flag ? number : null,
+          previousResponseId: flag ? ResponseId.make(id) : null,
+          store: flag
+        })
+        const events: ReadonlyArray<EventBody> = [
+          { type: "response.created", response: created },
+          {
+            type: "response.content_part.added",
+            item_id: ItemId.make(id),
+            output_index: number,
+            content_index: number,
+            part: { type: "output_text", text: "", annotations: [], logprobs: [] }
+          }
+        ]
+        for (const event of events) {
+          const data = dataOf(frame(event, number))
+          assert.notMatch(data, /[\u0085\u2028\u2029\r\n]/)
+          const encoded = yield* Schema.encodeUnknownEffect(ResponseEvent)(numberEvent(event, number))
+          assert.deepStrictEqual(JSON.parse(data), encoded)
+          assert.strictEqual(
+            data.replace(/\\u(0085|2028|2029)/g, unescaped),
+            JSON.stringify(numberEvent(event, number))
+          )
+        }
       })
   )
 

@@ -92,6 +92,26 @@ describe("Rounds", () => {
     })
   )
 
+  it.effect("the text of an answer that came at once is there before the call has been closed", () =>
+    Effect.gen(function* () {
+      let isClosed = false
+      const base = scripted([]).attempt
+      const model: Attempt = {
+        ...base,
+        stream: () =>
+          Stream.ensuring(
+            Stream.fromArray([text("All "), text("of it."), finish("stop", 2)]),
+            Effect.sync(() => void (isClosed = true))
+          )
+      }
+      const generation = yield* start([model], echo)
+      assert.deepStrictEqual(yield* generation.pull, [text("All "), text("of it.")])
+      assert.isFalse(isClosed)
+      assert.deepStrictEqual(yield* generation.pull, [{ type: "finish", reason: "stop", usage: usage(2) }])
+      assert.isTrue(isClosed)
+    })
+  )
+
   it.effect("a call is shown before it has ended, and the calls of a round run concurrently", () =>
     Effect.gen(function* () {
       const model = scripted([[calling("slow"), calling("quick"), finish("tool_calls")]])
