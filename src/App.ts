@@ -32,7 +32,6 @@ import { endAllJobLeases, ResponseJobs } from "./conversations/ResponseJobs.ts"
 import { StoredResponses } from "./conversations/StoredResponses.ts"
 import { endAllLeases } from "./conversations/TurnLeases.ts"
 import { TextExtraction } from "./documents/TextExtraction.ts"
-import { pooledRandomLayer } from "./domain/PooledRandom.ts"
 import { Erasure } from "./erasure/Erasure.ts"
 import { UserExport } from "./erasure/UserExport.ts"
 import { BlobStore } from "./files/BlobStore.ts"
@@ -265,5 +264,5 @@ export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(Router.layer),
   Layer.provideMerge(SoleOwnerLayer),
   Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer)),
-  Layer.provide(Layer.provideMerge(pooledRandomLayer, NodeCrypto.layer))
+  Layer.provide(NodeCrypto.layer)
 )

@@ -1,10 +1,9 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { type StoredItem, StoredItem as StoredItemSchema } from "../domain/Conversation.ts"
 import { ConversationNotFound, type DatabaseUnavailable, ItemNotFound } from "../domain/Errors.ts"
 import { ConversationId, type ItemId, type UserId } from "../domain/Ids.ts"
-import { pooledRandomLayer } from "../domain/PooledRandom.ts"
+import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeDeleteConversation } from "./ConversationDeletion.ts"
@@ -53,7 +52,7 @@ export class ClientConversations extends Context.Service<
     ClientConversations,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const random = yield* SecureRandom.SecureRandom
+      const nextUuid = yield* makeNextUuid
       const items = yield* makeItems
       const deleteConversation = yield* makeDeleteConversation
 
@@ -62,7 +61,7 @@ export class ClientConversations extends Context.Service<
         metadata: Metadata,
         systemMessage: string | null
       ) {
-        const id = ConversationId.make(yield* random.uuidV7())
+        const id = ConversationId.make(nextUuid())
         const created = yield* sql`INSERT INTO conversations (id, user_id, hidden, system_message, metadata)
           VALUES (${id}::uuid, ${userId}::uuid, false, ${systemMessage}, ${JSON.stringify(metadata)}::json)
           RETURNING id, created_at, metadata`.pipe(rowAs(ConversationRow))
@@ -120,7 +119,7 @@ export class ClientConversations extends Context.Service<
         }, orUnavailable)
       })
     })
-  ).pipe(Layer.provide(pooledRandomLayer))
+  )
 }
 
 /** The items of one conversation. */

@@ -18,7 +18,6 @@ import {
   type DatabaseUnavailable
 } from "../domain/Errors.ts"
 import { type ConversationId, type ItemId, type ResponseId, type UserId } from "../domain/Ids.ts"
-import { pooledRandomLayer } from "../domain/PooledRandom.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { traced } from "../telemetry/traced.ts"
@@ -276,5 +275,5 @@ export class Conversations extends Context.Service<
         counts
       }
     })
-  ).pipe(Layer.provide(pooledRandomLayer))
+  )
 }

@@ -1,9 +1,8 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { ConversationNotFound, type DatabaseUnavailable, ItemNotFound } from "../domain/Errors.ts"
 import { ConversationId, type ImageId, type ProjectId, type ResponseId, type UserId } from "../domain/Ids.ts"
-import { pooledRandomLayer } from "../domain/PooledRandom.ts"
+import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { orUnavailable } from "../sql/orUnavailable.ts"
 import { rowAs, rowsAs } from "../sql/rows.ts"
 import { makeList } from "./ConversationList.ts"
@@ -76,7 +75,7 @@ export class ListedConversations extends Context.Service<
     ListedConversations,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const random = yield* SecureRandom.SecureRandom
+      const nextUuid = yield* makeNextUuid
       const { columns, running } = yield* makeListed
       const list = yield* makeList
       const turns = yield* makeTurns
@@ -91,7 +90,7 @@ export class ListedConversations extends Context.Service<
         userId: UserId,
         { projectId, systemMessage, title }: NewListed
       ) {
-        const id = ConversationId.make(yield* random.uuidV7())
+        const id = ConversationId.make(nextUuid())
         const created = yield* sql`
           INSERT INTO conversations AS c (id, user_id, hidden, system_message, title, project_id)
           VALUES (${id}::uuid, ${userId}::uuid, false, ${systemMessage}, ${title}, ${projectId}::uuid)
@@ -158,7 +157,7 @@ export class ListedConversations extends Context.Service<
 
       return ListedConversations.of({ image, create, list, open, update, discard })
     })
-  ).pipe(Layer.provide(pooledRandomLayer))
+  )
 }
 
 const ImageRow = Schema.Struct({ mediaType: Schema.String, bytes: Schema.Uint8Array })

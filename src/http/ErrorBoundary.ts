@@ -1,5 +1,4 @@
 import { Cause, Effect, Layer, Predicate, Result, Schema, type Types } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import type { ErrorBody } from "../api/ErrorEnvelope.ts"
@@ -9,6 +8,7 @@ import { Envelope } from "../api/Middleware.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { profileProblem, requestProblem, syntaxProblem } from "../api/RequestProblem.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
+import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { adviceOn } from "../providers/Fault.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
 import { makeAccessLog } from "./AccessLog.ts"
@@ -22,11 +22,12 @@ import { makeTemplateOf, pathOf, probes, profilePathFor, type Route, route } fro
 const requestIdPattern = /^[A-Za-z0-9._-]{1,100}$/
 
 /** The client's own id if it is harmless, or else a new one. */
-export const requestIdOf = (
-  given: string | undefined,
-  random: SecureRandom.SecureRandom["Service"]
-): Effect.Effect<string> =>
-  given !== undefined && requestIdPattern.test(given) ? Effect.succeed(given) : random.uuidV7()
+export const makeRequestIdOf = Effect.map(
+  makeNextUuid,
+  (nextUuid) =>
+    (given: string | undefined): string =>
+      given !== undefined && requestIdPattern.test(given) ? given : nextUuid()
+)
 
 export const respond = (failure: Failure.Failure): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(Failure.envelopeOf(failure), {
@@ -190,7 +191,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
     Effect.gen(function* () {
       const { http, observability } = yield* AppConfig
       const drain = yield* Drain
-      const random = yield* SecureRandom.SecureRandom
+      const requestIdOf = yield* makeRequestIdOf
       const access = yield* makeAccessLog
       const known = observability.metricsToken === null ? declared : [...declared, metricsRoute]
       const templateOf = makeTemplateOf(known)
@@ -214,7 +215,7 @@ export const layer = (declared: ReadonlyArray<Route>) =>
       return (httpEffect) =>
         Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
-          const requestId = yield* requestIdOf(request.headers["x-request-id"], random)
+          const requestId = requestIdOf(request.headers["x-request-id"])
           const admitted = yield* Effect.result(admit(request))
           const entry = yield* access.begin(request, requestId, templateOf(pathOf(request.url)))
           const preflight = cors.preflight(request)

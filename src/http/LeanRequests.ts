@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import type { Authentication, BoundedBody, Envelope } from "../api/Middleware.ts"
 
@@ -6,12 +6,11 @@ import type { Authentication, BoundedBody, Envelope } from "../api/Middleware.ts
 const ownPrefix = "parley/"
 const middlewarePrefix = "parley/api/"
 
-const lean = <R>(context: Context.Context<R>): Context.Context<R> =>
-  Context.makeUnsafe(
-    new Map(
-      [...context.mapUnsafe].filter(([key]) => !key.startsWith(ownPrefix) || key.startsWith(middlewarePrefix))
-    )
-  )
+const keeping = <R>(context: Context.Context<R>, isKept: (key: string) => boolean): Context.Context<R> =>
+  Context.makeUnsafe(new Map([...context.mapUnsafe].filter(([key]) => isKept(key))))
+
+const lean = (context: Context.Context<Scope.Scope>): Context.Context<Scope.Scope> =>
+  keeping(context, (key) => !key.startsWith(ownPrefix))
 
 /**
  * Lets requests begin without the services that were built for the process: handlers bring along what they need. Every change of a
@@ -45,7 +44,8 @@ export const leanGroup = <A, E, R, Group>(
     Effect.flatMap(make, (handlers) =>
       Effect.updateContext(
         Layer.build(group(handlers)),
-        (context: Context.Context<Middleware | Scope.Scope>) => lean(context)
+        (context: Context.Context<Middleware | Scope.Scope>) =>
+          keeping(context, (key) => key.startsWith(middlewarePrefix) || key === Scope.Scope.key)
       )
     )
   )

@@ -10,13 +10,12 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { ByteSize, Clock, DateTime, Duration, Effect, FiberSet, Layer, Predicate, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { HttpIncomingMessage, type HttpServerError } from "effect/http"
 import * as Failure from "../api/Failure.ts"
 import { webSocketPath } from "../api/openai/WebSocketApi.ts"
 import * as Refusal from "../api/Refusal.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { requestIdOf } from "./ErrorBoundary.ts"
+import { makeRequestIdOf } from "./ErrorBoundary.ts"
 import { leanRequests } from "./LeanRequests.ts"
 import { isOfProfile } from "./ProfileErrors.ts"
 
@@ -135,8 +134,7 @@ const answer = Effect.fnUntraced(function* (
   failure: Failure.Failure
 ) {
   const given = request.headers["x-request-id"]
-  const random = yield* SecureRandom.SecureRandom
-  const requestId = yield* requestIdOf(typeof given === "string" ? given : undefined, random)
+  const requestId = (yield* makeRequestIdOf)(typeof given === "string" ? given : undefined)
   const { body, headers } = contentOf(failure, requestId, request.url)
   response.writeHead(failure.status, headers)
   response.end(body)
@@ -174,7 +172,7 @@ const refuse = (socket: Duplex, latest: Response | undefined, code: string) =>
   Effect.gen(function* () {
     if (!isOfClient(code) || !socket.writable || !isInTurn(latest)) return
     const failure = refusalOf(code, latest?.req.complete === false)
-    const { body, headers } = contentOf(failure, yield* (yield* SecureRandom.SecureRandom).uuidV7())
+    const { body, headers } = contentOf(failure, (yield* makeRequestIdOf)(undefined))
     const date = DateTime.toDateUtc(yield* DateTime.now).toUTCString()
     const lines = [
       `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status] ?? ""}`,
@@ -194,7 +192,7 @@ const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
  * the first route, to bytes that are no request or arrive too slowly, and to an unknown `Expect`.
  */
 const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
-  const run = yield* FiberSet.makeRuntime<SecureRandom.SecureRandom>()
+  const run = yield* FiberSet.makeRuntime()
   const latest = new WeakMap<Duplex, Response>()
 
   class TrackedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {

@@ -8,6 +8,7 @@ import { shownId } from "../api/openai/ProfileIds.ts"
 import { unless } from "../domain/Alarm.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped, envelopedAs } from "../http/ErrorBoundary.ts"
+import { leanGroup } from "../http/LeanRequests.ts"
 import { dataFrame, EventStreams, type Writing } from "../http/Sse.ts"
 import { collect } from "../responses/EventStream.ts"
 import { Responses } from "../responses/Responses.ts"
@@ -53,11 +54,14 @@ const inChatNames =
 
 const documented = Object.keys(ChatBody.fields)
 
+interface ChatRequest {
+  readonly payload: ChatBody
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
 /** Answers chats, streamed or whole, from the same core as `/v1`. */
-export const ChatHandlers = HttpApiBuilder.group(
-  OpenAiApi,
-  "chat",
-  Effect.fn(function* (handlers) {
+export const ChatHandlers = leanGroup(
+  Effect.gen(function* () {
     const responses = yield* Responses
     const drain = yield* Drain
     const streams = yield* EventStreams
@@ -91,13 +95,11 @@ export const ChatHandlers = HttpApiBuilder.group(
       return HttpServerResponse.jsonUnsafe(renderCompletion(response, view), { headers })
     })
 
-    return handlers.handle(
-      "create",
-      Effect.fnUntraced(function* ({ payload, request }) {
-        yield* refuseKey(request)
-        const read = yield* Effect.fromResult(readChat(payload))
-        return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
-      }, enveloped)
-    )
-  })
+    return Effect.fnUntraced(function* ({ payload, request }: ChatRequest) {
+      yield* refuseKey(request)
+      const read = yield* Effect.fromResult(readChat(payload))
+      return yield* answer(payload, request, read).pipe(envelopedAs(inChatNames(read.paths)))
+    }, enveloped)
+  }),
+  (create) => HttpApiBuilder.group(OpenAiApi, "chat", (handlers) => handlers.handle("create", create))
 )

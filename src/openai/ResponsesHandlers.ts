@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CreateBody } from "../api/openai/CreateBody.ts"
 import { OpenAiApi } from "../api/openai/OpenAiApi.ts"
@@ -10,6 +10,7 @@ import { unless } from "../domain/Alarm.ts"
 import type { ConversationId } from "../domain/Ids.ts"
 import { Drain } from "../http/Drain.ts"
 import { enveloped } from "../http/ErrorBoundary.ts"
+import { leanGroup } from "../http/LeanRequests.ts"
 import { EventStreams } from "../http/Sse.ts"
 import { Responses } from "../responses/Responses.ts"
 import { makeNamingPrevious } from "./Continuations.ts"
@@ -54,48 +55,49 @@ const namingConversation = (
 
 const documented = Object.keys(CreateBody.fields)
 
+interface CreateRequest {
+  readonly payload: CreateBody
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
 /** Creates responses, streamed or whole, from the same core as `/v1`. */
-export const ResponsesHandlers = HttpApiBuilder.group(
-  OpenAiApi,
-  "responses",
-  Effect.fn(function* (handlers) {
+export const ResponsesHandlers = leanGroup(
+  Effect.gen(function* () {
     const responses = yield* Responses
     const namingPrevious = yield* makeNamingPrevious
     const drain = yield* Drain
     const streams = yield* EventStreams
     const detached = yield* makeDetached
 
-    return handlers.handle(
-      "create",
-      Effect.fnUntraced(function* ({ payload, request: incoming }) {
-        const contradiction = contradictionIn(payload)
-        if (contradiction !== null) return yield* contradiction
-        if (isDetached(payload, incoming)) {
-          return yield* detached
-            .create(payload, incoming)
-            .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
-        }
-        const { demands, request, view } = readRequest(payload)
-        const begun = yield* responses
-          .create(request, demands)
-          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(request)), unless(drain.cutoff))
-        const headers = {
-          ...namingConversation(payload, begun.conversationId),
-          ...(yield* ignoredHeader(incoming, payload, documented))
-        }
-        if (payload.stream === true) {
-          const writing = makeWriting(view)
-          return yield* streams.respond(begun.events, {
-            headers,
-            lost: begun.lost,
-            outlet: begun.outlet,
-            writing
-          })
-        }
-        const whole = collectRendered(begun.events, view)
-        const response = yield* Effect.onError(unless(drain.cutoff, begun.lost)(whole), () => begun.forget)
-        return HttpServerResponse.jsonUnsafe(response, { headers })
-      }, enveloped)
-    )
-  })
+    return Effect.fnUntraced(function* ({ payload, request: incoming }: CreateRequest) {
+      const contradiction = contradictionIn(payload)
+      if (contradiction !== null) return yield* contradiction
+      if (isDetached(payload, incoming)) {
+        return yield* detached
+          .create(payload, incoming)
+          .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(payload)))
+      }
+      const { demands, request, view } = readRequest(payload)
+      const begun = yield* responses
+        .create(request, demands)
+        .pipe(Effect.catchTag("ConversationNotFound", namingPrevious(request)), unless(drain.cutoff))
+      const headers = {
+        ...namingConversation(payload, begun.conversationId),
+        ...(yield* ignoredHeader(incoming, payload, documented))
+      }
+      if (payload.stream === true) {
+        const writing = makeWriting(view)
+        return yield* streams.respond(begun.events, {
+          headers,
+          lost: begun.lost,
+          outlet: begun.outlet,
+          writing
+        })
+      }
+      const whole = collectRendered(begun.events, view)
+      const response = yield* Effect.onError(unless(drain.cutoff, begun.lost)(whole), () => begun.forget)
+      return HttpServerResponse.jsonUnsafe(response, { headers })
+    }, enveloped)
+  }),
+  (create) => HttpApiBuilder.group(OpenAiApi, "responses", (handlers) => handlers.handle("create", create))
 )

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
-import { SecureRandom } from "effect/crypto"
 import { ItemId } from "../domain/Ids.ts"
+import { makeNextUuid } from "../domain/OrderedUuids.ts"
 
 /** Makes the ids of items. The events ask for them as they go, so making one is synchronous. */
 export class ItemIds extends Context.Service<ItemIds, { readonly next: () => ItemId }>()(
@@ -8,9 +8,8 @@ export class ItemIds extends Context.Service<ItemIds, { readonly next: () => Ite
 ) {
   static readonly layer = Layer.effect(
     ItemIds,
-    Effect.map(SecureRandom.SecureRandom, (random) => ({
-      // oxlint-disable-next-line no-restricted-properties -- the state machine of the events is pure and takes ids as it goes
-      next: () => ItemId.make(Effect.runSync(random.uuidV7()), { disableChecks: true })
+    Effect.map(makeNextUuid, (nextUuid) => ({
+      next: () => ItemId.make(nextUuid(), { disableChecks: true })
     }))
   )
 }

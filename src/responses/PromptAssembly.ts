@@ -233,11 +233,12 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   const ids = filesOf(parts.items)
   const needs = ids.map((id) => parts.files.get(id)?.tokens ?? 0)
 
-  const least = perKind((kind) => {
-    const { tokens } = turnMessages(parts, current, kind, (id) => frameOf(id, parts.files.get(id)))
-    return tokens + ids.length * seamTokens
-  })
-  const earlier = perKind((kind) => framedTurns(parts, linked.slice(0, -1), kind))
+  const isSeen = (parts.images ?? noImages).size > 0
+  const bare = perKind(isSeen, (kind) =>
+    turnMessages(parts, current, kind, (id) => frameOf(id, parts.files.get(id)))
+  )
+  const least = (kind: ModelKind): number => bare(kind).tokens + ids.length * seamTokens
+  const earlier = perKind(isSeen, (kind) => framedTurns(parts, linked.slice(0, -1), kind))
 
   const fileTokensMax = (model: PromptModel, answerTokens: number): number =>
     Math.max(0, promptTokensMax(model, answerTokens) - least(model))
@@ -253,7 +254,8 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
     const turns = earlier(model)
     const kept = turnsWithin(turns, parts.files, model, historyTokensMax(model, answerTokens))
     const show: ShowFile = (id) => renderFile(id, parts.files.get(id), shares.get(id) ?? 0)
-    const { system, tokens, turn } = turnMessages(parts, current, model, show)
+    const { system, tokens, turn } =
+      ids.length === 0 ? bare(model) : turnMessages(parts, current, model, show)
     return {
       messages: [...system, ...begunByUser([...kept.flatMap(({ messages }) => messages), ...turn])],
       promptTokens: tokens + sum(kept.map((one) => one.tokens)),
@@ -270,13 +272,15 @@ export const makeAssembly = (parts: PromptParts): Assembly => {
   }
 }
 
-/** Computes a value once for each kind of models: those that can call tools or not, and those that see images or not. */
-const perKind = <A>(make: (kind: ModelKind) => A): ((kind: ModelKind) => A) => {
-  const made = new Map<string, A>()
+/**
+ * Computes a value once for each kind of models: those that can call tools or not, and, where there is an image, those that see it or
+ * not.
+ */
+const perKind = <A>(isSeen: boolean, make: (kind: ModelKind) => A): ((kind: ModelKind) => A) => {
+  const made: [A?, A?, A?, A?] = []
   return ({ tools, vision }) => {
-    const name = `${tools} ${vision === true}`
-    const value = made.get(name) ?? make({ tools, vision: vision === true })
-    made.set(name, value)
-    return value
+    const sees = isSeen && vision === true
+    const index = (tools ? 2 : 0) + (sees ? 1 : 0)
+    return (made[index] ??= make({ tools, vision: sees }))
   }
 }

@@ -1,5 +1,4 @@
 import { Clock, Context, Effect, Layer, type Scope, type Stream } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { EventBody } from "../api/ResponseEvent.ts"
 import type { ResponseObject } from "../api/ResponseObject.ts"
 import { Conversations } from "../conversations/Conversations.ts"
@@ -10,6 +9,7 @@ import type { ConversationState } from "../domain/Conversation.ts"
 import { makeDeadlines } from "../domain/Deadlines.ts"
 import type * as Errors from "../domain/Errors.ts"
 import { type ConversationId, ResponseId, type UserId } from "../domain/Ids.ts"
+import { makeNextUuid } from "../domain/OrderedUuids.ts"
 import { type Operation, operationNames } from "../domain/Plan.ts"
 import type { Denial, Permissions } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
@@ -103,7 +103,7 @@ export class Responses extends Context.Service<
       const knowledge = yield* ProjectKnowledge
       const media = yield* RequestMedia
       const policy = yield* Policy
-      const random = yield* SecureRandom.SecureRandom
+      const nextUuid = yield* makeNextUuid
       const requestTurn = yield* RequestTurn
       const schemas = yield* JsonSchemas
       const toolkit = yield* Toolkit
@@ -169,7 +169,7 @@ export class Responses extends Context.Service<
             })
             .pipe(namingDocument(longDocument))
           const { history, search } = prepared
-          const id = demands.responseId ?? ResponseId.make(yield* random.uuidV7())
+          const id = demands.responseId ?? ResponseId.make(nextUuid())
           const account = yield* accounting.open(demands.accountId ?? id, caller, prepared.attempts)
           yield* demands.onAccepted ?? Effect.void
           const rounds = {

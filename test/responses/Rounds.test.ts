@@ -105,7 +105,10 @@ describe("Rounds", () => {
           )
       }
       const generation = yield* start([model], echo)
-      assert.deepStrictEqual(yield* generation.pull, [text("All "), text("of it.")])
+      assert.deepStrictEqual(yield* generation.pull, [
+        { type: "text", text: "All " },
+        { type: "text", text: "of it." }
+      ])
       assert.isFalse(isClosed)
       assert.deepStrictEqual(yield* generation.pull, [{ type: "finish", reason: "stop", usage: usage(2) }])
       assert.isTrue(isClosed)
