@@ -1,7 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import type { Archive } from "./Archive.ts"
 import { decodeText, declaredCharset } from "./Charset.ts"
-import { readHtml } from "./HtmlReader.ts"
 import { headBytes, kindOf, isHtml, isMail, textMediaType } from "./Kind.ts"
 import {
   storableForm,
@@ -94,6 +93,7 @@ const readText = async (
     throw new Unreadable("unsupported", message)
   }
   if (!isHtml(mediaType)) return { text: storableForm(text), mediaType, truncated: !isWhole, pages: null }
+  const { readHtml } = await import("./HtmlReader.ts")
   const page = readHtml(text, { charactersMax: limits.textBytesMax, base: null, isXhtml: isXhtml(text) })
   const truncated = page.truncated || !isWhole
   return { text: withTitle(page.title, page.text), mediaType, truncated, pages: null }
@@ -102,10 +102,15 @@ const readText = async (
 const isXhtml = (text: string): boolean => /^\s*<\?xml/.test(text.slice(0, 100))
 
 /** Reads a web page, whose media type the server has declared. */
-export const readPage = (bytes: Uint8Array, page: PageOptions, limits: ReadingLimits): Reading => {
+export const readPage = async (
+  bytes: Uint8Array,
+  page: PageOptions,
+  limits: ReadingLimits
+): Promise<Reading> => {
   const text = decodeText(bytes, page.charset ?? declaredCharset(bytes))?.text
   if (text === undefined) throw new Unreadable("unsupported", "What is there is no text.")
   const { charactersMax, url: base } = page
+  const { readHtml } = await import("./HtmlReader.ts")
   const html = readHtml(text, { charactersMax, base, isXhtml: isXhtml(text) })
   return fitted({ ...html, mediaType: "text/html", pages: null }, limits.textBytesMax)
 }

@@ -147,7 +147,7 @@ export class TextExtraction extends Context.Service<
 }
 
 const readShortPage = (bytes: Uint8Array, page: PageOptions, limits: ReaderLimits) =>
-  Effect.try({
+  Effect.tryPromise({
     try: () => readPage(bytes, page, limits),
     catch: (error) => {
       if (!(error instanceof Unreadable)) throw error

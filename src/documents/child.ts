@@ -72,7 +72,7 @@ const read = async (): Promise<void> => {
     const { text, ...about } =
       url === undefined
         ? await readDocument(source, extension, limits)
-        : readPage(
+        : await readPage(
             (await source.upTo(limits.documentBytesMax)).bytes,
             { url, charset, charactersMax: Number(charactersMax) },
             limits

@@ -26,10 +26,17 @@ export const defineTool = <const Fields extends Schema.Struct.Fields>(tool: {
   readonly parameters: Schema.Struct<Fields> & Schema.Decoder<Schema.Struct<Fields>["Type"]>
   readonly run: (args: Schema.Struct<Fields>["Type"]) => Effect.Effect<ToolAnswer, ToolFailed>
 }): Tool => {
-  const { schema } = Schema.toJsonSchemaDocument(tool.parameters)
   const decode = Schema.decodeUnknownEffect(tool.parameters)
+  let schema: ToolSpec["parameters"] | null = null
   return {
-    spec: { name: tool.name, description: tool.description, parameters: schema },
+    spec: {
+      name: tool.name,
+      description: tool.description,
+      // Derived when a model is first offered the tool, since a start would wait for it (docs/decisions/cold-start.md).
+      get parameters() {
+        return (schema ??= Schema.toJsonSchemaDocument(tool.parameters).schema)
+      }
+    },
     run: (args) =>
       decode(args).pipe(
         Effect.mapError(

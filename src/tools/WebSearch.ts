@@ -2,7 +2,6 @@ import { Effect, Schema, Context, Layer, DateTime, Duration, Option } from "effe
 import { AppConfig, type Settings } from "../settings/AppConfig.ts"
 import { Egress, type EgressFailed, type EgressRefused } from "./Egress.ts"
 import type { EgressAnswer, EgressOptions } from "./egress/Hop.ts"
-import { renderResults, resultsOf } from "./search/ResultList.ts"
 import {
   type Find,
   type SearchAccess,
@@ -27,6 +26,9 @@ const parameters = Schema.Struct({
   )
 })
 
+/** Loaded with the first search: the reader of HTML makes its tables of characters at once (docs/decisions/cold-start.md). */
+const resultList = Effect.promise(() => import("./search/ResultList.ts"))
+
 /** The tool that searches the web; none where no search provider is configured. */
 export const webSearch: Effect.Effect<ReadonlyArray<Tool>, never, AppConfig | Egress> = Effect.gen(
   function* () {
@@ -42,8 +44,8 @@ export const webSearch: Effect.Effect<ReadonlyArray<Tool>, never, AppConfig | Eg
         parameters,
         run: ({ count = countMax, query }) => {
           const wanted = Math.min(count, settings.searchResultsMax)
-          return Effect.map(search(query.trim(), wanted), ({ finds, host }) => ({
-            text: renderResults(query, resultsOf(finds, wanted)),
+          return Effect.zipWith(search(query.trim(), wanted), resultList, ({ finds, host }, list) => ({
+            text: list.renderResults(query, list.resultsOf(finds, wanted)),
             host
           }))
         }
