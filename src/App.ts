@@ -261,8 +261,8 @@ const BeforeServiceLayer = Layer.mergeAll(
 export const AppLayer = ServiceLayer.pipe(
   Layer.provideMerge(BeforeServiceLayer),
   Layer.provideMerge(RoomsLayer),
-  Layer.provideMerge(Router.layer),
   Layer.provideMerge(SoleOwnerLayer),
-  Layer.provideMerge(Layer.provideMerge(layerMigrations, Database.layer)),
+  // Side by side: one waits for the database, the other one loads its client.
+  Layer.provideMerge(Layer.merge(Layer.provideMerge(layerMigrations, Database.layer), Router.layer)),
   Layer.provide(NodeCrypto.layer)
 )

@@ -148,6 +148,8 @@ const promptFile = ({ filename, textBytes, truncated }: TextSummary, text = "", 
   }
 }
 
+const noTexts: PromptFiles = new Map()
+
 export const unreadFiles = (files: UnreadFiles): PromptFiles =>
   new Map([...files].map(([id, summary]) => [id, promptFile(summary)]))
 
@@ -191,48 +193,52 @@ export class AttachedFiles extends Context.Service<
               (found): UnreadFiles => new Map(found.map((one) => [one.id, one]))
             )
 
-      const find: AttachedFiles["Service"]["find"] = Effect.fnUntraced(function* (userId, named, given) {
-        const found = yield* summariesOf(userId, filesOf(given.map(({ item }) => item)))
-        for (const { id, param } of named) {
-          const problem = problemOf(found.get(id), param)
-          if (problem !== null) return yield* problem
-        }
-        return readable(found)
-      })
+      const find: AttachedFiles["Service"]["find"] = (userId, named, given) =>
+        Effect.flatMap(summariesOf(userId, filesOf(given.map(({ item }) => item))), (found) => {
+          for (const { id, param } of named) {
+            const problem = problemOf(found.get(id), param)
+            if (problem !== null) return Effect.fail(problem)
+          }
+          return Effect.succeed(readable(found))
+        })
 
-      const readGroups = Effect.fnUntraced(function* (
+      const readGroups = (
         userId: UserId,
         groups: ReadonlyArray<ReadonlyArray<TextSummary>>,
         tokensMax: number
-      ) {
+      ): Effect.Effect<PromptFiles, DatabaseUnavailable> => {
         const all = groups.flat()
-        if (all.length === 0) return new Map<FileId, PromptFile>()
+        if (all.length === 0) return Effect.succeed(noTexts)
         // A text has no more characters than bytes, which bounds what is read of all of them together.
         const shares = sharesInOrder(
           groups.map((files) => files.map(({ textBytes }) => textBytes ?? 0)),
           tokensMax * charactersPerToken
         ).flat()
         const wanted = all.map(({ id }, index) => ({ id, charactersMax: shares[index] ?? 0 }))
-        const beginnings = yield* store.beginnings(
+        const beginnings = store.beginnings(
           userId,
           wanted.filter(({ charactersMax }) => charactersMax > 0)
         )
-        const texts = new Map(beginnings.map((one) => [one.id, one]))
-        return new Map(
-          all.map((summary) => {
-            const { bytes, text } = texts.get(summary.id) ?? {}
-            return [summary.id, promptFile(summary, text, bytes)]
-          })
-        )
-      })
+        return Effect.map(beginnings, (found): PromptFiles => {
+          const texts = new Map(found.map((one) => [one.id, one]))
+          return new Map(
+            all.map((summary) => {
+              const { bytes, text } = texts.get(summary.id) ?? {}
+              return [summary.id, promptFile(summary, text, bytes)]
+            })
+          )
+        })
+      }
 
-      const readEarlier: AttachedFiles["Service"]["readEarlier"] = Effect.fnUntraced(
-        function* (userId, groups, tokensMax) {
-          const files = readable(yield* summariesOf(userId, groups.flat()))
-          const found = groups.map((ids) => ids.flatMap((id) => files.get(id) ?? []))
-          return yield* readGroups(userId, found, tokensMax)
-        }
-      )
+      const readEarlier: AttachedFiles["Service"]["readEarlier"] = (userId, groups, tokensMax) => {
+        const ids = groups.flat()
+        if (ids.length === 0) return Effect.succeed(noTexts)
+        return Effect.flatMap(summariesOf(userId, ids), (summaries) => {
+          const files = readable(summaries)
+          const found = groups.map((group) => group.flatMap((id) => files.get(id) ?? []))
+          return readGroups(userId, found, tokensMax)
+        })
+      }
 
       return AttachedFiles.of({
         find,

@@ -88,24 +88,26 @@ export const makeFunctionItems = (nextId: () => ItemId) => {
  * The calls of earlier turns that the results in the input answer; `find` reads them. Fails for a result that neither the input
  * nor the continued conversation has a call for.
  */
-export const answeredCalls = Effect.fnUntraced(function* <E>(
+export const answeredCalls = <E>(
   results: ReadonlyArray<GivenResult>,
   items: ReadonlyArray<InputItem>,
   find: (callIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FunctionCall>, E>
-) {
+): Effect.Effect<ReadonlyArray<FunctionCall>, E | InvalidRequest> => {
   const inInput = new Set<string>()
   const elsewhere = new Set<string>()
   for (const item of items) {
     if (item.type === "function_call") inInput.add(item.call_id)
     if (item.type === "function_call_output" && !inInput.has(item.call_id)) elsewhere.add(item.call_id)
   }
-  const calls = elsewhere.size === 0 ? [] : yield* find([...elsewhere])
-  const found = new Set(calls.map((call) => call.call_id))
-  const missing = results.find(({ callId }) => elsewhere.has(callId) && !found.has(callId))
-  if (missing === undefined) return calls
-  return yield* invalid(
-    missing.param,
-    "names no function call of the input or of the continued conversation. Send the `function_call` item before it, or " +
-      "`previous_response_id` with the id of the response that has the call."
-  )
-})
+  if (elsewhere.size === 0) return Effect.succeed([])
+  return Effect.flatMap(find([...elsewhere]), (calls) => {
+    const found = new Set(calls.map((call) => call.call_id))
+    const missing = results.find(({ callId }) => elsewhere.has(callId) && !found.has(callId))
+    if (missing === undefined) return Effect.succeed(calls)
+    return invalid(
+      missing.param,
+      "names no function call of the input or of the continued conversation. Send the `function_call` item before it, or " +
+        "`previous_response_id` with the id of the response that has the call."
+    )
+  })
+}

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { Conversations } from "../conversations/Conversations.ts"
 import type { InputItem, StoredImage, StoredItem, StoredTurn } from "../domain/Conversation.ts"
+import type { DatabaseUnavailable } from "../domain/Errors.ts"
 import type { ImageId, UserId } from "../domain/Ids.ts"
 import type { ModelImage } from "../domain/ModelCall.ts"
 import { estimateImageTokens } from "../domain/Tokens.ts"
@@ -24,18 +25,20 @@ export const imagesById = (images: ReadonlyArray<StoredImage>): PromptImages =>
   new Map(images.map((image) => [image.id, image]))
 
 /** The images that items name: those of the request, and those of stored items that it refers to. */
-export const findImages = Effect.fnUntraced(function* (
+export const findImages = (
   { images }: Pick<Conversations["Service"], "images">,
   userId: UserId,
   items: ReadonlyArray<InputItem>,
   given: ReadonlyArray<StoredImage>
-) {
+): Effect.Effect<PromptImages, DatabaseUnavailable> => {
   const known = imagesById(given)
   const missing = imagesOf(items).filter((id) => !known.has(id))
-  if (missing.length === 0) return known
-  const found = yield* images(userId, missing, imagesBytesMax)
-  return new Map([...known, ...imagesById(found)])
-})
+  if (missing.length === 0) return Effect.succeed(known)
+  return Effect.map(
+    images(userId, missing, imagesBytesMax),
+    (found) => new Map([...known, ...imagesById(found)])
+  )
+}
 
 type MessagePart = (StoredItem & { readonly type: "message" })["content"][number]
 

@@ -225,24 +225,34 @@ const asInput = (item: StoredItem, id: ItemId): InputItem =>
   item.type === "message" ? { id, type: "message", role: item.role, content: item.content } : { ...item, id }
 
 /** Puts stored items, which `find` reads, in the place of the references to them. A second reference to an item adds nothing. */
-export const resolveReferences = Effect.fnUntraced(function* <E>(
+export const resolveReferences = <E>(
   entries: ReadonlyArray<Incoming>,
   find: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlyMap<ItemId, StoredItem>, E>,
   nextId: () => ItemId
-) {
+): Effect.Effect<ReadonlyArray<GivenItem>, E | ItemNotFound> => {
   const ids = new Set(entries.flatMap((entry) => (entry.kind === "reference" ? [entry.id] : [])))
-  const stored = ids.size === 0 ? new Map<ItemId, StoredItem>() : yield* find([...ids])
-  const resolved = new Set<ItemId>()
+  return ids.size === 0
+    ? resolved(entries, new Map(), nextId)
+    : Effect.flatMap(find([...ids]), (stored) => resolved(entries, stored, nextId))
+}
+
+/** The items that the entries are or refer to, in their order, each reference once. */
+const resolved = (
+  entries: ReadonlyArray<Incoming>,
+  stored: ReadonlyMap<ItemId, StoredItem>,
+  nextId: () => ItemId
+): Effect.Effect<ReadonlyArray<GivenItem>, ItemNotFound> => {
+  const seen = new Set<ItemId>()
   const given: Array<GivenItem> = []
   let before: { readonly stored: ItemId; readonly id: ItemId } | null = null
   for (const entry of entries) {
     if (entry.kind === "item") {
       given.push({ item: entry.item, reference: null })
-    } else if (!resolved.has(entry.id)) {
-      resolved.add(entry.id)
+    } else if (!seen.has(entry.id)) {
+      seen.add(entry.id)
       const { param } = entry
       const found = stored.get(entry.id)
-      if (found === undefined) return yield* new ItemNotFound({ param })
+      if (found === undefined) return Effect.fail(new ItemNotFound({ param }))
       // Calls of one round stay together, and others stay apart.
       const id: ItemId =
         before !== null && isSameRound(before.stored, entry.id)
@@ -252,18 +262,17 @@ export const resolveReferences = Effect.fnUntraced(function* <E>(
       given.push({ item: asInput(found, id), reference: { param, id: entry.id } })
     }
   }
-  return given
-})
+  return Effect.succeed(given)
+}
 
 /** The items to answer, without those that the history has; `known` finds them. */
-export const notInHistory = Effect.fnUntraced(function* <E>(
+export const notInHistory = <E>(
   given: ReadonlyArray<GivenItem>,
   known: (ids: ReadonlyArray<ItemId>) => Effect.Effect<ReadonlySet<ItemId>, E>
-) {
+): Effect.Effect<ReadonlyArray<InputItem>, E> => {
   const ids = given.flatMap(({ reference }) => (reference === null ? [] : [reference.id]))
-  if (ids.length === 0) return given.map(({ item }) => item)
-  const inHistory = yield* known(ids)
-  return given.flatMap(({ item, reference }): ReadonlyArray<InputItem> =>
-    reference !== null && inHistory.has(reference.id) ? [] : [item]
+  if (ids.length === 0) return Effect.succeed(given.map(({ item }) => item))
+  return Effect.map(known(ids), (inHistory) =>
+    given.flatMap(({ item, reference }) => (reference !== null && inHistory.has(reference.id) ? [] : [item]))
   )
-})
+}

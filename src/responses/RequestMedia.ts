@@ -153,15 +153,20 @@ export class RequestMedia extends Context.Service<
         return yield* textOf(bytes, part.filename ?? "", field, userId)
       })
 
-      const read: RequestMedia["Service"]["read"] = traced("RequestMedia.read")(
-        Effect.fnUntraced(function* (input, caller, field = "input") {
-          const found = typeof input === "string" ? [] : mediaOf(input, field)
-          if (typeof input === "string" || found.length === 0)
-            return {
-              input: withoutMedia(input),
-              images: [],
-              longDocument: null
-            }
+      const read: RequestMedia["Service"]["read"] = (input, caller, field = "input") => {
+        const found = typeof input === "string" ? [] : mediaOf(input, field)
+        return typeof input === "string" || found.length === 0
+          ? Effect.succeed({ input: withoutMedia(input), images: [], longDocument: null })
+          : readAll(input, found, caller, field)
+      }
+
+      const readAll = traced("RequestMedia.read")(
+        Effect.fnUntraced(function* (
+          input: ReadonlyArray<RequestEntry>,
+          found: ReadonlyArray<Found>,
+          caller: Caller,
+          field: string
+        ) {
           yield* checkNumbers(found, field)
           const { operation, tools } = yield* policy.permissions(caller.plan)
           const denial = operation("files", found[0]?.param ?? field)

@@ -106,6 +106,14 @@ for (const name of proxyNames.filter((one) => !installedProxies.includes(one))) 
 layer(App, { excludeTestServices: true, timeout: 60_000 })("a reverse proxy with its example", (it) => {
   const each = it.effect.each(installedProxies.map((name) => ({ name })))
 
+  // Where none is installed, this is all there is: vitest refuses a file without a test.
+  it.effect.skipIf(installedProxies.length === 0)("has ports that no other has", () =>
+    Effect.map(ReverseProxies, ({ ports }) => {
+      const all = installedProxies.flatMap((name) => Object.values(ports(name)))
+      assert.strictEqual(new Set(all).size, all.length)
+    })
+  )
+
   each("$name passes each event on before the model says the next, by HTTP/2", ({ name }) =>
     Effect.gen(function* () {
       const { alice } = yield* TestApp
