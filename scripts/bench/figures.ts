@@ -208,6 +208,22 @@ const ratio = (id: string, title: string, unit: string, must: number, aim: numbe
 })
 
 export const experiments: ReadonlyArray<Experiment> = [
+  // Before the loads: what they leave behind makes the start of any process slower for a while.
+  {
+    id: "start",
+    reference: "raw",
+    figures: [
+      {
+        id: "start",
+        title: "cold start to ready, database up",
+        unit: "s",
+        must: 0.4,
+        aim: 0.3,
+        bound: "value"
+      }
+    ],
+    measure: async (server) => [{ value: await server.coldStart() }]
+  },
   {
     id: "paced",
     reference: "raw",
@@ -254,20 +270,5 @@ export const experiments: ReadonlyArray<Experiment> = [
     reference: "raw",
     figures: [ratio("memory", "memory per open stream", "KiB", 1.2, 1)],
     measure: memory
-  },
-  {
-    id: "start",
-    reference: "raw",
-    figures: [
-      {
-        id: "start",
-        title: "cold start to ready, database up",
-        unit: "s",
-        must: 0.4,
-        aim: 0.3,
-        bound: "value"
-      }
-    ],
-    measure: async (server) => [{ value: await server.coldStart() }]
   }
 ]
