@@ -16,7 +16,6 @@ import { FileStore } from "../files/FileStore.ts"
 import type { Denial } from "../plans/Permissions.ts"
 import { Policy } from "../plans/Policy.ts"
 import { AppConfig } from "../settings/AppConfig.ts"
-import { traced } from "../telemetry/traced.ts"
 import { Egress } from "../tools/Egress.ts"
 import type { EgressAnswer } from "../tools/egress/Hop.ts"
 import { imagesBytesMax } from "./Images.ts"
@@ -160,43 +159,40 @@ export class RequestMedia extends Context.Service<
           : readAll(input, found, caller, field)
       }
 
-      const readAll = traced("RequestMedia.read")(
-        Effect.fnUntraced(function* (
-          input: ReadonlyArray<RequestEntry>,
-          found: ReadonlyArray<Found>,
-          caller: Caller,
-          field: string
-        ) {
-          yield* checkNumbers(found, field)
-          const { operation, tools } = yield* policy.permissions(caller.plan)
-          const denial = operation("files", found[0]?.param ?? field)
-          if (denial !== null) return yield* denial
-          const mayFetch = tools.has("web_fetch") && enabled.includes("web_fetch")
-          const images: Array<StoredImage> = []
-          let imageBytes = 0
-          const parts = yield* Effect.forEach(
-            found,
-            Effect.fnUntraced(function* ({ param, part }) {
-              if (part.type === "input_document") {
-                const text = yield* readDocument(part, param, mayFetch, caller.userId)
-                return { type: "input_text" as const, text }
-              }
-              const { bytes, mediaType } = yield* readImage(part, param, mayFetch, caller.userId)
-              imageBytes += bytes.length
-              if (imageBytes > imagesBytesMax) {
-                return yield* refused(field, `has images of more than ${imagesBytesMax} bytes together.`)
-              }
-              const id = ImageId.make(yield* random.uuidV7())
-              images.push({ id, mediaType, data: Buffer.from(bytes).toString("base64") })
-              return { type: part.type, image_id: id, detail: part.detail }
-            }),
-            { concurrency: readsAtOnce }
-          )
-          const read = new Map(found.map(({ part }, index) => [part, parts[index]]))
-          const entries = input.map((entry) => replaced(entry, read))
-          return { input: entries, images, longDocument: longDocumentIn(entries, found, parts) }
-        })
-      )
+      const readAll = Effect.fn("RequestMedia.read")(function* (
+        input: ReadonlyArray<RequestEntry>,
+        found: ReadonlyArray<Found>,
+        caller: Caller,
+        field: string
+      ) {
+        yield* checkNumbers(found, field)
+        const { operation, tools } = yield* policy.permissions(caller.plan)
+        const denial = operation("files", found[0]?.param ?? field)
+        if (denial !== null) return yield* denial
+        const mayFetch = tools.has("web_fetch") && enabled.includes("web_fetch")
+        const images: Array<StoredImage> = []
+        let imageBytes = 0
+        const parts = yield* Effect.forEach(
+          found,
+          Effect.fnUntraced(function* ({ param, part }) {
+            if (part.type === "input_document") {
+              const text = yield* readDocument(part, param, mayFetch, caller.userId)
+              return { type: "input_text" as const, text }
+            }
+            const { bytes, mediaType } = yield* readImage(part, param, mayFetch, caller.userId)
+            imageBytes += bytes.length
+            if (imageBytes > imagesBytesMax)
+              return yield* refused(field, `has images of more than ${imagesBytesMax} bytes together.`)
+            const id = ImageId.make(yield* random.uuidV7())
+            images.push({ id, mediaType, data: Buffer.from(bytes).toString("base64") })
+            return { type: part.type, image_id: id, detail: part.detail }
+          }),
+          { concurrency: readsAtOnce }
+        )
+        const read = new Map(found.map(({ part }, index) => [part, parts[index]]))
+        const entries = input.map((entry) => replaced(entry, read))
+        return { input: entries, images, longDocument: longDocumentIn(entries, found, parts) }
+      })
 
       return RequestMedia.of({ read })
     })
