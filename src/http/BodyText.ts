@@ -48,7 +48,9 @@ export const readBodyText = (request: Request, bytesMax: number, begin: Deadline
     const { source } = request
     if (!(source instanceof IncomingMessage) || !Predicate.hasProperty(request, "textEffect"))
       return Effect.die(new Error("A request of another server than Node's can't be read."))
-    if (request.headers["expect"] !== undefined) toServerResponse(request).writeContinue()
+    // Other expectations are refused before; clients of HTTP/1.0 know no such answer. Source: RFC 9110, section 10.1.1.
+    if (request.headers["expect"] !== undefined && source.httpVersion === "1.1")
+      toServerResponse(request).writeContinue()
     return Effect.map(read(source, bytesMax, begin), (body) => {
       if (typeof body === "object") request.textEffect = Effect.succeed(body.text)
       return body

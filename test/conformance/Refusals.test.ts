@@ -117,6 +117,29 @@ layer(TestApp.layer({ http: { bodyBytesMax } }), { excludeTestServices: true })(
     }).pipe(Effect.scoped)
   )
 
+  it.effect(
+    "doesn't come where a client waits to be asked for its body, in the one version of HTTP that knows it",
+    () =>
+      Effect.gen(function* () {
+        const { alice, url } = yield* TestApp
+        const body = '{"input":"Hi","stream":false}'
+        for (const [version, begins] of [
+          ["1.1", /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/],
+          ["1.0", /^HTTP\/1\.1 200 OK\r\n/]
+        ] as const) {
+          yield* (yield* ScriptedModel).next(says("Hello"))
+          const client = yield* openRaw(url)
+          yield* client.send(
+            `POST /v1/responses HTTP/${version}\r\nhost: x\r\nauthorization: Bearer ${alice.key}\r\nconnection: close\r\n` +
+              `content-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n${body}`
+          )
+          const seen = yield* client.whole
+          assert.match(seen, begins)
+          assert.strictEqual(seen.match(/^HTTP\//gm)?.length, version === "1.1" ? 2 : 1)
+        }
+      }).pipe(Effect.scoped)
+  )
+
   it.effect("comes at once for a body that does not say that it is JSON", () =>
     Effect.gen(function* () {
       const { alice, url } = yield* TestApp
