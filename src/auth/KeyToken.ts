@@ -39,14 +39,7 @@ const base62 = (value: bigint, characters: number): string => {
   return text
 }
 
-/** The same for a small number, which every request needs. */
-const checkOf = (text: string): string => {
-  let check = ""
-  for (let rest = crc32(text); check.length < checkCharacters; rest = Math.floor(rest / 62)) {
-    check = alphabet.charAt(rest % 62) + check
-  }
-  return check
-}
+const checkOf = (text: string): string => base62(BigInt(crc32(text)), checkCharacters)
 
 /** The secret that stands for these bytes. */
 export const fromBytes = (prefix: string, bytes: Uint8Array): Redacted.Redacted => {
