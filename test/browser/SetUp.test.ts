@@ -32,7 +32,7 @@ browserTests("The set-up link of the first start", (it) => {
           await waitForFocus(password)
           await password.fill("short")
           await page.keyboard.press("Enter")
-          await page.getByText("at least 12 characters. A few words").waitFor()
+          await page.getByText("The password must have at least 12 characters.").waitFor()
           assert.strictEqual(await password.and(page.locator(":focus")).inputValue(), "short")
           assert.strictEqual(await address.inputValue(), email)
           await password.fill("")
