@@ -96,6 +96,37 @@ browserTests("The form of an API key", (it) => {
       )
     })
   )
+
+  it.effect("forgets a refusal once its field is changed, whatever then changes on the page behind it", () =>
+    Effect.gen(function* () {
+      const { storageState } = yield* owner
+      yield* browse(
+        async (page) => {
+          const list = Promise.withResolvers<void>()
+          await page.route("**/console/me/keys*", (route) =>
+            route.request().method() === "GET" ? list.promise.then(() => route.continue()) : route.continue()
+          )
+          await page.reload()
+          await page.getByRole("button", { name: "Create key" }).click()
+          const form = page.getByRole("dialog", { name: "Create an API key" })
+          await form.getByLabel("Name").fill("  ")
+          await page.keyboard.press("Enter")
+          const refusal = form.getByText("`name` must be 1 to 100 characters")
+          await refusal.waitFor()
+          await form.getByLabel("Name").fill("corrected")
+          await refusal.waitFor({ state: "detached" })
+          const loading = page.getByText("Loading…")
+          await loading.waitFor()
+          list.resolve()
+          await loading.waitFor({ state: "detached" })
+          assert.strictEqual(await refusal.count(), 0)
+          await page.keyboard.press("Enter")
+          await page.getByRole("button", { name: "I have saved the key" }).click()
+        },
+        { path: pagePaths.apiKeys, storageState }
+      )
+    })
+  )
 })
 
 const signInByKeyboard = async (page: Page, email: string) => {

@@ -1,5 +1,5 @@
 import { Form as BaseForm } from "@base-ui/react/form"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useMemo, useState } from "react"
 import { RequestFailed, requestFailed } from "../client/RequestFailed.ts"
 import { Alert } from "./Alert.tsx"
 import { Button } from "./Button.tsx"
@@ -28,18 +28,22 @@ export const Form = <Values extends Record<string, unknown>>({
   onSubmit
 }: FormProps<Values>) => {
   const [form, setForm] = useState<HTMLFormElement | null>(null)
-  const refusal = shown(failure)
-  const isOfField =
+  const refusal = useMemo(() => shown(failure), [failure])
+  const ofField =
     refusal !== null && refusal.field !== "" && form?.elements.namedItem(refusal.field) != null
+      ? refusal
+      : null
+  // Another object would be another refusal, also of a field that was corrected since.
+  const errors = useMemo(() => (ofField === null ? {} : { [ofField.field]: ofField.message }), [ofField])
   return (
     <BaseForm<Values>
       className={classes("space-y-5", className)}
-      errors={isOfField ? { [refusal.field]: refusal.message } : {}}
+      errors={errors}
       noValidate
       onFormSubmit={onSubmit}
       ref={setForm}
     >
-      {refusal === null || isOfField ? null : <Alert tone="danger">{refusal.message}</Alert>}
+      {refusal === null || ofField !== null ? null : <Alert tone="danger">{refusal.message}</Alert>}
       {children}
     </BaseForm>
   )
