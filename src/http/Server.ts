@@ -161,14 +161,14 @@ const isOfClient = (code: string): boolean => code.startsWith("HPE_") || code ==
  * Whether the client would take a response written now for the one to the refused bytes: no response is half written, and no
  * earlier request still waits for its response.
  */
-const isInTurn = (latest: Response | undefined): boolean => {
-  if (latest === undefined || latest.writableFinished) return true
+const isInTurn = (latest: Response | null): boolean => {
+  if (latest === null || latest.writableFinished) return true
   if (latest.socket === null) return false
   return latest.req.complete ? latest.writableEnded : !latest.headersSent
 }
 
 /** Writes the response to the socket, because there is no response object, and closes the connection. */
-const refuse = (socket: Duplex, latest: Response | undefined, code: string) =>
+const refuse = (socket: Duplex, latest: Response | null, code: string) =>
   Effect.gen(function* () {
     if (!isOfClient(code) || !socket.writable || !isInTurn(latest)) return
     const failure = refusalOf(code, latest?.req.complete === false)
@@ -193,12 +193,18 @@ const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
  */
 const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   const run = yield* FiberSet.makeRuntime()
-  const latest = new WeakMap<Duplex, Response>()
+  /** Null once it has been written: an idle connection keeps nothing of what it was answered. */
+  const latest = new WeakMap<Duplex, Response | null>()
 
   class TrackedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
     constructor(...parameters: ConstructorParameters<typeof ServerResponse<Request>>) {
       super(...parameters)
       latest.set(this.req.socket, this)
+    }
+
+    override detachSocket(socket: Socket): void {
+      super.detachSocket(socket)
+      if (latest.get(socket) === this) latest.set(socket, null)
     }
   }
 
@@ -215,7 +221,7 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     // A refused client may continue to send, and each chunk is an error again.
     if (isOfClient(codeOf(error)) && socket.writableEnded) return
-    run(refuse(socket, latest.get(socket), codeOf(error)))
+    run(refuse(socket, latest.get(socket) ?? null, codeOf(error)))
   })
   return server
 })

@@ -116,6 +116,19 @@ type Respond = (
   HttpServerRequest.HttpServerRequest | Scope.Scope
 >
 
+/**
+ * The body of one response, which forgets what it delivers when that begins: from what the server keeps of a request, its response is
+ * reached for longer than it takes (docs/decisions/young-objects.md).
+ */
+const bodyOf = (once: { delivered: Effect.Effect<void> | null }): Stream.Stream<never> =>
+  Stream.fromEffectDrain(
+    Effect.suspend(() => {
+      const { delivered } = once
+      once.delivered = null
+      return delivered ?? Effect.void
+    })
+  )
+
 /** How often silent streams are looked for, at most and at least; else after this share of the silence. */
 const sweepSecondsMax = 1
 const sweepSecondsMin = 0.01
@@ -191,17 +204,14 @@ export class EventStreams extends Context.Service<
             return Metric.modify(openStreams.of(), -1)
           }
         )
-        const body = Stream.fromEffectDrain(
-          Effect.suspend(() => {
-            if (outlet !== undefined) {
-              outlet.isReady = () => !output.isBlocked()
-              outlet.show = (batch) => void output.push(framesOf(batch))
-            }
-            const delivered = Effect.andThen(send(writing.start ?? ""), deliver)
-            return Effect.updateContext<never, never>(() => context)(delivered)
+        const delivered = Effect.suspend(() => {
+          outlet?.leadTo({
+            isReady: () => !output.isBlocked(),
+            show: (batch) => void output.push(framesOf(batch))
           })
-        )
-        return HttpServerResponse.stream(body, {
+          return Effect.andThen(send(writing.start ?? ""), deliver)
+        }).pipe(Effect.updateContext<never, never>(() => context))
+        return HttpServerResponse.stream(bodyOf({ delivered }), {
           contentType: "text/event-stream",
           headers: { "cache-control": "no-cache", "x-accel-buffering": "no", ...headers }
         })

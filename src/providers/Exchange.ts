@@ -23,6 +23,8 @@ const usageSeconds = 5
 export type Parts = Arr.NonEmptyReadonlyArray<ModelPart>
 type Pull = Effect.Effect<Parts, ModelFailure | Cause.Done<void>>
 
+const ignore = () => {}
+
 /** An answer whose status is an error. */
 interface Refusal {
   readonly status: number
@@ -64,12 +66,19 @@ export class Exchange implements Undici.Dispatcher.DispatchHandler {
   private quietSeconds = 0
   private progressSeen = 0
 
-  /** Called once, when undici has nothing more to say. */
-  whenEnded: () => void = () => {}
+  private whenEnded = ignore
 
   constructor(reader: AnswerReader, options: ExchangeOptions) {
     this.reader = reader
     this.options = options
+  }
+
+  /**
+   * Calls back once, when undici has nothing more to say. A method, since a function that is assigned where it is written is old from the
+   * start (docs/decisions/young-objects.md).
+   */
+  callWhenEnded(callback: () => void): void {
+    this.whenEnded = callback
   }
 
   // ---- called by the consumer

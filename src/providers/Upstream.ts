@@ -64,7 +64,7 @@ export const makeUpstream = Effect.fnUntraced(function* (
   const open = new Slots<Exchange>()
   const post: Upstream["post"] = (to, body, exchange) => {
     const slot = open.add(exchange)
-    exchange.whenEnded = () => open.remove(slot, exchange)
+    exchange.callWhenEnded(() => open.remove(slot, exchange))
     agent.dispatch({ ...to, method: "POST", body, headers: to.headers }, exchange)
   }
   const firstTokenSeconds = Math.min(settings.firstTokenSeconds, settings.fallbackSeconds)

@@ -13,7 +13,7 @@ import type { Meter } from "./Accounting.ts"
 import type { Search } from "./Citations.ts"
 import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
-import type { Outlet } from "./Outlet.ts"
+import type { Display, Outlet } from "./Outlet.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure =
@@ -53,12 +53,14 @@ export const eventsOf = ({
     let hasOutput = false
 
     // Only after the first output, which is noted, and while nothing else is to be pulled.
-    generation.outlet.isReady = () => hasOutput && state.finish === null && outlet.isReady()
-    generation.outlet.show = (parts) => {
-      const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
-      state = next
-      if (events.length > 0) outlet.show(events)
-    }
+    generation.outlet.leadTo({
+      isReady: () => hasOutput && state.finish === null && outlet.isReady(),
+      show: (parts) => {
+        const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
+        state = next
+        if (events.length > 0) outlet.show(events)
+      }
+    })
 
     const translated: PullEvents = Effect.flatMap(generation.pull, (parts) => {
       const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
@@ -119,7 +121,7 @@ export const collect = <E, R>({
 }): Effect.Effect<ResponseObject, E, R> =>
   Effect.suspend(() => {
     // The last event has all that the deltas say.
-    if (outlet !== undefined) discardFrom(outlet)
+    outlet?.leadTo(discarding)
     return Effect.flatMap(Stream.runLast(events), (last) =>
       Option.isSome(last) && last.value.type === "response.completed"
         ? Effect.succeed(last.value.response)
@@ -127,7 +129,4 @@ export const collect = <E, R>({
     )
   })
 
-const discardFrom = (outlet: Outlet<EventBody>): void => {
-  outlet.isReady = () => true
-  outlet.show = () => {}
-}
+const discarding: Display<EventBody> = { isReady: () => true, show: () => {} }

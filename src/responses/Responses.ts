@@ -33,7 +33,7 @@ import { ItemIds } from "./ItemIds.ts"
 import { JsonSchemas } from "./JsonSchemas.ts"
 import { namingDocument } from "./LongDocument.ts"
 import { makeOffers } from "./Offers.ts"
-import { closedOutlet, type Outlet } from "./Outlet.ts"
+import { Outlet } from "./Outlet.ts"
 import { outputCheck } from "./OutputCheck.ts"
 import { ProjectKnowledge } from "./ProjectKnowledge.ts"
 import { filesOf } from "./PromptMessages.ts"
@@ -190,7 +190,7 @@ export class Responses extends Context.Service<
               turnContent(response, { items, prepared, calls, systemMessage, echo: demands.echo })
             )
           const { meter } = account
-          const outlet = closedOutlet<EventBody>()
+          const outlet = new Outlet<EventBody>()
           const events = eventsOf({ start, generation, search, store, meter, onOutput, nextItemId, outlet })
           const { forget, lost } = opened
           return { id, conversationId, events, outlet, lost, forget } satisfies BegunResponse

@@ -7,7 +7,7 @@ import type { Meter } from "./Accounting.ts"
 import type { Budget } from "./AnswerBound.ts"
 import type { Attempt } from "./Attempts.ts"
 import { type CallRules, sortCalls } from "./CallRules.ts"
-import { closedOutlet, type Outlet } from "./Outlet.ts"
+import { Outlet } from "./Outlet.ts"
 import { type CheckOutput, repairing, unfenced } from "./OutputCheck.ts"
 import {
   type Answer,
@@ -49,7 +49,7 @@ const textParts = (text: string): ReadonlyArray<GenerationPart> =>
 /** An answer as it goes on, from round to round. */
 class Rounds {
   round: Round
-  readonly outlet = closedOutlet<GenerationPart>()
+  readonly outlet = new Outlet<GenerationPart>()
   /** The text of the last round as it is shown, where it was withheld. */
   shown: string | null = null
   private running: RunningCalls | null = null

@@ -1,4 +1,4 @@
-import { request } from "node:http"
+import { Agent, request } from "node:http"
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
@@ -38,13 +38,22 @@ const start = Effect.fnUntraced(function* (upstream: MockModelServer) {
   })
 })
 
-/** One stream on a connection of its own; a dropped one is left at its first delta. */
-const stream = (url: string, dropped: boolean) =>
+const shortAnswer = ["a", "b", "c"]
+
+/** One stream; a dropped one is left at its first delta. */
+const stream = (
+  url: string,
+  dropped: boolean,
+  {
+    agent = false,
+    deltas = shortAnswer
+  }: { readonly agent?: Agent | false; readonly deltas?: ReadonlyArray<string> } = {}
+) =>
   Effect.callback<string>((resume) => {
-    const behaviour = dropped ? { endless: true, gapMillis: 5 } : { deltas: ["a", "b", "c"] }
+    const behaviour = dropped ? { endless: true, gapMillis: 5 } : { deltas }
     const call = request(`${url}/v1/responses`, {
       method: "POST",
-      agent: false,
+      agent,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }
     })
     let seen = ""
@@ -92,6 +101,18 @@ const settled = Effect.fnUntraced(function* (upstream: MockModelServer, count: n
   return { records: yield* records, aborted: ends.filter((end) => end === "aborted").length }
 })
 
+/** Clients that stay connected; what one of them was answered last takes hundreds of kilobytes as events. */
+const idleClients = 100
+const longAnswer = Array.from({ length: 500 }, () => "some words of an answer ")
+const idleBytesMax = 32 * 1024
+
+/** One stream for each client, each on its own connection, which stays open. */
+const streamForEach = (url: string, agent: Agent, deltas: ReadonlyArray<string>) =>
+  Effect.forEach(Array.from({ length: idleClients }), () => stream(url, false, { agent, deltas }), {
+    concurrency: "unbounded",
+    discard: true
+  })
+
 const leakLayer = Layer.mergeAll(
   Layer.provideMerge(TestDatabase.client(), TestDatabase.clone),
   NodeFileSystem.layer
@@ -135,3 +156,35 @@ layer(leakLayer, { excludeTestServices: true })(
     )
   }
 )
+
+layer(leakLayer, { excludeTestServices: true })("a hundred clients that stay connected", (it) => {
+  it.effect(
+    "leave nothing of their last answers behind",
+    () =>
+      Effect.gen(function* () {
+        const upstream = yield* makeMockModelServer
+        const service = yield* start(upstream)
+        const url = yield* service.url
+        const agent = yield* Effect.acquireRelease(
+          Effect.sync(() => new Agent({ keepAlive: true, maxFreeSockets: idleClients })),
+          (agent) => Effect.sync(() => agent.destroy())
+        )
+        yield* streamForEach(url, agent, shortAnswer)
+        yield* settled(upstream, idleClients)
+        const before = yield* readProbe(service)
+        yield* streamForEach(url, agent, longAnswer)
+        yield* settled(upstream, 2 * idleClients)
+        const growthMax = idleClients * idleBytesMax
+        const after = yield* readProbe(service).pipe(
+          Effect.delay("200 millis"),
+          Effect.repeat({
+            until: ({ heapBytes }) => heapBytes - before.heapBytes < growthMax,
+            times: looksMax
+          })
+        )
+        assert.strictEqual(after.connections, idleClients)
+        assert.isBelow(after.heapBytes - before.heapBytes, growthMax)
+      }),
+    slow
+  )
+})

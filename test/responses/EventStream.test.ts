@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import type { EventBody } from "../../src/api/ResponseEvent.ts"
 import { newMeter } from "../../src/responses/Accounting.ts"
 import { eventsOf } from "../../src/responses/EventStream.ts"
-import { closedOutlet } from "../../src/responses/Outlet.ts"
+import { Outlet } from "../../src/responses/Outlet.ts"
 import type { GenerationPart, PullParts } from "../../src/responses/Round.ts"
 import { failure } from "../support/ScriptedModel.ts"
 import { attempt } from "./attempts.ts"
@@ -19,13 +19,13 @@ const outcomeAfter = Effect.fnUntraced(function* <E>(
   const meter = newMeter(model)
   const events = eventsOf({
     start,
-    generation: { model, pull, roundText: () => "Hi", outlet: closedOutlet<GenerationPart>() },
+    generation: { model, pull, roundText: () => "Hi", outlet: new Outlet<GenerationPart>() },
     search: null,
     store: () => Effect.void,
     meter,
     onOutput: Effect.void,
     nextItemId: counter(),
-    outlet: closedOutlet<EventBody>()
+    outlet: new Outlet<EventBody>()
   })
   yield* Effect.exit(Stream.runForEach(events, consume))
   return meter.outcome

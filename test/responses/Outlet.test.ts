@@ -9,7 +9,7 @@ import type { Attempt } from "../../src/responses/Attempt.ts"
 import { ownCallsOnly } from "../../src/responses/CallRules.ts"
 import { eventsOf } from "../../src/responses/EventStream.ts"
 import { generate } from "../../src/responses/Generation.ts"
-import { closedOutlet } from "../../src/responses/Outlet.ts"
+import { Outlet } from "../../src/responses/Outlet.ts"
 import type { CheckOutput } from "../../src/responses/OutputCheck.ts"
 import { attempt } from "./attempts.ts"
 import { counter, start, usage } from "./eventScripts.ts"
@@ -84,13 +84,13 @@ const played = Effect.fnUntraced(function* (setting: Setting, isReady: (() => bo
   const all: Array<EventBody> = []
   const shown: Array<EventBody> = []
   let outputs = 0
-  const outlet = closedOutlet<EventBody>()
+  const outlet = new Outlet<EventBody>()
   if (isReady !== null) {
-    outlet.isReady = isReady
-    outlet.show = (events) => {
+    const show = (events: ReadonlyArray<EventBody>) => {
       all.push(...events)
       shown.push(...events)
     }
+    outlet.leadTo({ isReady, show })
   }
   const events = eventsOf({
     start,
