@@ -193,7 +193,7 @@ const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? ""
  */
 const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
   const run = yield* FiberSet.makeRuntime()
-  /** Null once it has been written: an idle connection keeps nothing of what it was answered. */
+  /** The latest response of each connection; null once both it and its request are over, so that an idle connection keeps nothing of them. */
   const latest = new WeakMap<Duplex, Response | null>()
 
   class TrackedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
@@ -204,7 +204,7 @@ const makeNodeServer = Effect.fnUntraced(function* (options: ServerOptions) {
 
     override detachSocket(socket: Socket): void {
       super.detachSocket(socket)
-      if (latest.get(socket) === this) latest.set(socket, null)
+      if (this.req.complete && latest.get(socket) === this) latest.set(socket, null)
     }
   }
 

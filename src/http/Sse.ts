@@ -117,8 +117,8 @@ type Respond = (
 >
 
 /**
- * The body of one response, which forgets what it delivers when that begins: from what the server keeps of a request, its response is
- * reached for longer than it takes (docs/decisions/young-objects.md).
+ * The body of one response, which forgets what it delivers when that begins: what the server keeps of a request leads
+ * to its response long after that has ended (docs/decisions/young-objects.md).
  */
 const bodyOf = (once: { delivered: Effect.Effect<void> | null }): Stream.Stream<never> =>
   Stream.fromEffectDrain(

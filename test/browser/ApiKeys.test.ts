@@ -72,10 +72,14 @@ browserTests("The form of an API key", (it) => {
           await page.getByRole("button", { name: "Create key" }).click()
           const form = page.getByRole("dialog", { name: "Create an API key" })
           const create = form.getByRole("button", { name: "Create key" })
-          await form.getByLabel("Name").fill("  ")
-          await create.click()
-          await form.getByText("`name` must be 1 to 100 characters").waitFor()
-          await form.getByLabel("Name").fill("doubled")
+          const name = form.getByLabel("Name")
+          for (const refused of ["  ", "   "]) {
+            await name.fill(refused)
+            await create.click()
+            await waitForFocus(name)
+            await form.getByText("`name` must be 1 to 100 characters").waitFor()
+          }
+          await name.fill("doubled")
           await form.getByText("Limits of this key").click()
           const tokens = form.getByLabel("Tokens per day")
           for (const typed of ["1.5", "-3", "0"]) {

@@ -29,11 +29,12 @@ export const Form = <Values extends Record<string, unknown>>({
 }: FormProps<Values>) => {
   const [form, setForm] = useState<HTMLFormElement | null>(null)
   const refusal = useMemo(() => shown(failure), [failure])
+  // It stays while the form is saved again: to `BaseForm`, other errors end a save, and others than before are another refusal, also of
+  // a field that was corrected since. A refused field gets the focus.
+  const [latest, setLatest] = useState(refusal)
+  if (refusal !== null && refusal !== latest) setLatest(refusal)
   const ofField =
-    refusal !== null && refusal.field !== "" && form?.elements.namedItem(refusal.field) != null
-      ? refusal
-      : null
-  // Another object would be another refusal, also of a field that was corrected since.
+    latest !== null && latest.field !== "" && form?.elements.namedItem(latest.field) != null ? latest : null
   const errors = useMemo(() => (ofField === null ? {} : { [ofField.field]: ofField.message }), [ofField])
   return (
     <BaseForm<Values>
@@ -43,7 +44,7 @@ export const Form = <Values extends Record<string, unknown>>({
       onFormSubmit={onSubmit}
       ref={setForm}
     >
-      {refusal === null || ofField !== null ? null : <Alert tone="danger">{refusal.message}</Alert>}
+      {refusal === null || refusal === ofField ? null : <Alert tone="danger">{refusal.message}</Alert>}
       {children}
     </BaseForm>
   )
