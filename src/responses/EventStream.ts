@@ -14,6 +14,7 @@ import type { Search } from "./Citations.ts"
 import * as Events from "./Events.ts"
 import type { Generation } from "./Generation.ts"
 import type { Display, Outlet } from "./Outlet.ts"
+import type { GenerationPart } from "./Round.ts"
 
 /** Why a stream that has begun fails: the terminal `error` event. */
 export type GenerationFailure =
@@ -52,19 +53,23 @@ export const eventsOf = ({
     let isDone = false
     let hasOutput = false
 
+    const eventsFor = (parts: ReadonlyArray<GenerationPart>) => {
+      const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
+      state = next
+      return events
+    }
+
     // Only after the first output, which is noted, and while nothing else is to be pulled.
     generation.outlet.leadTo({
       isReady: () => hasOutput && state.finish === null && outlet.isReady(),
       show: (parts) => {
-        const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
-        state = next
+        const events = eventsFor(parts)
         if (events.length > 0) outlet.show(events)
       }
     })
 
     const translated: PullEvents = Effect.flatMap(generation.pull, (parts) => {
-      const [next, events] = Events.steps(state, parts, nextItemId, generation.roundText)
-      state = next
+      const events = eventsFor(parts)
       const more = Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : pull
       if (hasOutput) return more
       hasOutput = true

@@ -92,6 +92,18 @@ const readProbe = Effect.fnUntraced(function* (service: ServiceProcess) {
   return { heapBytes: Number(heapBytes), connections: Number(connections) }
 })
 
+const lookAgain = (service: ServiceProcess) => Effect.delay(readProbe(service), "200 millis")
+
+/**
+ * What the process says once its heap has grown by less, or else at the last look. The last streams may be held for seconds by timers and by
+ * what V8 has not collected yet, but not for good.
+ */
+const readGrown = (service: ServiceProcess, before: number, growthBytesMax: number) =>
+  Effect.repeat(lookAgain(service), {
+    until: ({ heapBytes }) => heapBytes - before < growthBytesMax,
+    times: looksMax
+  })
+
 /** Everything that the streams did has come to its end. */
 const settled = Effect.fnUntraced(function* (upstream: MockModelServer, count: number) {
   const sql = yield* SqlClient.SqlClient
@@ -143,14 +155,7 @@ layer(leakLayer, { excludeTestServices: true })(
             { outcome: "abandoned", count: all / dropEvery },
             { outcome: "completed", count: all - all / dropEvery }
           ])
-          // The last streams may be held for seconds by timers and by what V8 has not collected yet, but not for good.
-          const after = yield* readProbe(service).pipe(
-            Effect.delay("200 millis"),
-            Effect.repeat({
-              until: ({ heapBytes }) => heapBytes - before.heapBytes < heapGrowthBytesMax,
-              times: looksMax
-            })
-          )
+          const after = yield* readGrown(service, before.heapBytes, heapGrowthBytesMax)
           assert.strictEqual(after.connections, 0)
           assert.isBelow(after.heapBytes - before.heapBytes, heapGrowthBytesMax)
         }),
@@ -176,23 +181,14 @@ layer(leakLayer, { excludeTestServices: true })("a hundred clients that stay con
         yield* settled(upstream, idleClients)
         yield* streamForEach(url, agent, shortAnswer)
         yield* settled(upstream, 2 * idleClients)
-        const looks = yield* Effect.replicateEffect(
-          Effect.delay(readProbe(service), "200 millis"),
-          looksBefore
-        )
-        const before = { heapBytes: Math.min(...looks.map(({ heapBytes }) => heapBytes)) }
+        const looks = yield* Effect.replicateEffect(lookAgain(service), looksBefore)
+        const before = Math.min(...looks.map(({ heapBytes }) => heapBytes))
         yield* streamForEach(url, agent, longAnswer)
         yield* settled(upstream, 3 * idleClients)
         const growthMax = idleClients * idleBytesMax
-        const after = yield* readProbe(service).pipe(
-          Effect.delay("200 millis"),
-          Effect.repeat({
-            until: ({ heapBytes }) => heapBytes - before.heapBytes < growthMax,
-            times: looksMax
-          })
-        )
+        const after = yield* readGrown(service, before, growthMax)
         assert.strictEqual(after.connections, idleClients)
-        assert.isBelow(after.heapBytes - before.heapBytes, growthMax)
+        assert.isBelow(after.heapBytes - before, growthMax)
       }),
     slow
   )
